@@ -1,0 +1,1 @@
+//! One file for each command: `Args` (what was typed), `run` (what happens).
