@@ -1,0 +1,253 @@
+//! Distributions of times.
+//!
+//! ## Why histograms and not samples
+//! A run at 50,000 requests a second for an hour has 180 million samples. An HDR histogram keeps three significant
+//! digits of each in bounded memory, and two of them merge by addition, which quantiles never do.
+//!
+//! ## Why censored counts
+//! A request that was given up after 3 s took *at least* 3 s. Dropping it makes the slowest services look fast;
+//! counting it as 3 s claims to know what nobody does. It is recorded at the time it had reached and counted as
+//! censored, and a quantile that falls among the censored ones says "more than".
+
+use hdrhistogram::Histogram as Hdr;
+use std::time::Duration;
+use units::Quantile;
+
+/// A distribution of times from 1 µs to 1 day, three significant digits, merged by addition.
+#[derive(Debug, Clone)]
+pub struct Histogram {
+    micros: Hdr<u64>,
+    censored: u64,
+}
+
+/// A quantile of a distribution with censored values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value {
+    /// The time; a lower bound where `censored` is set.
+    pub at: Duration,
+    /// Whether the quantile falls among requests that were given up.
+    pub censored: bool,
+}
+
+/// The quantiles that every summary shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Quantiles {
+    pub p50: Value,
+    pub p90: Value,
+    pub p95: Value,
+    pub p99: Value,
+    pub p999: Value,
+    pub max: Value,
+    /// The arithmetic mean, censored values counted at the time they had reached.
+    pub mean: Duration,
+}
+
+const LARGEST_US: u64 = 86_400_000_000;
+
+impl Default for Histogram {
+    fn default() -> Self {
+        let mut micros =
+            Hdr::new_with_bounds(1, 1_000_000, 3).expect("1 µs to 1 s with three digits is in range");
+        micros.auto(true);
+        Histogram { micros, censored: 0 }
+    }
+}
+
+impl Histogram {
+    /// An empty distribution.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Records a time; less than 1 µs counts as 1 µs, more than a day as a day.
+    pub fn record(&mut self, time: Duration) {
+        self.record_micros(micros(time), 1);
+    }
+
+    /// Records a time that ended without an answer: the true one is longer.
+    pub fn record_censored(&mut self, time: Duration) {
+        self.record(time);
+        self.censored += 1;
+    }
+
+    fn record_micros(&mut self, micros: u64, count: u64) {
+        self.micros
+            .record_n(micros.clamp(1, LARGEST_US), count)
+            .expect("an auto-resizing histogram takes every value up to a day");
+    }
+
+    /// Adds all that another distribution holds.
+    pub fn add(&mut self, other: &Histogram) {
+        self.micros.add(&other.micros).expect("an auto-resizing histogram takes every other one");
+        self.censored += other.censored;
+    }
+
+    /// Adds all that a sparse distribution holds.
+    pub fn add_sparse(&mut self, other: &SparseHistogram) {
+        for &(micros, count) in &other.counts {
+            self.record_micros(micros, u64::from(count));
+        }
+        self.censored += other.censored;
+    }
+
+    /// How many times were recorded, censored ones among them.
+    pub fn count(&self) -> u64 {
+        self.micros.len()
+    }
+
+    /// How many of the recorded times are lower bounds.
+    pub fn censored(&self) -> u64 {
+        self.censored
+    }
+
+    /// How many recorded times are at most `bound` (to three digits) and not censored.
+    pub fn count_within(&self, bound: Duration) -> u64 {
+        let within = if bound.is_zero() { 0 } else { self.micros.count_between(0, micros(bound)) };
+        within.min(self.count() - self.censored)
+    }
+
+    /// The time below which the given share lies; `None` where nothing was recorded.
+    pub fn quantile(&self, quantile: Quantile) -> Option<Value> {
+        (self.count() > 0).then(|| self.value(self.micros.value_at_quantile(quantile.get()), quantile.get()))
+    }
+
+    /// The largest time; `None` where nothing was recorded.
+    pub fn max(&self) -> Option<Value> {
+        (self.count() > 0).then(|| self.value(self.micros.max(), 1.0))
+    }
+
+    /// The arithmetic mean; `None` where nothing was recorded.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count() > 0).then(|| Duration::from_secs_f64(self.micros.mean() / 1e6))
+    }
+
+    /// The quantiles that every summary shows; `None` where nothing was recorded.
+    pub fn quantiles(&self) -> Option<Quantiles> {
+        Some(Quantiles {
+            p50: self.quantile(Quantile::P50)?,
+            p90: self.quantile(Quantile::P90)?,
+            p95: self.quantile(Quantile::P95)?,
+            p99: self.quantile(Quantile::P99)?,
+            p999: self.quantile(Quantile::P999)?,
+            max: self.max()?,
+            mean: self.mean()?,
+        })
+    }
+
+    /// The same distribution without its empty counts: for keeping, not for recording.
+    pub fn sparse(&self) -> SparseHistogram {
+        let counts = self
+            .micros
+            .iter_recorded()
+            .map(|step| {
+                let count = u32::try_from(step.count_at_value()).unwrap_or(u32::MAX);
+                (self.micros.median_equivalent(step.value_iterated_to()), count)
+            })
+            .collect();
+        SparseHistogram { counts, censored: self.censored }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.micros.reset();
+        self.censored = 0;
+    }
+
+    fn value(&self, micros: u64, share: f64) -> Value {
+        // Censored values are those of the longest waits, so they take up the top of the distribution.
+        let known = (self.count() - self.censored) as f64;
+        Value { at: Duration::from_micros(micros), censored: share * self.count() as f64 > known }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    // Rounded to the nearest, so that a mean has no bias. Times above the largest are cut by the recorder.
+    u64::try_from((time.as_nanos() + 500) / 1_000).unwrap_or(u64::MAX)
+}
+
+/// A distribution that is kept, not recorded into: only the values that occurred.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SparseHistogram {
+    counts: Vec<(u64, u32)>,
+    censored: u64,
+}
+
+impl SparseHistogram {
+    /// Rebuilds a distribution from what [`SparseHistogram::counts`] and [`SparseHistogram::censored`] gave.
+    pub fn from_counts(counts: Vec<(u64, u32)>, censored: u64) -> Self {
+        SparseHistogram { counts, censored }
+    }
+
+    /// The values in µs, ascending, each with how often it occurred.
+    pub fn counts(&self) -> &[(u64, u32)] {
+        &self.counts
+    }
+
+    /// How many of the recorded times are lower bounds.
+    pub fn censored(&self) -> u64 {
+        self.censored
+    }
+
+    /// How many times were recorded.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
+    }
+
+    /// The distribution in a form that answers questions.
+    pub fn dense(&self) -> Histogram {
+        let mut dense = Histogram::new();
+        dense.add_sparse(self);
+        dense
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(millis: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &ms in millis {
+            histogram.record(Duration::from_millis(ms));
+        }
+        histogram
+    }
+
+    #[test]
+    fn keeps_three_digits() {
+        let histogram = of(&[10, 20, 30, 40, 1_000]);
+        let p50 = histogram.quantile(Quantile::P50).unwrap().at.as_secs_f64();
+        assert!((p50 - 0.030).abs() < 0.000_03, "{p50}");
+        assert_eq!(histogram.count_within(Duration::from_millis(40)), 4);
+        assert_eq!(Histogram::new().quantiles(), None);
+    }
+
+    #[test]
+    fn a_quantile_among_the_given_up_says_so() {
+        let mut histogram = of(&[10; 90]);
+        for _ in 0..10 {
+            histogram.record_censored(Duration::from_secs(3));
+        }
+        assert!(!histogram.quantile(Quantile::P90).unwrap().censored);
+        assert!(histogram.quantile(Quantile::P95).unwrap().censored);
+        assert!(histogram.max().unwrap().censored);
+        assert_eq!(histogram.count_within(Duration::from_secs(10)), 90);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_addition(a in prop::collection::vec(1_u64..5_000, 0..50), b in prop::collection::vec(1_u64..5_000, 0..50)) {
+            let mut merged = of(&a);
+            merged.add(&of(&b));
+            let mut through_sparse = of(&a);
+            through_sparse.add_sparse(&of(&b).sparse());
+            let both: Vec<u64> = a.iter().chain(&b).copied().collect();
+            let whole = of(&both);
+            prop_assert_eq!(merged.count(), whole.count());
+            prop_assert_eq!(merged.quantiles(), whole.quantiles());
+            prop_assert_eq!(through_sparse.sparse(), whole.sparse());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What a run measured: histograms, the account of every arrival, time series, and whether all of it may be
+//! believed. Knows no file and no wire format.
+#![warn(missing_docs)]
+
+mod accounting;
+mod histogram;
+mod measurement;
+mod series;
+mod validity;
+
+pub use accounting::{Accounting, Failure, Fate};
+pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
+pub use measurement::Measurement;
+pub use series::{Second, Series};
+pub use validity::{Reason, Validity, Verdict};

@@ -1,0 +1,107 @@
+//! A run second by second.
+//!
+//! Each arrival counts in the second of its *intended* start, also when its answer came seconds later: otherwise an
+//! overload looks like a service that answers old requests at full speed.
+
+use crate::{Accounting, Histogram, SparseHistogram};
+use std::time::Duration;
+
+/// What became of the arrivals of one second.
+#[derive(Debug, Clone, Default)]
+pub struct Second {
+    /// The fates of the arrivals that were due in this second.
+    pub accounting: Accounting,
+    /// Answered with 2xx within the time that the run calls good.
+    pub good: u64,
+    /// Response times of the good ones.
+    pub good_response: SparseHistogram,
+    /// Response times of the answered ones, with time-outs as censored values.
+    pub response: SparseHistogram,
+}
+
+/// The seconds of a run; index 0 is the second that began with the run.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    /// One entry for each second.
+    pub seconds: Vec<Second>,
+}
+
+impl Series {
+    /// Adds the seconds of another part of the same run (another worker).
+    pub fn add(&mut self, other: &Series) {
+        for (index, theirs) in other.seconds.iter().enumerate() {
+            if self.seconds.len() <= index {
+                self.seconds.push(theirs.clone());
+                continue;
+            }
+            let ours = &mut self.seconds[index];
+            ours.accounting += theirs.accounting;
+            ours.good += theirs.good;
+            ours.good_response = sum(&ours.good_response, &theirs.good_response);
+            ours.response = sum(&ours.response, &theirs.response);
+        }
+    }
+
+    /// Adds the seconds of a later part of the same story, shifted by `start`.
+    pub fn append(&mut self, start: Duration, other: &Series) {
+        let offset = usize::try_from(start.as_secs()).unwrap_or(usize::MAX);
+        let mut shifted = Series { seconds: vec![Second::default(); offset] };
+        shifted.seconds.extend(other.seconds.iter().cloned());
+        self.add(&shifted);
+    }
+
+    /// All arrivals of the seconds from `from` (inclusive) to `to` (exclusive), as one.
+    pub fn between(&self, from: usize, to: usize) -> Second {
+        let mut whole = Second::default();
+        let (mut good, mut response) = (Histogram::new(), Histogram::new());
+        for second in self.seconds.iter().take(to).skip(from) {
+            whole.accounting += second.accounting;
+            whole.good += second.good;
+            good.add_sparse(&second.good_response);
+            response.add_sparse(&second.response);
+        }
+        whole.good_response = good.sparse();
+        whole.response = response.sparse();
+        whole
+    }
+}
+
+fn sum(one: &SparseHistogram, two: &SparseHistogram) -> SparseHistogram {
+    let mut both = one.dense();
+    both.add_sparse(two);
+    both.sparse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(scheduled: u64, good_ms: &[u64]) -> Second {
+        let mut histogram = Histogram::new();
+        good_ms.iter().for_each(|&ms| histogram.record(Duration::from_millis(ms)));
+        Second {
+            accounting: Accounting { scheduled, answered: scheduled, ..Accounting::default() },
+            good: good_ms.len() as u64,
+            good_response: histogram.sparse(),
+            response: histogram.sparse(),
+        }
+    }
+
+    #[test]
+    fn workers_add_up_second_by_second() {
+        let mut series = Series { seconds: vec![second(2, &[10, 20])] };
+        series.add(&Series { seconds: vec![second(1, &[30]), second(3, &[40])] });
+        assert_eq!(series.seconds.len(), 2);
+        assert_eq!(series.seconds[0].accounting.scheduled, 3);
+        assert_eq!(series.between(0, 2).good, 4);
+        assert_eq!(series.between(1, 2).good_response.count(), 1);
+    }
+
+    #[test]
+    fn a_later_phase_is_shifted() {
+        let mut series = Series { seconds: vec![second(2, &[10])] };
+        series.append(Duration::from_secs(3), &Series { seconds: vec![second(5, &[])] });
+        assert_eq!(series.seconds.len(), 4);
+        assert_eq!(series.seconds[3].accounting.scheduled, 5);
+    }
+}

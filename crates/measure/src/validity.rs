@@ -1,0 +1,162 @@
+//! May this run be believed?
+//!
+//! Where the generator itself was too slow, a run says nothing of the service: neither that it passed nor that it
+//! failed. Where all allowed connections were busy, the waiting is the service's own response time, but the
+//! reader must be told.
+
+use std::fmt;
+use std::time::Duration;
+use units::Ratio;
+
+/// How far a run may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing disturbed the measurement.
+    Valid,
+    /// Usable with its reasons in mind.
+    Suspect,
+    /// The generator was the bottleneck: no measure of the service.
+    Invalid,
+}
+
+impl Verdict {
+    /// The word in JSON, in the ledger and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Suspect => "suspect",
+            Verdict::Invalid => "invalid",
+        }
+    }
+}
+
+/// Why a run is not simply valid.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// Requests left late because our event loop was behind, not because connections were busy.
+    LoopLag {
+        /// The 99th percentile of the lag.
+        p99: Duration,
+        /// What would have been accepted.
+        bound: Duration,
+    },
+    /// Our own threads had no idle time left.
+    GeneratorBusy {
+        /// The busiest worker's share of a core.
+        busy: Ratio,
+    },
+    /// Arrivals could not be sent.
+    Unsent {
+        /// How many.
+        count: u64,
+        /// Of how many.
+        scheduled: u64,
+    },
+    /// Arrivals waited because all allowed connections were busy.
+    ConnectionsBusy {
+        /// The share of arrivals that waited.
+        share: Ratio,
+        /// The connections that were allowed.
+        allowed: u32,
+    },
+    /// This machine had no descriptor, port or memory left for some requests.
+    OutOfResources {
+        /// How many requests failed for it.
+        count: u64,
+    },
+    /// The hypervisor gave the processor to somebody else.
+    Steal {
+        /// The stolen share of all processor time.
+        share: Ratio,
+    },
+    /// The whole machine stood still for a while.
+    Stalled {
+        /// The longest time for which our loop did not run.
+        longest: Duration,
+    },
+}
+
+impl Reason {
+    /// The verdict that this reason alone leads to.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Reason::LoopLag { .. }
+            | Reason::GeneratorBusy { .. }
+            | Reason::Unsent { .. }
+            | Reason::OutOfResources { .. } => Verdict::Invalid,
+            Reason::ConnectionsBusy { .. } | Reason::Steal { .. } | Reason::Stalled { .. } => {
+                Verdict::Suspect
+            }
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use units::show_duration as show;
+        match self {
+            Reason::LoopLag { p99, bound } => write!(
+                f,
+                "requests left late: the generator's loop was {} behind at p99 (accepted: {}); lower the rate or give it more cores",
+                show(*p99),
+                show(*bound)
+            ),
+            Reason::GeneratorBusy { busy } => write!(
+                f,
+                "the generator's busiest worker used {busy} of a core; lower the rate or give it more cores"
+            ),
+            Reason::Unsent { count, scheduled } => write!(
+                f,
+                "{count} of {scheduled} scheduled requests were never sent; allow more connections (-c) or a longer run"
+            ),
+            Reason::ConnectionsBusy { share, allowed } => write!(
+                f,
+                "{share} of the arrivals waited because all {allowed} allowed connections were busy; their wait is in the response time (-c 0 lifts the bound)"
+            ),
+            Reason::OutOfResources { count } => write!(
+                f,
+                "{count} requests failed because this machine had no descriptor, port or memory left; raise `ulimit -n` or lower -c"
+            ),
+            Reason::Steal { share } => {
+                write!(f, "the hypervisor gave {share} of this machine's processor time to others")
+            }
+            Reason::Stalled { longest } => {
+                write!(f, "this machine stood still for {} at a time", show(*longest))
+            }
+        }
+    }
+}
+
+/// The verdict on a run, with its reasons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validity {
+    /// The worst verdict of any reason.
+    pub verdict: Verdict,
+    /// Why, worst first; empty where the run is valid.
+    pub reasons: Vec<Reason>,
+}
+
+impl Validity {
+    /// Weighs the reasons.
+    pub fn of(mut reasons: Vec<Reason>) -> Self {
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.verdict()));
+        let verdict = reasons.first().map_or(Verdict::Valid, Reason::verdict);
+        Validity { verdict, reasons }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_reason_decides() {
+        let busy = Reason::ConnectionsBusy { share: Ratio::of(1, 10).unwrap(), allowed: 64 };
+        let lag = Reason::LoopLag { p99: Duration::from_millis(50), bound: Duration::from_millis(2) };
+        assert_eq!(Validity::of(vec![]).verdict, Verdict::Valid);
+        assert_eq!(Validity::of(vec![busy.clone()]).verdict, Verdict::Suspect);
+        let both = Validity::of(vec![busy, lag.clone()]);
+        assert_eq!(both.verdict, Verdict::Invalid);
+        assert_eq!(both.reasons[0], lag);
+    }
+}
