@@ -1,0 +1,3 @@
+//! HTTP/1.1 for the gateway and the load generator.
+
+pub mod codec;
