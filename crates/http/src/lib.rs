@@ -5,4 +5,5 @@
 //! gateway each have their own.
 #![warn(missing_docs)]
 
+pub mod codec;
 pub mod reactor;

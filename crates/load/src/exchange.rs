@@ -1,8 +1,8 @@
 //! One request and its answer, from the client's side, as a state machine without I/O.
 
+use http::codec::Refusal;
 use http::codec::body::Decoder;
 use http::codec::response::{AnswerTo, Scan, Scanner};
-use http::codec::Refusal;
 
 /// The answer to one request, as far as it has come.
 #[derive(Debug)]

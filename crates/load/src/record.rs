@@ -213,7 +213,10 @@ mod tests {
         recorder.scheduled(at(0));
         recorder.answered(Times { intended: at(0), started: at(0), ended: at(1) }, 503);
         let measured = recorder.finish(Duration::from_secs(1), Duration::ZERO).measurement;
-        assert_eq!((measured.accounting.shed, measured.response.count(), measured.shed_response.count()), (1, 0, 1));
+        assert_eq!(
+            (measured.accounting.shed, measured.response.count(), measured.shed_response.count()),
+            (1, 0, 1)
+        );
         assert_eq!(measured.statuses[&503], 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a plan: one thread a worker, watched and stopped from outside.
 
 use crate::plan::Plan;
-use crate::validity::{judge, OwnSigns};
+use crate::validity::{OwnSigns, judge};
 use crate::worker::{Home, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
 use measure::{Accounting, Histogram, Measurement};
@@ -75,9 +75,16 @@ impl Slot {
 #[derive(Debug)]
 pub struct Running {
     plan: Plan,
-    workers: Vec<(Arc<Slot>, Arc<Waker>, Option<JoinHandle<io::Result<Home>>>)>,
+    workers: Vec<Thread>,
 }
 
+#[derive(Debug)]
+struct Thread {
+    slot: Arc<Slot>,
+    waker: Arc<Waker>,
+    /// Taken when it is joined.
+    handle: Option<JoinHandle<io::Result<Home>>>,
+}
 
 /// Starts a run.
 ///
@@ -101,14 +108,14 @@ pub fn start(plan: Plan) -> Result<Running, StartError> {
     let mut running = Running { plan, workers: Vec::new() };
     for (worker, (net, waker)) in (0..).zip(prepared) {
         let slot = Arc::new(Slot::default());
-        let thread = {
+        let handle = {
             let (plan, slot) = (running.plan.clone(), Arc::clone(&slot));
             std::thread::Builder::new()
                 .name(format!("load-{worker}"))
                 .spawn(move || Worker::new(net, &plan, worker).run(&slot))
                 .map_err(|source| StartError::Worker { worker, source })?
         };
-        running.workers.push((slot, waker, Some(thread)));
+        running.workers.push(Thread { slot, waker, handle: Some(handle) });
     }
     Ok(running)
 }
@@ -117,8 +124,8 @@ impl Running {
     /// How the run stands; the recent part is what came since this was last asked.
     pub fn progress(&self) -> Progress {
         let mut all = Progress::default();
-        for (slot, _, _) in &self.workers {
-            let mut progress = slot.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in &self.workers {
+            let mut progress = worker.slot.progress.lock().unwrap_or_else(PoisonError::into_inner);
             all.at = all.at.max(progress.at);
             all.accounting += progress.accounting;
             all.in_flight += progress.in_flight;
@@ -136,16 +143,16 @@ impl Running {
 
     /// Tells the workers to stop at once; what is in flight is counted so.
     pub fn stop(&self) {
-        for (slot, waker, _) in &self.workers {
-            slot.stop.store(true, Ordering::Relaxed);
+        for worker in &self.workers {
+            worker.slot.stop.store(true, Ordering::Relaxed);
             // A worker that cannot be woken looks at its next report, a tenth of a second away.
-            let _ = waker.wake();
+            let _ = worker.waker.wake();
         }
     }
 
     /// Whether all workers are done.
     pub fn is_finished(&self) -> bool {
-        self.workers.iter().all(|(_, _, thread)| thread.as_ref().is_none_or(JoinHandle::is_finished))
+        self.workers.iter().all(|worker| worker.handle.as_ref().is_none_or(JoinHandle::is_finished))
     }
 
     /// Waits for the end and gives the whole measurement.
@@ -156,9 +163,9 @@ impl Running {
         let mut measured = Measurement::default();
         let mut lag = Histogram::new();
         let (mut waited, mut busiest, mut longest_stall) = (0, 0.0_f64, Duration::ZERO);
-        for (worker, (_, _, thread)) in (0..).zip(&mut self.workers) {
-            let Some(thread) = thread.take() else { continue };
-            let home = thread.join().map_err(|_| StartError::Lost)?;
+        for (worker, thread) in (0..).zip(&mut self.workers) {
+            let Some(handle) = thread.handle.take() else { continue };
+            let home = handle.join().map_err(|_| StartError::Lost)?;
             let home = home.map_err(|source| StartError::Worker { worker, source })?;
             let part = home.finished.measurement;
             if !part.elapsed.is_zero() {
@@ -169,7 +176,8 @@ impl Running {
             longest_stall = longest_stall.max(home.longest_stall);
             measured.add(&part);
         }
-        measured.validity = judge(&self.plan, &measured, &OwnSigns { lag: &lag, waited, busiest, longest_stall });
+        measured.validity =
+            judge(&self.plan, &measured, &OwnSigns { lag: &lag, waited, busiest, longest_stall });
         Ok(measured)
     }
 }

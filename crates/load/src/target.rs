@@ -148,7 +148,9 @@ fn header_name(header: &str) -> Result<&str, TargetError> {
 
 fn resolve(authority: &str) -> Result<SocketAddr, TargetError> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
-        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) && (!host.contains(':') || host.ends_with(']'))
+        !port.is_empty()
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+            && (!host.contains(':') || host.ends_with(']'))
     });
     let host = if has_port { authority.to_owned() } else { format!("{authority}:80") };
     let mut addresses = match host.to_socket_addrs() {
@@ -175,9 +177,13 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             request,
-            format!("GET /a?b=1 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: headroom/{version}\r\nAccept: */*\r\n\r\n")
+            format!(
+                "GET /a?b=1 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: headroom/{version}\r\nAccept: */*\r\n\r\n"
+            )
         );
-        assert!(text("127.0.0.1", "GET", &[], "").unwrap().starts_with("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"));
+        assert!(
+            text("127.0.0.1", "GET", &[], "").unwrap().starts_with("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        );
         assert!(text("http://127.0.0.1?x", "GET", &[], "").unwrap().starts_with("GET /?x HTTP/1.1\r\n"));
         let post = text("http://[::1]:80/", "POST", &["Host: other", "X-A: b"], "hello").unwrap();
         assert!(post.ends_with("Content-Length: 5\r\nHost: other\r\nX-A: b\r\n\r\nhello"), "{post}");

@@ -28,10 +28,10 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
             reasons.push(Reason::LoopLag { p99: lag.at, bound });
         }
     }
-    if signs.busiest > BUSY {
-        if let Some(busy) = Ratio::new(signs.busiest.min(1.0)) {
-            reasons.push(Reason::GeneratorBusy { busy });
-        }
+    if signs.busiest > BUSY
+        && let Some(busy) = Ratio::new(signs.busiest.min(1.0))
+    {
+        reasons.push(Reason::GeneratorBusy { busy });
     }
     let accounting = &measured.accounting;
     if accounting.unsent * UNSENT_ONE_IN > accounting.scheduled {
@@ -40,10 +40,11 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if let Some(&count) = measured.failures.get(&Failure::OutOfResources) {
         reasons.push(Reason::OutOfResources { count });
     }
-    if let Model::Open { connections: Some(connections), .. } = plan.model {
-        if let Some(share) = Ratio::of(signs.waited, accounting.scheduled).filter(|share| share.get() > WAITED) {
-            reasons.push(Reason::ConnectionsBusy { share, allowed: connections.get() });
-        }
+    if let Model::Open { connections: Some(connections), .. } = plan.model
+        && let Some(share) =
+            Ratio::of(signs.waited, accounting.scheduled).filter(|share| share.get() > WAITED)
+    {
+        reasons.push(Reason::ConnectionsBusy { share, allowed: connections.get() });
     }
     if signs.longest_stall > STALL {
         reasons.push(Reason::Stalled { longest: signs.longest_stall });

@@ -13,8 +13,8 @@ use crate::plan::{Model, Plan};
 use crate::record::{Finished, Recorder, Times};
 use crate::run::Slot;
 use crate::schedule::Schedule;
-use http::codec::response::{AnswerTo, Scanner};
 use http::codec::Limits;
+use http::codec::response::{AnswerTo, Scanner};
 use http::reactor::{Deadline, Net, Ready, Timers, Token};
 use measure::{Failure, Fate};
 use slab::Slab;
@@ -92,7 +92,8 @@ impl<'a, N: Net> Worker<'a, N> {
         let workers = plan.workers.get();
         let source = match plan.model {
             Model::Open { rate, arrivals, .. } => {
-                let schedule = Schedule::constant(rate, arrivals, plan.duration, plan.requests).shard(index, workers);
+                let schedule =
+                    Schedule::constant(rate, arrivals, plan.duration, plan.requests).shard(index, workers);
                 Source::Open {
                     due: schedule.clone().peekable(),
                     waiting: schedule,
@@ -101,7 +102,9 @@ impl<'a, N: Net> Worker<'a, N> {
                 }
             }
             Model::Closed { .. } => {
-                let share = |all: u64| all / u64::from(workers) + u64::from(u64::from(index) < all % u64::from(workers));
+                let share = |all: u64| {
+                    all / u64::from(workers) + u64::from(u64::from(index) < all % u64::from(workers))
+                };
                 Source::Closed {
                     left: plan.requests.map_or(u64::MAX, share),
                     end: plan.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration),
@@ -206,10 +209,10 @@ impl<'a, N: Net> Worker<'a, N> {
             self.idle.pop();
             self.send(index, Job { intended, started: now, resent: false });
         }
-        if let Source::Closed { retry_at, .. } = self.source {
-            if now < retry_at {
-                return;
-            }
+        if let Source::Closed { retry_at, .. } = self.source
+            && now < retry_at
+        {
+            return;
         }
         while self.limit.is_none_or(|limit| self.connections.len() < limit) {
             let Some(intended) = self.next_arrival(now) else { return };
@@ -264,7 +267,11 @@ impl<'a, N: Net> Worker<'a, N> {
         let connection = &mut self.connections[index];
         connection.state = State::Busy(job, Exchange::new(self.answer_to));
         connection.written = 0;
-        self.timers.set((index, connection.generation), &mut connection.deadline, job.started + self.plan.timeout);
+        self.timers.set(
+            (index, connection.generation),
+            &mut connection.deadline,
+            job.started + self.plan.timeout,
+        );
         self.busy += 1;
         self.write(index);
     }
@@ -357,7 +364,8 @@ impl<'a, N: Net> Worker<'a, N> {
     fn answered(&mut self, index: usize, job: Job, answer: Answer) {
         let now = self.net.now();
         self.last_end = now;
-        self.recorder.answered(Times { intended: job.intended, started: job.started, ended: now }, answer.status);
+        self.recorder
+            .answered(Times { intended: job.intended, started: job.started, ended: now }, answer.status);
         if !answer.keep_alive {
             self.remove(index);
             return;
@@ -397,7 +405,8 @@ impl<'a, N: Net> Worker<'a, N> {
         // The other side closed an idle connection while our request was on its way: that says nothing about the
         // request, and a client may send it again (RFC 9112, 9.3.1).
         let closing = matches!(failure, Failure::Reset | Failure::ClosedEarly);
-        let again = untouched && closing && !exchange.has_begun() && self.plan.target.idempotent && !job.resent;
+        let again =
+            untouched && closing && !exchange.has_begun() && self.plan.target.idempotent && !job.resent;
         self.remove(index);
         if again {
             self.open(Job { resent: true, ..job });
@@ -417,7 +426,8 @@ impl<'a, N: Net> Worker<'a, N> {
     fn check_deadlines(&mut self, now: Timestamp) {
         while let Some(owner) = self.timers.pop(now) {
             let (index, generation) = owner;
-            let Some(connection) = self.connections.get_mut(index).filter(|found| found.generation == generation)
+            let Some(connection) =
+                self.connections.get_mut(index).filter(|found| found.generation == generation)
             else {
                 continue;
             };
@@ -437,7 +447,8 @@ impl<'a, N: Net> Worker<'a, N> {
             Source::Open { waiting_count, .. } => *waiting_count,
             Source::Closed { .. } => 0,
         };
-        let grace_over = self.plan.duration.is_some_and(|length| now >= Timestamp::ZERO + length + self.plan.timeout);
+        let grace_over =
+            self.plan.duration.is_some_and(|length| now >= Timestamp::ZERO + length + self.plan.timeout);
         grace_over || (waiting == 0 && self.busy == 0)
     }
 
@@ -471,7 +482,8 @@ impl<'a, N: Net> Worker<'a, N> {
             progress.connections = self.connections.len() as u64;
             progress.recent.add(&recent);
             progress.recent_good += good;
-            progress.lag = self.recorder.lag.quantile(units::Quantile::P99).map_or(Duration::ZERO, |p99| p99.at);
+            progress.lag =
+                self.recorder.lag.quantile(units::Quantile::P99).map_or(Duration::ZERO, |p99| p99.at);
         });
     }
 
@@ -510,7 +522,9 @@ fn failure_of(error: &io::Error) -> Failure {
     match error.kind() {
         ErrorKind::ConnectionRefused => Failure::ConnectionRefused,
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Failure::Reset,
-        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::TimedOut => Failure::Unreachable,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::TimedOut => {
+            Failure::Unreachable
+        }
         ErrorKind::AddrNotAvailable | ErrorKind::OutOfMemory => Failure::OutOfResources,
         _ => {
             use rustix::io::Errno;
