@@ -1,0 +1,238 @@
+//! One walk over the header fields of a head: framing, connection options, and what stays on this hop.
+//!
+//! Requests and responses share it, so that both directions judge the framing by the same rules.
+
+use super::header::{Header, Name};
+use super::{Body, Limits, Refusal};
+
+/// What the fields say, before the rules that are particular to requests or responses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Fields<'b> {
+    pub(super) content_length: Option<u64>,
+    pub(super) chunked: bool,
+    pub(super) host: Option<&'b [u8]>,
+    pub(super) upgrade: Option<&'b [u8]>,
+    pub(super) expect: Option<&'b [u8]>,
+    /// The Connection field has the option `upgrade`.
+    pub(super) connection_upgrade: bool,
+    connection_close: bool,
+    connection_keep_alive: bool,
+    /// Bit i: field i stays on this hop.
+    pub(super) withheld: u128,
+    pub(super) lookalike: bool,
+}
+
+impl<'b> Fields<'b> {
+    #[inline]
+    pub(super) fn read(headers: &[Header<'b>], version: u8) -> Result<Fields<'b>, Refusal> {
+        let mut fields = Fields::default();
+        let mut options = 0;
+        let mut nominated = false;
+        for (i, header) in headers.iter().enumerate() {
+            let name = Name::of(header.name.as_bytes());
+            match name {
+                Name::Other => continue,
+                Name::ContentLength => {
+                    if fields.content_length.is_some() {
+                        return Err(Refusal::ContentLengthRepeated);
+                    }
+                    fields.content_length = Some(content_length(header.value)?);
+                    fields.withheld |= 1 << i;
+                }
+                Name::TransferEncoding => {
+                    if fields.chunked {
+                        return Err(Refusal::TransferEncodingInvalid);
+                    }
+                    transfer_encoding(header.value)?;
+                    fields.chunked = true;
+                }
+                Name::Connection => nominated |= fields.connection(header.value, &mut options)?,
+                Name::Host => {
+                    if fields.host.replace(header.value).is_some() {
+                        return Err(Refusal::HostRepeated);
+                    }
+                }
+                Name::Upgrade => {
+                    if fields.upgrade.replace(header.value).is_some() {
+                        return Err(Refusal::UpgradeRepeated);
+                    }
+                }
+                Name::Expect => {
+                    if fields.expect.is_none_or(is_continue) {
+                        fields.expect = Some(header.value);
+                    }
+                }
+                Name::FramingLookalike => fields.lookalike = true,
+                Name::OtherHopByHop => {}
+            }
+            if name.is_hop_by_hop() {
+                fields.withheld |= 1 << i;
+            }
+        }
+        if fields.chunked && fields.content_length.is_some() {
+            return Err(Refusal::TwoFramings);
+        }
+        if fields.chunked && version == 0 {
+            return Err(Refusal::TransferEncodingInHttp10);
+        }
+        if nominated {
+            fields.withhold_nominated(headers)?;
+        }
+        Ok(fields)
+    }
+
+    /// Whether the connection may carry another message after this one.
+    #[inline]
+    pub(super) fn keep_alive(&self, version: u8) -> bool {
+        !self.connection_close && (version == 1 || self.connection_keep_alive)
+    }
+
+    /// What the framing fields say, where they are what decides.
+    #[inline]
+    pub(super) fn framing(&self) -> Option<Body> {
+        if self.chunked { Some(Body::Chunked) } else { self.content_length.map(Body::Length) }
+    }
+
+    /// Reads one Connection field; says whether it names other fields.
+    fn connection(&mut self, value: &[u8], options: &mut usize) -> Result<bool, Refusal> {
+        let mut nominated = false;
+        for option in list(value) {
+            *options += 1;
+            if *options > CONNECTION_OPTIONS_MAX {
+                return Err(Refusal::ConnectionTooLong { bound: CONNECTION_OPTIONS_MAX });
+            }
+            if !is_token(option) {
+                return Err(Refusal::ConnectionInvalid);
+            }
+            if option.eq_ignore_ascii_case(b"close") {
+                self.connection_close = true;
+            } else if option.eq_ignore_ascii_case(b"keep-alive") {
+                self.connection_keep_alive = true;
+            } else if option.eq_ignore_ascii_case(b"upgrade") {
+                self.connection_upgrade = true;
+            } else {
+                nominated = true;
+            }
+        }
+        Ok(nominated)
+    }
+
+    /// Marks the fields that the Connection fields name. A second walk, which ordinary messages never need.
+    #[cold]
+    fn withhold_nominated(&mut self, headers: &[Header<'b>]) -> Result<(), Refusal> {
+        for connection in headers.iter().filter(|h| Name::of(h.name.as_bytes()) == Name::Connection) {
+            for option in list(connection.value) {
+                if let Name::Host | Name::ContentLength | Name::TransferEncoding = Name::of(option) {
+                    return Err(Refusal::ConnectionNamesFraming);
+                }
+                for (i, header) in headers.iter().enumerate() {
+                    if header.name.as_bytes().eq_ignore_ascii_case(option) {
+                        self.withheld |= 1 << i;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `httparse` takes a bare LF for a line end. Each field begins after a line end and the head ends with two, so
+/// looking there finds every bare LF without another walk over the bytes. A CR is only ever part of CRLF:
+/// `httparse` sees to that.
+#[inline]
+pub(super) fn check_line_ends(buf: &[u8], head_len: usize, headers: &[Header<'_>]) -> Result<(), Refusal> {
+    for header in headers {
+        let at = offset(buf, header.name.as_bytes());
+        if !buf.get(..at).is_some_and(|before| before.ends_with(b"\r\n")) {
+            return Err(Refusal::BareLf { at: at.saturating_sub(1) });
+        }
+    }
+    if !buf.get(..head_len).is_some_and(|head| head.ends_with(b"\r\n\r\n")) {
+        return Err(Refusal::BareLf { at: head_len.saturating_sub(1) });
+    }
+    Ok(())
+}
+
+/// Where a slice of the buffer begins in it.
+#[inline]
+pub(super) fn offset(buf: &[u8], part: &[u8]) -> usize {
+    (part.as_ptr() as usize).wrapping_sub(buf.as_ptr() as usize)
+}
+
+/// The bound on the head, for a complete one and for one that is not yet complete.
+#[inline]
+pub(super) fn check_head_len(found: usize, complete: bool, limits: &Limits) -> Result<(), Refusal> {
+    let bound = limits.head_bytes_max;
+    if found > bound || (found == bound && !complete) {
+        return Err(Refusal::HeadTooLong { found, bound });
+    }
+    Ok(())
+}
+
+/// Whether an Expect field asks for 100 (Continue).
+pub(super) fn is_continue(value: &[u8]) -> bool {
+    value.eq_ignore_ascii_case(b"100-continue")
+}
+
+/// Whether these bytes are a token: a method, a field name, a connection option.
+pub(super) fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().copied().all(is_token_byte)
+}
+
+#[inline]
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&b| b == b',').map(<[u8]>::trim_ascii)
+}
+
+/// Digits only, no sign, no space, no list; below 2^63, so that no reader further on can overflow a signed word.
+#[inline]
+fn content_length(value: &[u8]) -> Result<u64, Refusal> {
+    if value.is_empty() || value.len() > CONTENT_LENGTH_DIGITS_MAX {
+        return Err(Refusal::ContentLengthInvalid);
+    }
+    let mut length = 0_u64;
+    for &byte in value {
+        if !byte.is_ascii_digit() {
+            return Err(if byte == b',' {
+                Refusal::ContentLengthRepeated
+            } else {
+                Refusal::ContentLengthInvalid
+            });
+        }
+        length = length
+            .checked_mul(10)
+            .and_then(|tens| tens.checked_add(u64::from(byte - b'0')))
+            .filter(|&length| length <= i64::MAX as u64)
+            .ok_or(Refusal::ContentLengthInvalid)?;
+    }
+    Ok(length)
+}
+
+fn transfer_encoding(value: &[u8]) -> Result<(), Refusal> {
+    if value.eq_ignore_ascii_case(b"chunked") {
+        return Ok(());
+    }
+    let mut chunked = 0;
+    for coding in list(value) {
+        if !is_token(coding) {
+            return Err(Refusal::TransferEncodingInvalid);
+        }
+        chunked += usize::from(coding.eq_ignore_ascii_case(b"chunked"));
+    }
+    // `chunked, chunked` and `chunked, gzip` are malformed; `gzip, chunked` is well formed and not offered.
+    let last_is_chunked = list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+    if chunked > 1 || (chunked == 1 && !last_is_chunked) || value.ends_with(b",") {
+        return Err(Refusal::TransferEncodingInvalid);
+    }
+    Err(Refusal::TransferCodingUnsupported)
+}
+
+/// Real messages have one to three; the bound keeps the walk over nominated fields short.
+const CONNECTION_OPTIONS_MAX: usize = 16;
+
+/// Leading zeros are allowed up to the length of the longest number; more are an attempt at something.
+const CONTENT_LENGTH_DIGITS_MAX: usize = 19;

@@ -1,0 +1,9 @@
+//! HTTP/1.1 in layers.
+//!
+//! The codec turns bytes into messages and does no I/O. The reactor is an event loop behind an I/O seam. Between
+//! them stands an exchange, one request and its answer as a state machine without I/O; the load generator and the
+//! gateway each have their own.
+#![warn(missing_docs)]
+
+pub mod codec;
+pub mod reactor;

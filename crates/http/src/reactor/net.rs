@@ -1,0 +1,81 @@
+//! What an event loop needs of the world.
+
+use std::io;
+use std::net::SocketAddr;
+use units::Timestamp;
+
+/// The owner's name for a connection or a listener, returned with its readiness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub usize);
+
+/// A hint that an operation may now succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// Whose readiness.
+    pub token: Token,
+    /// A read or an accept may succeed.
+    pub readable: bool,
+    /// A write may succeed, or a connection attempt has ended.
+    pub writable: bool,
+    /// The other side will send no more, or the connection is broken: reading on will say which.
+    pub closed: bool,
+}
+
+/// The I/O seam: a clock, sockets that never block, and a wait with an end.
+///
+/// Readiness is edge-triggered: it is said once when it begins. A read that fills less than the buffer has taken
+/// everything, unless [`Ready::closed`] was said.
+pub trait Net {
+    /// A connection; closed when dropped.
+    type Stream;
+    /// A listening socket.
+    type Listener;
+
+    /// The time now; it never goes back.
+    fn now(&mut self) -> Timestamp;
+
+    /// Begins to connect. The end of the attempt is said as writable; [`Net::connected`] tells how it ended.
+    ///
+    /// # Errors
+    /// Whatever the system refuses at once: no descriptor, no port, no route.
+    fn connect(&mut self, to: SocketAddr, token: Token) -> io::Result<Self::Stream>;
+
+    /// How a connection attempt stands: `Ok(true)` connected, `Ok(false)` not yet.
+    ///
+    /// # Errors
+    /// Why the attempt failed.
+    fn connected(&mut self, stream: &Self::Stream) -> io::Result<bool>;
+
+    /// Takes a waiting connection and watches it under the token that `token` gives.
+    ///
+    /// # Errors
+    /// `WouldBlock` where none waits; otherwise what the system refused.
+    fn accept(&mut self, listener: &Self::Listener, token: Token) -> io::Result<(Self::Stream, SocketAddr)>;
+
+    /// Watches a connection under another token from now on.
+    ///
+    /// # Errors
+    /// What the system refused.
+    fn rename(&mut self, stream: &mut Self::Stream, token: Token) -> io::Result<()>;
+
+    /// Reads what has arrived; zero means that the other side will send no more.
+    ///
+    /// # Errors
+    /// `WouldBlock` where nothing has arrived; otherwise why the connection is broken.
+    fn read(&mut self, stream: &mut Self::Stream, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes as much as fits now.
+    ///
+    /// # Errors
+    /// `WouldBlock` where nothing fits; otherwise why the connection is broken.
+    fn write(&mut self, stream: &mut Self::Stream, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Says that we will send no more.
+    fn shut_down(&mut self, stream: &mut Self::Stream);
+
+    /// Waits until something is ready or `until` has come, and says what is ready. May return early with nothing.
+    ///
+    /// # Errors
+    /// Only what makes the loop itself impossible.
+    fn wait(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()>;
+}

@@ -1,0 +1,189 @@
+//! Runs a plan: one thread a worker, watched and stopped from outside.
+
+use crate::plan::Plan;
+use crate::validity::{OwnSigns, judge};
+use crate::worker::{Home, Worker};
+use http::reactor::{Clock, KernelNet, Waker};
+use measure::{Accounting, Histogram, Measurement};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use thiserror::Error;
+use units::Timestamp;
+
+/// Why a run could not begin or ended without a measurement.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The plan never ends.
+    #[error("a run needs an end: a duration (-d) or a number of requests (-n)")]
+    Endless,
+    /// There is nothing to send.
+    #[error("a rate of 0/s sends nothing; expected more than 0/s")]
+    NoRate,
+    /// The event loop or its thread could not be made.
+    #[error("cannot set up worker {worker}; see `ulimit -n` and `ulimit -u`")]
+    Worker {
+        /// Which one.
+        worker: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A worker ended before its work.
+    #[error("a worker ended before its work was done")]
+    Lost,
+}
+
+/// How a run stands, of all its workers together.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// When this was said, since the beginning.
+    pub at: Timestamp,
+    /// Where the arrivals of all seconds so far went.
+    pub accounting: Accounting,
+    /// Sent and not answered.
+    pub in_flight: u64,
+    /// Due, and waiting for a connection.
+    pub waiting: u64,
+    /// The intended start of the oldest arrival that is not finished.
+    pub oldest: Option<Timestamp>,
+    /// Open connections.
+    pub connections: u64,
+    /// Response times of the answers and time-outs since progress was last asked for.
+    pub recent: Histogram,
+    /// How many of them were good.
+    pub recent_good: u64,
+    /// How late the loops looked at due arrivals, at the 99th percentile of the run so far.
+    pub lag: Duration,
+}
+
+/// Where a worker leaves its progress and looks whether to stop.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) stop: AtomicBool,
+    progress: Mutex<Progress>,
+}
+
+impl Slot {
+    pub(crate) fn report(&self, write: impl FnOnce(&mut Progress)) {
+        write(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A run under way. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    plan: Plan,
+    workers: Vec<Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    slot: Arc<Slot>,
+    waker: Arc<Waker>,
+    /// Taken when it is joined.
+    handle: Option<JoinHandle<io::Result<Home>>>,
+}
+
+/// Starts a run.
+///
+/// # Errors
+/// Where the plan never ends or sends nothing, or where the system gives no thread or descriptor.
+pub fn start(plan: Plan) -> Result<Running, StartError> {
+    if plan.duration.is_none() && plan.requests.is_none() {
+        return Err(StartError::Endless);
+    }
+    if matches!(plan.model, crate::Model::Open { rate, .. } if rate == units::Rate::ZERO) {
+        return Err(StartError::NoRate);
+    }
+    let mut prepared = Vec::new();
+    // The loops are made first, so that the clock starts when everything is ready.
+    let clock = Clock::starting_now();
+    for worker in 0..plan.workers.get() {
+        let net = KernelNet::new(clock).map_err(|source| StartError::Worker { worker, source })?;
+        let waker = net.waker().map_err(|source| StartError::Worker { worker, source })?;
+        prepared.push((net, waker));
+    }
+    let mut running = Running { plan, workers: Vec::new() };
+    for (worker, (net, waker)) in (0..).zip(prepared) {
+        let slot = Arc::new(Slot::default());
+        let handle = {
+            let (plan, slot) = (running.plan.clone(), Arc::clone(&slot));
+            std::thread::Builder::new()
+                .name(format!("load-{worker}"))
+                .spawn(move || Worker::new(net, &plan, worker).run(&slot))
+                .map_err(|source| StartError::Worker { worker, source })?
+        };
+        running.workers.push(Thread { slot, waker, handle: Some(handle) });
+    }
+    Ok(running)
+}
+
+impl Running {
+    /// How the run stands; the recent part is what came since this was last asked.
+    pub fn progress(&self) -> Progress {
+        let mut all = Progress::default();
+        for worker in &self.workers {
+            let mut progress = worker.slot.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            all.at = all.at.max(progress.at);
+            all.accounting += progress.accounting;
+            all.in_flight += progress.in_flight;
+            all.waiting += progress.waiting;
+            all.oldest = [all.oldest, progress.oldest].into_iter().flatten().min();
+            all.connections += progress.connections;
+            all.recent.add(&progress.recent);
+            all.recent_good += progress.recent_good;
+            all.lag = all.lag.max(progress.lag);
+            progress.recent.clear();
+            progress.recent_good = 0;
+        }
+        all
+    }
+
+    /// Tells the workers to stop at once; what is in flight is counted so.
+    pub fn stop(&self) {
+        for worker in &self.workers {
+            worker.slot.stop.store(true, Ordering::Relaxed);
+            // A worker that cannot be woken looks at its next report, a tenth of a second away.
+            let _ = worker.waker.wake();
+        }
+    }
+
+    /// Whether all workers are done.
+    pub fn is_finished(&self) -> bool {
+        self.workers.iter().all(|worker| worker.handle.as_ref().is_none_or(JoinHandle::is_finished))
+    }
+
+    /// Waits for the end and gives the whole measurement.
+    ///
+    /// # Errors
+    /// Where a worker ended before its work.
+    pub fn finish(mut self) -> Result<Measurement, StartError> {
+        let mut measured = Measurement::default();
+        let mut lag = Histogram::new();
+        let (mut waited, mut busiest, mut longest_stall) = (0, 0.0_f64, Duration::ZERO);
+        for (worker, thread) in (0..).zip(&mut self.workers) {
+            let Some(handle) = thread.handle.take() else { continue };
+            let home = handle.join().map_err(|_| StartError::Lost)?;
+            let home = home.map_err(|source| StartError::Worker { worker, source })?;
+            let part = home.finished.measurement;
+            if !part.elapsed.is_zero() {
+                busiest = busiest.max(part.cpu.as_secs_f64() / part.elapsed.as_secs_f64());
+            }
+            lag.add(&home.finished.lag);
+            waited += home.finished.waited;
+            longest_stall = longest_stall.max(home.longest_stall);
+            measured.add(&part);
+        }
+        measured.validity =
+            judge(&self.plan, &measured, &OwnSigns { lag: &lag, waited, busiest, longest_stall });
+        Ok(measured)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
