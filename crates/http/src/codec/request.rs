@@ -8,7 +8,7 @@ use super::target::is_authority;
 use super::{Body, Limits, Refusal, Target};
 
 /// A request head, borrowed from the buffer it was read from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestHead<'h, 'b> {
     /// The method: a token, in the case it came in.
     pub method: &'b str,

@@ -23,7 +23,7 @@ pub enum AnswerTo {
 }
 
 /// A response head, borrowed from the buffer it was read from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseHead<'h, 'b> {
     /// The status, 100 to 999. Below 200 it is interim and another head follows; after 101 the connection is no
     /// longer HTTP.
