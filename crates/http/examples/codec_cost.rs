@@ -69,7 +69,7 @@ fn main() {
         let mut slots = slots();
         let Ok(Some(head)) = request::parse(black_box(REQUEST), &limits, &mut slots) else { return false };
         out.clear();
-        write::request_line(&mut out, head.method, head.path);
+        write::forwarded_request_line(&mut out, head.method, &head.target);
         head.headers.end_to_end().for_each(|header| write::header(&mut out, header.name, header.value));
         write::end_of_head(&mut out);
         !black_box(&out).is_empty()
