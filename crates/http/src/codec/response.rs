@@ -2,7 +2,8 @@
 //!
 //! ## Why a scanner remembers
 //! Under load, nearly all heads of one target are the same bytes until the date changes. The same bytes have the
-//! same reading, so a [`Scanner`] compares with the last head it read before it parses: a tenth of the cost, and
+//! same reading, so a [`Scanner`] compares with the last head it read before it parses: 5 ns in place of 145 ns for
+//! a head of 148 bytes (the example `codec_cost` measures it), and
 //! exactly the strictness of [`parse`].
 
 use httparse::{Error, Status};

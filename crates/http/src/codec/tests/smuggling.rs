@@ -240,7 +240,7 @@ fn ambiguous_responses_are_refused() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n", "content-length-repeated"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "transfer-coding-unsupported"),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "transfer-encoding-in-http10"),
-        // Even where the answer to HEAD has no body, its framing is that of the GET it speaks for.
+        // A status that has no body, with framing that announces one.
         ("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", "body-forbidden"),
         ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", "body-forbidden"),
         ("HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n", "body-forbidden"),
