@@ -5,12 +5,13 @@
 //! timer and no queue has to be walked, and a wait that would be too long is refused on arrival rather than after it.
 //! Turns are handed out in the order of the claims.
 //!
-//! ## Why two words for two limits, and what that costs
+//! ## Two words for two limits
 //! The limits per second and per minute are two cells ([GCRA](gcra)). A claim takes the minute's turn first, then
-//! the second's from that instant on, and then tells the minute the later instant, so that both cells know when the
-//! request really passes. On one core both bounds are exact. Between the first step and the last another core may
-//! claim: a class with *both* limits and a backlog may then pass its minute's bound by at most one waiter for each
-//! other core. A class with one limit, or without a backlog, is exact on any number of cores.
+//! the second's from that instant on, and gives the minute's back where the second refuses. A request that the
+//! second delays passes later than its turn in the minute's cell; on one core that never passes the minute's bound,
+//! because whatever keeps the second busy has filled the minute's cell at least as far. Between the two steps
+//! another core may claim: a class with *both* limits and a backlog may then pass its minute's bound by a waiter for
+//! each other core. A class with one limit, or without a backlog, is exact on any number of cores.
 //!
 //! ## A trap
 //! With no place to wait and burst 1, a class of 100/s admits only 55 of 110 evenly spaced requests a second: each
@@ -243,13 +244,7 @@ impl<W: Word> RateClass<W> {
         }
         if let Some(second) = &self.second {
             match second.claim(at, latest) {
-                Ok((passes, left_at)) => {
-                    second_left_at = left_at;
-                    if let (true, Some(minute)) = (passes > at, &self.minute) {
-                        minute_left_at = minute.delayed_until(passes).unwrap_or(minute_left_at);
-                    }
-                    at = passes;
-                }
+                Ok(turn) => (at, second_left_at) = turn,
                 Err(earliest) => {
                     if let Some(minute) = &self.minute {
                         minute.give_back(minute_left_at);
