@@ -6,7 +6,7 @@
 //! Turns are handed out in the order of the claims.
 //!
 //! ## Two words for two limits
-//! The limits per second and per minute are two cells ([GCRA](gcra)). A claim takes the minute's turn first, then
+//! The limits per second and per minute are two cells (GCRA). A claim takes the minute's turn first, then
 //! the second's from that instant on, and gives the minute's back where the second refuses. A request that the
 //! second delays passes later than its turn in the minute's cell; on one core that never passes the minute's bound,
 //! because whatever keeps the second busy has filled the minute's cell at least as far. Between the two steps
@@ -15,8 +15,8 @@
 //!
 //! ## A trap
 //! With no place to wait and burst 1, a class of 100/s admits only 55 of 110 evenly spaced requests a second: each
-//! comes 9.1 ms after the last, just before the beat of 10 ms, and the next one 8.2 ms after it. One place to wait
-//! or a burst of 2 admits 100.
+//! comes 9.1 ms after the last, before the 10 ms are over, so every other one is refused. One place to wait or a
+//! burst of 2 admits 100.
 //!
 //! Follows the rate classes of the search-cgi account: `rate.use` is [`RateClass::claim`], `rate.use.noQueue` is
 //! [`RateClass::claim_no_queue`], `rate.getBacklog` is [`RateClass::backlog`].
@@ -61,6 +61,26 @@ pub struct RateSettings {
 }
 
 /// A rate class, shared by all cores.
+///
+/// ```
+/// use control::rate::{Claim, Limit, RateClass, RateSettings};
+/// use control::ClassId;
+/// use std::{cell::Cell, time::Duration};
+/// use units::Timestamp;
+///
+/// let per_second = Some(Limit { rate: "100/s".parse().unwrap(), burst: 1 });
+/// let longest_wait = Duration::from_secs(1);
+/// let settings = RateSettings { per_second, per_minute: None, backlog: 1, longest_wait };
+/// let class = RateClass::<Cell<u64>>::new(ClassId(0), settings)?;
+///
+/// let now = Timestamp::ZERO;
+/// assert_eq!(class.claim(now), Claim::Now);
+/// let Claim::At(turn) = class.claim(now) else { panic!("one may wait") };
+/// assert_eq!(turn.at(), Timestamp::from_millis(10));
+/// assert!(matches!(class.claim(now), Claim::Shed(_)));
+/// class.turn_came(turn);
+/// # Ok::<(), control::SettingsError>(())
+/// ```
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RateClass<W> {
