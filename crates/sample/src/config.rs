@@ -24,8 +24,11 @@ pub struct Config {
     pub when_full: WhenFull,
     /// Slots of the shared pool, such as database connections; at least 1.
     pub pool_slots: usize,
-    /// From how many requests at the pool on holding a slot takes longer: with n there and n above this, a hold
-    /// lasts n / threshold times as long. `None`: never.
+    /// Above how many requests at the pool (waiting for a slot or holding one) a hold takes longer: one that begins
+    /// with n there, and n above this, lasts n / threshold times as long. `None`: never.
+    ///
+    /// Requests in the accept queue and requests that hold no slot do not count: nobody has read them yet, or they
+    /// cost nothing here. So the capacity with more than all threads busy is that of the threads.
     pub slow_above: Option<usize>,
     /// Paths with work of their own; the path is compared without its query.
     pub routes: Vec<Route>,
@@ -87,9 +90,9 @@ impl Config {
     /// 12/n of that with n; every other path answers at once.
     ///
     /// Two slots of 18.6 ms make the limit, so that a response takes about 20 ms at 100 a second. They are waits, so
-    /// the figures are the same on a slow machine. With all 64 threads at the pool, 20 a second get through and the
-    /// 100 that queue wait 5 seconds more than those before them: clients give up long before they are answered, and
-    /// after the flood the service needs about 6 seconds until it is empty.
+    /// the figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 64
+    /// threads at the pool 20 a second get through, and a request that finds 100 in the accept queue waits 8 seconds:
+    /// clients have given up by then. After the flood the service needs about 7 seconds until it is empty.
     pub fn search_cgi() -> Self {
         let hold = Some(Distribution::Fixed(Duration::from_micros(18_600)));
         Config {
@@ -113,7 +116,7 @@ impl Config {
         let work = self.work(path);
         let mean = |part: Option<Distribution>| part.map_or(0.0, |d| d.mean().as_secs_f64());
         let (cpu, wait, hold) = (mean(work.cpu), mean(work.wait), mean(work.hold));
-        let threads = (self.workers * self.threads) as f64;
+        let threads = self.workers as f64 * self.threads as f64;
         let locked = if self.global_lock { self.workers as f64 } else { f64::INFINITY };
         [
             (self.pool_slots as f64 / hold, "the pool"),

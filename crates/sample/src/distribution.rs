@@ -36,7 +36,7 @@ impl Distribution {
     /// One draw, at most an hour.
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         let seconds = match *self {
-            Distribution::Fixed(span) => return span,
+            Distribution::Fixed(span) => return span.min(LONGEST),
             Distribution::Exponential(mean) => mean.as_secs_f64() * rng.exponential(),
             Distribution::Lognormal { median, sigma } => {
                 median.as_secs_f64() * libm::exp(sigma * rng.normal())

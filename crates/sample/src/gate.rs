@@ -25,7 +25,8 @@ pub(crate) struct Gate {
 pub(crate) struct Grant {
     /// Since when the slot is held.
     pub(crate) start: Instant,
-    /// How many were there at that moment, holding a slot or waiting for one, with this one.
+    /// How many were there at that moment, holding a slot or waiting for one: with this one, and with the one that
+    /// leaves its slot to this one. So n clients that each ask again at once are n, whoever of them is on its way.
     pub(crate) present: usize,
 }
 
@@ -70,7 +71,7 @@ impl Gate {
         let mut state = self.state();
         match state.waiting.pop_front() {
             Some(next) => {
-                let present = self.slots + state.waiting.len();
+                let present = self.slots + state.waiting.len() + 1;
                 // The waiter is there until it is granted; where the gate was closed, nobody waits.
                 let _ = next.grant.send(Grant { start: planned.max(next.since), present });
             }
@@ -123,7 +124,7 @@ mod tests {
             gate.leave(planned);
             let grant = waiter.join().unwrap();
             assert_eq!(grant.start, planned, "place {place} holds from the planned end");
-            assert_eq!(grant.present, 3 - place, "place {place} sees those behind it");
+            assert_eq!(grant.present, 4 - place, "place {place} sees those behind it, and the one before it");
         }
     }
 

@@ -46,8 +46,8 @@ impl Poller {
             open: Arc::default(),
             in_flight: Arc::default(),
             turned_away: AtomicU64::new(0),
-            keep_alive: config.keep_alive,
-            read_timeout: config.read_timeout,
+            keep_alive: config.keep_alive.min(LONGEST),
+            read_timeout: config.read_timeout.min(LONGEST),
             when_full: config.when_full,
         })
     }
@@ -205,6 +205,8 @@ const EVENTS: usize = 256;
 const ACCEPTS: usize = 256;
 /// More are closed at once; it keeps buffers below 600 MB in the worst case.
 const MOST_CONNECTIONS: usize = 16_384;
+/// Longer time-outs are the same as this one, and deadlines stay in the range of the clock.
+const LONGEST: Duration = Duration::from_secs(86_400);
 const PAUSE: Duration = Duration::from_millis(10);
 /// How soon the poller sees that the service stops.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

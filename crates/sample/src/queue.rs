@@ -29,7 +29,7 @@ impl AcceptQueue {
     /// Puts a connection at the end, or gives it back where the queue is full.
     pub(crate) fn offer(&self, connection: Connection) -> Result<(), Box<Connection>> {
         let mut state = self.state();
-        if state.closed || state.waiting.len() >= self.bound + state.idle_threads {
+        if state.closed || state.waiting.len() >= self.bound.saturating_add(state.idle_threads) {
             return Err(Box::new(connection));
         }
         state.waiting.push_back(connection);

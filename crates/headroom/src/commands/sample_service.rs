@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use clap::ValueEnum;
-use sample::{Config, Distribution, Error, Route, Running, Service, WhenFull};
+use sample::{Config, Distribution, Error, Route, Service, WhenFull};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -120,7 +120,15 @@ Examples:
 
 /// Runs the service until SIGINT or SIGTERM.
 pub fn run(args: &Args) -> Exit {
-    match serve(plan(args)) {
+    // Taken before the service starts, so that no signal ends the process without the record.
+    let signals = match Signals::new([SIGINT, SIGTERM]) {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprintln!("error: cannot listen for signals: {error}");
+            return Exit::Failed;
+        }
+    };
+    match serve(plan(args), signals) {
         Ok(()) => Exit::Done,
         Err(error) => {
             eprintln!("error: {error}");
@@ -170,12 +178,10 @@ fn set<T>(field: &mut T, typed: Option<T>) {
     }
 }
 
-fn serve(config: Config) -> Result<(), Error> {
+fn serve(config: Config, mut signals: Signals) -> Result<(), Error> {
     let limits = limits(&config);
-    // Taken before the service starts, so that no signal ends the process without the record.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|source| Error::Poller { source })?;
     let running = Service::start(config)?;
-    eprintln!("sample service on {}: {limits}; Ctrl-C stops it", url(&running));
+    eprintln!("sample service on http://{}: {limits}; Ctrl-C stops it", running.addr());
     signals.forever().next();
     let totals = running.stop()?;
     eprintln!(
@@ -183,10 +189,6 @@ fn serve(config: Config) -> Result<(), Error> {
         totals.served, totals.refused, totals.turned_away
     );
     Ok(())
-}
-
-fn url(running: &Running) -> String {
-    format!("http://{}", running.addr())
 }
 
 /// The known limit of each path that has one.
@@ -210,10 +212,70 @@ fn limits(config: &Config) -> String {
 
 fn exit(error: &Error) -> Exit {
     match error {
-        Error::AddressInUse { .. } | Error::Listen { .. } | Error::Thread { .. } | Error::Poller { .. } => {
-            Exit::Failed
+        Error::Zero { .. }
+        | Error::TooManyThreads { .. }
+        | Error::BodyTooLarge { .. }
+        | Error::Distribution { .. }
+        | Error::Route { .. } => Exit::Usage,
+        Error::AddressInUse { .. }
+        | Error::Listen { .. }
+        | Error::Thread { .. }
+        | Error::Record { .. }
+        | Error::Poller { .. } => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args as _, Command, FromArgMatches};
+
+    fn command() -> Command {
+        Args::augment_args(Command::new("sample-service").term_width(100))
+    }
+
+    fn planned(typed: &str) -> Config {
+        let typed = typed.split(' ').filter(|part| !part.is_empty());
+        let matches = command().try_get_matches_from(["sample-service"].into_iter().chain(typed)).unwrap();
+        plan(&Args::from_arg_matches(&matches).unwrap())
+    }
+
+    #[test]
+    fn help_is_readable() {
+        insta::assert_snapshot!(command().render_long_help().to_string());
+    }
+
+    #[test]
+    fn flags_change_the_preset() {
+        let config = planned("--preset search-cgi --threads 3 --when-full 503 --cpu exp(5ms)");
+        assert_eq!((config.threads, config.pool_slots, config.slow_above), (3, 2, Some(12)));
+        assert_eq!(config.when_full, WhenFull::Unavailable);
+        assert!(config.work("/search.cgi").hold.is_some());
+        assert_eq!(config.work("/").cpu, "exp(5ms)".parse().ok());
+    }
+
+    #[test]
+    fn help_tells_the_true_defaults() {
+        let (config, help) = (planned(""), command().render_long_help().to_string());
+        for (flag, value) in [
+            ("--workers", config.workers.to_string()),
+            ("--threads", config.threads.to_string()),
+            ("--accept-queue", config.accept_queue.to_string()),
+            ("--read-timeout", format!("{}s", config.read_timeout.as_secs())),
+            ("--keep-alive", format!("{}s", config.keep_alive.as_secs())),
+            ("--body", config.otherwise.body.get().to_string()),
+            ("--pool-slots", config.pool_slots.to_string()),
+        ] {
+            let words: Vec<&str> = help.split_whitespace().skip_while(|word| *word != flag).collect();
+            let default = words.iter().skip_while(|word| **word != "[default:").nth(1);
+            assert_eq!(default, Some(&format!("{value}]").as_str()), "{flag}");
         }
-        Error::Record { .. } => Exit::Failed,
-        _ => Exit::Usage,
+    }
+
+    #[test]
+    fn says_the_known_limit_of_each_path() {
+        assert_eq!(limits(&planned("--preset search-cgi")), "/search.cgi up to 107.5/s (the pool)");
+        assert_eq!(limits(&planned("--wait 20ms")), "other paths up to 400/s (the threads)");
+        assert!(limits(&planned("")).contains("no limit"));
     }
 }

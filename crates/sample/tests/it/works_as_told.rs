@@ -44,17 +44,14 @@ fn capacity_falls_as_threshold_over_n() {
     let routes = vec!["/ hold=5ms".parse().unwrap()];
     let config = Config { threads: 16, pool_slots: 2, slow_above: Some(4), routes, ..Config::default() };
     let rate = closed_loop(config, "/", 16, Duration::from_millis(900));
-    assert!((85.0..=112.0).contains(&rate), "400 × 4/16 is 100 a second, not {rate}");
+    assert!((85.0..=103.0).contains(&rate), "400 × 4/16 is 100 a second, not {rate}");
 }
 
 #[test]
 fn a_global_lock_lets_one_thread_compute_at_a_time() {
-    let config = |global_lock| Config {
-        global_lock,
-        routes: vec!["/ cpu=10ms".parse().unwrap()],
-        ..Config::default()
-    };
-    let rate = closed_loop(config(true), "/", 4, Duration::from_millis(600));
+    let routes = vec!["/ cpu=10ms".parse().unwrap()];
+    let config = Config { global_lock: true, routes, ..Config::default() };
+    let rate = closed_loop(config, "/", 4, Duration::from_millis(600));
     // The lower edge is wide: others may need the cores.
     assert!((20.0..=102.0).contains(&rate), "10 ms one at a time are 100 a second at most, not {rate}");
 }
