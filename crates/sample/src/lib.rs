@@ -18,6 +18,7 @@ mod connection;
 mod distribution;
 mod error;
 mod gate;
+mod handler;
 mod pace;
 mod poller;
 mod queue;

@@ -114,7 +114,7 @@ mod tests {
         all.extend(others.into_iter().map(|other| other.join().unwrap()));
         for burnt in all {
             let ms = burnt.as_secs_f64() * 1e3;
-            assert!((20.0..22.0).contains(&ms), "burnt {ms} ms of CPU time instead of 20");
+            assert!((20.0..30.0).contains(&ms), "burnt {ms} ms of CPU time instead of 20");
         }
     }
 

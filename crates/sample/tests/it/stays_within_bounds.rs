@@ -1,5 +1,7 @@
 use crate::client::Client;
 use sample::{Config, Error, Running, Service, WhenFull};
+use stats::Rng;
+use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +75,28 @@ fn idle_and_slow_clients_hold_no_thread() {
     }
     for client in &mut slow {
         assert_eq!(client.response().unwrap().status, 200, "slow clients are served in the end");
+    }
+}
+
+#[test]
+fn survives_any_bytes() {
+    let service = Service::start(Config { threads: 1, ..Config::default() }).unwrap();
+    let seed = 20;
+    let mut rng = Rng::new(seed, "bytes");
+    let whole = b"POST /a?b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.0\r\n\r\n";
+    for step in 0..200 {
+        let mut bytes = whole.to_vec();
+        for _ in 0..rng.below(4) {
+            let at = rng.below(bytes.len());
+            bytes[at] = rng.bits() as u8;
+        }
+        bytes.truncate(1 + rng.below(bytes.len()));
+        let mut client = Client::connect(service.addr());
+        // The service may have closed already.
+        let _ = client.0.get_mut().write_all(&bytes);
+        drop(client);
+        let answered = Client::connect(service.addr()).get("/");
+        assert_eq!(answered.map(|response| response.status), Some(200), "seed={seed} step={step}");
     }
 }
 
