@@ -38,7 +38,8 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// The file may not be written.
+    /// The file or its directory may not be written. Reading needs that too: processes that have the file open at
+    /// once share an index beside it.
     #[error(
         "the ledger {} cannot be written; allow it (the file and its directory), or choose another ledger with --ledger PATH",
         path.display()
@@ -46,8 +47,6 @@ pub enum Error {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
     },
     /// The file cannot be opened.
     #[error("the ledger {} cannot be opened; choose another ledger with --ledger PATH", path.display())]
@@ -107,7 +106,7 @@ impl Error {
         use rusqlite::ErrorCode;
         let path = path.to_owned();
         match source.sqlite_error_code() {
-            Some(ErrorCode::ReadOnly) => Error::ReadOnly { path, source },
+            Some(ErrorCode::ReadOnly) => Error::ReadOnly { path },
             Some(ErrorCode::CannotOpen) => Error::Open { path, source },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Locked { path },
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {

@@ -1,1 +1,4 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
+
+pub mod runs;
+pub mod show;

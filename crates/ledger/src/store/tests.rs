@@ -149,7 +149,7 @@ fn what_is_no_ledger_is_left_alone() {
 }
 
 #[test]
-fn a_read_only_ledger_can_be_read_and_says_that_it_cannot_be_written() {
+fn a_ledger_that_cannot_be_written_says_so() {
     let (_directory, ledger) = in_a_new_file();
     let id = ledger.begin(&new_run("a")).unwrap();
     // Permissions do not bind a superuser, so the connection itself is told not to write.
