@@ -47,7 +47,7 @@ fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
     let times = Scale::fitting(times.map(|span| span.as_secs_f64()), 6.0);
 
     let mut canvas = Canvas::default();
-    let height = size.pick(150.0, 130.0);
+    let height = size.pick(170.0, 160.0);
     let above = 2.0 * TEXT_ROW + MARK_ROW;
     let upper = Frame {
         left: size.pick(58.0, 52.0),

@@ -42,7 +42,7 @@ impl Scale {
         let (low, high) = (round_down(lowest * 0.8), round_up(highest));
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         // One to three ticks a decade, or one for several decades, so that there are about `count`.
-        let decades = f64::from(last - first);
+        let decades = (high / low).log10();
         let factors: &[f64] = if decades * 3.0 <= count * 1.8 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = (decades / (count * 1.6)).ceil().max(1.0) as usize;
         let ticks = (first..=last)
