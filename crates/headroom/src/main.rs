@@ -2,9 +2,11 @@
 
 mod commands;
 mod exit;
+mod ledger_file;
+mod output;
 
 use clap::{Parser, Subcommand};
-use commands::sample_service;
+use commands::*;
 use exit::Exit;
 
 /// Find what a web service can carry, keep it standing at that limit, and carry the same traffic with fewer servers.
@@ -17,11 +19,15 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Runs(runs::Args),
     SampleService(sample_service::Args),
+    Show(show::Args),
 }
 
 fn main() -> Exit {
     match Args::parse().command {
+        Command::Runs(args) => runs::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
+        Command::Show(args) => show::run(&args),
     }
 }
