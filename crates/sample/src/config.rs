@@ -90,15 +90,15 @@ impl Config {
     /// 12/n of that with n; every other path answers at once.
     ///
     /// Two slots of 18.6 ms make the limit, so that a response takes about 20 ms at 100 a second. They are waits, so
-    /// the figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 64
-    /// threads at the pool 20 a second get through, and a request that finds 100 in the accept queue waits 8 seconds:
-    /// clients have given up by then. After the flood the service needs about 7 seconds until it is empty.
+    /// the figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 40
+    /// threads at the pool 32 a second get through; a request that finds 40 in the accept queue waits 2.5 seconds,
+    /// and one that finds none of its places free is turned away. After the flood it takes 2 seconds to be empty.
     pub fn search_cgi() -> Self {
         let hold = Some(Distribution::Fixed(Duration::from_micros(18_600)));
         Config {
             workers: 1,
-            threads: 64,
-            accept_queue: 100,
+            threads: 40,
+            accept_queue: 40,
             pool_slots: 2,
             slow_above: Some(12),
             routes: vec![Route { path: "/search.cgi".to_string(), work: Work { hold, ..Work::default() } }],

@@ -98,7 +98,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
-    /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight and 12/n of that beyond; 64 threads, 100
+    /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight and 12/n of that beyond; 40 threads, 40
     /// may queue; other paths answer at once
     SearchCgi,
 }

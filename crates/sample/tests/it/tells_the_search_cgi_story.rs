@@ -1,10 +1,9 @@
 //! Calm, collapse, drained, calm.
 //!
-//! What an event-by-event model of the same service says: at 110 a second 12 are in flight after 4 s; 106 of the
-//! requests of the 5th second are good, and none from then on; the good ones have a p95 of 1.9 s over a flood of 15 s;
-//! it is empty 6.7 s after the flood. On a busy machine the collapse begins earlier, because capacity that was not
-//! used while the client was late is lost: 10 ms of it cost one request, and 0.4 s. So the bands are wide, and
-//! the p95 is that of the whole flood.
+//! At 110 a second 12 are in flight after 4 s; from then on the capacity falls, to 32 a second with all 40 threads
+//! at the pool. A request that finds a full accept queue before it is turned away, one that still finds a place waits
+//! 2.5 s. On a busy machine the collapse begins earlier, because capacity that was not used while the client was late
+//! is lost: 10 ms of it cost one request, and 0.4 s. So the bands are wide.
 
 use crate::client::{Arrival, open_loop, quantile};
 use sample::{Config, Service};
@@ -48,13 +47,13 @@ fn story(flood_seconds: u64) {
     let by_second: Vec<usize> = (0..flood_seconds).map(|s| good(&from(s)) - good(&from(s + 1))).collect();
     let late = from(5);
     let rate = good(&late) as f64 / (flood_seconds - 5) as f64;
-    let p95 = quantile(&arrivals, 0.95).unwrap();
-    println!("flood at 110/s: good a second {by_second:?}; from second 5 on {rate}/s; p95 of all {p95:?}");
+    let p95 = quantile(&late, 0.95).unwrap();
+    println!("flood at 110/s: good a second {by_second:?}; from second 5 on {rate}/s, p95 {p95:?}");
     println!("drained {drained:?} after the flood; {:?}", service.totals());
     assert!(by_second[0] > 100, "the first second is still good: {by_second:?}");
     assert!(rate < 60.0, "good responses fall steeply: {by_second:?}");
-    assert!(p95 > Duration::from_secs(1), "response times climb on the way: {p95:?}");
-    assert!((4..=15).contains(&drained.as_secs()), "the effect outlasts the flood: {drained:?}");
+    assert!(p95 > Duration::from_secs(1), "response times climb: {p95:?}");
+    assert!((1..=10).contains(&drained.as_secs()), "the effect outlasts the flood: {drained:?}");
 
     calm(to, 2);
 }
