@@ -9,3 +9,28 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+
+pub mod admission;
+pub mod balance;
+pub mod concurrency;
+mod error;
+pub mod policy;
+pub mod rate;
+pub mod service_level;
+mod word;
+
+pub use error::SettingsError;
+pub use word::Word;
+
+use core::fmt;
+
+/// Names a rate class or a concurrency limit in decisions: small, dense, given out by whoever read the
+/// configuration, who also keeps the names in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ClassId(pub u16);
+
+impl fmt::Display for ClassId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

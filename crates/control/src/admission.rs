@@ -1,0 +1,230 @@
+//! Admission: may this request pass, now, later or not at all?
+//!
+//! Joins the limits of a route: those that always apply and those that apply only while a [policy](crate::policy) is
+//! engaged. Each refusal has one [`Reason`].
+//!
+//! ## The order
+//! Concurrency first: it refuses by one look at a counter, and a request that it refuses uses up no turn. Then the
+//! rate classes. A request that has to wait is not in flight, so it enters the concurrency limits when its turn
+//! comes; where they are full by then it is shed, and its turn is lost.
+//!
+//! ## Why limits that do not apply count all the same
+//! A concurrency limit that begins to count when it begins to apply would know nothing of the requests that brought
+//! the overload. So all in flight are counted always, and the bound is held only while it applies.
+
+mod reason;
+#[cfg(test)]
+mod tests;
+
+pub use reason::Reason;
+
+use crate::Word;
+use crate::concurrency::Concurrency;
+use crate::policy::Transition;
+use crate::rate::{RateClass, Turn};
+use alloc::sync::Arc;
+use core::time::Duration;
+use units::Timestamp;
+
+/// Limits that apply together. Several routes, and rules, may share a limit.
+#[derive(Debug)]
+pub struct Limits<W> {
+    /// How often requests may pass.
+    pub rate: Option<Arc<RateClass<W>>>,
+    /// How many may be in flight.
+    pub concurrency: Option<Arc<Concurrency<W>>>,
+}
+
+impl<W> Default for Limits<W> {
+    fn default() -> Self {
+        Limits { rate: None, concurrency: None }
+    }
+}
+
+/// The limits of a route, shared by all cores.
+#[derive(Debug)]
+pub struct Admission<W> {
+    always: Limits<W>,
+    gated: Limits<W>,
+    /// 1 while the gated limits apply.
+    engaged: W,
+}
+
+/// What becomes of a request that has arrived.
+#[derive(Debug, PartialEq)]
+#[must_use = "a request passes, waits or is refused by this"]
+pub enum Verdict {
+    /// It passes.
+    Admitted(Admitted),
+    /// It waits until [`Ticket::at`], then comes back with [`Admission::turn_came`].
+    Wait(Ticket),
+    /// It is refused.
+    Shed(Reason),
+}
+
+/// A request that passed and is in flight, until it is given to [`Admission::finished`].
+#[derive(Debug, PartialEq)]
+#[must_use = "an admitted request counts as in flight until it is given to `finished`"]
+pub struct Admitted {
+    waited: Duration,
+}
+
+impl Admitted {
+    /// How long the request waited for its turn; zero where it passed at once.
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+}
+
+/// A request that waits for its turn.
+#[derive(Debug, PartialEq)]
+#[must_use = "a ticket that is dropped keeps its place in the backlog for ever: call `turn_came` or `give_up`"]
+pub struct Ticket {
+    arrived: Timestamp,
+    at: Timestamp,
+    always: Option<Turn>,
+    gated: Option<Turn>,
+}
+
+impl Ticket {
+    /// When the request's turn comes.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+}
+
+impl<W: Word> Admission<W> {
+    /// Limits that always apply, and limits that apply while a policy is engaged; it is not yet.
+    pub fn new(always: Limits<W>, gated: Limits<W>) -> Self {
+        Admission { always, gated, engaged: W::new(0) }
+    }
+
+    /// Decides about a request that arrives now.
+    #[inline]
+    pub fn arrive(&self, now: Timestamp) -> Verdict {
+        let engaged = self.is_engaged();
+        if let Err(reason) = self.enter(engaged) {
+            return Verdict::Shed(reason);
+        }
+        let verdict = match self.reserve(now, engaged) {
+            Ok(ticket) if ticket.at > now => Verdict::Wait(ticket),
+            Ok(ticket) => {
+                self.free_places(ticket);
+                return Verdict::Admitted(Admitted { waited: Duration::ZERO });
+            }
+            Err(reason) => Verdict::Shed(reason),
+        };
+        self.leave();
+        verdict
+    }
+
+    /// Decides about a request whose turn has come.
+    ///
+    /// # Errors
+    /// Too many requests are in flight by now: the request is shed.
+    pub fn turn_came(&self, now: Timestamp, ticket: Ticket) -> Result<Admitted, Reason> {
+        debug_assert!(now >= ticket.at, "a request came back before its turn");
+        let waited = now.since(ticket.arrived);
+        self.free_places(ticket);
+        self.enter(self.is_engaged())?;
+        Ok(Admitted { waited })
+    }
+
+    /// A waiting request does not want its turn any more; see [`RateClass::give_up`].
+    pub fn give_up(&self, ticket: Ticket) {
+        if let (Some(class), Some(turn)) = (&self.always.rate, ticket.always) {
+            class.give_up(turn);
+        }
+        if let (Some(class), Some(turn)) = (&self.gated.rate, ticket.gated) {
+            class.give_up(turn);
+        }
+    }
+
+    /// An admitted request is answered, failed or left.
+    #[inline]
+    pub fn finished(&self, _admitted: Admitted) {
+        self.leave();
+    }
+
+    /// Follows the gate of the policy: a rate class that begins to apply starts empty, because the burst that it
+    /// allows has just been had.
+    pub fn apply(&self, now: Timestamp, transition: &Transition) {
+        let engaged = matches!(transition, Transition::Engaged { .. });
+        if let (true, Some(class)) = (engaged, &self.gated.rate) {
+            class.empty(now);
+        }
+        let _ = self.engaged.update(|_| Some(u64::from(engaged)));
+    }
+
+    /// Whether the gated limits apply now.
+    pub fn is_engaged(&self) -> bool {
+        self.engaged.load() == 1
+    }
+
+    /// The limits that always apply.
+    pub fn always(&self) -> &Limits<W> {
+        &self.always
+    }
+
+    /// The limits that apply while the policy is engaged.
+    pub fn gated(&self) -> &Limits<W> {
+        &self.gated
+    }
+
+    fn enter(&self, engaged: bool) -> Result<(), Reason> {
+        if let Some(limit) = &self.always.concurrency {
+            limit.enter().map_err(|full| Reason::concurrency(limit.id(), full))?;
+        }
+        if let Some(limit) = &self.gated.concurrency {
+            if !engaged {
+                limit.enter_unbounded();
+            } else if let Err(full) = limit.enter() {
+                self.always.concurrency.iter().for_each(|limit| limit.leave());
+                return Err(Reason::concurrency(limit.id(), full));
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&self) {
+        for limit in self.always.concurrency.iter().chain(&self.gated.concurrency) {
+            limit.leave();
+        }
+    }
+
+    fn reserve(&self, now: Timestamp, engaged: bool) -> Result<Ticket, Reason> {
+        let mut ticket = Ticket { arrived: now, at: now, always: None, gated: None };
+        if let Some(class) = &self.always.rate {
+            let turn = class.reserve(now, now)?;
+            ticket.at = turn.at();
+            ticket.always = Some(turn);
+        }
+        if let (true, Some(class)) = (engaged, &self.gated.rate) {
+            match class.reserve(now, ticket.at) {
+                Ok(turn) => {
+                    if let (Some(always), Some(first)) = (&self.always.rate, &mut ticket.always)
+                        && turn.at() > ticket.at
+                    {
+                        always.delayed_until(turn.at(), first);
+                    }
+                    ticket.at = turn.at();
+                    ticket.gated = Some(turn);
+                }
+                Err(reason) => {
+                    self.give_up(ticket);
+                    return Err(reason);
+                }
+            }
+        }
+        Ok(ticket)
+    }
+
+    fn free_places(&self, ticket: Ticket) {
+        if let (Some(class), Some(turn)) = (&self.always.rate, ticket.always) {
+            class.turn_came(turn);
+        }
+        if let (Some(class), Some(turn)) = (&self.gated.rate, ticket.gated) {
+            class.turn_came(turn);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Why a request was refused.
+
+use crate::ClassId;
+use crate::concurrency::Full;
+use core::fmt;
+use core::time::Duration;
+use stats::Rng;
+use units::show_duration;
+
+/// Why a request was refused: the limit, its bound, and what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The rate is used up, and nobody may wait.
+    RateClass {
+        /// The rate class.
+        class: ClassId,
+        /// How long the request would have had to wait.
+        wait: Duration,
+    },
+    /// All places to wait are taken.
+    BacklogFull {
+        /// The rate class.
+        class: ClassId,
+        /// The places.
+        bound: u32,
+        /// How many were waiting.
+        waiting: u32,
+    },
+    /// The request would have had to wait too long.
+    WaitTooLong {
+        /// The rate class.
+        class: ClassId,
+        /// The longest wait.
+        longest: Duration,
+        /// The wait that it would have been.
+        wait: Duration,
+    },
+    /// Too many requests are in flight.
+    Concurrency {
+        /// The concurrency limit.
+        class: ClassId,
+        /// The bound.
+        limit: u32,
+        /// How many were in flight.
+        in_flight: u32,
+    },
+}
+
+impl Reason {
+    /// The name in metrics and logs. It never changes.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Reason::RateClass { .. } => "rate_class",
+            Reason::BacklogFull { .. } => "backlog_full",
+            Reason::WaitTooLong { .. } => "wait_too_long",
+            Reason::Concurrency { .. } => "concurrency",
+        }
+    }
+
+    /// The limit that refused.
+    pub const fn class(&self) -> ClassId {
+        match *self {
+            Reason::RateClass { class, .. }
+            | Reason::BacklogFull { class, .. }
+            | Reason::WaitTooLong { class, .. }
+            | Reason::Concurrency { class, .. } => class,
+        }
+    }
+
+    /// When the client should come back, in whole seconds as the `Retry-After` header wants them.
+    ///
+    /// Three whole seconds follow one another, of which one is drawn: a limit frees up within a second, and those
+    /// who were refused together should not come back together. The first of them is 1, or the wait where the limit
+    /// knows it to be longer.
+    pub fn retry_after(&self, rng: &mut Rng) -> Duration {
+        let wait = match *self {
+            Reason::RateClass { wait, .. } | Reason::WaitTooLong { wait, .. } => wait,
+            Reason::BacklogFull { .. } | Reason::Concurrency { .. } => Duration::ZERO,
+        };
+        let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        Duration::from_secs(whole.max(1) + rng.below(3) as u64)
+    }
+
+    pub(super) fn concurrency(class: ClassId, full: Full) -> Self {
+        Reason::Concurrency { class, limit: full.limit, in_flight: full.in_flight }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Reason::RateClass { wait, .. } => {
+                write!(f, "rate is used up for {}, and nobody may wait", show_duration(wait))
+            }
+            Reason::BacklogFull { bound, waiting, .. } => {
+                write!(f, "backlog is full: {waiting} waiting of {bound} allowed")
+            }
+            Reason::WaitTooLong { longest, wait, .. } => {
+                let (wait, longest) = (show_duration(wait), show_duration(longest));
+                write!(f, "wait would be {wait}, longer than the {longest} allowed")
+            }
+            Reason::Concurrency { limit, in_flight, .. } => {
+                write!(f, "too many requests in flight: {in_flight} of {limit} allowed")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn says_the_bound_and_what_was_found() {
+        let class = ClassId(3);
+        let (longest, wait) = (Duration::from_secs(1), Duration::from_millis(2_300));
+        for (reason, name, text) in [
+            (
+                Reason::RateClass { class, wait: Duration::from_millis(9) },
+                "rate_class",
+                "rate is used up for 9.00 ms, and nobody may wait",
+            ),
+            (
+                Reason::BacklogFull { class, bound: 1, waiting: 1 },
+                "backlog_full",
+                "backlog is full: 1 waiting of 1 allowed",
+            ),
+            (
+                Reason::WaitTooLong { class, longest, wait },
+                "wait_too_long",
+                "wait would be 2.30 s, longer than the 1.00 s allowed",
+            ),
+            (
+                Reason::Concurrency { class, limit: 12, in_flight: 12 },
+                "concurrency",
+                "too many requests in flight: 12 of 12 allowed",
+            ),
+        ] {
+            assert_eq!((reason.name(), reason.to_string().as_str(), reason.class()), (name, text, class));
+        }
+    }
+
+    #[test]
+    fn the_hint_is_spread_and_never_before_the_turn() {
+        let mut rng = Rng::new(4, "retry after");
+        let full = Reason::BacklogFull { class: ClassId(0), bound: 1, waiting: 1 };
+        let mut seen = [0; 3];
+        for _ in 0..3_000 {
+            let hint = full.retry_after(&mut rng);
+            assert_eq!(hint.subsec_nanos(), 0);
+            seen[hint.as_secs() as usize - 1] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 900), "{seen:?}");
+
+        let wait = Duration::from_millis(29_500);
+        let late = Reason::WaitTooLong { class: ClassId(0), longest: Duration::from_secs(1), wait };
+        for _ in 0..100 {
+            assert!((30..=32).contains(&late.retry_after(&mut rng).as_secs()));
+        }
+    }
+}

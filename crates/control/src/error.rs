@@ -1,0 +1,85 @@
+//! Settings that contradict themselves.
+
+use core::time::Duration;
+use units::{Ratio, ShowDuration, show_duration};
+
+/// Why settings were refused: the field, what was found, the bound and the way out.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum SettingsError {
+    /// A rate of zero admits nothing, ever.
+    #[error("`{limit}` is 0/s, which admits nothing: leave `{limit}` out for no limit")]
+    ZeroRate {
+        /// `per_second` or `per_minute`.
+        limit: &'static str,
+    },
+    /// A bucket that holds nothing admits nothing.
+    #[error("the burst of `{limit}` is 0, which admits nothing: 1 admits one request on each beat")]
+    ZeroBurst {
+        /// `per_second` or `per_minute`.
+        limit: &'static str,
+    },
+    /// Filling the bucket once would take longer than a year.
+    #[error(
+        "`{limit}` takes longer than a year to fill its burst of {burst}: raise the rate or lower the burst"
+    )]
+    EndlessBurst {
+        /// `per_second` or `per_minute`.
+        limit: &'static str,
+        /// The burst.
+        burst: u32,
+    },
+    /// Places to wait, but no time to.
+    #[error(
+        "`backlog` is {backlog} but `longest_wait` is 0, so nobody can wait: raise `longest_wait`, \
+         or set `backlog` to 0"
+    )]
+    BacklogWithoutWait {
+        /// The places.
+        backlog: u32,
+    },
+    /// A concurrency limit of zero admits nothing.
+    #[error("a concurrency limit of 0 admits nothing: leave it out for no limit")]
+    ZeroConcurrency,
+    /// A target that no response can meet.
+    #[error("`target` is 0, which no response meets: set the time to the first byte that is still good")]
+    ZeroTarget,
+    /// A window too short for its hundred buckets.
+    #[error("`window` is {}, below the least of {}: 10s is usual", .found, .least)]
+    WindowTooShort {
+        /// What was found.
+        found: Span,
+        /// The shortest window.
+        least: Span,
+    },
+    /// The gate would leave at once after it entered.
+    #[error(
+        "`leave` is {leave}, below `enter` at {enter}, so the policy would lift while it still applies: \
+         raise `leave` to at least {enter}"
+    )]
+    LeaveBelowEnter {
+        /// The policy applies below this share.
+        enter: Ratio,
+        /// The policy lifts from this share on.
+        leave: Ratio,
+    },
+    /// No share is below zero.
+    #[error("`enter` is 0 %, and no share is below it, so the policy never applies: raise `enter`")]
+    NeverEnters,
+    /// A share of nothing.
+    #[error("`min_samples` is 0, but no response at all says nothing: 1 is the least")]
+    ZeroMinSamples,
+    /// A keyed table without room.
+    #[error("`max_keys` is 0, so no key could have a limit: 1 is the least")]
+    ZeroKeys,
+}
+
+/// A span that shows itself with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl core::fmt::Display for Span {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let shown: ShowDuration = show_duration(self.0);
+        shown.fmt(f)
+    }
+}

@@ -1,0 +1,301 @@
+//! Service level class: which share of the responses of the last seconds came within the target?
+//!
+//! ## What is timed
+//! From the moment the upstream request is admitted to the first byte of its response, so that neither a client's
+//! slow download nor our own queue counts: a queue that counts itself never empties. Answers that we make ourselves
+//! (refusals) are not responses; they are counted apart, as shed.
+//!
+//! ## Why a ring of buckets
+//! The window slides in steps of a hundredth: a record is an addition, not a list of samples to be kept, and reading
+//! is one too. The newest bucket is still being filled, so the window covers 99 to 100 hundredths of its length.
+//!
+//! ## Why tallies
+//! Cores must not write one ring together. Each keeps a [`Tally`], which is three additions, and the ring's owner
+//! [absorbs](ServiceLevel::absorb) them, every 100 ms for a window of ten seconds.
+//!
+//! Follows the service level monitoring of the search-cgi account: conforming is at most the target, measured to the
+//! first byte, over ten seconds.
+
+use crate::SettingsError;
+use crate::error::Span;
+use alloc::boxed::Box;
+use core::ops::{AddAssign, SubAssign};
+use core::time::Duration;
+use units::{Ratio, Timestamp};
+
+/// The window slides in this many steps.
+pub const BUCKETS: usize = 100;
+
+/// The shortest window: a bucket of ten microseconds.
+const LEAST_WINDOW: Duration = Duration::from_millis(1);
+
+/// What a service level class measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServiceLevelSettings {
+    /// A response conforms whose first byte comes within this time; above zero.
+    pub target: Duration,
+    /// How far back the share looks; at least 1 ms. It is rounded down to a multiple of 100 ns.
+    pub window: Duration,
+}
+
+impl ServiceLevelSettings {
+    /// The account's window of ten seconds.
+    pub const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
+}
+
+/// Counts of responses and refusals; additive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Responses within the target.
+    pub conforming: u64,
+    /// Responses, and requests that are late although they have not been answered.
+    pub total: u64,
+    /// Requests refused by a limit; not among the total.
+    pub shed: u64,
+}
+
+impl Tally {
+    /// Counts a response by the time to its first byte.
+    #[inline]
+    pub fn record(&mut self, elapsed: Duration, target: Duration) {
+        self.conforming += u64::from(elapsed <= target);
+        self.total += 1;
+    }
+
+    /// Counts a request that is not answered and past the target already: it cannot conform any more, and a service
+    /// that hangs would otherwise look idle. Call it once for a request, and then do not
+    /// [record](Self::record) its response.
+    #[inline]
+    pub fn record_late(&mut self) {
+        self.total += 1;
+    }
+
+    /// Counts a request that was refused.
+    #[inline]
+    pub fn record_shed(&mut self) {
+        self.shed += 1;
+    }
+
+    /// The share that conformed; `None` without samples, which a percentage shows as 100.
+    pub fn share(&self) -> Option<Ratio> {
+        Ratio::of(self.conforming, self.total)
+    }
+}
+
+impl AddAssign for Tally {
+    #[inline]
+    fn add_assign(&mut self, other: Tally) {
+        self.conforming += other.conforming;
+        self.total += other.total;
+        self.shed += other.shed;
+    }
+}
+
+impl SubAssign for Tally {
+    #[inline]
+    fn sub_assign(&mut self, other: Tally) {
+        self.conforming -= other.conforming;
+        self.total -= other.total;
+        self.shed -= other.shed;
+    }
+}
+
+/// A service level class: one target, one sliding window.
+///
+/// Time does not run backwards here: what is recorded with an earlier instant than the newest counts as the newest.
+#[derive(Debug, Clone)]
+pub struct ServiceLevel {
+    settings: ServiceLevelSettings,
+    buckets: Box<[Tally; BUCKETS]>,
+    /// The sum of all buckets.
+    sum: Tally,
+    newest: usize,
+    /// When the newest bucket ends, in ns: the hot path compares and does not divide.
+    newest_ends: u64,
+    /// The length of a bucket, in ns.
+    width: u64,
+}
+
+impl ServiceLevel {
+    /// An empty window.
+    ///
+    /// # Errors
+    /// A target of zero, or a window below 1 ms.
+    pub fn new(settings: ServiceLevelSettings) -> Result<Self, SettingsError> {
+        if settings.target.is_zero() {
+            return Err(SettingsError::ZeroTarget);
+        }
+        if settings.window < LEAST_WINDOW {
+            let (found, least) = (Span(settings.window), Span(LEAST_WINDOW));
+            return Err(SettingsError::WindowTooShort { found, least });
+        }
+        let width = u64::try_from(settings.window.as_nanos() / BUCKETS as u128).unwrap_or(u64::MAX);
+        Ok(ServiceLevel {
+            settings,
+            buckets: Box::new([Tally::default(); BUCKETS]),
+            sum: Tally::default(),
+            newest: 0,
+            newest_ends: width,
+            width,
+        })
+    }
+
+    /// Counts a response by the time to its first byte.
+    #[inline]
+    pub fn record(&mut self, now: Timestamp, elapsed: Duration) {
+        let mut tally = Tally::default();
+        tally.record(elapsed, self.settings.target);
+        self.absorb(now, tally);
+    }
+
+    /// Counts a request that is late already, see [`Tally::record_late`].
+    #[inline]
+    pub fn record_late(&mut self, now: Timestamp) {
+        self.absorb(now, Tally { total: 1, ..Tally::default() });
+    }
+
+    /// Counts a request that was refused.
+    #[inline]
+    pub fn record_shed(&mut self, now: Timestamp) {
+        self.absorb(now, Tally { shed: 1, ..Tally::default() });
+    }
+
+    /// Adds what a core has counted since it was asked last.
+    #[inline]
+    pub fn absorb(&mut self, now: Timestamp, tally: Tally) {
+        if now.as_nanos() >= self.newest_ends {
+            self.slide(now.as_nanos());
+        }
+        self.buckets[self.newest] += tally;
+        self.sum += tally;
+    }
+
+    /// The share of the window's responses that conformed; `None` where there were none.
+    pub fn conforming(&self, now: Timestamp) -> Option<Ratio> {
+        self.tally(now).share()
+    }
+
+    /// What the window holds.
+    pub fn tally(&self, now: Timestamp) -> Tally {
+        let mut tally = self.sum;
+        let expired = self.steps_to(now.as_nanos()).min(BUCKETS as u64) as usize;
+        for age in 1..=expired {
+            tally -= self.buckets[(self.newest + age) % BUCKETS];
+        }
+        tally
+    }
+
+    /// What the class measures.
+    pub fn settings(&self) -> &ServiceLevelSettings {
+        &self.settings
+    }
+
+    /// How many buckets the window has to slide by, so that the newest one holds `nanos`.
+    fn steps_to(&self, nanos: u64) -> u64 {
+        if nanos < self.newest_ends { 0 } else { (nanos - self.newest_ends) / self.width + 1 }
+    }
+
+    #[cold]
+    fn slide(&mut self, nanos: u64) {
+        let steps = self.steps_to(nanos);
+        for _ in 0..steps.min(BUCKETS as u64) {
+            self.newest = (self.newest + 1) % BUCKETS;
+            self.sum -= core::mem::take(&mut self.buckets[self.newest]);
+        }
+        self.newest_ends = self.newest_ends.saturating_add(steps.saturating_mul(self.width));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::string::ToString;
+    use std::vec::Vec;
+
+    const TARGET: Duration = Duration::from_millis(50);
+
+    fn class() -> ServiceLevel {
+        let window = ServiceLevelSettings::DEFAULT_WINDOW;
+        ServiceLevel::new(ServiceLevelSettings { target: TARGET, window }).unwrap()
+    }
+
+    #[test]
+    fn a_response_at_the_target_conforms() {
+        let mut class = class();
+        let now = Timestamp::from_secs(1);
+        assert_eq!(class.conforming(now), None);
+        class.record(now, TARGET);
+        assert_eq!(class.conforming(now), Some(Ratio::ONE));
+        class.record(now, TARGET + Duration::from_nanos(1));
+        assert_eq!(class.conforming(now), Ratio::new(0.5));
+    }
+
+    #[test]
+    fn a_late_request_counts_before_it_is_answered() {
+        let mut class = class();
+        class.record_late(Timestamp::ZERO);
+        assert_eq!(class.conforming(Timestamp::ZERO), Some(Ratio::ZERO));
+    }
+
+    #[test]
+    fn what_is_older_than_the_window_is_forgotten() {
+        let mut class = class();
+        class.record_shed(Timestamp::from_millis(50));
+        assert_eq!(class.tally(Timestamp::from_millis(9_999)).shed, 1);
+        assert_eq!(class.tally(Timestamp::from_millis(10_000)).shed, 0);
+        class.record(Timestamp::from_secs(1_000_000), TARGET);
+        assert_eq!(class.tally(Timestamp::NEVER), Tally::default());
+    }
+
+    #[test]
+    fn settings_that_measure_nothing_are_refused() {
+        let refused = |target, window| {
+            ServiceLevel::new(ServiceLevelSettings { target, window }).unwrap_err().to_string()
+        };
+        assert!(refused(Duration::ZERO, Duration::from_secs(10)).contains("`target` is 0"));
+        let message = refused(TARGET, Duration::from_micros(10));
+        assert!(message.contains("10.0 µs") && message.contains("1.00 ms"), "{message}");
+    }
+
+    proptest! {
+        /// Against a list of all samples, to the resolution of a bucket; per-core tallies come to the same.
+        #[test]
+        fn agrees_with_a_list_of_samples(
+            window_ms in 1_u64..20_000,
+            events in proptest::collection::vec((0_u64..3_000_000_000, 0_u64..100, 0_u8..3), 1..300),
+        ) {
+            let window = Duration::from_millis(window_ms);
+            let mut class = ServiceLevel::new(ServiceLevelSettings { target: TARGET, window }).unwrap();
+            let width = window_ms * 1_000_000 / BUCKETS as u64;
+            let mut samples: Vec<(u64, Tally)> = Vec::new();
+            let mut now = 0;
+            for (gap, elapsed_ms, kind) in events {
+                // Mostly short gaps, sometimes longer than the window.
+                now += if gap % 7 == 0 { gap * 10 } else { gap / 1_000 };
+                let at = Timestamp::from_nanos(now);
+                let mut tally = Tally::default();
+                match kind {
+                    0 => tally.record_shed(),
+                    1 => tally.record_late(),
+                    _ => tally.record(Duration::from_millis(elapsed_ms), TARGET),
+                }
+                match kind {
+                    0 => class.record_shed(at),
+                    1 => class.absorb(at, tally),
+                    _ => class.record(at, Duration::from_millis(elapsed_ms)),
+                }
+                samples.push((now, tally));
+                for later in [0, width / 2, width * 50, width * 99] {
+                    let mut expected = Tally::default();
+                    for (at, tally) in &samples {
+                        if at / width + BUCKETS as u64 > (now + later) / width {
+                            expected += *tally;
+                        }
+                    }
+                    prop_assert_eq!(class.tally(Timestamp::from_nanos(now + later)), expected);
+                }
+            }
+        }
+    }
+}
