@@ -1,0 +1,201 @@
+//! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
+
+use control::policy::PolicySettings;
+use control::rate::RateSettings;
+use control::service_level::ServiceLevelSettings;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A whole gateway. Indices point into the lists of this struct; whoever builds it has checked them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where `/metrics`, `/livez` and `/readyz` are served; a loopback address.
+    pub admin: Option<SocketAddr>,
+    /// Event loops; each has a thread and a listening socket of its own.
+    pub workers: NonZeroU32,
+    /// Where a line for each answered request goes.
+    pub access_log: AccessLog,
+    /// Bounds on clients and time.
+    pub limits: ConnectionLimits,
+    /// Groups of instances of the same service.
+    pub pools: Vec<Pool>,
+    /// Service level classes.
+    pub service_levels: Vec<Class<ServiceLevelSettings>>,
+    /// Rate classes.
+    pub rate_classes: Vec<Class<RateSettings>>,
+    /// Concurrency limits: requests in flight.
+    pub concurrency_limits: Vec<Class<u32>>,
+    /// Limits that apply only while a service level class is not conforming.
+    pub policies: Vec<Policy>,
+    /// Tried in order; the first that matches decides. A request that none matches is answered with 404.
+    pub routes: Vec<Route>,
+}
+
+/// Where the access log goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nowhere.
+    Off,
+    /// To standard output.
+    Stdout,
+    /// Appended to a file.
+    File(PathBuf),
+}
+
+/// Bounds on clients and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// Client connections of all workers together; further ones are closed at once.
+    pub connections: u32,
+    /// Within this a request's head must be whole, counted from its first byte.
+    pub head_timeout: Duration,
+    /// How long a client's connection may be idle between requests, or between parts of a body.
+    pub idle_timeout: Duration,
+    /// How long SIGTERM waits for requests in flight.
+    pub drain_timeout: Duration,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        ConnectionLimits {
+            connections: 10_000,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Instances of the same service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool {
+    /// Its name in routes, metrics and logs.
+    pub name: String,
+    /// Where the instances listen; at least one.
+    pub instances: Vec<SocketAddr>,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the first byte of an answer, or the next part of it, may take.
+    pub answer_timeout: Duration,
+    /// Idle connections kept to each instance by each worker.
+    pub idle_connections: u32,
+    /// How long an idle connection is kept.
+    pub idle_timeout: Duration,
+}
+
+impl Pool {
+    /// A pool with the usual bounds.
+    pub fn new(name: &str, instances: Vec<SocketAddr>) -> Self {
+        Pool {
+            name: name.to_owned(),
+            instances,
+            connect_timeout: Duration::from_secs(1),
+            answer_timeout: Duration::from_secs(60),
+            idle_connections: 64,
+            idle_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A class or limit with its name and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Class<S> {
+    /// Its name in policies, rules, metrics and logs.
+    pub name: String,
+    /// What it holds to.
+    pub settings: S,
+    /// Where the figure comes from; `None` where somebody wrote it by hand.
+    pub provenance: Option<Provenance>,
+}
+
+/// The measurement behind a figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// The run in the ledger.
+    pub run: String,
+    /// When it was measured, as a date.
+    pub date: String,
+    /// What was measured.
+    pub target: String,
+}
+
+/// Limits that apply only while a service level class is not conforming.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// Its name in routes, metrics and logs.
+    pub name: String,
+    /// The class that is watched.
+    pub service_level: usize,
+    /// When the limits begin and cease to apply.
+    pub settings: PolicySettings,
+    /// How often requests may pass while it applies.
+    pub rate_class: Option<usize>,
+    /// How many may be in flight while it applies.
+    pub concurrency: Option<usize>,
+}
+
+/// Which requests, and what becomes of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// Its name in metrics and logs.
+    pub name: String,
+    /// The host that it is for, without port and in lower case; `None` for every host.
+    pub host: Option<String>,
+    /// The paths that it is for.
+    pub path: PathMatch,
+    /// Who answers.
+    pub pool: usize,
+    /// The class that times its requests. A policy's class where there is a policy.
+    pub service_level: Option<usize>,
+    /// A rate class that always applies.
+    pub rate_class: Option<usize>,
+    /// A concurrency limit that always applies.
+    pub concurrency: Option<usize>,
+    /// Limits that apply while a class is not conforming.
+    pub policy: Option<usize>,
+    /// A rule that decides for each request, before the limits.
+    pub rule: Option<Rule>,
+    /// What a shed request is told.
+    pub shed: ShedAnswer,
+}
+
+/// Which paths a route is for; the query does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathMatch {
+    /// This path only.
+    Exact(String),
+    /// This path and all below it; `/` is every path.
+    Prefix(String),
+}
+
+/// A rule's name and text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The file it came from, for messages.
+    pub name: String,
+    /// Luau.
+    pub source: String,
+}
+
+/// What a shed request is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShedAnswer {
+    /// 503 with problem details (RFC 9457).
+    Problem,
+    /// A page of the operator's, with 503.
+    Page {
+        /// The media type.
+        content_type: String,
+        /// The page.
+        body: Vec<u8>,
+    },
+    /// A redirect (302) to a page elsewhere.
+    Redirect {
+        /// The address in `Location`.
+        location: String,
+    },
+}
