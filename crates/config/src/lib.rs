@@ -1,1 +1,2 @@
+mod problem; mod suggest; mod table; mod scalar; mod file;
 mod yaml;

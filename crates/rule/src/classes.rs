@@ -1,0 +1,75 @@
+//! The names that a rule may use, and the numbers that the gateway knows the classes by.
+//!
+//! ## Why numbers
+//! A rule says `"Search limit"`; the gateway keeps its classes in a vector. Names become numbers when a rule is
+//! loaded, inside the Luau machine, so that a request pays for no lookup of ours.
+
+use std::collections::BTreeMap;
+
+/// A service level class of the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceLevelId(pub u32);
+
+/// A rate class of the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RateClassId(pub u32);
+
+/// Which of the two kinds of class a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClassKind {
+    /// The class of `connection.setServiceLevelClass` and `slm.conforming`.
+    ServiceLevel,
+    /// The class of the functions in `rate`.
+    Rate,
+}
+
+/// The classes that stand in the configuration, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    service_levels: BTreeMap<String, u32>,
+    rates: BTreeMap<String, u32>,
+}
+
+impl Names {
+    /// No class at all.
+    pub fn new() -> Self {
+        Names::default()
+    }
+
+    /// With one more service level class; a name given twice stands for the later class.
+    #[must_use]
+    pub fn service_level(mut self, name: impl Into<String>, id: ServiceLevelId) -> Self {
+        self.service_levels.insert(name.into(), id.0);
+        self
+    }
+
+    /// With one more rate class; a name given twice stands for the later class.
+    #[must_use]
+    pub fn rate(mut self, name: impl Into<String>, id: RateClassId) -> Self {
+        self.rates.insert(name.into(), id.0);
+        self
+    }
+
+    /// Names and numbers of one kind, in the order of the names.
+    pub(crate) fn of(&self, kind: ClassKind) -> &BTreeMap<String, u32> {
+        match kind {
+            ClassKind::ServiceLevel => &self.service_levels,
+            ClassKind::Rate => &self.rates,
+        }
+    }
+
+    /// The known names as an error shows them: `"A", "B"`.
+    pub(crate) fn shown(&self, kind: ClassKind) -> String {
+        let names: Vec<String> = self.of(kind).keys().map(|name| format!("{name:?}")).collect();
+        if names.is_empty() { "none".to_string() } else { names.join(", ") }
+    }
+}
+
+impl std::fmt::Display for ClassKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            ClassKind::ServiceLevel => "service level class",
+            ClassKind::Rate => "rate class",
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! What can be wrong with a rule.
+
+use crate::classes::ClassKind;
+use std::time::Duration;
+use units::{Bytes, show_duration};
+
+/// Why a rule could not be compiled, loaded or run to its end. Lines count from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuleError {
+    /// The source is longer than [`SOURCE_BYTES_MAX`](crate::SOURCE_BYTES_MAX).
+    #[error(
+        "rule `{rule}` has {found} bytes, more than the {bound} that a rule may have; split it into several"
+    )]
+    TooLong {
+        /// The rule.
+        rule: String,
+        /// Its length in bytes.
+        found: usize,
+        /// The greatest length in bytes.
+        bound: usize,
+    },
+    /// The source is no Luau.
+    #[error("rule `{rule}`, line {line}: {what}; rules are written in Luau, see https://luau.org/syntax")]
+    Syntax {
+        /// The rule.
+        rule: String,
+        /// Where.
+        line: u32,
+        /// What the compiler says.
+        what: String,
+    },
+    /// The source names a class that the configuration does not have.
+    #[error(
+        "rule `{rule}`, line {line}: unknown {kind} {name:?}, known: {known}; add the class or correct its name"
+    )]
+    UnknownClass {
+        /// The rule.
+        rule: String,
+        /// Where.
+        line: u32,
+        /// The kind of class that the function takes.
+        kind: ClassKind,
+        /// The name in the source.
+        name: String,
+        /// All names of that kind.
+        known: String,
+    },
+    /// The rule failed while it ran.
+    #[error("rule `{rule}`{}: {what}", At(*.line))]
+    Failed {
+        /// The rule.
+        rule: String,
+        /// Where, if that is known.
+        line: Option<u32>,
+        /// What failed and what to do about it.
+        what: String,
+    },
+    /// One activation of the rule ran too long.
+    #[error(
+        "rule `{rule}`{}: still running after {}, the time limit of a rule; look for a loop that does not end",
+        At(*.line), show_duration(*.limit)
+    )]
+    TimeLimit {
+        /// The rule.
+        rule: String,
+        /// Where it was when time was up.
+        line: Option<u32>,
+        /// The limit.
+        limit: Duration,
+    },
+    /// The rules of this core hold as much memory as they may.
+    #[error(
+        "rule `{rule}`{}: not enough memory, rules may hold {limit} on each core, suspended ones included; \
+         build smaller strings and tables or let fewer requests wait",
+        At(*.line)
+    )]
+    MemoryLimit {
+        /// The rule.
+        rule: String,
+        /// Where, if that is known.
+        line: Option<u32>,
+        /// The limit.
+        limit: Bytes,
+    },
+    /// The Luau machine itself could not be set up; a fault of this program.
+    #[error("cannot set up the Luau machine: {what}")]
+    Machine {
+        /// What it said.
+        what: String,
+    },
+}
+
+/// Shows `, line 7` where the line is known.
+struct At(Option<u32>);
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(line) => write!(f, ", line {line}"),
+            None => Ok(()),
+        }
+    }
+}

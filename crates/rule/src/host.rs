@@ -1,0 +1,49 @@
+//! What a rule sees of the gateway.
+//!
+//! ## Why a trait that is lent for one activation
+//! Every host function of a rule hands control back to [`Machine`](crate::Machine), which then asks the `Host`.
+//! So no callback inside Luau holds on to the gateway, the trait may borrow whatever it likes, and a hundred
+//! suspended rules hold nothing of their requests.
+
+use crate::classes::{RateClassId, ServiceLevelId};
+use units::Ratio;
+
+/// One request and the classes of the gateway, lent to the rule for one activation.
+///
+/// The time spent in these functions counts against the rule's time limit.
+pub trait Host {
+    /// The path of the request target without the query, as it was received.
+    fn path(&self) -> &[u8];
+
+    /// The request method, such as `GET`.
+    fn method(&self) -> &[u8];
+
+    /// The first value of a request header field; `name` is compared without regard to case.
+    fn header(&self, name: &[u8]) -> Option<&[u8]>;
+
+    /// Times this request with a service level class, in place of the one that its route names.
+    fn set_service_level(&mut self, class: ServiceLevelId);
+
+    /// The part of recent requests that met the target of the class; one where there were none.
+    fn conforming(&self, class: ServiceLevelId) -> Ratio;
+
+    /// How many requests wait for the rate class, or for one key of it.
+    fn backlog(&self, class: RateClassId, key: Option<&[u8]>) -> u32;
+
+    /// Asks for a place at the rate class, in its backlog where need be.
+    fn claim(&mut self, class: RateClassId, key: Option<&[u8]>) -> Claim;
+
+    /// Asks for a place at the rate class now or never; true where the request is admitted.
+    fn claim_at_once(&mut self, class: RateClassId, key: Option<&[u8]>) -> bool;
+}
+
+/// What the rate class says to a request that may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// The rate allows it: the rule goes on.
+    Now,
+    /// It waits in the backlog: the rule is suspended until [`Machine::resume`](crate::Machine::resume).
+    Wait,
+    /// The backlog is full: the rule ends and the gateway answers as its rate class says.
+    Shed,
+}

@@ -1,0 +1,256 @@
+//! One Luau machine for each core, which runs, suspends and resumes rules.
+//!
+//! ## Why host functions yield
+//! A rule runs as a coroutine, and each host function yields to the loop in `activation.rs`, which asks the
+//! [`Host`] and resumes the rule. So `rate.use` waits by simply not being resumed yet, the gateway is lent as a
+//! plain `&mut dyn Host`, and no callback owns a part of it. It costs about as much as a callback would.
+//!
+//! ## What survives a rule that fails
+//! The machine does: a failed coroutine is thrown away, garbage is collected after a shortage of memory, and
+//! nothing that a rule can write to outlives its request.
+
+use crate::activation::Activation;
+use crate::classes::{ClassKind, Names, RateClassId};
+use crate::compile::Rule;
+use crate::error::RuleError;
+use crate::host::Host;
+use crate::response::Response;
+use crate::sandbox::{HOST_CHUNK, RULE_CHUNK, Sandbox};
+use mlua::{Function, Table, Thread};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Bytes;
+
+/// What the rules of one machine may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Memory of all rules of the machine together, suspended ones included. A machine with one rule takes some 700 kB,
+    /// a waiting rule some 1.4 kB.
+    pub memory: Bytes,
+    /// Wall time of one activation: from the start, or from a resumption, to the end or the next suspension.
+    /// The time that a rule waits for its rate class does not count.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    /// 8 MiB and 50 ms.
+    fn default() -> Self {
+        Limits { memory: Bytes::new(8 * 1024 * 1024), time: Duration::from_millis(50) }
+    }
+}
+
+/// How an activation of a rule ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The rule has nothing against the request: it goes on to the service.
+    Pass,
+    /// The rule gave an answer; the service does not see the request.
+    Respond(Response),
+    /// The rule waits for a rate class.
+    Waiting(Suspended),
+    /// The backlog of a rate class is full; the gateway answers as the class says.
+    Shed(RateClassId),
+}
+
+/// A rule in the middle of `rate.use`.
+///
+/// Give it to [`Machine::resume`] of the machine that ran it when the rate allows, or drop it to give the request
+/// up. Its memory counts against the machine's limit; the backlog's bound is the bound on suspended rules.
+#[derive(Debug)]
+pub struct Suspended {
+    name: Rc<str>,
+    thread: Thread,
+    class: RateClassId,
+}
+
+impl Suspended {
+    /// The rate class that the rule waits for.
+    pub fn class(&self) -> RateClassId {
+        self.class
+    }
+}
+
+/// A rule that the machine that loaded it can run; another machine panics.
+#[derive(Debug)]
+pub struct LoadedRule {
+    name: Rc<str>,
+    main: Function,
+}
+
+/// Runs rules on one core. It stays on the thread that made it.
+pub struct Machine {
+    sandbox: Sandbox,
+    limits: Limits,
+    /// Coroutines that ended well, to be used again: making one costs more than resetting one.
+    idle: Vec<Thread>,
+}
+
+impl Machine {
+    /// An empty machine.
+    ///
+    /// # Errors
+    /// [`RuleError::Machine`] where Luau cannot be set up within the memory.
+    pub fn new(limits: Limits) -> Result<Self, RuleError> {
+        let memory = usize::try_from(limits.memory.get()).unwrap_or(usize::MAX);
+        let sandbox = Sandbox::new(memory)
+            .map_err(|error| RuleError::Machine { what: first_line(&error.to_string()) })?;
+        Ok(Machine { sandbox, limits, idle: Vec::new() })
+    }
+
+    /// Makes a rule ready to run with the classes that stand in the configuration.
+    ///
+    /// After a change of classes, load the rule anew; a rule that is suspended keeps the numbers it began with.
+    ///
+    /// # Errors
+    /// [`RuleError::UnknownClass`] for the first literal that names none (all of them:
+    /// [`Rule::unknown_classes`]), [`RuleError::MemoryLimit`] where the machine is full.
+    pub fn load(&mut self, rule: &Rule, names: &Names) -> Result<LoadedRule, RuleError> {
+        if let Some(unknown) = rule.unknown_classes(names).into_iter().next() {
+            return Err(unknown);
+        }
+        self.sandbox.clock.start(self.limits.time);
+        let main = self.main(rule, names).map_err(|error| self.failure(rule.name(), None, error))?;
+        Ok(LoadedRule { name: rule.name().into(), main })
+    }
+
+    /// Runs a rule for one request, to its end or until it waits.
+    ///
+    /// # Errors
+    /// [`RuleError::Failed`], [`RuleError::TimeLimit`] or [`RuleError::MemoryLimit`]. The machine stays usable.
+    /// What the rule asked of the host before it failed (a service level class, a place at a rate class) stands.
+    pub fn run(&mut self, rule: &LoadedRule, host: &mut dyn Host) -> Result<Outcome, RuleError> {
+        self.sandbox.clock.start(self.limits.time);
+        let ready = match self.idle.pop() {
+            Some(thread) => thread.reset(rule.main.clone()).map(|()| thread),
+            None => self.sandbox.lua.create_thread(rule.main.clone()),
+        };
+        let thread = ready.map_err(|error| self.failure(&rule.name, None, error))?;
+        self.drive(&rule.name, thread, host)
+    }
+
+    /// Goes on with a rule whose rate class admits its request now.
+    ///
+    /// # Errors
+    /// As for [`Machine::run`].
+    pub fn resume(&mut self, suspended: Suspended, host: &mut dyn Host) -> Result<Outcome, RuleError> {
+        self.sandbox.clock.start(self.limits.time);
+        self.drive(&suspended.name, suspended.thread, host)
+    }
+
+    /// The memory that rules hold now, garbage included.
+    pub fn memory(&self) -> Bytes {
+        Bytes::new(self.sandbox.lua.used_memory() as u64)
+    }
+
+    fn drive(&mut self, name: &Rc<str>, thread: Thread, host: &mut dyn Host) -> Result<Outcome, RuleError> {
+        let ended = Activation { lua: &self.sandbox.lua, thread: &thread }.drive(host);
+        if self.sandbox.clock.over().is_some() {
+            // Also where the rule caught the error and ended in peace: nobody would learn of it otherwise.
+            return Err(self.failure(name, None, mlua::Error::runtime("time is up")));
+        }
+        match ended {
+            Ok(End::Pass) => Ok(self.ended(thread, Outcome::Pass)),
+            Ok(End::Respond(response)) => Ok(self.ended(thread, Outcome::Respond(response))),
+            Ok(End::Shed(class)) => Ok(self.ended(thread, Outcome::Shed(class))),
+            Ok(End::Wait(class)) => Ok(Outcome::Waiting(Suspended { name: Rc::clone(name), thread, class })),
+            Err(error) => Err(self.failure(name, Some(&thread), error)),
+        }
+    }
+
+    fn ended(&mut self, thread: Thread, outcome: Outcome) -> Outcome {
+        if self.idle.len() < IDLE_MAX {
+            self.idle.push(thread);
+        }
+        outcome
+    }
+
+    /// The rule's function, in an environment of its own.
+    fn main(&self, rule: &Rule, names: &Names) -> mlua::Result<Function> {
+        let lua = &self.sandbox.lua;
+        let prelude = lua.load(include_str!("prelude.luau")).set_name(format!("={HOST_CHUNK}"));
+        let table =
+            |ids: &BTreeMap<String, u32>| lua.create_table_from(ids.iter().map(|(k, v)| (k.as_str(), *v)));
+        let env: Table = prelude.call((
+            &self.sandbox.hand_over,
+            table(names.of(ClassKind::ServiceLevel))?,
+            names.shown(ClassKind::ServiceLevel),
+            table(names.of(ClassKind::Rate))?,
+            names.shown(ClassKind::Rate),
+        ))?;
+        self.sandbox.load(rule.bytecode(), env)
+    }
+
+    fn failure(&self, name: &str, thread: Option<&Thread>, error: mlua::Error) -> RuleError {
+        let rule = name.to_string();
+        if let Some(line) = self.sandbox.clock.over() {
+            return RuleError::TimeLimit { rule, line, limit: self.limits.time };
+        }
+        let line = thread.and_then(|thread| self.sandbox.line_of(thread));
+        if error.chain().any(|cause| matches!(cause.downcast_ref(), Some(mlua::Error::MemoryError(_)))) {
+            // Luau does not collect garbage by itself when memory runs short. An error here would be the same one.
+            let _ = self.sandbox.lua.gc_collect();
+            return RuleError::MemoryLimit { rule, line, limit: self.limits.memory };
+        }
+        let text = match &error {
+            mlua::Error::RuntimeError(text) => text.clone(),
+            other => other.to_string(),
+        };
+        RuleError::Failed { rule, line, what: explain(&text) }
+    }
+}
+
+/// How the loop over host calls ended.
+pub(crate) enum End {
+    Pass,
+    Respond(Response),
+    Wait(RateClassId),
+    Shed(RateClassId),
+}
+
+/// What Luau said, without the position (the error has it as a field) and the traceback, with a way out.
+fn explain(text: &str) -> String {
+    let said = text.rfind("\nstack traceback:").map_or(text, |end| &text[..end]);
+    let said = without_position(said);
+    if said == "nil" || ["table: 0x", "function: 0x"].iter().any(|object| said.starts_with(object)) {
+        let kind = said.split(':').next().unwrap_or(said);
+        return format!("error was called with {kind} instead of a message; give it a string");
+    }
+    let remedy = REMEDIES.iter().find(|(sign, _)| said.contains(sign)).map(|(_, remedy)| *remedy);
+    let said: String = said.chars().take(MESSAGE_CHARS_MAX).collect();
+    match remedy {
+        Some(remedy) => format!("{said}; {remedy}"),
+        None => said,
+    }
+}
+
+/// Takes `rule:7: ` off.
+fn without_position(said: &str) -> &str {
+    let rest = [RULE_CHUNK, HOST_CHUNK].iter().find_map(|chunk| said.strip_prefix(chunk)?.strip_prefix(':'));
+    match rest.and_then(|rest| rest.split_once(": ")) {
+        Some((line, said)) if line.bytes().all(|byte| byte.is_ascii_digit()) => said,
+        _ => said,
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_string()
+}
+
+/// Messages of Luau that need a sentence more.
+const REMEDIES: [(&str, &str); 5] = [
+    ("attempt to call a nil value", "there is no such function, or rules may not use it"),
+    ("readonly table", "libraries cannot be changed and nothing is kept between requests; use a local table"),
+    ("stack overflow", "a function calls itself without end"),
+    (
+        "yield across metamethod/C-call",
+        "call the host function first and keep its answer in a local variable",
+    ),
+    ("pattern too complex", "use a shorter pattern or string"),
+];
+
+/// A message goes to a log line.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// A core runs one rule at a time; a few coroutines in store bridge the suspended ones.
+const IDLE_MAX: usize = 32;

@@ -1,0 +1,67 @@
+//! A host that answers what it is told to, and notes what it was asked to do.
+
+use rule::{
+    Claim, Host, Limits, LoadedRule, Machine, Names, Outcome, RateClassId, Rule, RuleError, ServiceLevelId,
+};
+use units::Ratio;
+
+pub struct Fake {
+    pub path: Vec<u8>,
+    pub conforming: f64,
+    pub backlog: u32,
+    pub claim: Claim,
+    pub asked: Vec<String>,
+}
+
+impl Default for Fake {
+    fn default() -> Self {
+        Fake { path: b"/".to_vec(), conforming: 1.0, backlog: 0, claim: Claim::Now, asked: Vec::new() }
+    }
+}
+
+impl Host for Fake {
+    fn path(&self) -> &[u8] {
+        &self.path
+    }
+    fn method(&self) -> &[u8] {
+        b"GET"
+    }
+    fn header(&self, name: &[u8]) -> Option<&[u8]> {
+        name.eq_ignore_ascii_case(b"cookie").then_some(b"session=1")
+    }
+    fn set_service_level(&mut self, class: ServiceLevelId) {
+        self.asked.push(format!("time by {}", class.0));
+    }
+    fn conforming(&self, _class: ServiceLevelId) -> Ratio {
+        Ratio::new(self.conforming).expect("tests give a share from 0 to 1")
+    }
+    fn backlog(&self, _class: RateClassId, _key: Option<&[u8]>) -> u32 {
+        self.backlog
+    }
+    fn claim(&mut self, class: RateClassId, key: Option<&[u8]>) -> Claim {
+        self.asked.push(format!("use {} {:?}", class.0, key.map(String::from_utf8_lossy)));
+        self.claim
+    }
+    fn claim_at_once(&mut self, class: RateClassId, key: Option<&[u8]>) -> bool {
+        self.asked.push(format!("use at once {} {:?}", class.0, key.map(String::from_utf8_lossy)));
+        self.claim == Claim::Now
+    }
+}
+
+/// The classes of the account, with numbers that differ from their places.
+pub fn names() -> Names {
+    Names::new().service_level("Search timer", ServiceLevelId(7)).rate("Search limit", RateClassId(3))
+}
+
+/// Loads a rule that has nothing wrong with it before it runs.
+pub fn load(machine: &mut Machine, source: &str) -> LoadedRule {
+    let rule = Rule::compile("test", source).expect("the test's rule compiles");
+    machine.load(&rule, &names()).expect("the test's rule names known classes")
+}
+
+/// Compiles, loads and runs a rule called `test` on a machine of its own.
+pub fn run(source: &str, host: &mut Fake) -> Result<Outcome, RuleError> {
+    let mut machine = Machine::new(Limits::default())?;
+    let rule = machine.load(&Rule::compile("test", source)?, &names())?;
+    machine.run(&rule, host)
+}
