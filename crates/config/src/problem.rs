@@ -4,7 +4,9 @@
 //! Nobody acts on the kind of a problem; a person reads it. What matters is that each says where, what was found, the
 //! bound and the way out, and that each kind is held by a snapshot.
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
+};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;

@@ -100,7 +100,8 @@ pub(crate) struct Frequency(pub(crate) Rate);
 scalar!(Frequency, { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?[kKMG]?/(s|m|min|h)$" });
 
 impl Scalar for Frequency {
-    const EXPECTED: &'static str = "a rate with its unit, such as `100/s`, `5k/s` or `5M/m` (/s, /m, /h; k, M, G)";
+    const EXPECTED: &'static str =
+        "a rate with its unit, such as `100/s`, `5k/s` or `5M/m` (/s, /m, /h; k, M, G)";
     fn parse(text: &str) -> Option<Self> {
         // A bare number is a rate to a command line, but in a file nobody sees which unit was meant.
         text.contains('/').then(|| text.parse().ok().map(Frequency)).flatten()

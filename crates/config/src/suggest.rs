@@ -9,7 +9,9 @@ pub(crate) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a st
     match closest.min_by_key(|name| distance(name)) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => "there is none yet: add it, or leave this out".to_owned(),
-        None => format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
+        None => {
+            format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -20,7 +22,10 @@ mod tests {
     #[test]
     fn names_the_closest_or_all() {
         assert_eq!(suggestion("instnaces", ["instances", "idle_timeout"]), "did you mean `instances`?");
-        assert_eq!(suggestion("Search Timer", ["Search timer", "Search limit"]), "did you mean `Search timer`?");
+        assert_eq!(
+            suggestion("Search Timer", ["Search timer", "Search limit"]),
+            "did you mean `Search timer`?"
+        );
         assert_eq!(suggestion("zzz", ["rate", "burst"]), "known: `rate`, `burst`");
         assert_eq!(suggestion("x", []), "there is none yet: add it, or leave this out");
     }

@@ -226,7 +226,8 @@ mod tests {
                 other => panic!("{other:?}"),
             })
             .collect();
-        let expected = ["a=1.10", "b=017", "c=yes", "d=x y", "e=1_000", "f=.nan", "g=2026-11-21", "h=0x1F", "5=true"];
+        let expected =
+            ["a=1.10", "b=017", "c=yes", "d=x y", "e=1_000", "f=.nan", "g=2026-11-21", "h=0x1F", "5=true"];
         assert_eq!(found, expected);
     }
 
