@@ -1,0 +1,192 @@
+//! From the tables of the file to settings: bounds, names, contradictions.
+//!
+//! What `control` refuses is asked of `control`, and blamed on the key that says it.
+
+mod classes;
+mod routes;
+mod rules;
+mod unused;
+
+pub(crate) use routes::usual_name;
+
+use crate::file::{File, FileLimits, FilePool};
+use crate::problem::{Place, Warning};
+use crate::scalar::{Address, Count, Span, Text};
+use crate::suggest::suggestion;
+use crate::table::{At, Names, Report};
+use gateway::settings::{AccessLog, ConnectionLimits, Pool, Settings};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+use units::show_duration;
+
+/// Longer spans are mistakes of the unit.
+const SPAN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// More event loops than any machine has cores.
+const WORKERS_MAX: u32 = 1024;
+
+/// Settings, unless the report says why not; and what was hardly meant.
+pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<(Settings, Vec<Warning>)> {
+    let no_pools = Names::default();
+    let pools = file.pools.0.as_ref().unwrap_or(&no_pools);
+    addresses(file, pools, report);
+    let listen = file.listen.0.as_ref().map(|at| at.value.0);
+    let pool_settings =
+        pools.iter().filter_map(|named| pool(&named.name, named.value.as_ref()?, report)).collect();
+    let classes = classes::Classes::of(file);
+    let service_levels = classes::service_levels(&classes, report);
+    let rate_classes = classes::rate_classes(&classes, report);
+    let concurrency_limits = classes::concurrency_limits(&classes, report);
+    let policies = classes::policies(&classes, report);
+    let routes = routes::routes(file, pools, &classes, report, base);
+    let settings = Settings {
+        workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
+        access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
+        limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| limits(found, report)),
+        admin: file.admin.as_ref().map(|at| at.value.0),
+        listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
+        pools: pool_settings,
+        service_levels,
+        rate_classes,
+        concurrency_limits,
+        policies,
+        routes,
+    };
+    if !report.problems.is_empty() {
+        return None;
+    }
+    let warnings = unused::warnings(pools, &classes, &settings, &report.source);
+    Some((settings, warnings))
+}
+
+fn addresses(file: &File, pools: &Names<FilePool>, report: &mut Report) {
+    let listen = file.listen.0.as_ref();
+    if let Some(admin) = &file.admin {
+        if !admin.value.0.ip().is_loopback() {
+            report.wrong(
+                &admin.place,
+                format!(
+                    "`{}` is not a loopback address, but whoever reaches it sees and drains the gateway",
+                    admin.value.0
+                ),
+                "reachable from outside",
+                "use 127.0.0.1 or [::1], and a proxy of your own where others must see it".to_owned(),
+            );
+        }
+        if listen.is_some_and(|listen| same(listen.value.0, admin.value.0)) {
+            let message = format!("`{}` is also the address of `listen`", admin.value.0);
+            report.wrong(&admin.place, message, "the same address", "give `admin` another port".to_owned());
+        }
+    }
+    for instances in pools.iter().filter_map(|pool| Some(&pool.value.as_ref()?.instances)) {
+        let list = &instances.value;
+        if list.is_empty() {
+            let help = "add at least one address, such as `127.0.0.1:9000`".to_owned();
+            report.wrong(
+                &instances.place,
+                "a pool without instances answers nothing".to_owned(),
+                "empty",
+                help,
+            );
+        }
+        for (index, At { value: Address(address), place }) in list.iter().enumerate() {
+            if list[..index].iter().any(|earlier| earlier.value.0 == *address) {
+                let message = format!("`{address}` stands twice in this pool");
+                report.wrong(place, message, "again", "remove one of them".to_owned());
+            }
+            if listen.is_some_and(|listen| same(listen.value.0, *address)) {
+                let message = format!("`{address}` is where the gateway itself listens");
+                let help = "give the address of the service, or let the gateway listen elsewhere".to_owned();
+                report.wrong(place, message, "the gateway would call itself", help);
+            }
+        }
+    }
+}
+
+/// Whether both mean the same socket on this machine.
+fn same(listen: SocketAddr, other: SocketAddr) -> bool {
+    let any = listen.ip().is_unspecified() && (other.ip().is_loopback() || other.ip().is_unspecified());
+    listen.port() == other.port() && (listen.ip() == other.ip() || any || other.ip().is_unspecified())
+}
+
+fn workers(at: &At<Count>, report: &mut Report) -> NonZeroU32 {
+    let found = between(at, 1, WORKERS_MAX, "one for each core is usual", report);
+    NonZeroU32::new(found).unwrap_or(NonZeroU32::MIN)
+}
+
+fn access_log(Text(word): &Text, base: &Path) -> AccessLog {
+    match word.as_str() {
+        // YAML of old takes an unquoted off for a truth value; its spelling arrives here.
+        "off" | "false" | "no" => AccessLog::Off,
+        "-" => AccessLog::Stdout,
+        file => AccessLog::File(base.join(file)),
+    }
+}
+
+fn limits(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
+    let default = ConnectionLimits::default();
+    let FileLimits { connections, head_timeout, idle_timeout, drain_timeout } = found;
+    ConnectionLimits {
+        connections: connections
+            .as_ref()
+            .map_or(default.connections, |at| between(at, 1, u32::MAX, "10000 is usual", report)),
+        head_timeout: time_out(head_timeout.as_ref(), default.head_timeout, report),
+        idle_timeout: time_out(idle_timeout.as_ref(), default.idle_timeout, report),
+        drain_timeout: span(drain_timeout.as_ref(), default.drain_timeout, Duration::ZERO, report),
+    }
+}
+
+fn pool(name: &str, found: &FilePool, report: &mut Report) -> Option<Pool> {
+    let default = Pool::new(name, found.instances.value.iter().map(|at| at.value.0).collect());
+    Some(Pool {
+        connect_timeout: time_out(found.connect_timeout.as_ref(), default.connect_timeout, report),
+        answer_timeout: time_out(found.answer_timeout.as_ref(), default.answer_timeout, report),
+        idle_timeout: time_out(found.idle_timeout.as_ref(), default.idle_timeout, report),
+        idle_connections: found.idle_connections.as_ref().map_or(default.idle_connections, |at| at.value.0),
+        ..default
+    })
+}
+
+fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {
+    let found = at.value.0;
+    if !(least..=most).contains(&found) {
+        let message = format!("{found} is outside {least} to {most}");
+        report.wrong(&at.place, message, "outside the bounds", usual.to_owned());
+    }
+    found
+}
+
+/// A span in which something must be able to happen.
+fn time_out(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Duration {
+    span(at, default, Duration::from_millis(1), report)
+}
+
+fn span(at: Option<&At<Span>>, default: Duration, least: Duration, report: &mut Report) -> Duration {
+    let Some(At { value: Span(found), place }) = at else { return default };
+    if *found < least || *found > SPAN_MAX {
+        let message = format!(
+            "{} is outside {} to {}",
+            show_duration(*found),
+            show_duration(least),
+            show_duration(SPAN_MAX)
+        );
+        report.wrong(place, message, "outside the bounds", format!("{} is usual", show_duration(default)));
+    }
+    *found
+}
+
+/// The index of a name, or a problem with a suggestion.
+fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Report) -> Option<usize> {
+    let found = names.iter().position(|named| named.name == wanted.value.0);
+    if found.is_none() {
+        let help = suggestion(&wanted.value.0, names.iter().map(|named| named.name.as_str()));
+        report.wrong(&wanted.place, format!("unknown {kind} `{}`", wanted.value.0), "not in this file", help);
+    }
+    found
+}
+
+/// Where an optional key stands, or its table where it is absent.
+fn place_or<'a, T>(key: Option<&'a At<T>>, table: &'a Place) -> &'a Place {
+    key.map_or(table, |at| &at.place)
+}

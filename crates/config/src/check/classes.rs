@@ -1,0 +1,209 @@
+//! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
+
+use super::{find, place_or, span};
+use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateClass, FileServiceLevel};
+use crate::problem::Place;
+use crate::scalar::Count;
+use crate::table::{At, Named, Names, Report};
+use control::concurrency::Concurrency;
+use control::policy::{Policy as Gate, PolicySettings};
+use control::rate::{Limit, RateClass, RateSettings};
+use control::service_level::{ServiceLevel, ServiceLevelSettings};
+use control::{ClassId, SettingsError};
+use gateway::settings::{Class, Policy, Provenance};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// The tables of the file; one that it does not have is empty.
+pub(super) struct Classes<'a> {
+    pub(super) service_levels: &'a Names<FileServiceLevel>,
+    pub(super) rate_classes: &'a Names<FileRateClass>,
+    pub(super) concurrency_limits: &'a Names<FileConcurrency>,
+    pub(super) policies: &'a Names<FilePolicy>,
+}
+
+impl<'a> Classes<'a> {
+    pub(super) fn of(file: &'a File) -> Self {
+        Classes {
+            service_levels: file.service_levels.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            rate_classes: file.rate_classes.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            concurrency_limits: file.concurrency_limits.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            policies: file.policies.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+        }
+    }
+}
+
+pub(super) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Class<ServiceLevelSettings>> {
+    readable(classes.service_levels, |name, found| {
+        let default = ServiceLevelSettings::DEFAULT_WINDOW;
+        let settings = ServiceLevelSettings {
+            target: span(Some(&found.target), Duration::from_millis(50), Duration::ZERO, report),
+            window: span(found.window.as_ref(), default, Duration::ZERO, report),
+        };
+        if let Err(error) = ServiceLevel::new(settings) {
+            let blamed = match error {
+                SettingsError::WindowTooShort { .. } => place_or(found.window.as_ref(), &name.place),
+                _ => &found.target.place,
+            };
+            refused(error, blamed, report);
+        }
+        class(name, settings, found.provenance.as_ref())
+    })
+}
+
+pub(super) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<RateSettings>> {
+    readable(classes.rate_classes, |name, found| {
+        let count = |at: &Option<At<Count>>, default| at.as_ref().map_or(default, |at| at.value.0);
+        let backlog = count(&found.backlog, 0);
+        let usual_wait = Duration::from_secs(u64::from(backlog > 0));
+        let settings = RateSettings {
+            per_second: found
+                .rate
+                .as_ref()
+                .map(|at| Limit { rate: at.value.0, burst: count(&found.burst, 1) }),
+            per_minute: found
+                .per_minute
+                .as_ref()
+                .map(|at| Limit { rate: at.value.0, burst: count(&found.per_minute_burst, 1) }),
+            backlog,
+            longest_wait: span(found.longest_wait.as_ref(), usual_wait, Duration::ZERO, report),
+        };
+        limits_bind(name, found, settings, report);
+        if let Err(error) = RateClass::<AtomicU64>::new(ClassId(0), settings) {
+            refused(error, blamed_in_rate_class(error, found, &name.place), report);
+        }
+        class(name, settings, found.provenance.as_ref())
+    })
+}
+
+fn limits_bind(
+    name: &Named<FileRateClass>,
+    found: &FileRateClass,
+    settings: RateSettings,
+    report: &mut Report,
+) {
+    match (settings.per_second, settings.per_minute) {
+        (None, None) => {
+            let help = "add `rate: 100/s`, or `per_minute`".to_owned();
+            report.wrong(
+                &name.place,
+                "a rate class without a rate limits nothing".to_owned(),
+                "no limit",
+                help,
+            );
+        }
+        (Some(second), Some(minute)) if minute.rate > second.rate && minute.burst >= second.burst => {
+            let place = place_or(found.per_minute.as_ref(), &name.place);
+            let (minute, most) = (minute.rate.per_second() * 60.0, second.rate.per_second() * 60.0);
+            let message = format!(
+                "{minute} a minute never binds: `rate` of {} lets at most {most} through",
+                second.rate
+            );
+            let help = format!("lower `per_minute` to at most {most}, or leave it out");
+            report.wrong(place, message, "never reached", help);
+        }
+        _ => {}
+    }
+    for (burst, key, rate, given) in [
+        (&found.burst, "burst", "rate", found.rate.is_some()),
+        (&found.per_minute_burst, "per_minute_burst", "per_minute", found.per_minute.is_some()),
+    ] {
+        if let (Some(burst), false) = (burst, given) {
+            let message = format!("`{key}` without `{rate}` means nothing");
+            report.wrong(&burst.place, message, "of which rate?", format!("add `{rate}`, or remove `{key}`"));
+        }
+    }
+}
+
+fn blamed_in_rate_class<'a>(error: SettingsError, found: &'a FileRateClass, table: &'a Place) -> &'a Place {
+    match error {
+        SettingsError::ZeroRate { limit: "per_minute" } => place_or(found.per_minute.as_ref(), table),
+        SettingsError::ZeroRate { .. } => place_or(found.rate.as_ref(), table),
+        SettingsError::ZeroBurst { limit: "per_minute" }
+        | SettingsError::EndlessBurst { limit: "per_minute", .. } => {
+            place_or(found.per_minute_burst.as_ref(), place_or(found.per_minute.as_ref(), table))
+        }
+        SettingsError::ZeroBurst { .. } | SettingsError::EndlessBurst { .. } => {
+            place_or(found.burst.as_ref(), place_or(found.rate.as_ref(), table))
+        }
+        SettingsError::BacklogWithoutWait { .. } => place_or(found.longest_wait.as_ref(), table),
+        _ => table,
+    }
+}
+
+pub(super) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<Class<u32>> {
+    readable(classes.concurrency_limits, |name, found| {
+        let limit = found.limit.value.0;
+        if let Err(error) = Concurrency::<AtomicU64>::new(ClassId(0), limit) {
+            refused(error, &found.limit.place, report);
+        }
+        class(name, limit, found.provenance.as_ref())
+    })
+}
+
+pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
+    readable(classes.policies, |name, found| {
+        let default = PolicySettings::default();
+        let settings = PolicySettings {
+            enter: found.enter_below.as_ref().map_or(default.enter, |at| at.value.0),
+            leave: found.leave_at.as_ref().map_or(default.leave, |at| at.value.0),
+            min_samples: found.min_samples.as_ref().map_or(default.min_samples, |at| u64::from(at.value.0)),
+        };
+        if let Err(error) = Gate::new(settings) {
+            let blamed = match error {
+                SettingsError::LeaveBelowEnter { .. } => place_or(found.leave_at.as_ref(), &name.place),
+                SettingsError::ZeroMinSamples => place_or(found.min_samples.as_ref(), &name.place),
+                _ => place_or(found.enter_below.as_ref(), &name.place),
+            };
+            refused(error, blamed, report);
+        }
+        if found.rate_class.is_none() && found.concurrency.is_none() {
+            let help = "add `rate_class` or `concurrency`".to_owned();
+            report.wrong(
+                &name.place,
+                "a policy without a limit protects nothing".to_owned(),
+                "no limit",
+                help,
+            );
+        }
+        Policy {
+            name: name.name.clone(),
+            service_level: find(classes.service_levels, "service level class", &found.service_level, report)
+                .unwrap_or(0),
+            settings,
+            rate_class: found
+                .rate_class
+                .as_ref()
+                .and_then(|wanted| find(classes.rate_classes, "rate class", wanted, report)),
+            concurrency: found
+                .concurrency
+                .as_ref()
+                .and_then(|wanted| find(classes.concurrency_limits, "concurrency limit", wanted, report)),
+        }
+    })
+}
+
+/// What could be read; the report knows of the rest.
+fn readable<T, S>(names: &Names<T>, mut each: impl FnMut(&Named<T>, &T) -> S) -> Vec<S> {
+    names.iter().filter_map(|named| Some(each(named, named.value.as_ref()?))).collect()
+}
+
+fn class<T, S>(named: &Named<T>, settings: S, provenance: Option<&FileProvenance>) -> Class<S> {
+    let provenance = provenance.map(|FileProvenance { run, date, target }| Provenance {
+        run: run.0.clone(),
+        date: date.0.clone(),
+        target: target.0.clone(),
+    });
+    Class { name: named.name.clone(), settings, provenance }
+}
+
+/// `control` names its own fields, and the way out after a colon.
+fn refused(error: SettingsError, blamed: &Place, report: &mut Report) {
+    let text = error
+        .to_string()
+        .replace("`enter`", "`enter_below`")
+        .replace("`leave`", "`leave_at`")
+        .replace("`per_second`", "`rate`");
+    let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
+    report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
+}

@@ -1,0 +1,184 @@
+//! Routes: what they match, where they lead, and which of them can never match.
+
+use super::classes::Classes;
+use super::{find, rules};
+use crate::file::{File, FilePool, FileRoute};
+use crate::scalar::Text;
+use crate::table::{At, Names, Report, check_name};
+use gateway::settings::{PathMatch, Route, ShedAnswer};
+use std::path::Path;
+
+pub(super) fn routes(
+    file: &File,
+    pools: &Names<FilePool>,
+    classes: &Classes,
+    report: &mut Report,
+    base: &Path,
+) -> Vec<Route> {
+    let Some(list) = &file.routes.0 else { return Vec::new() };
+    if list.value.is_empty() {
+        let help = "add `- { path_prefix: /, pool: … }`".to_owned();
+        report.wrong(
+            &list.place,
+            "without a route every request is answered with 404".to_owned(),
+            "empty",
+            help,
+        );
+    }
+    let mut routes: Vec<Route> = Vec::new();
+    for at in &list.value {
+        let Some(route) = route(at, pools, classes, report, base) else { continue };
+        if let Some(earlier) = routes.iter().find(|earlier| shadows(earlier, &route)) {
+            let message = format!("can never match: `{}` before it takes all its requests", earlier.name);
+            report.wrong(&at.place, message, "never reached", "put it before, or remove it".to_owned());
+        } else if routes.iter().any(|earlier| earlier.name == route.name) {
+            let place = at.value.name.as_ref().map_or(&at.place, |name| &name.place);
+            let message = format!("another route is called `{}` too", route.name);
+            report.wrong(
+                place,
+                message,
+                "again",
+                "give it another `name`: metrics are kept by it".to_owned(),
+            );
+        }
+        routes.push(route);
+    }
+    routes
+}
+
+fn route(
+    at: &At<FileRoute>,
+    pools: &Names<FilePool>,
+    classes: &Classes,
+    report: &mut Report,
+    base: &Path,
+) -> Option<Route> {
+    let found = &at.value;
+    let pool = find(pools, "pool", &found.pool, report);
+    let policy = found.policy.as_ref().and_then(|wanted| find(classes.policies, "policy", wanted, report));
+    let service_level = found
+        .service_level
+        .as_ref()
+        .and_then(|at| find(classes.service_levels, "service level class", at, report));
+    let rate_class =
+        found.rate_class.as_ref().and_then(|at| find(classes.rate_classes, "rate class", at, report));
+    let concurrency = found
+        .concurrency
+        .as_ref()
+        .and_then(|at| find(classes.concurrency_limits, "concurrency limit", at, report));
+    agrees_with_policy(found, classes, report);
+    let rule = found.rule.as_ref().and_then(|at| rules::rule(at, classes, report, base));
+    let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
+    let host = found.host.as_ref().map(|at| host(at, report));
+    let path = path(at, report)?;
+    if let Some(name) = &found.name {
+        check_name(&name.value.0, &name.place, report);
+    }
+    let name =
+        found.name.as_ref().map_or_else(|| usual_name(host.as_deref(), &path), |at| at.value.0.clone());
+    // The policy's class times the requests: what is judged and what is shown are the same figure.
+    let watched = policy.and_then(|index| {
+        let watched = &classes.policies.0.get(index)?.value.as_ref()?.service_level.value.0;
+        classes.service_levels.iter().position(|class| class.name == *watched)
+    });
+    let service_level = watched.or(service_level);
+    Some(Route { name, host, path, pool: pool?, service_level, rate_class, concurrency, policy, rule, shed })
+}
+
+/// What a route is called where the file gives it no name.
+pub(crate) fn usual_name(host: Option<&str>, path: &PathMatch) -> String {
+    let host = host.unwrap_or_default();
+    match path {
+        PathMatch::Exact(path) => format!("{host}{path}"),
+        PathMatch::Prefix(path) => format!("{host}{}/*", path.trim_end_matches('/')),
+    }
+}
+
+/// A limit that counts a request twice, or a class that is not the policy's.
+fn agrees_with_policy(route: &FileRoute, classes: &Classes, report: &mut Report) {
+    let Some(name) = &route.policy else { return };
+    let named = classes.policies.iter().find(|policy| policy.name == name.value.0);
+    let Some(policy) = named.and_then(|named| named.value.as_ref()) else { return };
+    for (own, limit, kind) in [
+        (&route.rate_class, &policy.rate_class, "rate class"),
+        (&route.concurrency, &policy.concurrency, "concurrency limit"),
+    ] {
+        let (Some(own), Some(limit)) = (own, limit) else { continue };
+        if own.value.0 == limit.value.0 {
+            let message = format!(
+                "the {kind} `{}` always applies here, and policy `{}` would apply it again",
+                own.value.0, name.value.0
+            );
+            let help = "remove it here, so that it applies only while the class is not conforming".to_owned();
+            report.wrong(&own.place, message, "applied twice", help);
+        }
+    }
+    if let Some(own) = route.service_level.as_ref().filter(|own| own.value.0 != policy.service_level.value.0)
+    {
+        let watched = &policy.service_level.value.0;
+        let message = format!("policy `{}` watches `{watched}`, not `{}`", name.value.0, own.value.0);
+        report.wrong(
+            &own.place,
+            message,
+            "another class",
+            "leave it out: the policy's class is used".to_owned(),
+        );
+    }
+}
+
+fn path(at: &At<FileRoute>, report: &mut Report) -> Option<PathMatch> {
+    let (text, exact) = match (&at.value.path, &at.value.path_prefix) {
+        (Some(path), None) => (path, true),
+        (None, Some(prefix)) => (prefix, false),
+        _ => {
+            let message = "expected one of `path` and `path_prefix`".to_owned();
+            let help = "`path` is for this path only, `path_prefix: /` is for every path".to_owned();
+            report.wrong(&at.place, message, "which paths?", help);
+            return None;
+        }
+    };
+    let found = &text.value.0;
+    let plain = found.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#');
+    if !found.starts_with('/') || !plain {
+        let message = format!("{found:?} is no path");
+        let help =
+            "begin with `/`, percent-encode blanks and umlauts, leave query and fragment out".to_owned();
+        report.wrong(&text.place, message, "this value", help);
+        return None;
+    }
+    Some(if exact { PathMatch::Exact(found.clone()) } else { PathMatch::Prefix(found.clone()) })
+}
+
+fn host(at: &At<Text>, report: &mut Report) -> String {
+    let host = at.value.0.to_ascii_lowercase();
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let good = match inner {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            !host.is_empty()
+                && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        }
+    };
+    if !good {
+        let message = format!("{:?} is no host name", at.value.0);
+        let help = "write it as in `example.com` or `[::1]`: no scheme, no port, no wildcard".to_owned();
+        report.wrong(&at.place, message, "this value", help);
+    }
+    host
+}
+
+/// Whether the earlier takes every request of the later.
+fn shadows(earlier: &Route, later: &Route) -> bool {
+    let host = earlier.host.is_none() || earlier.host == later.host;
+    let path = match (&earlier.path, &later.path) {
+        (PathMatch::Exact(earlier), PathMatch::Exact(later)) => earlier == later,
+        (PathMatch::Exact(_), PathMatch::Prefix(_)) => false,
+        (PathMatch::Prefix(prefix), PathMatch::Exact(path) | PathMatch::Prefix(path)) => below(prefix, path),
+    };
+    host && path
+}
+
+fn below(prefix: &str, path: &str) -> bool {
+    path.strip_prefix(prefix)
+        .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+}

@@ -1,0 +1,152 @@
+//! Files that a route names: rules and pages.
+
+use super::classes::Classes;
+use crate::file::{FileRule, FileShed, FileShedTable};
+use crate::problem::{Place, Problem, source};
+use crate::scalar::Text;
+use crate::table::{At, Report, check_name};
+use gateway::settings::{Rule, ShedAnswer};
+use rule::{Names, RateClassId, RuleError, ServiceLevelId};
+use std::path::Path;
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// The rule's text, compiled once to see that it is one and knows its classes.
+pub(super) fn rule(at: &At<FileRule>, classes: &Classes, report: &mut Report, base: &Path) -> Option<Rule> {
+    let rule = match &at.value {
+        FileRule::File(name) => Rule { name: name.clone(), source: text_of(name, &at.place, report, base)? },
+        FileRule::Here(here) => {
+            check_name(&here.name.value.0, &here.name.place, report);
+            Rule { name: here.name.value.0.clone(), source: here.text.0.clone() }
+        }
+    };
+    let errors = match rule::Rule::compile(&rule.name, &rule.source) {
+        Ok(compiled) => compiled.unknown_classes(&names(classes)),
+        Err(error) => vec![error],
+    };
+    for error in errors {
+        report.problems.push(problem(&error, &rule, &at.place, report));
+    }
+    Some(rule)
+}
+
+/// The problem is shown in the rule's own text.
+fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Problem {
+    let line = match error {
+        RuleError::Syntax { line, .. } | RuleError::UnknownClass { line, .. } => *line,
+        _ => return Problem::error(&report.source, place, error.to_string()).help("see the message"),
+    };
+    let mut before = rule.source.split_inclusive('\n');
+    let start: usize = before.by_ref().take((line as usize).saturating_sub(1)).map(str::len).sum();
+    let end = start + before.next().map_or(0, |text| text.trim_end().len());
+    let text = error.to_string();
+    let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "correct the rule"));
+    let in_rule = Place { path: place.path.clone(), span: start..end };
+    Problem::error(&source(&rule.name, &rule.source), &in_rule, message).help(help)
+}
+
+fn names(classes: &Classes) -> Names {
+    let names = Names::new();
+    let names = (0..)
+        .zip(classes.service_levels.iter())
+        .fold(names, |names, (id, class)| names.service_level(class.name.clone(), ServiceLevelId(id)));
+    (0..)
+        .zip(classes.rate_classes.iter())
+        .fold(names, |names, (id, class)| names.rate(class.name.clone(), RateClassId(id)))
+}
+
+/// What a shed request is told.
+pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedAnswer {
+    let table = match &at.value {
+        FileShed::Problem => return ShedAnswer::Problem,
+        FileShed::Table(table) => table,
+    };
+    let FileShedTable { page, text, content_type, redirect } = table;
+    if [page.is_some(), text.is_some(), redirect.is_some()].into_iter().filter(|given| *given).count() != 1 {
+        let message = "expected exactly one of `page`, `text` and `redirect`".to_owned();
+        report.wrong(&at.place, message, "what is it?", "keep one, or write `shed: problem`".to_owned());
+        return ShedAnswer::Problem;
+    }
+    if let Some(redirect) = redirect {
+        header_value(
+            redirect,
+            "an address: a path, or a URL with blanks and umlauts percent-encoded",
+            report,
+        );
+        if let Some(content_type) = content_type {
+            let message = "a redirect has no `content_type`".to_owned();
+            report.wrong(&content_type.place, message, "means nothing", "remove it".to_owned());
+        }
+        return ShedAnswer::Redirect { location: redirect.value.0.clone() };
+    }
+    let by_ending = page.as_ref().map_or(Some(HTML), |page| media_type(&page.value.0));
+    let content_type = match (content_type, by_ending) {
+        (Some(given), _) => {
+            header_value(given, "a media type, such as `text/html; charset=utf-8`", report);
+            given.value.0.clone()
+        }
+        (None, Some(known)) => known.to_owned(),
+        (None, None) => {
+            let message = "the ending of the file does not say its media type".to_owned();
+            let help = "add `content_type: text/html; charset=utf-8`, or what it is".to_owned();
+            report.wrong(&at.place, message, "which type?", help);
+            String::new()
+        }
+    };
+    let body = match (page, text) {
+        (Some(page), _) => text_of(&page.value.0, &page.place, report, base).unwrap_or_default(),
+        (None, text) => text.as_ref().map(|at| at.value.0.clone()).unwrap_or_default(),
+    };
+    ShedAnswer::Page { content_type, body: body.into_bytes() }
+}
+
+fn media_type(file: &str) -> Option<&'static str> {
+    match Path::new(file).extension()?.to_str()? {
+        "html" | "htm" => Some(HTML),
+        "txt" => Some("text/plain; charset=utf-8"),
+        "json" => Some("application/json"),
+        _ => None,
+    }
+}
+
+/// What goes into a header field must not be able to end it.
+fn header_value(Field { value: Text(text), place }: &Field, expected: &str, report: &mut Report) {
+    let location = expected.starts_with("an address");
+    let allowed = |byte: u8| byte.is_ascii_graphic() || (byte == b' ' && !location);
+    let blank_around = text.trim() != text;
+    let media =
+        location || text.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty());
+    if text.is_empty() || !text.bytes().all(allowed) || blank_around || !media {
+        report.wrong(
+            place,
+            format!("{text:?} cannot stand in a header field"),
+            "this value",
+            format!("write {expected}"),
+        );
+    }
+}
+
+type Field = At<Text>;
+
+/// The text of a file beside the gateway file.
+fn text_of(name: &str, place: &Place, report: &mut Report, base: &Path) -> Option<String> {
+    let path = base.join(name);
+    let why = match std::fs::metadata(&path) {
+        Ok(found) if found.len() > FILE_BYTES_MAX => {
+            format!("it has {} bytes, more than the {FILE_BYTES_MAX} that are read", found.len())
+        }
+        Ok(found) if !found.is_file() => "it is not a file".to_owned(),
+        Ok(_) => match std::fs::read_to_string(&path) {
+            Ok(text) => return Some(text),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    let message = format!("cannot read `{name}`: {why}");
+    let help = "paths are relative to the gateway file; the file must be UTF-8 text".to_owned();
+    report.wrong(place, message, "this file", help);
+    None
+}
+
+/// A page or a rule is small; it stays in memory.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;

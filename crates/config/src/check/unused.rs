@@ -1,0 +1,71 @@
+//! What stands in the file and does nothing. Not wrong, but hardly meant.
+
+use super::classes::Classes;
+use crate::file::FilePool;
+use crate::problem::{Problem, Source, Warning};
+use crate::table::{Named, Names};
+use gateway::settings::Settings;
+
+/// Settings are checked already, so indices and names agree.
+pub(super) fn warnings(
+    pools: &Names<FilePool>,
+    classes: &Classes,
+    settings: &Settings,
+    source: &Source,
+) -> Vec<Warning> {
+    let (routes, policies) = (&settings.routes, &settings.policies);
+    // A rule may name a class; a mention in its text is enough to be quiet about it.
+    let in_a_rule = |name: &str| {
+        routes.iter().filter_map(|route| route.rule.as_ref()).any(|rule| rule.source.contains(name))
+    };
+    let mut warnings = Vec::new();
+    let mut unused = |kind: &str,
+                      used: &dyn Fn(usize, &str) -> bool,
+                      names: &mut dyn Iterator<Item = Name>| {
+        for (index, (name, place)) in names.enumerate() {
+            if !used(index, name) {
+                let warning = Problem::warning(source, place, format!("no route uses the {kind} `{name}`"));
+                warnings.push(warning.label("unused").help("use it, or remove it"));
+            }
+        }
+    };
+    unused("pool", &|index, _| routes.iter().any(|route| route.pool == index), &mut names(pools));
+    unused(
+        "service level class",
+        &|index, name| {
+            routes.iter().any(|route| route.service_level == Some(index))
+                || policies.iter().any(|policy| policy.service_level == index)
+                || in_a_rule(name)
+        },
+        &mut names(classes.service_levels),
+    );
+    unused(
+        "rate class",
+        &|index, name| {
+            routes.iter().any(|route| route.rate_class == Some(index))
+                || policies.iter().any(|policy| policy.rate_class == Some(index))
+                || in_a_rule(name)
+        },
+        &mut names(classes.rate_classes),
+    );
+    unused(
+        "concurrency limit",
+        &|index, _| {
+            routes.iter().any(|route| route.concurrency == Some(index))
+                || policies.iter().any(|policy| policy.concurrency == Some(index))
+        },
+        &mut names(classes.concurrency_limits),
+    );
+    unused(
+        "policy",
+        &|index, _| routes.iter().any(|route| route.policy == Some(index)),
+        &mut names(classes.policies),
+    );
+    warnings
+}
+
+type Name<'a> = (&'a str, &'a crate::problem::Place);
+
+fn names<T>(names: &Names<T>) -> impl Iterator<Item = Name<'_>> {
+    names.iter().map(|Named { name, place, .. }| (name.as_str(), place))
+}

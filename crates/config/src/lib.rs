@@ -1,0 +1,75 @@
+//! The gateway file.
+//!
+//! ```text
+//! text --yaml--> tree with spans --table--> File* tables --check--> gateway::settings::Settings
+//! ```
+//!
+//! Each step says everything that is wrong before the next begins to guess: [`Problems`] holds all of it, each with
+//! the key, what was found, the bound, the way out and the place in the source. The reader and the JSON Schema come
+//! from one declaration of the tables, in `file`.
+//!
+//! [`write`] is the way back; [`quick`] makes settings of a few flags.
+#![warn(missing_docs)]
+
+mod check;
+mod file;
+mod problem;
+mod quick;
+mod scalar;
+mod schema;
+mod suggest;
+mod table;
+mod write;
+mod yaml;
+
+pub use problem::{Problem, Problems, Warning};
+pub use quick::quick;
+pub use schema::{schema, schema_text};
+pub use write::write;
+
+use gateway::settings::Settings;
+use problem::{Place, source};
+use std::io::Read as _;
+use std::path::Path;
+use table::{Read as _, Report};
+
+/// Reads a gateway file. Paths in it are relative to its own directory.
+///
+/// # Errors
+/// Everything that is wrong with it, see [`parse`]; or that it cannot be read.
+pub fn read(path: &Path) -> Result<(Settings, Vec<Warning>), Problems> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    // One byte more than is allowed, so that the bound is noticed without reading on.
+    let bytes_max = yaml::TEXT_BYTES_MAX as u64 + 1;
+    let outcome = std::fs::File::open(path).and_then(|file| file.take(bytes_max).read_to_string(&mut text));
+    match outcome {
+        Ok(_) => parse(&name, &text, path.parent().unwrap_or(Path::new(""))),
+        Err(error) => {
+            let whole = Place { path: String::new(), span: 0..0 };
+            let problem =
+                Problem::error(&source(&name, ""), &whole, format!("cannot read `{name}`: {error}"));
+            Err(Problems::new(vec![problem.help("a gateway file is UTF-8 text; see examples/gateway.yaml")]))
+        }
+    }
+}
+
+/// Reads the text of a gateway file. `name` is what messages call it; paths in it are relative to `base_dir`.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the file; but only the first place where it is no YAML.
+pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<(Settings, Vec<Warning>), Problems> {
+    let mut report = Report { source: source(name, text), problems: Vec::new() };
+    let read = match yaml::tree(text) {
+        Ok(node) => file::File::read(&node, "", &mut report),
+        Err(malformed) => {
+            let place = Place { path: String::new(), span: malformed.span };
+            let help =
+                "indent with blanks, write `key: value`, quote texts that hold `: ` or ` #`".to_owned();
+            report.wrong(&place, malformed.message, "here", help);
+            None
+        }
+    };
+    let settings = read.and_then(|file| check::settings(&file, &mut report, base_dir));
+    settings.ok_or_else(|| Problems::new(report.problems))
+}

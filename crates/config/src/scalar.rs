@@ -1,0 +1,151 @@
+//! Single values: each says how it is written, and reads itself from text.
+
+use crate::table::{Read, Report, place};
+use crate::yaml::{Kind, Node};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::time::Duration;
+use units::{Rate, Ratio, parse_duration};
+
+/// A value of one word or line.
+pub(crate) trait Scalar: Sized {
+    /// What it is and how it is written, after "expected".
+    const EXPECTED: &'static str;
+    fn parse(text: &str) -> Option<Self>;
+}
+
+fn read<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
+    let found = match &node.kind {
+        Kind::Scalar(text) => match T::parse(text) {
+            Some(value) => return Some(value),
+            None => format!("`{}`", shortened(text)),
+        },
+        other => other.shown().to_owned(),
+    };
+    let message = format!("expected {}, found {found}", T::EXPECTED.split(", such as").next().unwrap_or(""));
+    report.wrong(&place(node, path), message, "this value", format!("write {}", T::EXPECTED));
+    None
+}
+
+/// The first characters of a text, for a message.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+macro_rules! scalar {
+    ($name:ty, $schema:tt) => {
+        impl Read for $name {
+            fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+                read(node, path, report)
+            }
+        }
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+/// Any text of one line or more.
+#[derive(Debug, Clone)]
+pub(crate) struct Text(pub(crate) String);
+scalar!(Text, { "type": "string" });
+
+impl Scalar for Text {
+    const EXPECTED: &'static str = "a text, such as `some words`";
+    fn parse(text: &str) -> Option<Self> {
+        Some(Text(text.to_owned()))
+    }
+}
+
+/// A whole number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count(pub(crate) u32);
+scalar!(Count, { "type": "integer", "minimum": 0, "maximum": 4294967295_u32 });
+
+impl Scalar for Count {
+    const EXPECTED: &'static str = "a whole number from 0 to 4294967295, such as `64`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Count)
+    }
+}
+
+/// A span of time with its unit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span(pub(crate) Duration);
+scalar!(Span, { "type": "string", "pattern": "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|min|m|h|d))+)$" });
+
+impl Scalar for Span {
+    const EXPECTED: &'static str =
+        "a duration with its unit, such as `50ms`, `10s` or `1m30s` (ns, us, ms, s, m, h, d)";
+    fn parse(text: &str) -> Option<Self> {
+        parse_duration(text).ok().map(Span)
+    }
+}
+
+/// Events over time, with the time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frequency(pub(crate) Rate);
+scalar!(Frequency, { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?[kKMG]?/(s|m|min|h)$" });
+
+impl Scalar for Frequency {
+    const EXPECTED: &'static str =
+        "a rate with its unit, such as `100/s`, `5k/s` or `5M/m` (/s, /m, /h; k, M, G)";
+    fn parse(text: &str) -> Option<Self> {
+        // A bare number is a rate to a command line, but in a file nobody sees which unit was meant.
+        text.contains('/').then(|| text.parse().ok().map(Frequency)).flatten()
+    }
+}
+
+/// A rate whose key names the unit: a number is per minute.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PerMinute(pub(crate) Rate);
+scalar!(PerMinute, {
+    "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?[kKMG]?/(s|m|min|h)$"
+});
+
+impl Scalar for PerMinute {
+    const EXPECTED: &'static str = "a number of requests per minute, such as `6000` or `6k/m`";
+    fn parse(text: &str) -> Option<Self> {
+        let with_unit = if text.contains('/') { text.to_owned() } else { format!("{text}/m") };
+        with_unit.parse().ok().map(PerMinute)
+    }
+}
+
+/// A share of a whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share(pub(crate) Ratio);
+scalar!(Share, {
+    "type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": "^[0-9]+(\\.[0-9]+)?%?$"
+});
+
+impl Scalar for Share {
+    const EXPECTED: &'static str = "a share from 0% to 100%, such as `95%` or `0.95`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Share)
+    }
+}
+
+/// An address with its port, never 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Address(pub(crate) SocketAddr);
+scalar!(Address, { "type": "string", "pattern": "^(.+):[0-9]{1,5}$" });
+
+impl Scalar for Address {
+    const EXPECTED: &'static str =
+        "an IP address and a port from 1 to 65535, such as `127.0.0.1:8080` or `[::1]:8080` (no host names)";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().filter(|address: &SocketAddr| address.port() != 0).map(Address)
+    }
+}

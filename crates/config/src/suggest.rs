@@ -1,0 +1,32 @@
+//! "Did you mean": the known name that is closest to what was written.
+
+/// A sentence that names the closest, or all where none is close.
+pub(crate) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
+    // A third of the letters may be wrong; more is another word.
+    let closest = known.iter().filter(|name| distance(name) * 3 <= name.chars().count().max(3));
+    match closest.min_by_key(|name| distance(name)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "there is none yet: add it, or leave this out".to_owned(),
+        None => {
+            format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::suggestion;
+
+    #[test]
+    fn names_the_closest_or_all() {
+        assert_eq!(suggestion("instnaces", ["instances", "idle_timeout"]), "did you mean `instances`?");
+        assert_eq!(
+            suggestion("Search Timer", ["Search timer", "Search limit"]),
+            "did you mean `Search timer`?"
+        );
+        assert_eq!(suggestion("zzz", ["rate", "burst"]), "known: `rate`, `burst`");
+        assert_eq!(suggestion("x", []), "there is none yet: add it, or leave this out");
+    }
+}

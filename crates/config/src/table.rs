@@ -1,0 +1,253 @@
+//! Reads tables key by key from the tree, and says everything that is wrong on the way.
+//!
+//! [`tables!`] declares a table once: its keys, what they hold, their description. The reader and the JSON Schema
+//! both come from that, so they cannot disagree.
+
+use crate::problem::{Place, Problem, Source};
+use crate::suggest::suggestion;
+use crate::yaml::{Key, Kind, Node};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+/// What was found to be wrong so far.
+pub(crate) struct Report {
+    pub(crate) source: Source,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Report {
+    pub(crate) fn wrong(&mut self, place: &Place, message: String, label: &str, help: String) {
+        self.problems.push(Problem::error(&self.source, place, message).label(label).help(help));
+    }
+}
+
+/// Something that can be read from the tree. `None` says that the report holds at least one problem more.
+pub(crate) trait Read: Sized {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self>;
+
+    /// What an absent key stands for; `None` where the key must be there.
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
+/// An optional key. A value that cannot be read counts as absent: the report knows, and the rest is still checked.
+impl<T: Read> Read for Option<T> {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        Some(T::read(node, path, report))
+    }
+    fn absent() -> Option<Self> {
+        Some(None)
+    }
+}
+
+/// A list.
+impl<T: Read> Read for Vec<T> {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        let Kind::List(items) = &node.kind else {
+            report.wrong(
+                &place(node, path),
+                format!("expected a list, found {}", node.kind.shown()),
+                "not a list",
+                "write `[a, b]`, or one item a line, each after `- `".to_owned(),
+            );
+            return None;
+        };
+        let items = items.iter().enumerate();
+        Some(items.filter_map(|(index, item)| T::read(item, &format!("{path}[{index}]"), report)).collect())
+    }
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
+}
+
+impl<T: Read> Read for At<T> {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        T::read(node, path, report).map(|value| At { value, place: place(node, path) })
+    }
+}
+
+/// A key that must be there, in a table that is of use without it. `None` says that the report knows.
+#[derive(Debug)]
+pub(crate) struct Needed<T>(pub(crate) Option<T>);
+
+impl<T: Read> Read for Needed<T> {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        Some(Needed(T::read(node, path, report)))
+    }
+}
+
+/// A table whose keys are names that the operator chooses, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Names<T>(pub(crate) Vec<Named<T>>);
+
+/// A name and what it stands for; `None` where that could not be read.
+#[derive(Debug)]
+pub(crate) struct Named<T> {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) value: Option<T>,
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Names(Vec::new())
+    }
+}
+
+/// Names stand in logs and metrics.
+const NAME_CHARACTERS_MAX: usize = 100;
+
+impl<T: Read> Read for Names<T> {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        let entries = entries(node, path, report)?;
+        once_each(entries, path, report);
+        let mut names: Vec<Named<T>> = Vec::new();
+        for (key, value) in entries {
+            let path = child(path, &key.name);
+            let place = Place { path: path.clone(), span: key.span.clone() };
+            check_name(&key.name, &place, report);
+            let value = T::read(value, &path, report);
+            if names.iter().all(|known| known.name != key.name) {
+                names.push(Named { name: key.name.clone(), place, value });
+            }
+        }
+        Some(Names(names))
+    }
+}
+
+pub(crate) fn check_name(name: &str, place: &Place, report: &mut Report) {
+    let long = name.chars().count() > NAME_CHARACTERS_MAX;
+    if name.is_empty() || name.trim() != name || name.chars().any(char::is_control) || long {
+        report.wrong(
+            place,
+            format!("{name:?} cannot be a name"),
+            "a name",
+            format!("use 1 to {NAME_CHARACTERS_MAX} printable characters without blanks around them"),
+        );
+    }
+}
+
+/// A table with known keys, while it is read.
+pub(crate) struct Table<'a> {
+    entries: &'a [(Key, Node)],
+    path: &'a str,
+    place: Place,
+}
+
+impl<'a> Table<'a> {
+    /// Complains about keys that are unknown or stand twice.
+    pub(crate) fn open(node: &'a Node, path: &'a str, known: &[&str], report: &mut Report) -> Option<Self> {
+        let entries = entries(node, path, report)?;
+        once_each(entries, path, report);
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+            let place = Place { path: child(path, &key.name), span: key.span.clone() };
+            let help = suggestion(&key.name, known.iter().copied());
+            report.wrong(&place, format!("unknown key `{}`", key.name), "unknown key", help);
+        }
+        // A table in a block reaches to its end; its first line says enough.
+        let end = entries.first().map_or(node.span.end, |(key, _)| key.span.end);
+        let span = node.span.start.min(end)..end;
+        Some(Table { entries, path, place: Place { path: path.to_owned(), span } })
+    }
+
+    /// Reads the value of a key.
+    pub(crate) fn field<T: Read>(&self, name: &str, report: &mut Report) -> Option<T> {
+        match self.entries.iter().find(|(key, _)| key.name == name) {
+            Some((_, value)) => T::read(value, &child(self.path, name), report),
+            None => T::absent().or_else(|| {
+                let message = format!("`{name}` is missing");
+                report.wrong(&self.place, message, "in this table", format!("add `{name}: …`"));
+                None
+            }),
+        }
+    }
+}
+
+fn entries<'a>(node: &'a Node, path: &str, report: &mut Report) -> Option<&'a [(Key, Node)]> {
+    if let Kind::Table(entries) = &node.kind {
+        return Some(entries);
+    }
+    let message = format!("expected a table of keys, found {}", node.kind.shown());
+    report.wrong(&place(node, path), message, "not a table", "write `{ key: value }`".to_owned());
+    None
+}
+
+fn once_each(entries: &[(Key, Node)], path: &str, report: &mut Report) {
+    for (index, (key, _)) in entries.iter().enumerate() {
+        if entries[..index].iter().any(|(earlier, _)| earlier.name == key.name) {
+            let place = Place { path: child(path, &key.name), span: key.span.clone() };
+            let message = format!("`{}` stands twice", key.name);
+            report.wrong(&place, message, "again", "keep one of them, or give one another name".to_owned());
+        }
+    }
+}
+
+pub(crate) fn place(node: &Node, path: &str) -> Place {
+    Place { path: path.to_owned(), span: node.span.clone() }
+}
+
+pub(crate) fn child(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Declares tables of the file: a struct, its reader and its JSON Schema.
+macro_rules! tables {
+    ($( $(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident: $type:ty, )* } )*) => { $(
+        $(#[$meta])*
+        #[derive(Debug, schemars::JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub(crate) struct $name { $( $(#[$field_meta])* pub(crate) $field: $type, )* }
+
+        impl $crate::table::Read for $name {
+            fn read(
+                node: &$crate::yaml::Node,
+                path: &str,
+                report: &mut $crate::table::Report,
+            ) -> Option<Self> {
+                let table = $crate::table::Table::open(node, path, &[$(stringify!($field)),*], report)?;
+                // All are read before the first `?`, so that each says what is wrong with it.
+                $( let $field = table.field(stringify!($field), report); )*
+                Some($name { $( $field: $field?, )* })
+            }
+        }
+    )* };
+}
+pub(crate) use tables;
+
+/// A wrapper looks in the schema like what it wraps.
+macro_rules! schema_of_content {
+    ($($wrapper:ident),*) => { $(
+        impl<T: JsonSchema> JsonSchema for $wrapper<T> {
+            fn inline_schema() -> bool {
+                T::inline_schema()
+            }
+            fn schema_name() -> Cow<'static, str> {
+                T::schema_name()
+            }
+            fn schema_id() -> Cow<'static, str> {
+                T::schema_id()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                T::json_schema(generator)
+            }
+        }
+    )* };
+}
+schema_of_content!(At, Needed);
+
+impl<T: JsonSchema> JsonSchema for Names<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
+    }
+}

@@ -1,0 +1,237 @@
+//! Settings as a gateway file that reads back to the same settings.
+//!
+//! ## Why by hand
+//! A file that `headroom find` writes is read and changed by people: durations and rates with their units, a comment
+//! where a figure comes from, and a table a line. A serializer writes none of that.
+
+use crate::check::usual_name;
+use control::rate::{Limit, RateSettings};
+use gateway::settings::{AccessLog, Class, PathMatch, Pool, Provenance, Route, Settings, ShedAnswer};
+use std::fmt::Write as _;
+use std::time::Duration;
+use units::{Rate, Ratio};
+
+/// Writes a gateway file. Rules and pages are written into it, so that it stands alone; a page that is not UTF-8
+/// loses what is not.
+pub fn write(settings: &Settings) -> String {
+    let mut text = String::from("# A headroom gateway. Check it with `headroom config check`.\n");
+    let mut line = |line: String| {
+        text += &line;
+        text.push('\n');
+    };
+    line(format!("listen: {}", quoted(&settings.listen.to_string())));
+    if let Some(admin) = settings.admin {
+        line(format!("admin: {}", quoted(&admin.to_string())));
+    }
+    line(format!("workers: {}", settings.workers));
+    line(match &settings.access_log {
+        AccessLog::Off => "access_log: \"off\"".to_owned(),
+        AccessLog::Stdout => "access_log: \"-\"".to_owned(),
+        AccessLog::File(path) => format!("access_log: {}", quoted(&path.to_string_lossy())),
+    });
+    let limits = settings.limits;
+    line("limits:".to_owned());
+    line(format!("  connections: {}", limits.connections));
+    line(format!("  head_timeout: {}", span(limits.head_timeout)));
+    line(format!("  idle_timeout: {}", span(limits.idle_timeout)));
+    line(format!("  drain_timeout: {}", span(limits.drain_timeout)));
+    text += &table("pools", settings.pools.iter().map(|found| (&found.name, None, pool(found))));
+    text += &table(
+        "service_levels",
+        settings.service_levels.iter().map(|class| {
+            let (target, window) = (span(class.settings.target), span(class.settings.window));
+            entry(class, vec![("target", target), ("window", window)])
+        }),
+    );
+    text += &table(
+        "rate_classes",
+        settings.rate_classes.iter().map(|class| entry(class, rate_class(class.settings))),
+    );
+    text += &table(
+        "concurrency_limits",
+        settings
+            .concurrency_limits
+            .iter()
+            .map(|class| entry(class, vec![("limit", class.settings.to_string())])),
+    );
+    text += &table(
+        "policies",
+        settings.policies.iter().map(|policy| {
+            let mut keys = vec![
+                ("service_level", quoted(&settings.service_levels[policy.service_level].name)),
+                ("enter_below", share(policy.settings.enter)),
+                ("leave_at", share(policy.settings.leave)),
+                ("min_samples", policy.settings.min_samples.to_string()),
+            ];
+            keys.extend(policy.rate_class.map(|at| ("rate_class", quoted(&settings.rate_classes[at].name))));
+            keys.extend(
+                policy.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))),
+            );
+            (&policy.name, None, keys)
+        }),
+    );
+    text += "\nroutes:\n";
+    for found in &settings.routes {
+        for (index, (key, value)) in route(found, settings).into_iter().enumerate() {
+            let start = if index == 0 { "  - " } else { "    " };
+            let _ = writeln!(text, "{start}{key}: {value}");
+        }
+    }
+    text
+}
+
+type Keys = Vec<(&'static str, String)>;
+
+/// A table of named tables, or nothing where there are none.
+fn table<'a>(key: &str, entries: impl Iterator<Item = (&'a String, Option<&'a Provenance>, Keys)>) -> String {
+    let mut text = String::new();
+    for (name, provenance, keys) in entries {
+        if let Some(Provenance { run, date, target }) = provenance {
+            let _ = writeln!(text, "  # measured {} in run {}", one_line(date), one_line(run));
+            let _ = writeln!(text, "  # at {}", one_line(target));
+        }
+        let _ = writeln!(text, "  {}:", quoted(name));
+        for (key, value) in keys {
+            let _ = writeln!(text, "    {key}: {value}");
+        }
+    }
+    if text.is_empty() { text } else { format!("\n{key}:\n{text}") }
+}
+
+fn entry<S>(class: &Class<S>, mut keys: Keys) -> (&String, Option<&Provenance>, Keys) {
+    if let Some(Provenance { run, date, target }) = &class.provenance {
+        let value = format!("{{ run: {}, date: {}, target: {} }}", quoted(run), quoted(date), quoted(target));
+        keys.push(("provenance", value));
+    }
+    (&class.name, class.provenance.as_ref(), keys)
+}
+
+fn pool(pool: &Pool) -> Keys {
+    let instances: Vec<String> = pool.instances.iter().map(|address| format!("\"{address}\"")).collect();
+    vec![
+        ("instances", format!("[{}]", instances.join(", "))),
+        ("connect_timeout", span(pool.connect_timeout)),
+        ("answer_timeout", span(pool.answer_timeout)),
+        ("idle_connections", pool.idle_connections.to_string()),
+        ("idle_timeout", span(pool.idle_timeout)),
+    ]
+}
+
+fn rate_class(settings: RateSettings) -> Keys {
+    let mut keys = Keys::new();
+    if let Some(Limit { rate, burst }) = settings.per_second {
+        keys.extend([("rate", per_second(rate)), ("burst", burst.to_string())]);
+    }
+    if let Some(Limit { rate, burst }) = settings.per_minute {
+        keys.extend([("per_minute", per_minute(rate)), ("per_minute_burst", burst.to_string())]);
+    }
+    keys.extend([("backlog", settings.backlog.to_string()), ("longest_wait", span(settings.longest_wait))]);
+    keys
+}
+
+fn route(route: &Route, settings: &Settings) -> Keys {
+    let mut keys = Keys::new();
+    if route.name != usual_name(route.host.as_deref(), &route.path) {
+        keys.push(("name", quoted(&route.name)));
+    }
+    keys.extend(route.host.as_ref().map(|host| ("host", quoted(host))));
+    keys.push(match &route.path {
+        PathMatch::Exact(path) => ("path", quoted(path)),
+        PathMatch::Prefix(path) => ("path_prefix", quoted(path)),
+    });
+    keys.push(("pool", quoted(&settings.pools[route.pool].name)));
+    match (route.policy, route.service_level) {
+        (Some(policy), _) => keys.push(("policy", quoted(&settings.policies[policy].name))),
+        (None, Some(class)) => keys.push(("service_level", quoted(&settings.service_levels[class].name))),
+        (None, None) => {}
+    }
+    keys.extend(route.rate_class.map(|at| ("rate_class", quoted(&settings.rate_classes[at].name))));
+    keys.extend(route.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))));
+    if let Some(rule) = &route.rule {
+        keys.push(("rule", format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
+    }
+    match &route.shed {
+        ShedAnswer::Problem => {}
+        ShedAnswer::Page { content_type, body } => {
+            let body = quoted(&String::from_utf8_lossy(body));
+            keys.push(("shed", format!("{{ content_type: {}, text: {body} }}", quoted(content_type))));
+        }
+        ShedAnswer::Redirect { location } => {
+            keys.push(("shed", format!("{{ redirect: {} }}", quoted(location))))
+        }
+    }
+    keys
+}
+
+/// The greatest unit that leaves a whole number.
+fn span(span: Duration) -> String {
+    let nanos = span.as_nanos();
+    let (unit, length) = [
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ]
+    .into_iter()
+    .find(|(_, length)| nanos > 0 && nanos % length == 0)
+    .unwrap_or(("ns", 1));
+    format!("{}{unit}", nanos / length)
+}
+
+/// As many digits as it takes to read back the same number.
+fn per_second(rate: Rate) -> String {
+    format!("{}/s", rate.per_second())
+}
+
+/// Per minute where that reads back the same number; otherwise the number itself, with its unit.
+fn per_minute(rate: Rate) -> String {
+    let exact = rate.per_second() * 60.0;
+    let fits = |minute: &f64| *minute / 60.0 == rate.per_second();
+    [exact.round(), exact]
+        .into_iter()
+        .find(fits)
+        .map_or_else(|| per_second(rate), |minute| minute.to_string())
+}
+
+/// In percent where that reads back the same number.
+fn share(ratio: Ratio) -> String {
+    let exact = ratio.get() * 100.0;
+    let fits = |percent: &f64| *percent / 100.0 == ratio.get();
+    [exact.round(), exact]
+        .into_iter()
+        .find(fits)
+        .map_or_else(|| ratio.get().to_string(), |percent| format!("{percent}%"))
+}
+
+/// Plain where YAML takes it for nothing but text, otherwise in double quotes.
+fn quoted(text: &str) -> String {
+    let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || " /._-".contains(c))
+        && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
+            .contains(&text.to_lowercase().as_str());
+    if plain {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted += "\\\"",
+            '\\' => quoted += "\\\\",
+            '\n' => quoted += "\\n",
+            ' '..='~' => quoted.push(c),
+            // Letters of other languages stay readable; everything else is written by its number.
+            _ if c.is_alphanumeric() => quoted.push(c),
+            _ => {
+                let _ = write!(quoted, "\\U{:08X}", u32::from(c));
+            }
+        }
+    }
+    quoted + "\""
+}
+
+/// A comment ends with its line.
+fn one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')).collect()
+}

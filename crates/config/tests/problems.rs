@@ -1,0 +1,239 @@
+//! Every kind of problem says where, what was found, the bound and the way out.
+
+use proptest::prelude::*;
+use std::path::Path;
+
+/// A valid file with one part put in place of another.
+const BASE: &str = "\
+listen: 127.0.0.1:8080
+admin: 127.0.0.1:9901
+pools:
+  search: { instances: ['127.0.0.1:9000'] }
+service_levels:
+  Search timer: { target: 50ms }
+rate_classes:
+  Search limit: { rate: 100/s, backlog: 1 }
+concurrency_limits:
+  Search knee: { limit: 12 }
+policies:
+  protect search: { service_level: Search timer, rate_class: Search limit, concurrency: Search knee }
+routes:
+  - { path: /search.cgi, pool: search, policy: protect search }
+";
+
+fn problems(text: &str) -> config::Problems {
+    match config::parse("gateway.yaml", text, Path::new("")) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(problems) => problems,
+    }
+}
+
+/// The plain lines for each change of the valid file.
+fn told(changes: &[(&str, &str)]) -> String {
+    let mut told = String::new();
+    for (from, to) in changes {
+        assert!(BASE.contains(from), "{from}");
+        told += &format!("--- {to}\n{}", problems(&BASE.replace(from, to)).plain());
+    }
+    told
+}
+
+#[test]
+fn the_base_is_valid() {
+    let (_, warnings) =
+        config::parse("gateway.yaml", BASE, Path::new("")).unwrap_or_else(|found| panic!("{found}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
+fn keys_and_names() {
+    insta::assert_snapshot!(told(&[
+        ("listen:", "lisen:"),
+        ("instances:", "instnaces:"),
+        ("pool: search,", "pool: serach,"),
+        ("rate_class: Search limit", "rate_class: Search Limit"),
+        ("service_level: Search timer", "service_level: nothing like it"),
+        ("policy: protect search", "policy: protect"),
+        ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:9901\nadmin: 127.0.0.1:9902"),
+        ("rate_classes:\n", "rate_classes:\n  Search limit: { rate: 5/s }\n"),
+        ("  search: {", "  \"se\\narch\": {"),
+    ]));
+}
+
+#[test]
+fn values_and_units() {
+    insta::assert_snapshot!(told(&[
+        ("target: 50ms", "target: 50"),
+        ("target: 50ms", "target: 0s"),
+        ("target: 50ms", "target: 50ms, window: 10us"),
+        ("target: 50ms", "target: [50ms]"),
+        ("target: 50ms", "target:"),
+        ("rate: 100/s", "rate: 100/fortnight"),
+        ("rate: 100/s", "rate: 100"),
+        ("rate: 100/s", "rate: 0/s"),
+        ("limit: 12", "limit: 0"),
+        ("limit: 12", "limit: twelve"),
+        ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:9901\nworkers: 0"),
+        ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:9901\nlimits: { head_timeout: 0s, idle_timeout: 900d }"),
+        ("instances: ['127.0.0.1:9000']", "instances: 127.0.0.1:9000"),
+        ("{ limit: 12 }", "12"),
+    ]));
+}
+
+#[test]
+fn addresses() {
+    insta::assert_snapshot!(told(&[
+        ("listen: 127.0.0.1:8080", "listen: localhost:8080"),
+        ("listen: 127.0.0.1:8080", "listen: 127.0.0.1:0"),
+        ("admin: 127.0.0.1:9901", "admin: 0.0.0.0:9901"),
+        ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:8080"),
+        ("['127.0.0.1:9000']", "[]"),
+        ("['127.0.0.1:9000']", "['127.0.0.1:9000', '127.0.0.1:9000']"),
+        ("['127.0.0.1:9000']", "['127.0.0.1:8080']"),
+    ]));
+}
+
+#[test]
+fn contradictions() {
+    insta::assert_snapshot!(told(&[
+        ("rate: 100/s", "rate: 100/s, per_minute: 6001"),
+        ("rate: 100/s,", ""),
+        ("rate: 100/s", "per_minute: 10, burst: 2"),
+        ("backlog: 1", "backlog: 1, longest_wait: 0s"),
+        ("backlog: 1", "burst: 0"),
+        ("rate: 100/s, backlog: 1", "rate: 0.001/s, burst: 4000000"),
+        ("service_level: Search timer", "service_level: Search timer, leave_at: 50%"),
+        ("service_level: Search timer", "service_level: Search timer, enter_below: 0%"),
+        ("service_level: Search timer", "service_level: Search timer, min_samples: 0"),
+        (", rate_class: Search limit, concurrency: Search knee", ""),
+        ("policy: protect search", "policy: protect search, rate_class: Search limit"),
+        ("policy: protect search", "policy: protect search, concurrency: Search knee"),
+        ("policies:", "x: &x { target: 1s }\npolicies:",),
+    ]));
+}
+
+#[test]
+fn routes() {
+    insta::assert_snapshot!(told(&[
+        ("path: /search.cgi,", ""),
+        ("path: /search.cgi", "path: /search.cgi, path_prefix: /"),
+        ("path: /search.cgi", "path: search.cgi"),
+        ("path: /search.cgi", "path: /search.cgi?q=x"),
+        ("path: /search.cgi", "host: 'http://example.com', path: /search.cgi"),
+        ("  - {", "  - { path_prefix: /, pool: search }\n  - {"),
+        ("  - {", "  - { path: /x, pool: search, name: a }\n  - { path: /y, pool: search, name: a }\n  - {"),
+        ("routes:\n  - { path: /search.cgi, pool: search, policy: protect search }", "routes: []"),
+        ("policy: protect search", "policy: protect search, shed: sorry"),
+        ("policy: protect search", "policy: protect search, shed: { redirect: \"/x\\r\\nSet-Cookie: a\" }"),
+        (
+            "policy: protect search",
+            "policy: protect search, shed: { text: x, content_type: \"text/html\\n\" }"
+        ),
+        ("policy: protect search", "policy: protect search, shed: { text: x, redirect: /x }"),
+        ("policy: protect search", "policy: protect search, shed: { page: none.such.html }"),
+        ("policy: protect search", "policy: protect search, rule: none.luau"),
+        ("policy: protect search", "policy: protect search, rule: { name: r, text: 'if then' }"),
+        ("policy: protect search", "policy: protect search, rule: { name: r, text: 'rate.use(\"Search\")' }"),
+    ]));
+}
+
+#[test]
+fn text_that_is_no_yaml() {
+    let mut told = String::new();
+    for text in
+        ["", "listen", "a: [1", "a: 'x", "a: b: c", "- a\nb: c", "*x", "\t- a", "a: 1\n---\nb: 2", "\0"]
+    {
+        told += &format!("--- {text:?}\n{}", problems(text).plain());
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn all_problems_are_told_with_pictures() {
+    let text = "# größe\nlisten: 127.0.0.1:8080\nadmn: 127.0.0.1:9901\npools:\n  search: { instances: ['nowhere'] }\n\
+                rate_classes:\n  Search limit: { rate: 100/fortnight, brust: 1 }\n\
+                policies:\n  protect: { service_level: Search timer, enter_below: 100%, leave_at: 50% }\n\
+                routes:\n  - { path: /a, pool: serch }\n";
+    let problems = problems(text);
+    let pictures: String = problems.iter().map(config::Problem::monochrome).collect();
+    insta::assert_snapshot!(pictures);
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "listen",
+        "pools",
+        "routes",
+        "path",
+        "pool",
+        "instances",
+        "rate_classes",
+        "rate",
+        "rule",
+        "shed",
+        "policies",
+        ": ",
+        ":",
+        "- ",
+        "\n",
+        "\n  ",
+        "\n    ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        "&a ",
+        "*a",
+        "<<: ",
+        "!!int ",
+        "!x ",
+        "|\n",
+        ">",
+        "'",
+        "\"",
+        "#",
+        "ö",
+        "\u{feff}",
+        "\t",
+        "\0",
+        "---\n",
+        "50ms",
+        "100/s",
+        "127.0.0.1:80",
+        "99999999999999999999/s",
+        ".nan",
+        "0",
+        "-1",
+        "1e999",
+        "? ",
+        "% ",
+        "@",
+        "\\",
+        "9999999999999d",
+    ]);
+    prop::collection::vec(
+        prop_oneof![9 => word.prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)],
+        0..60,
+    )
+    .prop_map(|words| words.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_every_refusal_can_be_shown(text in words()) {
+        if let Err(problems) = config::parse("x.yaml", &text, Path::new("")) {
+            prop_assert!(!problems.plain().is_empty());
+            prop_assert!(!problems.graphical().is_empty());
+        }
+    }
+
+    #[test]
+    fn no_change_of_a_valid_file_panics(at in 0..BASE.len(), len in 0_usize..30, word in words()) {
+        let end = (at + len).min(BASE.len());
+        let text = format!("{}{word}{}", &BASE[..at], &BASE[end..]);
+        if let Err(problems) = config::parse("x.yaml", &text, Path::new("")) {
+            prop_assert!(!problems.graphical().is_empty());
+        }
+    }
+}

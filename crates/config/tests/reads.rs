@@ -1,0 +1,97 @@
+//! What a file says is what the gateway gets.
+
+use gateway::settings::{AccessLog, PathMatch, Settings, ShedAnswer};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+fn parsed(text: &str) -> Settings {
+    let (settings, warnings) =
+        config::parse("gateway.yaml", text, Path::new("")).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    settings
+}
+
+#[test]
+fn the_examples_are_valid_and_every_part_is_used() {
+    let (policy, warnings) =
+        config::read(&example("gateway.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(policy.routes[0].path, PathMatch::Exact("/search.cgi".into()));
+    assert_eq!(policy.routes[0].policy, Some(0));
+    assert_eq!(policy.routes[0].service_level, Some(0), "the class of the policy");
+    assert_eq!(policy.service_levels[0].settings.target, Duration::from_millis(50));
+    assert_eq!(policy.routes[1].name, "/*");
+    let (rule, warnings) =
+        config::read(&example("gateway-rule.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(rule.routes[0].rule.as_ref().is_some_and(|rule| rule.source.contains("Search timer")));
+}
+
+#[test]
+fn a_short_file_gets_the_usual_bounds() {
+    let short = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
+                 routes: [{ path_prefix: /, pool: a }]\n";
+    let settings = parsed(short);
+    let quick =
+        config::quick("127.0.0.1:1".parse().unwrap(), "127.0.0.1:80".parse().unwrap(), None, None, None);
+    assert_eq!(settings.limits, quick.limits);
+    assert_eq!(settings.access_log, AccessLog::Off);
+    assert_eq!(settings.routes, quick.routes);
+    assert_eq!(settings.pools[0].idle_connections, quick.pools[0].idle_connections);
+}
+
+#[test]
+fn flags_say_what_a_file_says() {
+    let [to, listen] = ["127.0.0.1:1", "127.0.0.1:80"].map(|text| text.parse().unwrap());
+    let (limit, target) = ("100/s".parse().ok(), Some(Duration::from_millis(50)));
+    for (limit, target) in [(limit, target), (limit, None), (None, target), (None, None)] {
+        let settings = config::quick(to, listen, limit, target, None);
+        assert_eq!(parsed(&config::write(&settings)), settings);
+        assert_eq!(settings.policies.len(), usize::from(limit.is_some() && target.is_some()));
+        assert_eq!(settings.routes[0].rate_class.is_some(), limit.is_some() && target.is_none());
+    }
+}
+
+#[test]
+fn shed_answers_are_read_from_files_beside_the_gateway_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sorry.html"), "<h1>Too busy</h1>").unwrap();
+    let file = folder.path().join("gateway.yaml");
+    let text = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\nroutes:\n\
+                - { path: /a, pool: a, shed: { page: sorry.html } }\n\
+                - { path: /b, pool: a, shed: { redirect: /sorry.html } }\n\
+                - { path: /c, pool: a, shed: problem }\n";
+    std::fs::write(&file, text).unwrap();
+    let (settings, _) = config::read(&file).unwrap_or_else(|problems| panic!("{problems}"));
+    let body = b"<h1>Too busy</h1>".to_vec();
+    assert_eq!(
+        settings.routes[0].shed,
+        ShedAnswer::Page { content_type: "text/html; charset=utf-8".into(), body }
+    );
+    assert_eq!(settings.routes[1].shed, ShedAnswer::Redirect { location: "/sorry.html".into() });
+    assert_eq!(settings.routes[2].shed, ShedAnswer::Problem);
+}
+
+#[test]
+fn warnings_name_what_nothing_uses() {
+    let text = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
+                service_levels: { idle: { target: 1s } }\nroutes: [{ path_prefix: /, pool: a }]\n";
+    let (_, warnings) = config::parse("gateway.yaml", text, Path::new("")).unwrap();
+    let plain: String = warnings.iter().map(config::Problem::plain).collect();
+    insta::assert_snapshot!(plain);
+}
+
+#[test]
+fn the_schema_in_the_repository_is_current() {
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/gateway.schema.json");
+    let current = config::schema_text();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&kept, &current).unwrap();
+    }
+    let kept = std::fs::read_to_string(&kept).unwrap_or_default();
+    assert!(kept == current, "run the test with UPDATE_SCHEMA=1 and commit schemas/gateway.schema.json");
+}
