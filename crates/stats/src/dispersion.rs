@@ -1,6 +1,6 @@
 //! How much more do correlated counts vary than independent ones?
 
-/// Sums over batches from which a dispersion is estimated; sums of several trials may be added up.
+/// Sums over batches from which a dispersion is estimated.
 ///
 /// The dispersion is the variance of batch counts divided by what independent requests would give (Pearson's
 /// statistic; McCullagh and Nelder, Generalized Linear Models, section 4.5), with batches long enough to hold the
@@ -28,11 +28,6 @@ impl Dispersion {
             excess * excess / (of * share * (1.0 - share))
         };
         Dispersion { squares: filled.clone().map(square).sum(), freedom: filled.count() as f64 - 1.0 }
-    }
-
-    /// With more batches.
-    pub fn and(self, other: Dispersion) -> Dispersion {
-        Dispersion { squares: self.squares + other.squares, freedom: self.freedom + other.freedom }
     }
 
     /// The ratio of variances, at least 1, drawn towards `prior` as if that had been seen in `weight` batches.

@@ -63,7 +63,7 @@ impl Default for Settings {
             length_min: Duration::from_secs(2),
             length_max: Duration::from_secs(10),
             precision: share(0.05),
-            confidence: share(0.945),
+            confidence: share(0.955),
             verifications: 2,
             trials_max: 60,
             budget: Duration::from_secs(75),
@@ -259,7 +259,16 @@ impl CapacitySearch {
             };
             return self.trial(Rate::per_second_of(exp(x)), Purpose::Narrow);
         }
+        self.settle(&threshold, (low_tail, tail), exhausted)
+    }
+
+    /// Verifies the low end and confirms the high end, as far as earlier trials have not done so, and ends.
+    fn settle(&self, threshold: &Threshold, (low_tail, tail): (f64, f64), exhausted: bool) -> Step {
+        let settings = &self.settings;
+        let left = settings.budget.saturating_sub(self.spent);
+        let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
         // A measured rate a little further out serves as well as the quantile itself, and costs no trial.
+        let precision = settings.precision.get();
         let near = 0.2 * (high / low - 1.0).max(precision);
         let measured_low = self
             .trials
@@ -348,6 +357,7 @@ impl CapacitySearch {
     }
 
     fn trial(&self, rate: Rate, purpose: Purpose) -> Step {
+        let rate = if rate > self.ceiling.0 { self.ceiling.0 } else { rate };
         Step::Trial(Trial { rate, length: self.length_at(rate), purpose })
     }
 
@@ -373,7 +383,7 @@ const RESERVED_TRIALS: f64 = 2.5;
 /// A trial of this share of the load budget is worth trying anyway.
 const CHEAP: f64 = 0.045;
 /// A trial with less than this share of the misses allowed, where others fail, failed to fail: a matter of time.
-const FEW: f64 = 0.25;
+const FEW: f64 = 0.2;
 /// How many blurs from the middle a narrowing trial is placed.
 const SPREAD: f64 = 1.0;
 /// Above this width an interval is narrowed even if the precision is out of reach.

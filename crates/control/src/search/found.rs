@@ -67,9 +67,9 @@ impl TrialOutcome {
 /// Where the sustainable rate lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The goal held here.
+    /// The goal held here (where [`Interval::verified`]; else an estimate).
     pub low: Rate,
-    /// The goal was missed here.
+    /// The goal was missed here or below (where [`Interval::confirmed`]; else an estimate).
     pub high: Rate,
     /// Probability that the sustainable rate lies between, by the model of [`stats::Threshold`].
     pub confidence: Ratio,

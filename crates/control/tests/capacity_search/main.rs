@@ -245,7 +245,12 @@ fn finds_the_sustainable_rate_of_a_thousand_services() {
         let of_kind = || outcomes.iter().filter(move |one| one.kind == kind);
         summary(&format!("{kind:?}, even"), &of_kind().filter(|one| one.even).collect::<Vec<_>>());
         summary(&format!("{kind:?}, Poisson"), &of_kind().filter(|one| !one.even).collect::<Vec<_>>());
-        summary(&format!("{kind:?}"), &of_kind().collect::<Vec<_>>());
+        let (coverage, ..) = summary(&format!("{kind:?}"), &of_kind().collect::<Vec<_>>());
+        assert!(
+            coverage >= 0.93,
+            "{kind:?}: only {:.1} % of the intervals contain the truth",
+            100.0 * coverage
+        );
     }
     let (coverage, width, load, bisection) = summary("all", &outcomes.iter().collect::<Vec<_>>());
     let missed: Vec<u64> = outcomes.iter().filter(|one| !one.contains()).map(|one| one.seed).collect();

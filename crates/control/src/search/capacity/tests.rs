@@ -141,6 +141,7 @@ proptest! {
         let settings = Settings {
             hint: hint.map(rate),
             budget: Duration::from_secs(budget_s),
+            highest: rate(2_000.0),
             ..Settings::default()
         };
         let mut answers = answers.into_iter();
