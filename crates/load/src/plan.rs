@@ -3,7 +3,7 @@
 use crate::Target;
 use std::num::NonZeroU32;
 use std::time::Duration;
-use units::Rate;
+use units::{Rate, Timestamp};
 
 /// What to send, when and for how long.
 #[derive(Debug, Clone)]
@@ -56,6 +56,11 @@ pub enum Arrivals {
 }
 
 impl Plan {
+    /// When the schedule ends; never where only a number of requests ends it.
+    pub(crate) fn end(&self) -> Timestamp {
+        self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration)
+    }
+
     /// The most connections that one worker may hold.
     pub(crate) fn connections_of(&self, worker: u32) -> Option<u32> {
         let all = match self.model {

@@ -107,7 +107,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 };
                 Source::Closed {
                     left: plan.requests.map_or(u64::MAX, share),
-                    end: plan.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration),
+                    end: plan.end(),
                     retry_at: Timestamp::ZERO,
                 }
             }
@@ -125,7 +125,7 @@ impl<'a, N: Net> Worker<'a, N> {
             timers: Timers::default(),
             scanner: Scanner::new(Limits::default()),
             buffer: vec![0; READ_BYTES],
-            recorder: Recorder::new(plan.good_within),
+            recorder: Recorder::new(plan.good_within, plan.end()),
             last_end: Timestamp::ZERO,
             longest_stall: Duration::ZERO,
         }
@@ -143,7 +143,7 @@ impl<'a, N: Net> Worker<'a, N> {
             let next_due = self.note_due(now);
             self.dispatch(now);
             if next_due == Timestamp::NEVER && self.is_done(now) {
-                break self.plan.duration.map_or(now, |duration| now.min(Timestamp::ZERO + duration));
+                break now.min(self.plan.end());
             }
             let until = next_due.min(self.timers.next()).min(next_report);
             ready.clear();
@@ -448,7 +448,7 @@ impl<'a, N: Net> Worker<'a, N> {
             Source::Closed { .. } => 0,
         };
         let grace_over =
-            self.plan.duration.is_some_and(|length| now >= Timestamp::ZERO + length + self.plan.timeout);
+            now >= self.plan.end() + self.plan.timeout;
         grace_over || (waiting == 0 && self.busy == 0)
     }
 

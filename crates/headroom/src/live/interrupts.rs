@@ -1,0 +1,42 @@
+//! Ctrl-C once: end the run and say what was measured. Twice: quit at once.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io;
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the user wants the run to end.
+#[derive(Debug)]
+pub struct Interrupts {
+    came: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Takes Ctrl-C and the request to terminate from now on.
+    ///
+    /// # Errors
+    /// Where the system gives no handler or no thread.
+    pub fn listen() -> io::Result<Self> {
+        let came = Arc::new(AtomicBool::new(false));
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let noted = Arc::clone(&came);
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for _ in signals.forever() {
+                if noted.swap(true, Ordering::Relaxed) {
+                    process::exit(INTERRUPTED);
+                }
+            }
+        })?;
+        Ok(Interrupts { came })
+    }
+
+    /// Whether the run shall end.
+    pub fn came(&self) -> bool {
+        self.came.load(Ordering::Relaxed)
+    }
+}
+
+/// What shells report for a program that Ctrl-C ended: 128 and the number of the signal.
+const INTERRUPTED: i32 = 130;

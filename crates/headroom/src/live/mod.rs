@@ -1,0 +1,64 @@
+//! What is seen of a run while it goes on: a screen on a terminal, lines elsewhere.
+
+mod interrupts;
+mod lines;
+mod pulse;
+
+pub use interrupts::Interrupts;
+
+use ::load::{Plan, Running, StartError};
+use measure::Measurement;
+use pulse::Pulse;
+use std::time::Duration;
+
+/// How a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Display {
+    /// One line a second on standard error.
+    Lines,
+    /// A screen that redraws itself.
+    Screen,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// What was measured.
+    pub measured: Measurement,
+    /// Whether it was told to stop.
+    pub interrupted: bool,
+}
+
+/// Shows a run until it ends or is interrupted.
+///
+/// # Errors
+/// Where a worker ended before its work.
+pub fn watch(
+    _plan: &Plan,
+    running: Running,
+    interrupts: &Interrupts,
+    _display: Display,
+) -> Result<Ended, StartError> {
+    let mut pulse = Pulse::default();
+    let mut interrupted = false;
+    for look in 0_u32.. {
+        if running.is_finished() {
+            break;
+        }
+        std::thread::sleep(LOOK_EVERY);
+        if interrupts.came() && !interrupted {
+            interrupted = true;
+            running.stop();
+        }
+        if look % LOOKS_A_BEAT == 0 && pulse.beat(running.progress()) {
+            lines::show(&pulse);
+        }
+    }
+    Ok(Ended { measured: running.finish()?, interrupted })
+}
+
+/// Often enough for a short run to end promptly, seldom enough to cost nothing.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+
+/// A report is worth a look as often as workers write one.
+const LOOKS_A_BEAT: u32 = 4;
