@@ -3,7 +3,8 @@
 use ::load::{Arrivals, Model, Plan};
 use measure::{Accounting, Histogram, Measurement, Value};
 use std::fmt::Write;
-use units::{Bytes, Quantile, show_duration};
+use std::time::Duration;
+use units::{Bytes, Quantile, Rate, show_duration};
 
 /// What will happen.
 pub fn of_plan(plan: &Plan) -> String {
@@ -23,25 +24,37 @@ pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String 
     row(&mut text, "model", &model(plan));
     let stopped = if interrupted { format!(", interrupted (planned: {})", end(plan)) } else { String::new() };
     row(&mut text, "elapsed", &format!("{}{stopped}", show_duration(measured.elapsed)));
-    row(&mut text, "rate", &format!("offered {}, achieved {}", measured.offered(), measured.achieved()));
+    row(
+        &mut text,
+        "rate",
+        &format!("offered {}, achieved {}", rate(measured.offered()), rate(measured.achieved())),
+    );
     text.push('\n');
     times(&mut text, measured);
     text.push('\n');
     row(&mut text, "account", &account(&measured.accounting));
     if !measured.statuses.is_empty() {
-        let statuses = measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
+        let statuses =
+            measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
         row(&mut text, "statuses", &statuses.collect::<Vec<_>>().join("   "));
     }
     for (&kind, &count) in &measured.failures {
         row(&mut text, "failures", &format!("{} {kind}", grouped(count)));
     }
     let received = Bytes::new(measured.bytes_received);
-    row(&mut text, "network", &format!("{} connections opened, {received} received", grouped(measured.connections)));
+    row(
+        &mut text,
+        "network",
+        &format!("{} opened, {received} received", counted(measured.connections, "connection")),
+    );
+    let workers = counted(plan.workers.get().into(), "worker");
     let cpu = show_duration(measured.cpu);
-    row(&mut text, "generator", &format!("{cpu} of processor time in {} workers", plan.workers));
+    row(&mut text, "generator", &format!("{cpu} of processor time in {workers}"));
     row(&mut text, "validity", measured.validity.verdict.name());
     for reason in &measured.validity.reasons {
-        row(&mut text, "", &reason.to_string());
+        for line in wrapped(&reason.to_string()) {
+            row(&mut text, "", &line);
+        }
     }
     text
 }
@@ -50,7 +63,10 @@ pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String 
 pub fn model(plan: &Plan) -> String {
     match plan.model {
         Model::Closed { connections } => {
-            format!("closed, {} connections, each sends when it is answered", grouped(connections.get().into()))
+            format!(
+                "closed, {}, each sends when it is answered",
+                counted(connections.get().into(), "connection")
+            )
         }
         Model::Open { rate, arrivals, connections } => {
             let spacing = match arrivals {
@@ -58,9 +74,9 @@ pub fn model(plan: &Plan) -> String {
                 Arrivals::Poisson { seed } => format!("Poisson (seed {seed})"),
             };
             let bound = connections.map_or("as many connections as needed".to_owned(), |most| {
-                format!("at most {} connections", grouped(most.get().into()))
+                format!("at most {}", counted(most.get().into(), "connection"))
             });
-            format!("open, {rate}, arrivals {spacing}, {bound}")
+            format!("open, {}, arrivals {spacing}, {bound}", self::rate(rate))
         }
     }
 }
@@ -68,7 +84,7 @@ pub fn model(plan: &Plan) -> String {
 /// What ends the schedule, in words.
 pub fn end(plan: &Plan) -> String {
     let duration = plan.duration.map(|duration| show_duration(duration).to_string());
-    let requests = plan.requests.map(|requests| format!("{} requests", grouped(requests)));
+    let requests = plan.requests.map(|requests| counted(requests, "request"));
     let ends: Vec<String> = duration.into_iter().chain(requests).collect();
     ends.join(" or ")
 }
@@ -100,8 +116,18 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// `30,980/s`; with its decimals where it is small.
+pub fn rate(rate: Rate) -> String {
+    let whole = rate.per_second().round();
+    if whole < 1_000.0 { rate.to_string() } else { format!("{}/s", grouped(whole as u64)) }
+}
+
 /// A time of a distribution; `> 3.00 s` where requests were given up.
 pub fn time(value: Value) -> String {
+    // The histograms count whole microseconds, and less than one as one.
+    if value.at <= Duration::from_micros(1) && !value.censored {
+        return "≤ 1 µs".to_owned();
+    }
     let more = if value.censored { "> " } else { "" };
     format!("{more}{}", show_duration(value.at))
 }
@@ -118,6 +144,10 @@ pub fn quantile(histogram: &Histogram, quantile: Quantile) -> String {
 }
 
 fn times(text: &mut String, measured: &Measurement) {
+    if measured.response.count() == 0 && measured.shed_response.count() == 0 {
+        text.push_str("nothing was answered, so there are no response times\n");
+        return;
+    }
     let columns = [&measured.response, &measured.service, &measured.dispatch];
     let mut line = |name: &str, cells: [String; 3]| {
         let [response, service, dispatch] = cells;
@@ -140,10 +170,34 @@ fn times(text: &mut String, measured: &Measurement) {
     }
 }
 
+/// `1 worker`, `2 workers`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 fn row(text: &mut String, name: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{name:<11}{value}");
 }
+
+/// Sentences in lines that fit a terminal of 80 columns beside the names.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = word.to_owned(),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Of 80 columns, without those of the names.
+const WIDTH: usize = 69;
 
 /// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
 const BEYOND: f64 = 30.0;
@@ -151,7 +205,6 @@ const BEYOND: f64 = 30.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn groups_digits_by_three() {
@@ -183,7 +236,8 @@ mod tests {
 
     #[test]
     fn the_account_shows_its_sum() {
-        let accounting = Accounting { scheduled: 1_100, answered: 1_000, shed: 90, timed_out: 10, ..Default::default() };
+        let accounting =
+            Accounting { scheduled: 1_100, answered: 1_000, shed: 90, timed_out: 10, ..Default::default() };
         assert_eq!(
             account(&accounting),
             "scheduled 1,100 = answered 1,000 + shed 90 + failed 0 + timed out 10 + unsent 0 + in flight 0"

@@ -70,4 +70,11 @@ impl Plan {
         let workers = self.workers.get();
         Some(all.get() / workers + u32::from(worker < all.get() % workers))
     }
+
+    /// The most requests that one worker may send.
+    pub(crate) fn requests_of(&self, worker: u32) -> u64 {
+        let Some(all) = self.requests else { return u64::MAX };
+        let workers = u64::from(self.workers.get());
+        all / workers + u64::from(u64::from(worker) < all % workers)
+    }
 }

@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
     connections: Option<u32>,
 
-    /// Open model: requests in all, such as 100/s or 5M/m
+    /// Open model: the rate of all requests together, such as 100/s or 5M/m
     #[arg(short, long, value_name = "RATE", short_aliases = ['q', 'R'], help_heading = "Load")]
     rate: Option<Rate>,
 
@@ -100,9 +100,13 @@ enum Spacing {
 /// What was typed makes no plan.
 #[derive(Debug, Error)]
 enum UsageError {
-    #[error("-c 0 (no bound on connections) needs -r: without a rate, each connection sends as fast as it is answered; give a rate (-r 100/s) or some connections (-c 50)")]
+    #[error(
+        "-c 0 (no bound on connections) needs -r: without a rate, each connection sends as fast as it is answered; give a rate (-r 100/s) or some connections (-c 50)"
+    )]
     UnboundedClosed,
-    #[error("--arrivals {0} needs -r: without a rate, the service sets when requests start; give a rate, such as -r 100/s")]
+    #[error(
+        "--arrivals {0} needs -r: without a rate, the service sets when requests start; give a rate, such as -r 100/s"
+    )]
     ArrivalsWithoutRate(&'static str),
     #[error("-r 0/s sends nothing; give more than 0/s, such as -r 100/s")]
     NoRate,
@@ -152,9 +156,9 @@ fn finished(args: &Args, plan: &Plan, ended: &Ended) -> Exit {
 fn next(plan: &Plan, measured: &Measurement) -> String {
     let url = &plan.target.url;
     if measured.accounting.answered == 0 {
-        format!("next: curl -v '{url}'   # nothing was answered\n")
+        format!("next: curl -v '{url}'   (nothing was answered)\n")
     } else {
-        format!("next: headroom find '{url}' --slo 'p(95)<50ms'   # the highest rate that holds this goal\n")
+        format!("next: headroom find '{url}' --slo 'p(95)<50ms'\n")
     }
 }
 
@@ -280,9 +284,13 @@ const ONE_WORKER: f64 = 10_000.0;
 
 const EXAMPLES: &str = "\
 Examples:
-  headroom load http://127.0.0.1:8080/                        50 connections for 10 s, as fast as it answers
-  headroom load http://127.0.0.1:8080/ -r 500/s -d 1m         500 requests a second, whatever the service does
-  headroom load http://127.0.0.1:8080/ -r 500/s --arrivals poisson --seed 7
-  headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
+  As fast as it answers, on 50 connections for 10 s:
+      headroom load http://127.0.0.1:8080/
+  500 requests a second for a minute, whatever the service does:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m
+  The same as of many independent users, and the same again with the same seed:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m --arrivals poisson --seed 7
+  One number for a script:
+      headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
 
-Exit codes: 0 done, 2 wrong usage, 1 anything else. The verdict on the run's validity is in the summary.";
+Exit codes: 0 done (the summary says whether the run is valid), 2 wrong usage, 1 anything else.";

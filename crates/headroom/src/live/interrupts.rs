@@ -1,6 +1,7 @@
 //! Ctrl-C once: end the run and say what was measured. Twice: quit at once.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use super::terminal;
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::process;
@@ -20,12 +21,14 @@ impl Interrupts {
     /// Where the system gives no handler or no thread.
     pub fn listen() -> io::Result<Self> {
         let came = Arc::new(AtomicBool::new(false));
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGQUIT])?;
         let noted = Arc::clone(&came);
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for _ in signals.forever() {
-                if noted.swap(true, Ordering::Relaxed) {
-                    process::exit(INTERRUPTED);
+            for signal in signals.forever() {
+                let again = noted.swap(true, Ordering::Relaxed);
+                if again || signal == SIGQUIT {
+                    terminal::restore();
+                    process::exit(KILLED + signal);
                 }
             }
         })?;
@@ -38,5 +41,5 @@ impl Interrupts {
     }
 }
 
-/// What shells report for a program that Ctrl-C ended: 128 and the number of the signal.
-const INTERRUPTED: i32 = 130;
+/// What shells report for a program that a signal ended: this and the number of the signal.
+const KILLED: i32 = 128;

@@ -3,12 +3,15 @@
 mod interrupts;
 mod lines;
 mod pulse;
+mod screen;
+mod terminal;
 
 pub use interrupts::Interrupts;
 
 use ::load::{Plan, Running, StartError};
 use measure::Measurement;
 use pulse::Pulse;
+use screen::Screen;
 use std::time::Duration;
 
 /// How a run is shown.
@@ -34,13 +37,15 @@ pub struct Ended {
 /// # Errors
 /// Where a worker ended before its work.
 pub fn watch(
-    _plan: &Plan,
+    plan: &Plan,
     running: Running,
     interrupts: &Interrupts,
-    _display: Display,
+    display: Display,
 ) -> Result<Ended, StartError> {
     let mut pulse = Pulse::default();
     let mut interrupted = false;
+    // A terminal that cannot show a screen can show lines.
+    let mut screen = (display == Display::Screen).then(Screen::up).and_then(Result::ok);
     for look in 0_u32.. {
         if running.is_finished() {
             break;
@@ -50,10 +55,17 @@ pub fn watch(
             interrupted = true;
             running.stop();
         }
-        if look % LOOKS_A_BEAT == 0 && pulse.beat(running.progress()) {
-            lines::show(&pulse);
+        if look % LOOKS_A_BEAT == 0 {
+            let second_over = pulse.beat(running.progress());
+            let shown = screen.as_mut().map(|screen| screen.show(plan, &pulse, interrupted));
+            if let Some(Err(_)) = shown {
+                screen = None;
+            } else if shown.is_none() && second_over {
+                lines::show(plan, &pulse);
+            }
         }
     }
+    drop(screen);
     Ok(Ended { measured: running.finish()?, interrupted })
 }
 

@@ -1,0 +1,8 @@
+//! The real binary against real sockets, on loopback only.
+
+/// `headroom load`: its output, its account and how it ends.
+mod loads_a_service;
+/// A JSON Schema checker of the few words that our schemas use.
+mod schema;
+/// A tiny service of threads and blocking sockets.
+mod service;
