@@ -1,4 +1,5 @@
 //! Runs against small servers of blocking sockets: what came of every arrival, whatever the server does.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use load::{Arrivals, Model, Plan, Target, start};
 use measure::{Failure, Measurement};

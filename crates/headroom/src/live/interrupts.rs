@@ -1,4 +1,4 @@
-//! Ctrl-C once: end the run and say what was measured. Twice: quit at once.
+//! Ctrl-C once: end the run and say what was measured. Twice, or Ctrl-\\ once: quit at once.
 
 use super::terminal;
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
@@ -27,7 +27,7 @@ impl Interrupts {
             for signal in signals.forever() {
                 let again = noted.swap(true, Ordering::Relaxed);
                 if again || signal == SIGQUIT {
-                    terminal::restore();
+                    terminal::abandon();
                     process::exit(KILLED + signal);
                 }
             }

@@ -49,20 +49,23 @@ impl Screen {
     /// Where the terminal is gone.
     pub fn show(&mut self, plan: &Plan, pulse: &Pulse, stopping: bool) -> io::Result<()> {
         let colours = self.colours;
-        self.terminal.draw(|frame| draw(frame, plan, pulse, stopping, colours))?;
+        self.terminal.draw(|frame| {
+            terminal::note_bottom(frame.area().bottom());
+            draw(frame, plan, pulse, stopping, colours);
+        })?;
         Ok(())
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // The summary follows on standard output, whatever the terminal says to these.
-        let top = self.terminal.get_frame().area().as_position();
-        let _ = self.terminal.clear();
-        let _ = self.terminal.set_cursor_position(top);
-        let _ = self.terminal.show_cursor();
-        let _ = self.terminal.backend_mut().flush();
-        terminal::restore();
+        if terminal::restore() {
+            // The summary follows in its place, whatever the terminal says to these.
+            let top = self.terminal.get_frame().area().as_position();
+            let _ = self.terminal.clear();
+            let _ = self.terminal.set_cursor_position(top);
+            let _ = self.terminal.backend_mut().flush();
+        }
     }
 }
 
@@ -84,7 +87,7 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
         Layout::vertical([Constraint::Length(3), Constraint::Length(1), Constraint::Length(3)])
             .areas(pictures);
     let answered = |second: &Second| second.answered.per_second() as u64;
-    picture(frame, rates, pulse, "answered/s", answered, |most| grouped(most), colour(Color::Green));
+    picture(frame, rates, pulse, "answered/s", answered, grouped, colour(Color::Green));
     let p95 =
         |second: &Second| second.response.quantile(Quantile::P95).map_or(0, |p95| p95.at.as_micros() as u64);
     let span = |micros| show_duration(Duration::from_micros(micros)).to_string();
@@ -122,7 +125,7 @@ fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
         // Whole seconds: a number that changes ten times a second cannot be read.
         let left =
             if done > 0.0 { format!(", {:.0} s left", (at / done - at).ceil()) } else { String::new() };
-        format!("{at:.0} s of {}{left}", end(plan))
+        format!("{:.0} s of {}{left}", at.floor(), end(plan))
     };
     (done, label)
 }
@@ -177,7 +180,7 @@ fn picture(
     let from = pulse.seconds.len().saturating_sub(bars.width.into());
     let values: Vec<u64> = pulse.seconds[from..].iter().map(value).collect();
     let most = values.iter().copied().max().unwrap_or(0);
-    let text = if values.is_empty() { name.to_owned() } else { format!("{name}, up to {}", show(most)) };
+    let text = if most == 0 { name.to_owned() } else { format!("{name}, up to {}", show(most)) };
     frame.render_widget(Line::styled(text, Modifier::DIM), title);
     frame.render_widget(Sparkline::default().data(values).style(style), bars);
 }

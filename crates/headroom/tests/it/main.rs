@@ -1,4 +1,5 @@
 //! The real binary against real sockets, on loopback only.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 /// `headroom load`: its output, its account and how it ends.
 mod loads_a_service;
