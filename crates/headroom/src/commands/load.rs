@@ -294,3 +294,30 @@ Examples:
       headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
 
 Exit codes: 0 done (the summary says whether the run is valid), 2 wrong usage, 1 anything else.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {
+        let open = |rate, connections| Model::Open {
+            rate: Rate::per_second_of(rate),
+            arrivals: Arrivals::Even,
+            connections: NonZeroU32::new(connections),
+        };
+        assert_eq!(workers(open(9_999.0, 0)).get(), 1);
+        assert_eq!(workers(open(1e6, 1)).get(), 1);
+        assert_eq!(workers(Model::Closed { connections: NonZeroU32::MIN }).get(), 1);
+        assert!(workers(open(1e6, 0)).get() >= 1);
+    }
+
+    #[test]
+    fn counts_are_whole() {
+        assert_eq!(count("10k").map(NonZeroU64::get), Ok(10_000));
+        assert_eq!(count("2M").map(NonZeroU64::get), Ok(2_000_000));
+        for text in ["", "k", "0", "-1", "1.5", "99999999999999999999", "18446744073709551615M"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+    }
+}

@@ -5,7 +5,8 @@
 
 use ratatui::crossterm::style::Print;
 use ratatui::crossterm::{cursor, execute};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
@@ -19,8 +20,12 @@ static BOTTOM: AtomicU16 = AtomicU16::new(0);
 /// Makes the terminal ready for a screen.
 ///
 /// # Errors
-/// Where standard error is no terminal.
+/// Where standard error is no terminal, or is another program's now: a program in the background that changes its
+/// terminal is stopped.
 pub fn prepare() -> io::Result<()> {
+    if tcgetpgrp(io::stderr())? != getpgrp() {
+        return Err(io::Error::other("the terminal belongs to another program now"));
+    }
     let before = tcgetattr(io::stderr())?;
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO);
