@@ -1,9 +1,13 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod commands;
+mod descriptors;
 mod exit;
+mod json;
 mod ledger_file;
+mod live;
 mod output;
+mod summary;
 
 use clap::{Parser, Subcommand};
 use commands::*;
@@ -19,15 +23,19 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Runs(runs::Args),
+    Load(load::Args),
+    Gateway(gateway::Args),
     SampleService(sample_service::Args),
+    Runs(runs::Args),
     Show(show::Args),
 }
 
 fn main() -> Exit {
     match Args::parse().command {
-        Command::Runs(args) => runs::run(&args),
+        Command::Load(args) => load::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
     }
 }

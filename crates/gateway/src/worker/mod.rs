@@ -17,7 +17,7 @@ mod upstream;
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::local::Local;
-use crate::metrics::{Counts, RouteCounts};
+use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
 use http::reactor::{Deadline, Net, Ready, Timers, Token};
 use rule::RuleError;

@@ -1,5 +1,7 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
+pub mod gateway;
+pub mod load;
 pub mod runs;
 pub mod sample_service;
 pub mod show;
