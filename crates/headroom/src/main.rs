@@ -1,15 +1,26 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod commands;
+mod exit;
 
-use clap::{CommandFactory, Parser};
+use clap::{Parser, Subcommand};
+use exit::Exit;
 
 /// Find what a web service can carry, keep it standing at that limit, and carry the same traffic with fewer servers.
 #[derive(Debug, Parser)]
 #[command(name = "headroom", version, max_term_width = 100)]
-struct Args {}
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
 
-fn main() -> std::io::Result<()> {
-    Args::parse();
-    Args::command().print_help()
+#[derive(Debug, Subcommand)]
+enum Command {
+    Config(commands::config::Args),
+}
+
+fn main() -> Exit {
+    match Args::parse().command {
+        Command::Config(args) => commands::config::run(&args),
+    }
 }

@@ -1,1 +1,3 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
+
+pub mod config;
