@@ -8,6 +8,9 @@
 //! rate classes. A request that has to wait is not in flight, so it enters the concurrency limits when its turn
 //! comes; where they are full by then it is shed, and its turn is lost.
 //!
+//! Where both rate classes apply, the later turn counts, and the class with the earlier one is told. Until it is,
+//! another core may claim from it: its bound may then be passed by one waiter for each other core.
+//!
 //! ## Why limits that do not apply count all the same
 //! A concurrency limit that begins to count when it begins to apply would know nothing of the requests that brought
 //! the overload. So all in flight are counted always, and the bound is held only while it applies.
@@ -42,6 +45,24 @@ impl<W> Default for Limits<W> {
 }
 
 /// The limits of a route, shared by all cores.
+///
+/// ```
+/// use control::admission::{Admission, Limits, Verdict};
+/// use control::concurrency::Concurrency;
+/// use control::ClassId;
+/// use std::sync::{Arc, atomic::AtomicU64};
+/// use units::Timestamp;
+///
+/// let twelve = Concurrency::new(ClassId(0), 12)?;
+/// let always = Limits { rate: None, concurrency: Some(Arc::new(twelve)) };
+/// let admission = Admission::<AtomicU64>::new(always, Limits::default());
+/// match admission.arrive(Timestamp::ZERO) {
+///     Verdict::Admitted(admitted) => admission.finished(admitted),
+///     Verdict::Wait(ticket) => println!("its turn comes at {}", ticket.at()),
+///     Verdict::Shed(reason) => println!("{}: {reason}", reason.name()),
+/// }
+/// # Ok::<(), control::SettingsError>(())
+/// ```
 #[derive(Debug)]
 pub struct Admission<W> {
     always: Limits<W>,

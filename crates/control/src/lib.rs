@@ -16,6 +16,7 @@ pub mod concurrency;
 mod error;
 pub mod policy;
 pub mod rate;
+pub mod search;
 pub mod service_level;
 mod word;
 

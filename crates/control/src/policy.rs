@@ -78,6 +78,23 @@ pub enum Transition {
 }
 
 /// The gate of one policy, with the conditions that move it.
+///
+/// ```
+/// use control::policy::{Policy, PolicySettings, Transition};
+/// use control::service_level::{ServiceLevel, ServiceLevelSettings};
+/// use std::time::Duration;
+/// use units::Timestamp;
+///
+/// let window = ServiceLevelSettings::DEFAULT_WINDOW;
+/// let target = Duration::from_millis(50);
+/// let mut class = ServiceLevel::new(ServiceLevelSettings { target, window })?;
+/// let mut policy = Policy::new(PolicySettings::default())?;
+///
+/// class.record(Timestamp::ZERO, Duration::from_millis(51));
+/// assert!(matches!(policy.tick(Timestamp::ZERO, &class), Some(Transition::Engaged { .. })));
+/// assert!(matches!(policy.tick(Timestamp::from_secs(10), &class), Some(Transition::Lifted { .. })));
+/// # Ok::<(), control::SettingsError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     settings: PolicySettings,

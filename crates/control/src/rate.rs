@@ -5,17 +5,18 @@
 //! timer and no queue has to be walked, and a wait that would be too long is refused on arrival rather than after it.
 //! Turns are handed out in the order of the claims.
 //!
-//! ## Why two words for two limits, and what that costs
-//! The limits per second and per minute are two cells ([GCRA](gcra)). A claim takes the minute's turn first, then
-//! the second's from that instant on, and then tells the minute the later instant, so that both cells know when the
-//! request really passes. On one core both bounds are exact. Between the first step and the last another core may
-//! claim: a class with *both* limits and a backlog may then pass its minute's bound by at most one waiter for each
-//! other core. A class with one limit, or without a backlog, is exact on any number of cores.
+//! ## Two words for two limits
+//! The limits per second and per minute are two cells (GCRA). A claim takes the minute's turn first, then
+//! the second's from that instant on, and gives the minute's back where the second refuses. A request that the
+//! second delays passes later than its turn in the minute's cell; on one core that never passes the minute's bound,
+//! because whatever keeps the second busy has filled the minute's cell at least as far. Between the two steps
+//! another core may claim: a class with *both* limits and a backlog may then pass its minute's bound by a waiter for
+//! each other core. A class with one limit, or without a backlog, is exact on any number of cores.
 //!
 //! ## A trap
 //! With no place to wait and burst 1, a class of 100/s admits only 55 of 110 evenly spaced requests a second: each
-//! comes 9.1 ms after the last, just before the beat of 10 ms, and the next one 8.2 ms after it. One place to wait
-//! or a burst of 2 admits 100.
+//! comes 9.1 ms after the last, before the 10 ms are over, so every other one is refused. One place to wait or a
+//! burst of 2 admits 100.
 //!
 //! Follows the rate classes of the search-cgi account: `rate.use` is [`RateClass::claim`], `rate.use.noQueue` is
 //! [`RateClass::claim_no_queue`], `rate.getBacklog` is [`RateClass::backlog`].
@@ -60,6 +61,26 @@ pub struct RateSettings {
 }
 
 /// A rate class, shared by all cores.
+///
+/// ```
+/// use control::rate::{Claim, Limit, RateClass, RateSettings};
+/// use control::ClassId;
+/// use std::{cell::Cell, time::Duration};
+/// use units::Timestamp;
+///
+/// let per_second = Some(Limit { rate: "100/s".parse().unwrap(), burst: 1 });
+/// let longest_wait = Duration::from_secs(1);
+/// let settings = RateSettings { per_second, per_minute: None, backlog: 1, longest_wait };
+/// let class = RateClass::<Cell<u64>>::new(ClassId(0), settings)?;
+///
+/// let now = Timestamp::ZERO;
+/// assert_eq!(class.claim(now), Claim::Now);
+/// let Claim::At(turn) = class.claim(now) else { panic!("one may wait") };
+/// assert_eq!(turn.at(), Timestamp::from_millis(10));
+/// assert!(matches!(class.claim(now), Claim::Shed(_)));
+/// class.turn_came(turn);
+/// # Ok::<(), control::SettingsError>(())
+/// ```
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RateClass<W> {
@@ -243,13 +264,7 @@ impl<W: Word> RateClass<W> {
         }
         if let Some(second) = &self.second {
             match second.claim(at, latest) {
-                Ok((passes, left_at)) => {
-                    second_left_at = left_at;
-                    if let (true, Some(minute)) = (passes > at, &self.minute) {
-                        minute_left_at = minute.delayed_until(passes).unwrap_or(minute_left_at);
-                    }
-                    at = passes;
-                }
+                Ok(turn) => (at, second_left_at) = turn,
                 Err(earliest) => {
                     if let Some(minute) = &self.minute {
                         minute.give_back(minute_left_at);

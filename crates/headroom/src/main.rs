@@ -4,6 +4,11 @@ mod commands;
 mod exit;
 
 use clap::{Parser, Subcommand};
+mod ledger_file;
+mod output;
+
+use clap::{Parser, Subcommand};
+use commands::*;
 use exit::Exit;
 
 /// Find what a web service can carry, keep it standing at that limit, and carry the same traffic with fewer servers.
@@ -17,10 +22,16 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Config(commands::config::Args),
+    Runs(runs::Args),
+    SampleService(sample_service::Args),
+    Show(show::Args),
 }
 
 fn main() -> Exit {
     match Args::parse().command {
         Command::Config(args) => commands::config::run(&args),
+        Command::Runs(args) => runs::run(&args),
+        Command::SampleService(args) => sample_service::run(&args),
+        Command::Show(args) => show::run(&args),
     }
 }

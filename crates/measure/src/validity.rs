@@ -28,6 +28,13 @@ impl Verdict {
             Verdict::Invalid => "invalid",
         }
     }
+
+    /// The verdict with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Verdict::Valid, Verdict::Suspect, Verdict::Invalid]
+            .into_iter()
+            .find(|verdict| verdict.name() == name)
+    }
 }
 
 /// Why a run is not simply valid.

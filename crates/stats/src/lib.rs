@@ -5,9 +5,16 @@
 #![no_std]
 #![warn(missing_docs)]
 
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod dispersion;
+mod drift;
 mod rng;
+mod threshold;
 
+pub use dispersion::Dispersion;
+pub use drift::Drift;
 pub use rng::Rng;
+pub use threshold::{Evidence, Threshold};

@@ -1,3 +1,6 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
 pub mod config;
+pub mod runs;
+pub mod sample_service;
+pub mod show;

@@ -101,17 +101,16 @@ impl<'b> Fields<'b> {
             if *options > CONNECTION_OPTIONS_MAX {
                 return Err(Refusal::ConnectionTooLong { bound: CONNECTION_OPTIONS_MAX });
             }
-            if !is_token(option) {
-                return Err(Refusal::ConnectionInvalid);
-            }
             if option.eq_ignore_ascii_case(b"close") {
                 self.connection_close = true;
             } else if option.eq_ignore_ascii_case(b"keep-alive") {
                 self.connection_keep_alive = true;
             } else if option.eq_ignore_ascii_case(b"upgrade") {
                 self.connection_upgrade = true;
-            } else {
+            } else if is_token(option) {
                 nominated = true;
+            } else {
+                return Err(Refusal::ConnectionInvalid);
             }
         }
         Ok(nominated)
@@ -137,7 +136,8 @@ impl<'b> Fields<'b> {
 }
 
 /// `httparse` takes a bare LF for a line end. Each field begins after a line end and the head ends with two, so
-/// looking there finds every bare LF without another walk over the bytes. A CR is only ever part of CRLF:
+/// looking there finds every bare LF without another walk over the bytes; the start line ends where the first field
+/// or the last line end begins. A CR is only ever part of CRLF:
 /// `httparse` sees to that.
 #[inline]
 pub(super) fn check_line_ends(buf: &[u8], head_len: usize, headers: &[Header<'_>]) -> Result<(), Refusal> {

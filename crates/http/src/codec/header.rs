@@ -75,7 +75,7 @@ impl Name {
 }
 
 /// The fields of a head, and which of them are forwarded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Headers<'h, 'b> {
     pub(super) all: &'h [Header<'b>],
     /// Bit i: field i stays on this hop.

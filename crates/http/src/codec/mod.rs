@@ -21,6 +21,8 @@
 pub mod body;
 mod fields;
 pub mod header;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 mod refusal;
 pub mod request;
 pub mod response;

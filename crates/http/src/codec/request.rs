@@ -8,7 +8,7 @@ use super::target::is_authority;
 use super::{Body, Limits, Refusal, Target};
 
 /// A request head, borrowed from the buffer it was read from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestHead<'h, 'b> {
     /// The method: a token, in the case it came in.
     pub method: &'b str,
@@ -26,7 +26,8 @@ pub struct RequestHead<'h, 'b> {
     pub framing: Body,
     /// Whether the client will take another response on this connection.
     pub keep_alive: bool,
-    /// Whether the client waits for 100 (Continue) before it sends the body.
+    /// Whether the client waits for 100 (Continue) before it sends the body. The Expect field is among the fields
+    /// to forward; whoever answers it here leaves it out.
     pub expect_continue: bool,
     /// Host and optional port, checked; `None` only in HTTP/1.0.
     pub host: Option<&'b str>,
@@ -62,7 +63,6 @@ pub fn parse<'h, 'b>(
     let headers: &'h [_] = raw.headers;
     check_leading(buf, method)?;
     check_line_ends(buf, head_len, headers)?;
-    // With no field, the end of the request line is the first of the two line ends that were just checked.
     let fields = Fields::read(headers, version)?;
     if fields.lookalike {
         return Err(Refusal::FramingLookalike);

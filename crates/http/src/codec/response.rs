@@ -2,7 +2,8 @@
 //!
 //! ## Why a scanner remembers
 //! Under load, nearly all heads of one target are the same bytes until the date changes. The same bytes have the
-//! same reading, so a [`Scanner`] compares with the last head it read before it parses: a tenth of the cost, and
+//! same reading, so a [`Scanner`] compares with the last head it read before it parses: 5 ns in place of 145 ns for
+//! a head of 148 bytes (the example `codec_cost` measures it), and
 //! exactly the strictness of [`parse`].
 
 use httparse::{Error, Status};
@@ -23,7 +24,7 @@ pub enum AnswerTo {
 }
 
 /// A response head, borrowed from the buffer it was read from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResponseHead<'h, 'b> {
     /// The status, 100 to 999. Below 200 it is interim and another head follows; after 101 the connection is no
     /// longer HTTP.

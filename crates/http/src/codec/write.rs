@@ -6,6 +6,7 @@
 
 use thiserror::Error;
 
+use super::Target;
 use super::fields::is_token;
 
 /// Text that would break the message it is put into.
@@ -44,6 +45,24 @@ pub fn request_line(out: &mut Vec<u8>, method: &str, target: &str) {
     out.extend_from_slice(method.as_bytes());
     out.push(b' ');
     out.extend_from_slice(target.as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+}
+
+/// Appends the request line for a request that is passed on to an origin, which wants no URL of a whole but the
+/// path, or `*` where OPTIONS asks about the server as such (RFC 9112 section 3.2.4).
+#[inline]
+pub fn forwarded_request_line(out: &mut Vec<u8>, method: &str, target: &Target<'_>) {
+    let (slash, path) = match *target {
+        Target::Origin(path) => ("", path),
+        Target::Asterisk => ("", "*"),
+        Target::Absolute { path: "", .. } if method == "OPTIONS" => ("", "*"),
+        Target::Absolute { path, .. } if path.starts_with('/') => ("", path),
+        Target::Absolute { path, .. } => ("/", path),
+    };
+    out.extend_from_slice(method.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(slash.as_bytes());
+    out.extend_from_slice(path.as_bytes());
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
@@ -223,6 +242,25 @@ mod tests {
             let mut out = Vec::new();
             chunk_start(&mut out, size);
             assert_eq!(out, format!("{size:x}\r\n").into_bytes());
+        }
+    }
+
+    #[test]
+    fn an_origin_is_sent_a_path() {
+        let absolute = |path| Target::Absolute { authority: "a", path };
+        let cases = [
+            ("GET", Target::Origin("/a?b"), "/a?b"),
+            ("OPTIONS", Target::Asterisk, "*"),
+            ("OPTIONS", absolute(""), "*"),
+            ("OPTIONS", absolute("/"), "/"),
+            ("GET", absolute(""), "/"),
+            ("GET", absolute("?b"), "/?b"),
+            ("GET", absolute("/a"), "/a"),
+        ];
+        for (method, target, expected) in cases {
+            let mut out = Vec::new();
+            forwarded_request_line(&mut out, method, &target);
+            assert_eq!(out, format!("{method} {expected} HTTP/1.1\r\n").into_bytes());
         }
     }
 

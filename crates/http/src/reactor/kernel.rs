@@ -93,12 +93,6 @@ impl KernelNet {
         Ok(listener)
     }
 
-    /// Stops watching a listening socket and closes it.
-    pub fn close_listener(&mut self, mut listener: TcpListener) {
-        // It is closed either way; an error here leaves nothing to do.
-        let _ = self.registry.deregister(&mut listener);
-    }
-
     fn arm_timer(&mut self, until: Timestamp, now: Timestamp) -> io::Result<()> {
         if self.timer_armed == until {
             return Ok(());
@@ -146,8 +140,9 @@ impl Net for KernelNet {
         Ok((stream, from))
     }
 
-    fn rename(&mut self, stream: &mut TcpStream, token: Token) -> io::Result<()> {
-        self.registry.reregister(stream, mio::Token(token.0), Interest::READABLE | Interest::WRITABLE)
+    fn stop_listening(&mut self, mut listener: TcpListener) {
+        // It is closed either way; an error here leaves nothing to do.
+        let _ = self.registry.deregister(&mut listener);
     }
 
     fn read(&mut self, stream: &mut TcpStream, into: &mut [u8]) -> io::Result<usize> {

@@ -52,11 +52,8 @@ pub trait Net {
     /// `WouldBlock` where none waits; otherwise what the system refused.
     fn accept(&mut self, listener: &Self::Listener, token: Token) -> io::Result<(Self::Stream, SocketAddr)>;
 
-    /// Watches a connection under another token from now on.
-    ///
-    /// # Errors
-    /// What the system refused.
-    fn rename(&mut self, stream: &mut Self::Stream, token: Token) -> io::Result<()>;
+    /// Closes a listening socket: nobody else can connect.
+    fn stop_listening(&mut self, listener: Self::Listener);
 
     /// Reads what has arrived; zero means that the other side will send no more.
     ///

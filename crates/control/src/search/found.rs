@@ -1,0 +1,200 @@
+//! What a capacity search tried, and what it found.
+
+use super::goal::Condition;
+use super::judge::{Judge, Share, Verdict};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+use units::{Rate, Ratio, show_duration};
+
+/// One trial to run: open loop, from calm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial {
+    /// Arrivals a second.
+    pub rate: Rate,
+    /// Full length; the judge may end it earlier.
+    pub length: Duration,
+    /// What it is for.
+    pub purpose: Purpose,
+}
+
+/// What a trial is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Find a rate that is good and one that is bad.
+    Bracket,
+    /// Narrow the interval.
+    Narrow,
+    /// Show again that the low end holds.
+    Verify,
+    /// Show that the high end does not hold.
+    Confirm,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialOutcome {
+    /// The trial.
+    pub trial: Trial,
+    /// How it was judged, and why.
+    pub verdict: Verdict,
+    /// How long it put load on the service.
+    pub ran: Duration,
+    /// Misses of the condition nearest to its limit.
+    pub share: Share,
+    /// Whether response times were so steady that chance had no part in the verdict.
+    pub steady: bool,
+}
+
+impl TrialOutcome {
+    /// The outcome of a trial whose judge has reached a verdict.
+    pub fn of(trial: Trial, judge: &Judge, verdict: Verdict) -> Self {
+        let ran = judge.elapsed().min(trial.length);
+        TrialOutcome { trial, verdict, ran, share: judge.share(), steady: judge.is_steady() }
+    }
+
+    /// Whether the goal held.
+    pub fn is_good(&self) -> bool {
+        matches!(self.verdict, Verdict::Good(_))
+    }
+
+    /// Whether the goal was missed.
+    pub fn is_bad(&self) -> bool {
+        matches!(self.verdict, Verdict::Bad(_))
+    }
+}
+
+/// Where the sustainable rate lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The goal held here (where [`Interval::verified`]; else an estimate).
+    pub low: Rate,
+    /// The goal was missed here or below (where [`Interval::confirmed`]; else an estimate).
+    pub high: Rate,
+    /// Probability that the sustainable rate lies between, by the model of [`stats::Threshold`].
+    pub confidence: Ratio,
+    /// The condition that fails first as the rate rises.
+    pub binding: Condition,
+    /// Whether enough trials at `low` or above were good.
+    pub verified: bool,
+    /// Whether a trial at `high` or below was bad.
+    pub confirmed: bool,
+}
+
+/// Why no rate above was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ceiling {
+    /// The settings allow no more.
+    Allowed,
+    /// The load generator's own machine was the bottleneck above it.
+    Generator,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Found {
+    /// The sustainable rate lies within an interval.
+    Within(Interval),
+    /// The goal was missed even at the lowest rate tried.
+    Unreachable {
+        /// That rate.
+        lowest: Rate,
+        /// The condition that was missed.
+        binding: Condition,
+    },
+    /// The goal held up to the ceiling: the sustainable rate is at least this.
+    AtLeast {
+        /// The highest rate that was good.
+        rate: Rate,
+        /// Why no higher one was tried.
+        ceiling: Ceiling,
+        /// Whether it was good in enough trials.
+        verified: bool,
+    },
+    /// Trials or load time ran out before both a good and a bad rate were known.
+    Unfinished {
+        /// The highest rate that was good.
+        good: Option<Rate>,
+        /// The lowest rate that was bad.
+        bad: Option<Rate>,
+    },
+    /// The load generator was the bottleneck at every rate: nothing is known about the service.
+    Invalid,
+}
+
+/// What a search found, with everything that it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The answer.
+    pub found: Found,
+    /// Every trial in order, with its verdict.
+    pub trials: Vec<TrialOutcome>,
+    /// Time for which load was put on the service.
+    pub load_time: Duration,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Purpose::Bracket => "find a good and a bad rate",
+            Purpose::Narrow => "narrow the interval",
+            Purpose::Verify => "verify the low end",
+            Purpose::Confirm => "confirm the high end",
+        })
+    }
+}
+
+impl fmt::Display for TrialOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} for {} ({}): {}",
+            self.trial.rate,
+            show_duration(self.ran),
+            self.trial.purpose,
+            self.verdict
+        )
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Interval { low, high, confidence, binding, .. } = self;
+        write!(f, "sustainable rate {low} to {high} (confidence {confidence}), limited by {binding}")?;
+        if !self.verified {
+            f.write_str("; the load budget ended before the low end was verified")?;
+        }
+        if !self.confirmed {
+            f.write_str("; the load budget ended before the high end was confirmed")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::Within(interval) => interval.fmt(f),
+            Found::Unreachable { lowest, binding } => {
+                write!(f, "no rate was good: even {lowest} missed {binding}; the service needs a looser goal")
+            }
+            Found::AtLeast { rate, ceiling, .. } => match ceiling {
+                Ceiling::Allowed => write!(f, "sustainable rate at least {rate}, the highest rate allowed"),
+                Ceiling::Generator => {
+                    write!(f, "sustainable rate at least {rate}; this machine cannot send more")
+                }
+            },
+            Found::Unfinished { good, bad } => {
+                f.write_str("the load budget ended too early")?;
+                if let Some(rate) = good {
+                    write!(f, "; good at {rate}")?;
+                }
+                if let Some(rate) = bad {
+                    write!(f, "; bad at {rate}")?;
+                }
+                Ok(())
+            }
+            Found::Invalid => f.write_str("every trial was disturbed: the load generator was the bottleneck"),
+        }
+    }
+}

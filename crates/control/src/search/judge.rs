@@ -1,0 +1,360 @@
+//! Does the goal hold at this rate? Decides one trial while it runs, as early as the evidence allows.
+//!
+//! Four ways to a verdict, tried in this order at every look:
+//! 1. *Budget spent*: so many requests have missed that the trial fails whatever the rest does. Certain.
+//! 2. *Growing*: response times rise more steadily than any queue without drift would let them, and at that pace
+//!    the goal is missed within the horizon. Found long before the quantile breaks. See [`stats::Drift`].
+//! 3. *Clearly fine*: few misses against the budget, response times far from the bound and not heading for it.
+//! 4. *Full length*: the share of misses decides.
+//!
+//! ## Why not a sequential test of independent requests
+//! Response times near saturation come in clumps: a hundred late responses may be one event. A test that takes
+//! them for a hundred decides too early, and wrongly. So a clear pass needs few misses even where each counts
+//! for many ([`stats::Dispersion`]), and is not given at all near the limit unless response times are steady.
+//!
+//! ## Why the horizon is longer than the trial
+//! A queue that is fed one percent too fast stays within a loose bound for the whole of a short trial and breaks
+//! it afterwards. The rate is asked to hold for [`HORIZON`] trials in a row: long enough that a slow collapse is
+//! not called sustainable, short enough that a few trials can tell.
+
+use super::found::{Purpose, Trial};
+use super::goal::{CONDITIONS_MAX, Condition, Goal};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+use stats::{Dispersion, Drift};
+use units::{Rate, show_duration};
+
+/// What a load generator knows at an instant of a trial. Counts are since the trial began.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Progress {
+    /// Time since the trial's first intended start.
+    pub elapsed: Duration,
+    /// Arrivals whose intended start has passed.
+    pub scheduled: u64,
+    /// Requests that ended and held the condition, for each condition of the goal.
+    pub held: [u64; CONDITIONS_MAX],
+    /// Requests that ended and missed the condition. Unsent ones miss every condition.
+    pub missed: [u64; CONDITIONS_MAX],
+    /// Requests without an end that are already older than the condition's bound.
+    pub overdue: [u64; CONDITIONS_MAX],
+    /// The mean response time of the requests that ended since the last look; `None` where none did.
+    pub response_time: Option<Duration>,
+    /// The age of the oldest request without an end.
+    pub oldest: Duration,
+    /// The generator's own machine was the bottleneck: the trial says nothing about the service.
+    pub disturbed: bool,
+}
+
+/// What is known about a trial so far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Verdict {
+    /// Go on.
+    Undecided,
+    /// The goal holds at this rate.
+    Good(Good),
+    /// The goal does not hold at this rate.
+    Bad(Bad),
+    /// The generator was the bottleneck; neither good nor bad.
+    Disturbed,
+}
+
+/// Why a trial is good.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Good {
+    /// So few misses, so far from the bound, that the rest of the trial would not change it.
+    ClearlyFine(Share),
+    /// The trial ran to its end within the allowed share of misses.
+    FullLength(Share),
+}
+
+/// Why a trial is bad.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bad {
+    /// More misses than the whole trial may have.
+    BudgetSpent(Share),
+    /// Response times rise without end.
+    Growing {
+        /// The mean response time at the end.
+        response_time: Duration,
+        /// How much it grows in a second, seconds.
+        per_second: f64,
+        /// Student's t of the growth against a queue without drift.
+        t: f64,
+    },
+    /// The trial ran to its end and missed the goal.
+    FullLength(Share),
+}
+
+/// How many requests missed the condition that is nearest to its limit, or furthest over it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// The condition.
+    pub condition: Condition,
+    /// Requests that missed it.
+    pub missed: u64,
+    /// Requests of which it is known.
+    pub of: u64,
+}
+
+impl Share {
+    /// The share, from 0 to 1.
+    pub fn ratio(&self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.missed as f64 / self.of as f64 }
+    }
+
+    /// The share as a multiple of what is allowed.
+    pub fn strain(&self) -> f64 {
+        self.ratio() / self.condition.allowed()
+    }
+}
+
+/// Decides one trial.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    goal: Goal,
+    rate: Rate,
+    length: Duration,
+    /// Whether the rate is thought to be near the limit, where a calm spell proves little.
+    near_limit: bool,
+    /// Mean response times, seconds, one a look.
+    levels: Vec<f64>,
+    /// Misses and requests at each look, for each condition.
+    counts: Vec<[(u64, u64); CONDITIONS_MAX]>,
+    elapsed: Duration,
+    scheduled: u64,
+    verdict: Verdict,
+}
+
+/// A rate is sustainable if a run of this many full trials holds the goal more often than not.
+pub const HORIZON: f64 = 1.5;
+
+impl Judge {
+    /// A judge for this trial.
+    pub fn new(goal: &Goal, trial: &Trial) -> Self {
+        Judge {
+            goal: goal.clone(),
+            rate: trial.rate,
+            length: trial.length,
+            near_limit: trial.purpose != Purpose::Bracket,
+            levels: Vec::with_capacity(LOOKS_MAX),
+            counts: Vec::with_capacity(LOOKS_MAX),
+            elapsed: Duration::ZERO,
+            scheduled: 0,
+            verdict: Verdict::Undecided,
+        }
+    }
+
+    /// The time from one look to the next. Looks must be equally spaced.
+    pub fn look_every(&self) -> Duration {
+        self.length / LOOKS
+    }
+
+    /// Takes in one look. Arrivals end at the trial's length; looks go on until every request has ended, and at
+    /// the latest until the longest bound has passed. After the verdict, further looks change nothing.
+    pub fn observe(&mut self, progress: &Progress) -> Verdict {
+        if self.verdict != Verdict::Undecided {
+            return self.verdict;
+        }
+        if progress.disturbed {
+            self.verdict = Verdict::Disturbed;
+            return self.verdict;
+        }
+        self.elapsed = progress.elapsed;
+        self.scheduled = progress.scheduled;
+        let mut counts = [(0, 0); CONDITIONS_MAX];
+        for (at, count) in counts.iter_mut().enumerate() {
+            let missed = progress.missed[at] + progress.overdue[at];
+            *count = (missed, missed + progress.held[at]);
+        }
+        // The first look that finds nothing ended knows no level but the age of what waits.
+        let before = self.levels.last().copied().unwrap_or(0.0);
+        let level = match progress.response_time {
+            Some(mean) => mean.as_secs_f64(),
+            None => before.max(progress.oldest.as_secs_f64()),
+        };
+        if self.levels.len() < LOOKS_MAX {
+            self.levels.push(level);
+            self.counts.push(counts);
+        } else if let Some(last) = self.counts.last_mut() {
+            *last = counts;
+        }
+        self.verdict = self.decide();
+        self.verdict
+    }
+
+    /// The condition nearest to its limit so far.
+    pub fn share(&self) -> Share {
+        let counts = self.counts.last().copied().unwrap_or_default();
+        let shares = self.goal.conditions().iter().zip(counts).map(|(condition, (missed, of))| Share {
+            condition: *condition,
+            missed,
+            of,
+        });
+        // Of equals the first: the goal's own conditions come before the default on failures.
+        let worst = shares.reduce(|one, other| if other.strain() > one.strain() { other } else { one });
+        worst.expect("a goal has a condition")
+    }
+
+    /// Whether response times were so steady, at rest or in their growth, that chance has no part in the verdict.
+    pub fn is_steady(&self) -> bool {
+        self.is_calm() || self.drift().is_some_and(|drift| drift.t > STEADY_T)
+    }
+
+    /// How strongly the misses of the condition nearest to its limit clump.
+    fn dispersion(&self) -> Dispersion {
+        let condition = self.share().condition;
+        let at = self.goal.conditions().iter().position(|each| *each == condition).unwrap_or(0);
+        let per_batch = (self.counts.len() / BATCHES).max(1);
+        let mut batches = Vec::with_capacity(BATCHES + 1);
+        let mut before = (0, 0);
+        for last in self.counts.chunks(per_batch).filter_map(<[_]>::last) {
+            let now = last[at];
+            batches.push((now.0.saturating_sub(before.0) as f64, now.1.saturating_sub(before.1) as f64));
+            before = now;
+        }
+        Dispersion::of(&batches)
+    }
+
+    /// How long the trial has run.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn decide(&self) -> Verdict {
+        let share = self.share();
+        let full = (self.rate * self.length).max(self.scheduled as f64);
+        if share.missed as f64 > share.condition.allowed() * full {
+            return Verdict::Bad(Bad::BudgetSpent(share));
+        }
+        let drift = self.drift();
+        if let Some(bad) = self.growing(drift.as_ref()) {
+            return Verdict::Bad(bad);
+        }
+        if self.clearly_fine(&share, drift.as_ref()) {
+            return Verdict::Good(Good::ClearlyFine(share));
+        }
+        let longest = self.goal.longest_bound().unwrap_or(Duration::ZERO);
+        let all_known = share.of >= self.scheduled;
+        if self.elapsed < self.length || (!all_known && self.elapsed < self.length + longest) {
+            return Verdict::Undecided;
+        }
+        if share.ratio() > share.condition.allowed() {
+            Verdict::Bad(Bad::FullLength(share))
+        } else {
+            Verdict::Good(Good::FullLength(share))
+        }
+    }
+
+    /// The drift of the response times, without the first looks in which a calm service fills up.
+    fn drift(&self) -> Option<Drift> {
+        // Once arrivals have ended the queue drains, and says nothing about the rate any more.
+        let looks = self.levels.len().min(LOOKS as usize);
+        (looks >= WARM_UP + DRIFT_LOOKS_MIN).then(|| Drift::of(&self.levels[WARM_UP..looks]))?
+    }
+
+    /// Whether response times hardly vary from look to look.
+    fn is_calm(&self) -> bool {
+        let mean = self.levels.iter().sum::<f64>() / self.levels.len().max(1) as f64;
+        self.levels.len() > DRIFT_LOOKS_MIN
+            && self.levels.iter().all(|level| (level - mean).abs() < CALM_SPREAD * mean)
+    }
+
+    fn growing(&self, drift: Option<&Drift>) -> Option<Bad> {
+        let (drift, bound) = (drift?, self.goal.shortest_bound()?);
+        let level = *self.levels.last()?;
+        let per_second = drift.step / self.look_every().as_secs_f64();
+        if drift.t < DRIFT_T || per_second <= 0.0 {
+            return None;
+        }
+        let breaks_s = self.elapsed.as_secs_f64() + (bound.as_secs_f64() - level) / per_second;
+        // By then so many requests have been in time that the rest cannot spoil the quantile any more.
+        let last_s = HORIZON * self.length.as_secs_f64() * (1.0 - self.share().condition.allowed());
+        (breaks_s < last_s).then(|| Bad::Growing {
+            response_time: Duration::from_secs_f64(level),
+            per_second,
+            t: drift.t,
+        })
+    }
+
+    fn clearly_fine(&self, share: &Share, drift: Option<&Drift>) -> bool {
+        let Some(drift) = drift else { return false };
+        // Where response times hardly vary from look to look, misses do not come in clumps.
+        let calm = self.is_calm();
+        if self.near_limit && !calm {
+            return false;
+        }
+        let clump = if calm { CLUMP_CALM } else { CLUMP };
+        let clump = self.dispersion().ratio(clump, CLUMP_WEIGHT);
+        // Upper limit of the share: three clumps more than were seen, and the spread of those seen.
+        let missed = share.missed as f64;
+        let upper = missed + 2.0 * libm::sqrt(clump * missed) + 3.0 * clump;
+        if upper > 0.6 * share.condition.allowed() * share.of as f64 {
+            return false;
+        }
+        let Some(bound) = self.goal.shortest_bound() else { return true };
+        let level = self.levels.iter().rev().take(4).copied().fold(0.0, f64::max);
+        let look_s = self.look_every().as_secs_f64();
+        let left_s = HORIZON * self.length.as_secs_f64() - self.elapsed.as_secs_f64();
+        level + (drift.slope / look_s * left_s).max(0.0) < 0.7 * bound.as_secs_f64()
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = 100.0 * self.ratio();
+        let allowed = 100.0 * self.condition.allowed();
+        write!(f, "{} of {} requests ({percent:.1} %) missed {}", self.missed, self.of, self.condition)?;
+        write!(f, ", {allowed:.1} % may")
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Undecided => f.write_str("undecided"),
+            Verdict::Disturbed => {
+                f.write_str("disturbed: the load generator's own machine was the bottleneck")
+            }
+            Verdict::Good(Good::ClearlyFine(share)) => write!(f, "good, clearly: {share}"),
+            Verdict::Good(Good::FullLength(share)) => write!(f, "good: {share}"),
+            Verdict::Bad(Bad::BudgetSpent(share)) => write!(f, "bad, certainly: {share}"),
+            Verdict::Bad(Bad::FullLength(share)) => write!(f, "bad: {share}"),
+            Verdict::Bad(Bad::Growing { response_time, per_second, .. }) => {
+                let now = show_duration(*response_time);
+                write!(
+                    f,
+                    "bad: response times grow without end, {now} and {:.3} ms more each second",
+                    per_second * 1e3
+                )
+            }
+        }
+    }
+}
+
+/// Looks in a trial of full length.
+const LOOKS: u32 = 48;
+/// Looks that are kept: a trial waits for its last responses after the arrivals have ended.
+const LOOKS_MAX: usize = 96;
+/// Looks before the level counts: a calm service fills up to its usual queue first.
+const WARM_UP: usize = 3;
+/// Levels that a drift is computed from, at least.
+const DRIFT_LOOKS_MIN: usize = 8;
+/// Student's t from which growth is believed. It is looked at forty times in a trial: a queue without drift
+/// passes 4 in less than one trial of a hundred.
+const DRIFT_T: f64 = 4.0;
+/// Student's t above which growth is as even as clockwork.
+const STEADY_T: f64 = 12.0;
+/// Batches for the dispersion: each holds a tenth of the trial, longer than most clumps.
+const BATCHES: usize = 10;
+/// Requests that are late together when nothing is known.
+const CLUMP: f64 = 6.0;
+/// Requests that are late together where response times hardly vary.
+const CLUMP_CALM: f64 = 1.5;
+/// Response times hardly vary where the mean of every look is within this share of the mean of all.
+const CALM_SPREAD: f64 = 0.1;
+/// How many batches that assumption is worth.
+const CLUMP_WEIGHT: f64 = 5.0;
+
+#[cfg(test)]
+mod tests;

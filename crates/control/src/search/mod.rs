@@ -1,0 +1,24 @@
+//! Capacity search: the highest arrival rate at which the goal holds in the long run, as an interval.
+//!
+//! ```text
+//! closed_loop   how much comes out when as much as possible goes in? → a hint, the knee, the calm response time
+//! capacity      which rate to try next, and when is the answer known? → trials, then an interval
+//!   judge       does the goal hold at this rate? decides one trial while it runs
+//!   goal        what must hold
+//! instances     what the interval means for a fleet
+//! ```
+//!
+//! All of it is state machines: the caller drives load (or a simulation) and reports what it saw.
+
+pub mod capacity;
+pub mod closed_loop;
+mod found;
+mod goal;
+mod instances;
+mod judge;
+
+pub use capacity::{CapacitySearch, Settings, Step};
+pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};
+pub use goal::{CONDITIONS_MAX, Condition, Goal, GoalError};
+pub use instances::{headroom, instances_needed};
+pub use judge::{Bad, Good, HORIZON, Judge, Progress, Share, Verdict};

@@ -1,0 +1,149 @@
+//! Answers that the gateway makes itself.
+
+use crate::settings::ShedAnswer;
+use http::codec::write;
+use std::time::Duration;
+
+/// Why the gateway answers itself, in machine words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Problem<'a> {
+    pub(crate) status: u16,
+    /// The stable name, such as `concurrency` or `upstream_unreachable`.
+    pub(crate) name: &'a str,
+    /// A sentence for a person.
+    pub(crate) detail: &'a str,
+}
+
+/// What goes around an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// The request was HEAD: the head describes a body that is not sent.
+    pub(crate) head_only: bool,
+    /// The connection closes after it.
+    pub(crate) close: bool,
+}
+
+/// Appends problem details (RFC 9457).
+pub(crate) fn problem(out: &mut Vec<u8>, problem: Problem<'_>, retry_after: Option<Duration>, frame: Frame) {
+    let title = write::reason(problem.status);
+    let mut body = Vec::with_capacity(160);
+    body.extend_from_slice(b"{\"type\":\"about:blank\",\"title\":");
+    json_string(&mut body, title);
+    body.extend_from_slice(b",\"status\":");
+    write::decimal(&mut body, u64::from(problem.status));
+    body.extend_from_slice(b",\"detail\":");
+    json_string(&mut body, problem.detail);
+    body.extend_from_slice(b",\"reason\":");
+    json_string(&mut body, problem.name);
+    body.extend_from_slice(b"}\n");
+    whole(
+        out,
+        problem.status,
+        title,
+        &[("content-type", b"application/problem+json")],
+        &body,
+        retry_after,
+        frame,
+    );
+}
+
+/// Appends what a shed request is told.
+pub(crate) fn shed(
+    out: &mut Vec<u8>,
+    answer: &ShedAnswer,
+    reason: &str,
+    retry_after: Duration,
+    frame: Frame,
+) {
+    let no_store: (&str, &[u8]) = ("cache-control", b"no-store");
+    match answer {
+        ShedAnswer::Problem => {
+            let detail = "the service is at its limit, try again later";
+            problem(out, Problem { status: 503, name: reason, detail }, Some(retry_after), frame);
+        }
+        ShedAnswer::Page { content_type, body } => {
+            let headers = [("content-type", content_type.as_bytes()), no_store];
+            whole(out, 503, write::reason(503), &headers, body, Some(retry_after), frame);
+        }
+        ShedAnswer::Redirect { location } => {
+            let headers = [("location", location.as_bytes()), no_store];
+            whole(out, 302, write::reason(302), &headers, b"", None, frame);
+        }
+    }
+}
+
+/// Appends a whole answer. The caller has checked names and values of the headers.
+pub(crate) fn whole(
+    out: &mut Vec<u8>,
+    status: u16,
+    reason: &str,
+    headers: &[(&str, &[u8])],
+    body: &[u8],
+    retry_after: Option<Duration>,
+    frame: Frame,
+) {
+    write::status_line(out, status, reason);
+    for &(name, value) in headers {
+        write::header(out, name, value);
+    }
+    if let Some(after) = retry_after {
+        out.extend_from_slice(b"retry-after: ");
+        write::decimal(out, after.as_secs());
+        out.extend_from_slice(b"\r\n");
+    }
+    write::content_length(out, body.len() as u64);
+    if frame.close {
+        write::header(out, "connection", b"close");
+    }
+    write::end_of_head(out);
+    if !frame.head_only {
+        out.extend_from_slice(body);
+    }
+}
+
+fn json_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
+            control if control < ' ' => {
+                out.extend_from_slice(format!("\\u{:04x}", control as u32).as_bytes())
+            }
+            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shed_request_learns_why_and_when() {
+        let mut out = Vec::new();
+        let frame = Frame { head_only: false, close: false };
+        shed(&mut out, &ShedAnswer::Problem, "backlog_full", Duration::from_secs(2), frame);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{text}");
+        assert!(text.contains("retry-after: 2\r\n") && text.contains("application/problem+json"), "{text}");
+        assert!(text.ends_with("\"reason\":\"backlog_full\"}\n"), "{text}");
+    }
+
+    #[test]
+    fn an_operator_may_send_elsewhere() {
+        let mut out = Vec::new();
+        let answer = ShedAnswer::Redirect { location: "/sorry".into() };
+        shed(&mut out, &answer, "x", Duration::ZERO, Frame { head_only: true, close: true });
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with("HTTP/1.1 302 Found\r\nlocation: /sorry\r\n"), "{text}");
+        assert!(text.contains("connection: close\r\n"), "{text}");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let mut out = Vec::new();
+        json_string(&mut out, "a\"b\\c\nd€");
+        assert_eq!(String::from_utf8(out).unwrap(), "\"a\\\"b\\\\c\\u000ad€\"");
+    }
+}

@@ -1,0 +1,110 @@
+//! What the workers and the rest of the gateway tell each other: the configuration that is in force, the counts, the
+//! end. Nothing here is touched for each request.
+
+use crate::metrics::Counts;
+use crate::shared::{Shared, lock};
+use control::policy::Transition;
+use rule::RuleError;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use units::Timestamp;
+
+/// A change of a policy, for whoever watches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// When, since the gateway began.
+    pub at: Timestamp,
+    /// The policy's name.
+    pub policy: String,
+    /// What changed, and why.
+    pub transition: Transition,
+}
+
+#[derive(Debug)]
+pub(crate) struct ControlRoom {
+    version: AtomicU64,
+    shared: Mutex<Arc<Shared>>,
+    draining: AtomicBool,
+    counts: Mutex<Vec<Counts>>,
+    changes: Mutex<VecDeque<Change>>,
+    rule_error: Mutex<Option<RuleError>>,
+}
+
+impl ControlRoom {
+    pub(crate) fn new(shared: Shared, workers: usize) -> Self {
+        ControlRoom {
+            version: AtomicU64::new(0),
+            shared: Mutex::new(Arc::new(shared)),
+            draining: AtomicBool::new(false),
+            counts: Mutex::new(vec![Counts::default(); workers]),
+            changes: Mutex::new(VecDeque::new()),
+            rule_error: Mutex::new(None),
+        }
+    }
+
+    /// The configuration in force, with its version.
+    pub(crate) fn current(&self) -> (u64, Arc<Shared>) {
+        let shared = lock(&self.shared);
+        (self.version.load(Ordering::Relaxed), Arc::clone(&shared))
+    }
+
+    /// Puts another configuration in force; each worker takes it over at its next tick.
+    pub(crate) fn replace(&self, new: Shared) {
+        let mut shared = lock(&self.shared);
+        *shared = Arc::new(new);
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// No more clients; the requests in flight are answered.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn publish(&self, worker: usize, counts: &Counts) {
+        lock(&self.counts)[worker].clone_from(counts);
+    }
+
+    /// The counts of all workers.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut all = Counts::default();
+        lock(&self.counts).iter().for_each(|counts| all.add(counts));
+        all
+    }
+
+    pub(crate) fn note(&self, shared: &Shared, at: Timestamp, transitions: Vec<(usize, Transition)>) {
+        if transitions.is_empty() {
+            return;
+        }
+        let mut changes = lock(&self.changes);
+        for (policy, transition) in transitions {
+            if changes.len() == CHANGES_KEPT {
+                changes.pop_front();
+            }
+            let policy = shared.settings.policies[policy].name.clone();
+            changes.push_back(Change { at, policy, transition });
+        }
+    }
+
+    /// Keeps the last error of a rule for whoever watches; all are counted.
+    pub(crate) fn note_rule_error(&self, error: RuleError) {
+        *lock(&self.rule_error) = Some(error);
+    }
+
+    /// The last error of a rule since this was last asked.
+    pub(crate) fn take_rule_error(&self) -> Option<RuleError> {
+        lock(&self.rule_error).take()
+    }
+
+    /// The changes of policies since this was last asked.
+    pub(crate) fn take_changes(&self) -> Vec<Change> {
+        lock(&self.changes).drain(..).collect()
+    }
+}
+
+/// Changes kept for somebody who asks; the oldest goes first.
+const CHANGES_KEPT: usize = 1_000;

@@ -1,0 +1,215 @@
+//! Starts a gateway on the kernel's sockets, changes its configuration, and ends it.
+
+use crate::access_log::Log;
+use crate::admin::Admin;
+use crate::control_room::{Change, ControlRoom};
+use crate::settings::{AccessLog, Settings};
+use crate::shared::{Shared, SharedError};
+use crate::worker::{Ends, LISTENER, Worker};
+use http::reactor::{Clock, KernelNet, Waker};
+use rule::RuleError;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thiserror::Error;
+
+/// Why a gateway cannot start, or cannot take over another configuration.
+#[derive(Debug, Error)]
+pub enum GatewayError {
+    /// A class, limit or rule that cannot be.
+    #[error(transparent)]
+    Shared(#[from] SharedError),
+    /// The address is taken, or not this machine's.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The access log cannot be written.
+    #[error("cannot open the access log {log}")]
+    AccessLog {
+        /// Where to.
+        log: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No thread or descriptor is left.
+    #[error("cannot set up worker {worker}; see `ulimit -n` and `ulimit -u`")]
+    Worker {
+        /// Which one.
+        worker: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A setting that only a restart can change.
+    #[error(
+        "`{setting}` cannot change while the gateway runs: {old} now, {new} in the file; restart it for that"
+    )]
+    NeedsRestart {
+        /// The setting.
+        setting: &'static str,
+        /// Its value in force.
+        old: String,
+        /// Its value in the file.
+        new: String,
+    },
+}
+
+/// A running gateway. Dropping it lets the requests in flight end in the background.
+#[derive(Debug)]
+pub struct Gateway {
+    address: SocketAddr,
+    admin: Option<Admin>,
+    room: Arc<ControlRoom>,
+    clock: Clock,
+    workers: Vec<(Arc<Waker>, JoinHandle<io::Result<()>>)>,
+}
+
+/// Starts a gateway.
+///
+/// # Errors
+/// Addresses in use, a log that cannot be written, no threads or descriptors left.
+pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
+    let clock = Clock::starting_now();
+    let workers = settings.workers.get();
+    let (listen, admin) = (settings.listen, settings.admin);
+    let log = settings.access_log.clone();
+    let room = Arc::new(ControlRoom::new(Shared::new(settings, None, clock.now())?, workers as usize));
+    let mut address = listen;
+    let mut prepared = Vec::new();
+    for worker in 0..workers {
+        let listener =
+            bind(address, worker, workers).map_err(|source| GatewayError::Listen { address, source })?;
+        // With port 0 the first socket decides which port the others share.
+        address = listener.local_addr().map_err(|source| GatewayError::Listen { address, source })?;
+        let refused = |source| GatewayError::Worker { worker, source };
+        let mut net = KernelNet::new(clock).map_err(refused)?;
+        let waker = net.waker().map_err(refused)?;
+        let listener = net.listen(listener, LISTENER).map_err(refused)?;
+        let log = Log::open(&log).map_err(|source| GatewayError::AccessLog { log: name(&log), source })?;
+        prepared
+            .push((Ends { net, listener, log, wall_clock, seed: wall_clock() ^ u64::from(worker) }, waker));
+    }
+    let admin = match admin {
+        None => None,
+        Some(address) => {
+            let refused = |source| GatewayError::Listen { address, source };
+            Some(Admin::start(address, Arc::clone(&room), clock).map_err(refused)?)
+        }
+    };
+    let mut gateway = Gateway { address, admin, room, clock, workers: Vec::new() };
+    for (worker, (ends, waker)) in (0..).zip(prepared) {
+        let room = Arc::clone(&gateway.room);
+        let handle = std::thread::Builder::new()
+            .name(format!("gateway-{worker}"))
+            .spawn(move || Worker::new(ends, worker as usize, room).map_err(io::Error::other)?.run())
+            .map_err(|source| GatewayError::Worker { worker, source })?;
+        gateway.workers.push((waker, handle));
+    }
+    Ok(gateway)
+}
+
+impl Gateway {
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where metrics are served.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(Admin::address)
+    }
+
+    /// Puts another configuration in force for the requests that come from now on. Classes that did not change keep
+    /// what they know.
+    ///
+    /// # Errors
+    /// What cannot be, or needs a restart; the old configuration stays in force.
+    pub fn reload(&self, settings: Settings) -> Result<(), GatewayError> {
+        let (_, old) = self.room.current();
+        let changed =
+            |setting, old: String, new: String| Err(GatewayError::NeedsRestart { setting, old, new });
+        if old.settings.listen != settings.listen {
+            return changed("listen", old.settings.listen.to_string(), settings.listen.to_string());
+        }
+        if old.settings.workers != settings.workers {
+            return changed("workers", old.settings.workers.to_string(), settings.workers.to_string());
+        }
+        if old.settings.admin != settings.admin {
+            let show =
+                |admin: Option<SocketAddr>| admin.map_or("none".to_owned(), |address| address.to_string());
+            return changed("admin", show(old.settings.admin), show(settings.admin));
+        }
+        if old.settings.access_log != settings.access_log {
+            let log = &settings.access_log;
+            Log::open(log).map_err(|source| GatewayError::AccessLog { log: name(log), source })?;
+        }
+        self.room.replace(Shared::new(settings, Some(&old), self.clock.now())?);
+        Ok(())
+    }
+
+    /// The changes of policies since this was last asked.
+    pub fn take_changes(&self) -> Vec<Change> {
+        self.room.take_changes()
+    }
+
+    /// The last error of a rule since this was last asked. Each is also counted in the metrics.
+    pub fn take_rule_error(&self) -> Option<RuleError> {
+        self.room.take_rule_error()
+    }
+
+    /// The clock that the changes are told by.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Takes no more clients, lets the requests in flight end within the drain time-out, and ends.
+    pub fn drain(self) {
+        self.room.drain();
+        for (waker, handle) in self.workers {
+            // A worker that cannot be woken looks at its next tick; one that is gone already has nothing to drain.
+            let _ = waker.wake();
+            let _ = handle.join();
+        }
+    }
+}
+
+/// The listening socket of one worker. Several workers have one each, and the kernel spreads the clients over them.
+fn bind(address: SocketAddr, worker: u32, workers: u32) -> io::Result<TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = |shared: bool| {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(shared)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        io::Result::Ok(socket)
+    };
+    if worker == 0 && workers > 1 {
+        // Sockets that share a port share it with those of a second gateway too, which would silently get half of
+        // the clients. One that does not share finds out.
+        drop(socket(false)?);
+    }
+    Ok(socket(workers > 1)?.into())
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1_024;
+
+fn name(log: &AccessLog) -> String {
+    match log {
+        AccessLog::Off => "off".to_owned(),
+        AccessLog::Stdout => "standard output".to_owned(),
+        AccessLog::File(path) => path.display().to_string(),
+    }
+}
+
+/// The wall clock, in µs since 1970.
+fn wall_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}

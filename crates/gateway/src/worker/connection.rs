@@ -1,0 +1,193 @@
+//! The two kinds of connections and what they are about.
+
+use crate::local::Local;
+use crate::outbox::Outbox;
+use control::admission::{Admitted, Ticket};
+use control::balance::InstanceId;
+use control::rate::{RateClass, Turn};
+use http::codec::Body;
+use http::codec::body::Decoder;
+use http::reactor::Deadline;
+use rule::Suspended;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use units::Timestamp;
+
+/// What has been said of a socket's readiness.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Readable {
+    /// A read may succeed.
+    pub(super) now: bool,
+    /// The end of the stream may stand behind a short read.
+    pub(super) closing: bool,
+}
+
+impl Readable {
+    /// A read gave `count` of at most `room` bytes.
+    pub(super) fn took(&mut self, count: usize, room: usize) {
+        self.now = count == room || self.closing;
+    }
+}
+
+/// A client's connection.
+pub(super) struct Downstream<S> {
+    pub(super) stream: S,
+    pub(super) client: SocketAddr,
+    pub(super) generation: u32,
+    pub(super) deadline: Deadline,
+    pub(super) readable: Readable,
+    /// Received and not used yet.
+    pub(super) input: Vec<u8>,
+    pub(super) outbox: Outbox,
+    pub(super) phase: Phase,
+    /// When the first byte of a head came that is not whole yet.
+    pub(super) head_since: Option<Timestamp>,
+    pub(super) exchange: Exchange,
+}
+
+/// What a client's connection is doing.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Waits for a request.
+    Head,
+    /// Its request waits for its turn.
+    Waiting(Pause),
+    /// Its request is at an upstream.
+    Active,
+    /// Sends its last bytes, then closes.
+    Closing,
+    /// All is sent; reads on until the client has seen it (RFC 9112, 9.6).
+    Lingering,
+}
+
+/// What a request waits for.
+#[derive(Debug)]
+pub(super) enum Pause {
+    /// A turn at the limits of its route.
+    Limits(Ticket),
+    /// A turn at the rate class that its rule uses; then the rule goes on.
+    Rule(RuleTurn),
+}
+
+/// A rule that waits.
+#[derive(Debug)]
+pub(super) struct RuleTurn {
+    pub(super) class: Arc<RateClass<AtomicU64>>,
+    pub(super) turn: Turn,
+    pub(super) suspended: Suspended,
+    /// The head that the rule may ask about.
+    pub(super) head: Vec<u8>,
+    pub(super) since: Timestamp,
+}
+
+/// One request and its answer.
+pub(super) struct Exchange {
+    /// The configuration that it began with; `None` between requests.
+    pub(super) local: Option<Rc<Local>>,
+    pub(super) route: usize,
+    pub(super) level: Option<usize>,
+    pub(super) arrived: Timestamp,
+    pub(super) arrived_us: u64,
+    /// Counted in by the limits.
+    pub(super) admitted: Option<Admitted>,
+    pub(super) waited: Duration,
+    /// The request line, for the log.
+    pub(super) method: Vec<u8>,
+    pub(super) target: Vec<u8>,
+    /// The head for the upstream, with as much of the body as came with it.
+    pub(super) request: Vec<u8>,
+    pub(super) body: Decoder,
+    /// The whole request is in `request`: it could be sent again.
+    pub(super) replayable: bool,
+    pub(super) idempotent: bool,
+    pub(super) head_only: bool,
+    /// The client speaks HTTP/1.0 and understands no chunks.
+    pub(super) old: bool,
+    pub(super) keep_alive: bool,
+    pub(super) expects_continue: bool,
+    pub(super) upstream: Option<usize>,
+    pub(super) instance: InstanceId,
+    pub(super) tries: u32,
+    pub(super) sent: Timestamp,
+    pub(super) first_byte: Option<Timestamp>,
+    /// Counted as late before it was answered.
+    pub(super) late: bool,
+    pub(super) answer: Option<Answer>,
+    pub(super) status: u16,
+    pub(super) body_bytes: u64,
+}
+
+/// An answer whose head has gone out.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) body: Decoder,
+    /// Chunks are taken apart for a client that does not know them.
+    pub(super) unchunk: bool,
+    /// The client's connection closes after it.
+    pub(super) close: bool,
+    /// The upstream's connection may carry another request.
+    pub(super) reusable: bool,
+}
+
+impl Default for Exchange {
+    fn default() -> Self {
+        Exchange {
+            local: None,
+            route: 0,
+            level: None,
+            arrived: Timestamp::ZERO,
+            arrived_us: 0,
+            admitted: None,
+            waited: Duration::ZERO,
+            method: Vec::new(),
+            target: Vec::new(),
+            request: Vec::new(),
+            body: Decoder::new(Body::None),
+            replayable: true,
+            idempotent: false,
+            head_only: false,
+            old: false,
+            keep_alive: true,
+            expects_continue: false,
+            upstream: None,
+            instance: InstanceId(0),
+            tries: 0,
+            sent: Timestamp::ZERO,
+            first_byte: None,
+            late: false,
+            answer: None,
+            status: 0,
+            body_bytes: 0,
+        }
+    }
+}
+
+/// A connection to an instance.
+pub(super) struct Upstream<S> {
+    pub(super) stream: S,
+    pub(super) generation: u32,
+    pub(super) deadline: Deadline,
+    pub(super) readable: Readable,
+    /// The beginning of an answer's head.
+    pub(super) input: Vec<u8>,
+    pub(super) outbox: Outbox,
+    /// The worker's number of the instance.
+    pub(super) instance: usize,
+    pub(super) state: UpstreamState,
+    /// It has carried an answer before.
+    pub(super) reused: bool,
+}
+
+/// What an upstream connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UpstreamState {
+    /// For this client.
+    Connecting(usize),
+    /// Waits for a request.
+    Idle,
+    /// Carries the request of this client.
+    Busy(usize),
+}

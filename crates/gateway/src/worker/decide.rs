@@ -1,0 +1,255 @@
+//! May the request pass? Asks the rule and the limits of its route, and tells the ones that are shed.
+//!
+//! A rule that fails sheds nothing: its request goes on to the limits of the route, and the failure is counted.
+
+use super::connection::{Exchange, Pause, Phase, RuleTurn};
+use super::{Worker, downstream_token};
+use crate::answer;
+use crate::local::Local;
+use crate::settings::ShedAnswer;
+use crate::shared::lock;
+use control::admission::{Reason, Verdict};
+use control::rate::{Claim, RateClass, Turn};
+use http::codec::Limits;
+use http::codec::header::slots;
+use http::codec::request::{self, RequestHead};
+use http::reactor::Net;
+use rule::{Host, Outcome, RateClassId, RuleError, ServiceLevelId};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use units::{Ratio, Timestamp};
+
+impl<N: Net> Worker<N> {
+    /// Decides about a request that has just been read; `bytes` begin with its head.
+    pub(super) fn decide(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8], now: Timestamp) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route]) else {
+            return self.ask_limits(index, now);
+        };
+        let mut asked = Asked::new(&local, head, now);
+        let outcome = machine.borrow_mut().run(rule, &mut asked);
+        let Answers { level, turn, refused } = asked.answers;
+        self.follow(index, outcome, level, turn, refused, &bytes[..head.head_len], now);
+    }
+
+    /// Does what a rule has decided.
+    #[expect(clippy::too_many_arguments, reason = "what a rule leaves behind, handed on once")]
+    fn follow(
+        &mut self,
+        index: usize,
+        outcome: Result<Outcome, RuleError>,
+        level: Option<usize>,
+        turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
+        refused: Option<Reason>,
+        head: &[u8],
+        now: Timestamp,
+    ) {
+        let downstream = &mut self.downstreams[index];
+        let exchange = &mut downstream.exchange;
+        exchange.level = level.or(exchange.level);
+        match (outcome, turn) {
+            (Ok(Outcome::Waiting(suspended)), Some((class, turn))) => {
+                let owner = (downstream_token(index), downstream.generation);
+                self.timers.set(owner, &mut downstream.deadline, turn.at());
+                let waiting = RuleTurn { class, turn, suspended, head: head.to_vec(), since: now };
+                downstream.phase = Phase::Waiting(Pause::Rule(waiting));
+            }
+            (outcome, turn) => {
+                // A turn without a rule that waits for it: the rule has failed since.
+                if let Some((class, turn)) = turn {
+                    class.give_up(turn);
+                }
+                match outcome {
+                    Ok(Outcome::Pass) => self.ask_limits(index, now),
+                    Ok(Outcome::Respond(response)) => self.respond(index, &response),
+                    Ok(Outcome::Shed(class)) => match refused {
+                        Some(reason) => self.shed(index, reason),
+                        None => {
+                            let class = control::ClassId(class.0 as u16);
+                            self.shed(index, Reason::BacklogFull { class, bound: 0, waiting: 0 });
+                        }
+                    },
+                    Ok(Outcome::Waiting(_)) | Err(_) => {
+                        self.counts.rule_errors += 1;
+                        if let Err(error) = outcome {
+                            self.room.note_rule_error(error);
+                        }
+                        self.ask_limits(index, now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends the answer of a rule.
+    fn respond(&mut self, index: usize, response: &rule::Response) {
+        let exchange = &self.downstreams[index].exchange;
+        if let Some(local) = &exchange.local {
+            local.count(exchange.route, |count| count.shed("rule"));
+        }
+        let frame = self.frame(index);
+        let reason =
+            response.reason.as_deref().unwrap_or_else(|| http::codec::write::reason(response.status));
+        let headers: Vec<(&str, &[u8])> =
+            response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        self.head.clear();
+        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame);
+        self.answer_self(index, response.status, "rule", frame);
+    }
+
+    /// Asks the limits of the route.
+    fn ask_limits(&mut self, index: usize, now: Timestamp) {
+        let downstream = &mut self.downstreams[index];
+        let exchange = &mut downstream.exchange;
+        let Some(local) = &exchange.local else { return };
+        match local.shared.routes[exchange.route].admission.arrive(now) {
+            Verdict::Admitted(admitted) => {
+                exchange.admitted = Some(admitted);
+                self.dispatch(index);
+            }
+            Verdict::Wait(ticket) => {
+                let owner = (downstream_token(index), downstream.generation);
+                self.timers.set(owner, &mut downstream.deadline, ticket.at());
+                downstream.phase = Phase::Waiting(Pause::Limits(ticket));
+            }
+            Verdict::Shed(reason) => self.shed(index, reason),
+        }
+    }
+
+    /// A waiting request's turn has come.
+    pub(super) fn turn_came(&mut self, index: usize, now: Timestamp) {
+        let downstream = &mut self.downstreams[index];
+        let exchange = &mut downstream.exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        match std::mem::replace(&mut downstream.phase, Phase::Active) {
+            Phase::Waiting(Pause::Limits(ticket)) => {
+                match local.shared.routes[exchange.route].admission.turn_came(now, ticket) {
+                    Ok(admitted) => {
+                        exchange.waited += admitted.waited();
+                        exchange.admitted = Some(admitted);
+                        self.dispatch(index);
+                    }
+                    Err(reason) => self.shed(index, reason),
+                }
+            }
+            Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
+            phase => downstream.phase = phase,
+        }
+        self.resume(downstream_token(index));
+    }
+
+    fn resume_rule(&mut self, index: usize, local: &Rc<Local>, waiting: RuleTurn, now: Timestamp) {
+        let exchange: &mut Exchange = &mut self.downstreams[index].exchange;
+        exchange.waited += now.since(waiting.since);
+        waiting.class.turn_came(waiting.turn);
+        let mut slots = slots();
+        let head = request::parse(&waiting.head, &Limits::default(), &mut slots);
+        let (Ok(Some(head)), Some(machine)) = (head, &local.machine) else {
+            return self.ask_limits(index, now);
+        };
+        let mut asked = Asked::new(local, &head, now);
+        let outcome = machine.borrow_mut().resume(waiting.suspended, &mut asked);
+        let Answers { level, turn, refused } = asked.answers;
+        self.follow(index, outcome, level, turn, refused, &waiting.head, now);
+    }
+
+    /// Tells a request that it is shed.
+    fn shed(&mut self, index: usize, reason: Reason) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let route = &local.shared.settings.routes[exchange.route];
+        local.count(exchange.route, |count| count.shed(reason.name()));
+        // A policy stays while its own limits refuse: those that always apply say nothing about the flood.
+        let gated = local.shared.routes[exchange.route].admission.gated();
+        let ours =
+            gated.rate.iter().map(|class| class.id()).chain(gated.concurrency.iter().map(|limit| limit.id()));
+        if ours.into_iter().any(|id| id == reason.class()) {
+            local.tally(exchange.level, |tally| tally.record_shed());
+        }
+        let retry_after = reason.retry_after(&mut self.rng);
+        let frame = self.frame(index);
+        self.head.clear();
+        answer::shed(&mut self.head, &route.shed, reason.name(), retry_after, frame);
+        let status = if matches!(route.shed, ShedAnswer::Redirect { .. }) { 302 } else { 503 };
+        self.answer_self(index, status, reason.name(), frame);
+    }
+}
+
+/// What a rule asks about, for one activation.
+struct Asked<'a> {
+    local: &'a Rc<Local>,
+    head: &'a RequestHead<'a, 'a>,
+    path: &'a str,
+    now: Timestamp,
+    answers: Answers,
+}
+
+/// What a rule has set and been promised.
+#[derive(Default)]
+struct Answers {
+    level: Option<usize>,
+    turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
+    refused: Option<Reason>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(local: &'a Rc<Local>, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
+        let path = crate::route::path_of(head.path);
+        Asked { local, head, path, now, answers: Answers::default() }
+    }
+
+    fn class(&self, class: RateClassId, key: Option<&[u8]>) -> Arc<RateClass<AtomicU64>> {
+        let index = class.0 as usize;
+        match key {
+            None => Arc::clone(&self.local.shared.rates[index]),
+            Some(key) => Arc::clone(lock(&self.local.shared.keyed[index]).class(&key.to_vec())),
+        }
+    }
+}
+
+impl Host for Asked<'_> {
+    fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+
+    fn method(&self) -> &[u8] {
+        self.head.method.as_bytes()
+    }
+
+    fn header(&self, name: &[u8]) -> Option<&[u8]> {
+        self.head.headers.find(std::str::from_utf8(name).ok()?)
+    }
+
+    fn set_service_level(&mut self, class: ServiceLevelId) {
+        self.answers.level = Some(class.0 as usize);
+    }
+
+    fn conforming(&self, class: ServiceLevelId) -> Ratio {
+        self.local.shared.levels[class.0 as usize].conforming()
+    }
+
+    fn backlog(&self, class: RateClassId, key: Option<&[u8]>) -> u32 {
+        self.class(class, key).backlog()
+    }
+
+    fn claim(&mut self, class: RateClassId, key: Option<&[u8]>) -> rule::Claim {
+        let class = self.class(class, key);
+        match class.claim(self.now) {
+            Claim::Now => rule::Claim::Now,
+            Claim::At(turn) => {
+                self.answers.turn = Some((class, turn));
+                rule::Claim::Wait
+            }
+            Claim::Shed(reason) => {
+                self.answers.refused = Some(reason);
+                rule::Claim::Shed
+            }
+        }
+    }
+
+    fn claim_at_once(&mut self, class: RateClassId, key: Option<&[u8]>) -> bool {
+        self.class(class, key).claim_no_queue(self.now).is_ok()
+    }
+}

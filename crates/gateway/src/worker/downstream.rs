@@ -1,0 +1,425 @@
+//! The client's side: heads in, answers out.
+
+use super::connection::{Pause, Phase};
+use super::{Worker, downstream_token, upstream_token};
+use crate::answer::{self, Frame, Problem};
+use crate::forward;
+use crate::route;
+use http::codec::body::Decoder;
+use http::codec::header::slots;
+use http::codec::request::RequestHead;
+use http::codec::{Limits, Refusal, Target, request};
+use http::reactor::{Net, Ready};
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// What became of the bytes of a head.
+enum Begun {
+    /// There is no whole head in them yet.
+    More,
+    /// So many were used.
+    Used(usize),
+}
+
+impl<N: Net> Worker<N> {
+    pub(super) fn downstream_ready(&mut self, index: usize, event: Ready) {
+        let Some(downstream) = self.downstreams.get_mut(index) else { return };
+        downstream.readable.now |= event.readable || event.closed;
+        downstream.readable.closing |= event.closed;
+        if event.writable && !downstream.outbox.is_empty() {
+            self.flush_downstream(index);
+        }
+        self.read_downstream(index);
+    }
+
+    /// Goes on with whatever the connection is about, as far as its bytes allow.
+    pub(super) fn read_downstream(&mut self, index: usize) {
+        while let Some(downstream) = self.downstreams.get_mut(index) {
+            let goes_on = match downstream.phase {
+                Phase::Head => self.read_head(index),
+                Phase::Active if !downstream.exchange.body.is_done() => self.forward_body(index),
+                // Nothing is wanted of the client now; but whether it is still there matters.
+                Phase::Active | Phase::Waiting(_) if downstream.readable.closing => self.see_the_end(index),
+                Phase::Lingering => self.linger(index),
+                Phase::Active | Phase::Waiting(_) | Phase::Closing => false,
+            };
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// Reads into the loop's buffer: how many bytes; `None` where there are none now, or the connection is gone.
+    fn receive(&mut self, index: usize) -> Option<usize> {
+        let downstream = &mut self.downstreams[index];
+        while downstream.readable.now {
+            match self.net.read(&mut downstream.stream, &mut self.buffer) {
+                Ok(0) => {
+                    self.client_left(index);
+                    return None;
+                }
+                Ok(count) => {
+                    downstream.readable.took(count, self.buffer.len());
+                    return Some(count);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => downstream.readable.now = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.abort(index);
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// The client will send no more. A request that is at an upstream goes on: the client may only have closed its
+    /// half. One that waits for its turn gives it to others.
+    fn client_left(&mut self, index: usize) {
+        let downstream = &mut self.downstreams[index];
+        downstream.readable = Default::default();
+        match downstream.phase {
+            Phase::Active if downstream.exchange.body.is_done() => downstream.exchange.keep_alive = false,
+            Phase::Closing => {}
+            Phase::Head | Phase::Waiting(_) | Phase::Active | Phase::Lingering => self.abort(index),
+        }
+    }
+
+    /// Lets go of a client and of whatever it asked for.
+    pub(super) fn abort(&mut self, index: usize) {
+        let downstream = &mut self.downstreams[index];
+        let phase = std::mem::replace(&mut downstream.phase, Phase::Closing);
+        let exchange = &mut downstream.exchange;
+        if let Some(local) = exchange.local.take() {
+            match phase {
+                Phase::Waiting(Pause::Limits(ticket)) => {
+                    local.shared.routes[exchange.route].admission.give_up(ticket);
+                }
+                Phase::Waiting(Pause::Rule(waiting)) => waiting.class.give_up(waiting.turn),
+                _ => {}
+            }
+            local.count(exchange.route, |count| count.failed("client_left"));
+            self.release(index, &local, control::balance::Outcome::Cancelled);
+        }
+        if let Some(upstream) = self.downstreams[index].exchange.upstream.take() {
+            self.remove_upstream(upstream);
+        }
+        self.remove_downstream(index);
+    }
+
+    fn read_head(&mut self, index: usize) -> bool {
+        let downstream = &mut self.downstreams[index];
+        if !downstream.outbox.is_empty() {
+            // The last answer first: pipelined requests wait in the socket.
+            return false;
+        }
+        if !downstream.input.is_empty() {
+            let input = std::mem::take(&mut downstream.input);
+            let begun = self.begin(index, &input);
+            let Some(downstream) = self.downstreams.get_mut(index) else { return false };
+            downstream.input = input;
+            if let Begun::Used(count) = begun {
+                downstream.input.drain(..count);
+                return true;
+            }
+        }
+        let Some(count) = self.receive(index) else {
+            self.await_head(index);
+            return false;
+        };
+        let downstream = &mut self.downstreams[index];
+        if !downstream.input.is_empty() {
+            downstream.input.extend_from_slice(&self.buffer[..count]);
+            return true;
+        }
+        let buffer = std::mem::take(&mut self.buffer);
+        let begun = self.begin(index, &buffer[..count]);
+        let used = match begun {
+            Begun::More => 0,
+            Begun::Used(used) => used,
+        };
+        if let Some(downstream) = self.downstreams.get_mut(index) {
+            downstream.input.extend_from_slice(&buffer[used..count]);
+        }
+        self.buffer = buffer;
+        // A whole head goes on at once. The beginning of one has been looked at: only new bytes can tell more.
+        matches!(begun, Begun::Used(_)) || self.downstreams.get(index).is_some_and(|found| found.readable.now)
+    }
+
+    /// Sets the time by which a head must begin, or be whole.
+    fn await_head(&mut self, index: usize) {
+        let Some(downstream) = self.downstreams.get_mut(index) else { return };
+        let limits = &self.local.shared.settings.limits;
+        let owner = (downstream_token(index), downstream.generation);
+        if downstream.input.is_empty() {
+            downstream.head_since = None;
+        } else if downstream.head_since.is_none() {
+            let now = self.net.now();
+            downstream.head_since = Some(now);
+            self.timers.set(owner, &mut downstream.deadline, now + limits.head_timeout);
+        }
+    }
+
+    fn begin(&mut self, index: usize, bytes: &[u8]) -> Begun {
+        let mut slots = slots();
+        match request::parse(bytes, &Limits::default(), &mut slots) {
+            Ok(None) => Begun::More,
+            Ok(Some(head)) => Begun::Used(self.begin_request(index, &head, bytes)),
+            Err(refusal) => {
+                self.refuse(index, refusal);
+                Begun::Used(bytes.len())
+            }
+        }
+    }
+
+    /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
+    /// used.
+    fn begin_request(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8]) -> usize {
+        let rest = &bytes[head.head_len..];
+        let now = self.net.now();
+        let arrived_us = self.wall_us(now);
+        let downstream = &mut self.downstreams[index];
+        downstream.head_since = None;
+        downstream.deadline.clear();
+        let exchange = &mut downstream.exchange;
+        let mut request = std::mem::take(&mut exchange.request);
+        let (mut method, mut line) =
+            (std::mem::take(&mut exchange.method), std::mem::take(&mut exchange.target));
+        request.clear();
+        method.clear();
+        line.clear();
+        let (target, host) = match head.target {
+            Target::Origin(target) => (target, head.host),
+            Target::Absolute { authority, path } => (path, Some(authority)),
+            Target::Asterisk => ("*", head.host),
+        };
+        let origin;
+        let target = if target.starts_with(['/', '*']) {
+            target
+        } else {
+            origin = format!("/{target}");
+            &origin
+        };
+        method.extend_from_slice(head.method.as_bytes());
+        line.extend_from_slice(target.as_bytes());
+        *exchange = super::connection::Exchange {
+            arrived: now,
+            arrived_us,
+            method,
+            target: line,
+            body: Decoder::new(head.framing),
+            idempotent: matches!(head.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
+            head_only: head.method == "HEAD",
+            old: head.version == 0,
+            keep_alive: head.keep_alive && self.drain_until.is_none(),
+            expects_continue: head.expect_continue && rest.is_empty(),
+            ..Default::default()
+        };
+        let Some(route) = route::find(&self.local.shared.settings.routes, host, route::path_of(target))
+        else {
+            exchange.request = request;
+            self.counts.unrouted += 1;
+            let detail = "no route of the gateway is for this host and path";
+            self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
+            return head.head_len;
+        };
+        forward::request(&mut request, head, target, downstream.client.ip(), arrived_us);
+        let mut used = 0;
+        if !exchange.body.is_done() {
+            // What came of the body goes along with the head.
+            while used < rest.len() && !exchange.body.is_done() {
+                match exchange.body.decode(&rest[used..]) {
+                    Ok(progress) => used += progress.consumed,
+                    Err(refusal) => {
+                        exchange.request = request;
+                        self.refuse(index, refusal);
+                        return head.head_len + rest.len();
+                    }
+                }
+            }
+            request.extend_from_slice(&rest[..used]);
+            exchange.replayable = exchange.body.is_done();
+        }
+        exchange.request = request;
+        exchange.route = route;
+        exchange.level = self.local.shared.routes[route].level;
+        exchange.local = Some(Rc::clone(&self.local));
+        self.decide(index, head, bytes, now);
+        head.head_len + used
+    }
+
+    /// Forwards what came of the request's body.
+    fn forward_body(&mut self, index: usize) -> bool {
+        let downstream = &mut self.downstreams[index];
+        let Some(upstream) = downstream.exchange.upstream else { return false };
+        if !self.upstream_takes_more(upstream) {
+            return false;
+        }
+        let downstream = &mut self.downstreams[index];
+        if downstream.input.is_empty() {
+            let Some(count) = self.receive(index) else {
+                if let Some(downstream) = self.downstreams.get_mut(index) {
+                    let idle = self.local.shared.settings.limits.idle_timeout;
+                    let owner = (downstream_token(index), downstream.generation);
+                    self.timers.set(owner, &mut downstream.deadline, self.net.now() + idle);
+                }
+                return false;
+            };
+            self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
+        }
+        let downstream = &mut self.downstreams[index];
+        let mut used = 0;
+        while used < downstream.input.len() && !downstream.exchange.body.is_done() {
+            match downstream.exchange.body.decode(&downstream.input[used..]) {
+                Ok(progress) => used += progress.consumed,
+                Err(refusal) => {
+                    self.counts.bad_requests += 1;
+                    // The upstream has had the beginning: it must not take what comes next for the end.
+                    self.fail_request(
+                        index,
+                        Problem { status: 400, name: refusal.name(), detail: BODY_BROKEN },
+                    );
+                    return false;
+                }
+            }
+        }
+        // What is behind the body is the next request.
+        let behind = downstream.input.split_off(used);
+        let part = std::mem::replace(&mut downstream.input, behind);
+        if downstream.exchange.body.is_done() {
+            downstream.deadline.clear();
+        }
+        self.send_upstream(upstream, &part)
+    }
+
+    /// The connection was said to be closing while nothing is wanted of it: reads what is there, to see.
+    fn see_the_end(&mut self, index: usize) -> bool {
+        if self.downstreams[index].input.len() > super::READ_BYTES {
+            return false;
+        }
+        let Some(count) = self.receive(index) else { return false };
+        self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
+        true
+    }
+
+    /// Answers a request that broke HTTP, and closes.
+    fn refuse(&mut self, index: usize, refusal: Refusal) {
+        self.counts.bad_requests += 1;
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.keep_alive = false;
+        let detail = refusal.to_string();
+        self.answer_problem(
+            index,
+            Problem { status: refusal.status(), name: refusal.name(), detail: &detail },
+        );
+    }
+
+    /// Answers with problem details of the gateway's own.
+    pub(super) fn answer_problem(&mut self, index: usize, problem: Problem<'_>) {
+        let frame = self.frame(index);
+        self.head.clear();
+        answer::problem(&mut self.head, problem, None, frame);
+        self.answer_self(index, problem.status, problem.name, frame);
+    }
+
+    pub(super) fn frame(&self, index: usize) -> Frame {
+        let exchange = &self.downstreams[index].exchange;
+        // Without the rest of the body the next request cannot be found.
+        let close = !exchange.keep_alive || !exchange.body.is_done() || self.is_draining();
+        Frame { head_only: exchange.head_only, close }
+    }
+
+    /// Sends the answer that stands in `head` and ends the exchange.
+    pub(super) fn answer_self(&mut self, index: usize, status: u16, reason: &str, frame: Frame) {
+        let now = self.net.now();
+        let downstream = &mut self.downstreams[index];
+        downstream.exchange.status = status;
+        self.log_line(index, now, reason);
+        let downstream = &mut self.downstreams[index];
+        downstream.exchange.local = None;
+        let head = std::mem::take(&mut self.head);
+        let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
+        self.head = head;
+        match sent {
+            Ok(()) => self.end_exchange(index, frame.close, now),
+            Err(_) => self.abort(index),
+        }
+    }
+
+    /// The answer is on its way: on to the next request, or to the end of the connection.
+    pub(super) fn end_exchange(&mut self, index: usize, close: bool, now: Timestamp) {
+        let limits = &self.local.shared.settings.limits;
+        let downstream = &mut self.downstreams[index];
+        let owner = (downstream_token(index), downstream.generation);
+        self.timers.set(owner, &mut downstream.deadline, now + limits.idle_timeout);
+        if !close {
+            downstream.phase = Phase::Head;
+            return;
+        }
+        downstream.phase = Phase::Closing;
+        if downstream.outbox.is_empty() {
+            self.say_goodbye(index);
+        }
+    }
+
+    /// All is sent. A client that still sends would see a reset instead of the answer, so its bytes are read for a
+    /// while.
+    fn say_goodbye(&mut self, index: usize) {
+        let now = self.net.now();
+        let downstream = &mut self.downstreams[index];
+        self.net.shut_down(&mut downstream.stream);
+        downstream.phase = Phase::Lingering;
+        let owner = (downstream_token(index), downstream.generation);
+        self.timers.set(owner, &mut downstream.deadline, now + LINGER);
+    }
+
+    fn linger(&mut self, index: usize) -> bool {
+        self.receive(index).is_some()
+    }
+
+    pub(super) fn flush_downstream(&mut self, index: usize) {
+        let downstream = &mut self.downstreams[index];
+        if downstream.outbox.flush(&mut self.net, &mut downstream.stream).is_err() {
+            self.abort(index);
+            return;
+        }
+        if !downstream.outbox.is_empty() {
+            return;
+        }
+        match (&downstream.phase, downstream.exchange.upstream) {
+            (Phase::Closing, _) => self.say_goodbye(index),
+            (Phase::Active, Some(upstream)) => {
+                downstream.deadline.clear();
+                self.resume(upstream_token(upstream));
+            }
+            _ => {}
+        }
+    }
+
+    /// A client's time is over.
+    pub(super) fn downstream_due(&mut self, index: usize, now: Timestamp) {
+        let downstream = &mut self.downstreams[index];
+        match &downstream.phase {
+            Phase::Waiting(_) => self.turn_came(index, now),
+            Phase::Head if downstream.head_since.is_some() => {
+                self.counts.bad_requests += 1;
+                downstream.exchange = Default::default();
+                downstream.exchange.keep_alive = false;
+                let detail = "the head of the request did not arrive in time";
+                self.answer_problem(index, Problem { status: 408, name: "head_timeout", detail });
+            }
+            Phase::Active if downstream.outbox.is_empty() && !downstream.exchange.body.is_done() => {
+                let detail = "the body of the request did not arrive in time";
+                self.fail_request(index, Problem { status: 408, name: "body_timeout", detail });
+            }
+            Phase::Head | Phase::Active | Phase::Closing | Phase::Lingering => self.abort(index),
+        }
+    }
+}
+
+const BODY_BROKEN: &str = "the body of the request breaks its framing";
+
+/// How long a client may take to see the last answer.
+const LINGER: Duration = Duration::from_secs(2);

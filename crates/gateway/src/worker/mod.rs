@@ -1,0 +1,392 @@
+//! One event loop that serves clients.
+//!
+//! ## The life of a request
+//! `downstream` reads and routes it, `decide` asks its limits, `upstream` sends it and brings the answer back. Bytes
+//! are forwarded as they come, in one read and one write each way where they fit; while one side has no room, the
+//! other is not read.
+//!
+//! ## Ten times a second
+//! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
+//! already, publishes its metrics, and looks whether there is a new configuration or an end.
+
+mod connection;
+mod decide;
+mod downstream;
+mod upstream;
+
+use crate::access_log::Log;
+use crate::control_room::ControlRoom;
+use crate::local::Local;
+use crate::metrics::{Counts, RouteCounts};
+use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
+use http::reactor::{Deadline, Net, Ready, Timers, Token};
+use rule::RuleError;
+use slab::Slab;
+use stats::Rng;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// One event loop that serves clients.
+pub(crate) struct Worker<N: Net> {
+    net: N,
+    index: usize,
+    listener: Option<N::Listener>,
+    room: Arc<ControlRoom>,
+    local: Rc<Local>,
+    /// Views that were replaced and still have requests.
+    retired: Vec<Rc<Local>>,
+    version: u64,
+    downstreams: Slab<Downstream<N::Stream>>,
+    upstreams: Slab<Upstream<N::Stream>>,
+    instances: Vec<Instance>,
+    /// Tokens of connections to go on with once the event at hand is done with.
+    resumed: Vec<usize>,
+    /// By token, told apart by generation.
+    timers: Timers<(usize, u32)>,
+    generation: u32,
+    buffer: Vec<u8>,
+    /// Where heads are written before they are sent.
+    head: Vec<u8>,
+    counts: Counts,
+    log: Log,
+    rng: Rng,
+    wall_clock: fn() -> u64,
+    /// What the wall clock, in µs since 1970, showed at the beginning.
+    wall_origin_us: u64,
+    next_tick: Timestamp,
+    ticks: u64,
+    drain_until: Option<Timestamp>,
+}
+
+/// An instance as this worker knows it: by address, whatever pools it is in.
+#[derive(Debug)]
+struct Instance {
+    address: SocketAddr,
+    idle: Vec<usize>,
+}
+
+/// Where a worker's own connections to the outside come from.
+pub(crate) struct Ends<N: Net> {
+    pub(crate) net: N,
+    pub(crate) listener: N::Listener,
+    pub(crate) log: Log,
+    /// The wall clock, in µs since 1970.
+    pub(crate) wall_clock: fn() -> u64,
+    pub(crate) seed: u64,
+}
+
+/// The token of the listening socket; connections have smaller ones.
+pub(crate) const LISTENER: Token = Token(usize::MAX / 2);
+
+fn downstream_token(index: usize) -> usize {
+    index * 2
+}
+
+fn upstream_token(index: usize) -> usize {
+    index * 2 + 1
+}
+
+impl<N: Net> Worker<N> {
+    /// Worker `index`.
+    ///
+    /// # Errors
+    /// A rule that does not fit the memory of the rules.
+    pub(crate) fn new(mut ends: Ends<N>, index: usize, room: Arc<ControlRoom>) -> Result<Self, RuleError> {
+        let now = ends.net.now();
+        let (version, shared) = room.current();
+        let mut instances = Vec::new();
+        let local = Rc::new(Local::new(shared, |address| number(&mut instances, address))?);
+        Ok(Worker {
+            net: ends.net,
+            index,
+            listener: Some(ends.listener),
+            room,
+            local,
+            retired: Vec::new(),
+            version,
+            downstreams: Slab::new(),
+            upstreams: Slab::new(),
+            instances,
+            resumed: Vec::new(),
+            timers: Timers::default(),
+            generation: 0,
+            buffer: vec![0; READ_BYTES],
+            head: Vec::with_capacity(4 * 1024),
+            counts: Counts::default(),
+            log: ends.log,
+            rng: Rng::new(ends.seed, "gateway"),
+            wall_clock: ends.wall_clock,
+            wall_origin_us: (ends.wall_clock)().saturating_sub(now.as_nanos() / 1_000),
+            next_tick: now + TICK,
+            ticks: 0,
+            drain_until: None,
+        })
+    }
+
+    /// Serves until it is told to end and the last request is answered, or the time for that is over.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut ready = Vec::with_capacity(1024);
+        while !self.step(&mut ready)? {}
+        self.log.flush();
+        Ok(())
+    }
+
+    /// One turn of the loop; true at its end.
+    pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
+        ready.clear();
+        self.net.wait(self.next_tick.min(self.timers.next()), ready)?;
+        for event in ready.iter() {
+            if event.token == LISTENER {
+                self.accept();
+            } else if event.token.0 % 2 == 0 {
+                self.downstream_ready(event.token.0 / 2, *event);
+            } else {
+                self.upstream_ready(event.token.0 / 2, *event);
+            }
+            self.go_on();
+        }
+        let now = self.net.now();
+        self.check_deadlines(now);
+        if now >= self.next_tick {
+            self.tick(now);
+        }
+        self.go_on();
+        Ok(self.drain_until.is_some_and(|until| self.downstreams.is_empty() || now >= until))
+    }
+
+    /// Goes on with a connection once the event at hand is done with. Directly, one connection's progress would
+    /// run into the middle of another's, which holds the loop's buffers.
+    fn resume(&mut self, token: usize) {
+        self.resumed.push(token);
+    }
+
+    fn go_on(&mut self) {
+        while let Some(token) = self.resumed.pop() {
+            if token % 2 == 0 {
+                self.read_downstream(token / 2);
+            } else {
+                self.read_upstream(token / 2);
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Some(listener) = &self.listener {
+            let entry = self.downstreams.vacant_entry();
+            let index = entry.key();
+            match self.net.accept(listener, Token(downstream_token(index))) {
+                Ok((stream, client)) => {
+                    self.counts.connections_accepted += 1;
+                    if self.counts.connections_open >= self.connections_max() {
+                        self.counts.connections_refused += 1;
+                        continue;
+                    }
+                    self.counts.connections_open += 1;
+                    self.generation = self.generation.wrapping_add(1);
+                    let mut downstream = Downstream {
+                        stream,
+                        client,
+                        generation: self.generation,
+                        deadline: Deadline::default(),
+                        readable: Readable::default(),
+                        input: Vec::new(),
+                        outbox: Default::default(),
+                        phase: Phase::Head,
+                        head_since: None,
+                        exchange: Default::default(),
+                    };
+                    let first = self.local.shared.settings.limits.idle_timeout;
+                    let owner = (downstream_token(index), self.generation);
+                    let at = self.net.now() + first;
+                    self.timers.set(owner, &mut downstream.deadline, at);
+                    self.downstreams.insert(downstream);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The client left before it was accepted; or no descriptor is left, and the next tick tries again.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) => {
+                    self.counts.connections_refused += 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn connections_max(&self) -> u64 {
+        let settings = &self.local.shared.settings;
+        u64::from(settings.limits.connections.div_ceil(settings.workers.get()))
+    }
+
+    fn wall_us(&self, now: Timestamp) -> u64 {
+        self.wall_origin_us + now.as_nanos() / 1_000
+    }
+
+    fn check_deadlines(&mut self, now: Timestamp) {
+        while let Some(owner) = self.timers.pop(now) {
+            let (token, generation) = owner;
+            let index = token / 2;
+            if token % 2 == 0 {
+                let Some(found) =
+                    self.downstreams.get_mut(index).filter(|found| found.generation == generation)
+                else {
+                    continue;
+                };
+                if self.timers.is_due(owner, &mut found.deadline, now) {
+                    self.downstream_due(index, now);
+                }
+            } else {
+                let Some(found) =
+                    self.upstreams.get_mut(index).filter(|found| found.generation == generation)
+                else {
+                    continue;
+                };
+                if self.timers.is_due(owner, &mut found.deadline, now) {
+                    self.upstream_due(index);
+                }
+            }
+        }
+    }
+
+    /// What happens ten times a second.
+    fn tick(&mut self, now: Timestamp) {
+        self.next_tick = now + TICK;
+        self.ticks += 1;
+        self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
+        let in_flight = self.note_late(now);
+        for local in self.retired.iter().chain([&self.local]) {
+            let mut tallies = local.tallies.borrow_mut();
+            let transitions = local.shared.merge(now, &mut tallies);
+            self.room.note(&local.shared, now, transitions);
+        }
+        self.retire();
+        self.counts.log_lost = self.log.lost();
+        self.counts.routes.clone_from(&self.local.counts.borrow());
+        for (route, count) in self.counts.routes.iter_mut().zip(in_flight) {
+            route.in_flight = count;
+        }
+        self.room.publish(self.index, &self.counts);
+        if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
+            self.log.flush();
+        }
+        self.reload(now);
+        self.accept();
+        if self.drain_until.is_none() && self.room.is_draining() {
+            self.drain(now);
+        }
+    }
+
+    /// Counts requests as late whose target has passed without an answer: a service that hangs would otherwise look
+    /// idle. Gives the requests in flight of each route.
+    fn note_late(&mut self, now: Timestamp) -> Vec<u64> {
+        let mut in_flight = vec![0; self.local.shared.routes.len()];
+        for (_, downstream) in &mut self.downstreams {
+            let exchange = &mut downstream.exchange;
+            let (Phase::Active, Some(local)) = (&downstream.phase, &exchange.local) else { continue };
+            if Rc::ptr_eq(local, &self.local) {
+                in_flight[exchange.route] += 1;
+            }
+            let Some(level) = exchange.level else { continue };
+            let target = local.shared.levels[level].target;
+            if !exchange.late && exchange.first_byte.is_none() && now.since(exchange.sent) > target {
+                exchange.late = true;
+                local.tally(Some(level), |tally| tally.record_late());
+            }
+        }
+        in_flight
+    }
+
+    /// Takes over what retired views have counted, and lets go of those without requests.
+    fn retire(&mut self) {
+        let current = Rc::clone(&self.local);
+        self.retired.retain(|old| {
+            let mut counts = old.counts.borrow_mut();
+            for (route, counted) in old.shared.settings.routes.iter().zip(counts.iter_mut()) {
+                let same = current.shared.settings.routes.iter().position(|new| new.name == route.name);
+                if let Some(same) = same {
+                    current.count(same, |count| count.add(&std::mem::take(counted)));
+                }
+            }
+            Rc::strong_count(old) > 1
+        });
+    }
+
+    fn reload(&mut self, now: Timestamp) {
+        let (version, shared) = self.room.current();
+        if version == self.version {
+            return;
+        }
+        self.version = version;
+        if shared.settings.access_log != self.local.shared.settings.access_log
+            && let Ok(log) = Log::open(&shared.settings.access_log)
+        {
+            self.log.flush();
+            self.log = log;
+        }
+        let instances = &mut self.instances;
+        // The rules were compiled before; where there is no memory for them, the old configuration goes on.
+        let Ok(new) = Local::new(shared, |address| number(instances, address)) else { return };
+        self.retired.push(std::mem::replace(&mut self.local, Rc::new(new)));
+        let kept: Vec<usize> = self.local.instances.iter().flatten().copied().collect();
+        for (index, instance) in self.instances.iter_mut().enumerate() {
+            if !kept.contains(&index) {
+                for idle in instance.idle.drain(..) {
+                    self.upstreams.remove(idle);
+                }
+            }
+        }
+        self.retire();
+        self.next_tick = now + TICK;
+    }
+
+    /// Takes no more clients and lets those go that have no request.
+    fn drain(&mut self, now: Timestamp) {
+        self.drain_until = Some(now + self.local.shared.settings.limits.drain_timeout);
+        if let Some(listener) = self.listener.take() {
+            self.net.stop_listening(listener);
+        }
+        let idle: Vec<usize> = self
+            .downstreams
+            .iter()
+            .filter(|(_, found)| {
+                matches!(found.phase, Phase::Head) && found.input.is_empty() && found.outbox.is_empty()
+            })
+            .map(|(index, _)| index)
+            .collect();
+        idle.into_iter().for_each(|index| self.remove_downstream(index));
+    }
+
+    fn is_draining(&self) -> bool {
+        self.drain_until.is_some()
+    }
+
+    fn remove_downstream(&mut self, index: usize) {
+        self.downstreams.remove(index);
+        self.counts.connections_open -= 1;
+    }
+
+    fn remove_upstream(&mut self, index: usize) {
+        let removed = self.upstreams.remove(index);
+        if removed.state == UpstreamState::Idle {
+            self.instances[removed.instance].idle.retain(|&idle| idle != index);
+        }
+    }
+}
+
+/// The worker's number for an address.
+fn number(instances: &mut Vec<Instance>, address: SocketAddr) -> usize {
+    instances.iter().position(|known| known.address == address).unwrap_or_else(|| {
+        instances.push(Instance { address, idle: Vec::new() });
+        instances.len() - 1
+    })
+}
+
+/// The loop's read buffer, and so the most that one read can leave waiting for the other side.
+const READ_BYTES: usize = 64 * 1024;
+
+const TICK: Duration = Duration::from_millis(100);
+
+const LOG_EVERY_TICKS: u64 = 10;

@@ -1,0 +1,559 @@
+//! The instance's side: requests out, answers in.
+
+use super::connection::{Answer, Phase, Upstream, UpstreamState};
+use super::{Worker, downstream_token, upstream_token};
+use crate::access_log::Line;
+use crate::answer::Problem;
+use crate::forward;
+use crate::local::Local;
+use control::balance::{Balancer, Outcome};
+use http::codec::body::Decoder;
+use http::codec::header::slots;
+use http::codec::response::{self, AnswerTo};
+use http::codec::{Body, Limits};
+use http::reactor::{Deadline, Net, Ready, Token};
+use std::io::ErrorKind;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// Why an instance gave no whole answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// No connection: nothing was sent.
+    Unreachable,
+    /// No connection in time: nothing was sent.
+    ConnectTimeout,
+    /// The connection broke, or ended before the answer.
+    Broke,
+    /// No answer, or no more of it, in time.
+    Timeout,
+    /// The answer broke HTTP.
+    Malformed,
+}
+
+impl Failure {
+    fn problem(self) -> Problem<'static> {
+        let (status, name, detail) = match self {
+            Failure::Unreachable => (502, "upstream_unreachable", "no instance accepts connections"),
+            Failure::ConnectTimeout => {
+                (504, "upstream_connect_timeout", "no instance accepted the connection in time")
+            }
+            Failure::Broke => {
+                (502, "upstream_broke", "the instance closed the connection before it answered")
+            }
+            Failure::Timeout => (504, "upstream_timeout", "the instance did not answer in time"),
+            Failure::Malformed => (502, "upstream_malformed", "the instance's answer broke HTTP"),
+        };
+        Problem { status, name, detail }
+    }
+
+    fn outcome(self) -> Outcome {
+        match self {
+            Failure::Timeout | Failure::ConnectTimeout => Outcome::TimedOut,
+            Failure::Unreachable | Failure::Broke | Failure::Malformed => Outcome::Failed,
+        }
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Sends an admitted request to an instance.
+    pub(super) fn dispatch(&mut self, index: usize) {
+        let now = self.net.now();
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        let mut balancer = local.balancers[pool].borrow_mut();
+        let Some(instance) = balancer.pick(now, &mut self.rng) else {
+            drop(balancer);
+            return self.fail_request(index, Failure::Unreachable.problem());
+        };
+        balancer.sent(now, instance);
+        drop(balancer);
+        exchange.instance = instance;
+        exchange.sent = now;
+        exchange.tries += 1;
+        let number = local.instances[pool][instance.0 as usize];
+        self.downstreams[index].phase = Phase::Active;
+        match self.instances[number].idle.pop() {
+            Some(upstream) => {
+                self.upstreams[upstream].state = UpstreamState::Busy(index);
+                self.downstreams[index].exchange.upstream = Some(upstream);
+                self.send_request(upstream, index);
+            }
+            None => self.connect(index, number, &local, now),
+        }
+    }
+
+    fn connect(&mut self, index: usize, number: usize, local: &Rc<Local>, now: Timestamp) {
+        let entry = self.upstreams.vacant_entry();
+        let upstream = entry.key();
+        match self.net.connect(self.instances[number].address, Token(upstream_token(upstream))) {
+            Ok(stream) => {
+                self.counts.upstream_opened += 1;
+                self.generation = self.generation.wrapping_add(1);
+                let pool = local.shared.settings.routes[self.downstreams[index].exchange.route].pool;
+                let timeout = local.shared.settings.pools[pool].connect_timeout;
+                let mut connection = Upstream {
+                    stream,
+                    generation: self.generation,
+                    deadline: Deadline::default(),
+                    readable: Default::default(),
+                    input: Vec::new(),
+                    outbox: Default::default(),
+                    instance: number,
+                    state: UpstreamState::Connecting(index),
+                    reused: false,
+                };
+                let owner = (upstream_token(upstream), self.generation);
+                self.timers.set(owner, &mut connection.deadline, now + timeout);
+                entry.insert(connection);
+                self.downstreams[index].exchange.upstream = Some(upstream);
+            }
+            Err(_) => self.instance_failed(index, Failure::Unreachable),
+        }
+    }
+
+    /// Sends the request on a connection that is open.
+    fn send_request(&mut self, upstream: usize, index: usize) {
+        self.await_answer(upstream);
+        let request = std::mem::take(&mut self.downstreams[index].exchange.request);
+        let connection = &mut self.upstreams[upstream];
+        let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
+        self.downstreams[index].exchange.request = request;
+        if sent.is_err() {
+            return self.instance_failed(index, Failure::Broke);
+        }
+        let exchange = &self.downstreams[index].exchange;
+        if exchange.expects_continue && !exchange.body.is_done() {
+            let downstream = &mut self.downstreams[index];
+            downstream.exchange.expects_continue = false;
+            let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+            if downstream.outbox.send(&mut self.net, &mut downstream.stream, go_on).is_err() {
+                return self.abort(index);
+            }
+        }
+        if !self.downstreams[index].exchange.body.is_done() {
+            self.resume(downstream_token(index));
+        }
+    }
+
+    fn await_answer(&mut self, upstream: usize) {
+        let connection = &mut self.upstreams[upstream];
+        let UpstreamState::Busy(index) = connection.state else { return };
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        let until = exchange.sent.max(self.net.now()) + local.shared.settings.pools[pool].answer_timeout;
+        self.timers.set((upstream_token(upstream), connection.generation), &mut connection.deadline, until);
+    }
+
+    /// Whether a part of a request's body may be sent on.
+    pub(super) fn upstream_takes_more(&self, upstream: usize) -> bool {
+        let connection = &self.upstreams[upstream];
+        matches!(connection.state, UpstreamState::Busy(_)) && connection.outbox.is_empty()
+    }
+
+    /// Sends a part of a request's body; whether there may be more.
+    pub(super) fn send_upstream(&mut self, upstream: usize, bytes: &[u8]) -> bool {
+        let connection = &mut self.upstreams[upstream];
+        let UpstreamState::Busy(index) = connection.state else { return false };
+        if connection.outbox.send(&mut self.net, &mut connection.stream, bytes).is_err() {
+            // It may have answered early and closed: then the answer is there to be read.
+            connection.readable.now = true;
+            connection.readable.closing = true;
+            connection.outbox.clear();
+            self.resume(upstream_token(upstream));
+            return false;
+        }
+        self.await_answer(upstream);
+        self.downstreams.contains(index)
+    }
+
+    pub(super) fn upstream_ready(&mut self, upstream: usize, event: Ready) {
+        let Some(connection) = self.upstreams.get_mut(upstream) else { return };
+        connection.readable.now |= event.readable || event.closed;
+        connection.readable.closing |= event.closed;
+        if let UpstreamState::Connecting(index) = connection.state {
+            match self.net.connected(&connection.stream) {
+                Ok(false) => {}
+                Ok(true) => {
+                    connection.state = UpstreamState::Busy(index);
+                    self.send_request(upstream, index);
+                }
+                Err(_) => self.instance_failed(index, Failure::Unreachable),
+            }
+            return;
+        }
+        if event.writable && !connection.outbox.is_empty() {
+            if connection.outbox.flush(&mut self.net, &mut connection.stream).is_err() {
+                connection.outbox.clear();
+            }
+            if let (UpstreamState::Busy(index), true) = (connection.state, connection.outbox.is_empty()) {
+                self.resume(downstream_token(index));
+            }
+        }
+        self.read_upstream(upstream);
+    }
+
+    /// Reads what came of an answer, as long as the client has room for it.
+    pub(super) fn read_upstream(&mut self, upstream: usize) {
+        while let Some(connection) = self.upstreams.get_mut(upstream) {
+            match connection.state {
+                UpstreamState::Busy(index) if !self.downstreams[index].outbox.is_empty() => {
+                    return self.await_client(upstream, index);
+                }
+                UpstreamState::Connecting(_) => return,
+                UpstreamState::Busy(_) | UpstreamState::Idle => {}
+            }
+            if !connection.readable.now {
+                return;
+            }
+            match self.net.read(&mut connection.stream, &mut self.buffer) {
+                Ok(0) => return self.upstream_ended(upstream),
+                Ok(count) => {
+                    connection.readable.took(count, self.buffer.len());
+                    let UpstreamState::Busy(index) = connection.state else {
+                        // Nobody asked: it cannot be trusted with another request.
+                        return self.remove_upstream(upstream);
+                    };
+                    let buffer = std::mem::take(&mut self.buffer);
+                    self.received(upstream, index, &buffer[..count]);
+                    self.buffer = buffer;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => connection.readable.now = false,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.upstream_broke(upstream),
+            }
+        }
+    }
+
+    /// The client has no room: its time counts now, not the instance's.
+    fn await_client(&mut self, upstream: usize, index: usize) {
+        self.upstreams[upstream].deadline.clear();
+        let idle = self.local.shared.settings.limits.idle_timeout;
+        let downstream = &mut self.downstreams[index];
+        let owner = (downstream_token(index), downstream.generation);
+        self.timers.set(owner, &mut downstream.deadline, self.net.now() + idle);
+    }
+
+    /// The instance will send no more.
+    fn upstream_ended(&mut self, upstream: usize) {
+        let UpstreamState::Busy(index) = self.upstreams[upstream].state else {
+            return self.remove_upstream(upstream);
+        };
+        let ended = match &mut self.downstreams[index].exchange.answer {
+            Some(answer) => answer.body.closed().is_ok(),
+            None => false,
+        };
+        if ended {
+            self.finish(index);
+        } else {
+            self.instance_failed(index, Failure::Broke);
+        }
+    }
+
+    fn upstream_broke(&mut self, upstream: usize) {
+        match self.upstreams[upstream].state {
+            UpstreamState::Idle => self.remove_upstream(upstream),
+            UpstreamState::Connecting(index) => self.instance_failed(index, Failure::Unreachable),
+            UpstreamState::Busy(index) => self.instance_failed(index, Failure::Broke),
+        }
+    }
+
+    /// Bytes of an answer.
+    fn received(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
+        if self.downstreams[index].exchange.answer.is_some() {
+            self.head.clear();
+            return self.forward_answer(upstream, index, bytes);
+        }
+        let connection = &mut self.upstreams[upstream];
+        if connection.input.is_empty() {
+            let used = self.answer_head(upstream, index, bytes);
+            if let Some(rest) = used.and_then(|used| bytes.get(used..))
+                && let Some(connection) = self.upstreams.get_mut(upstream)
+            {
+                connection.input.extend_from_slice(rest);
+            }
+        } else {
+            connection.input.extend_from_slice(bytes);
+            let input = std::mem::take(&mut connection.input);
+            let used = self.answer_head(upstream, index, &input);
+            if let Some(rest) = used.and_then(|used| input.get(used..))
+                && let Some(connection) = self.upstreams.get_mut(upstream)
+            {
+                connection.input.extend_from_slice(rest);
+            }
+        }
+    }
+
+    /// Reads an answer's head and forwards it with what came of the body. Gives how many bytes were used while the
+    /// head is not whole; `None` once it is.
+    fn answer_head(&mut self, upstream: usize, index: usize, bytes: &[u8]) -> Option<usize> {
+        let mut used = 0;
+        loop {
+            let mut slots = slots();
+            let exchange = &mut self.downstreams[index].exchange;
+            let answer_to = if exchange.head_only { AnswerTo::Head } else { AnswerTo::Other };
+            let head = match response::parse(&bytes[used..], answer_to, &Limits::default(), &mut slots) {
+                Ok(Some(head)) => head,
+                Ok(None) => return Some(used),
+                Err(_) => {
+                    self.instance_failed(index, Failure::Malformed);
+                    return None;
+                }
+            };
+            used += head.head_len;
+            if head.status == 101 {
+                // We never ask for another protocol.
+                self.instance_failed(index, Failure::Malformed);
+                return None;
+            }
+            if head.status < 200 {
+                // We have told the client to go on ourselves; other interim answers are for nobody.
+                continue;
+            }
+            let now = self.net.now();
+            exchange.first_byte = Some(now);
+            exchange.status = head.status;
+            let unchunk = exchange.old && head.framing == Body::Chunked;
+            let until_close = head.framing == Body::UntilClose;
+            // An answer before the end of the request: the rest of the request has no reader any more.
+            let early = !exchange.body.is_done();
+            let close = !exchange.keep_alive || unchunk || until_close || early || self.drain_until.is_some();
+            let framed = if unchunk { Body::UntilClose } else { head.framing };
+            exchange.answer = Some(Answer {
+                body: Decoder::new(head.framing),
+                unchunk,
+                close,
+                reusable: head.keep_alive && !early,
+            });
+            if let (Some(local), false) = (&exchange.local, exchange.late) {
+                let elapsed = now.since(exchange.sent);
+                local.tally(exchange.level, |tally| {
+                    tally.record(elapsed, local.shared.levels[exchange.level.unwrap_or(0)].target);
+                });
+            }
+            self.head.clear();
+            forward::response(&mut self.head, &head, framed, close);
+            self.forward_answer(upstream, index, &bytes[used..]);
+            return None;
+        }
+    }
+
+    /// Sends what stands in `head` and the body's next bytes to the client.
+    fn forward_answer(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(answer) = &mut exchange.answer else { return };
+        let mut used = 0;
+        loop {
+            let step = match answer.body.decode(&bytes[used..]) {
+                Ok(step) => step,
+                Err(_) => return self.instance_failed(index, Failure::Malformed),
+            };
+            exchange.body_bytes += step.data.len() as u64;
+            if answer.unchunk {
+                self.head.extend_from_slice(&bytes[used..][step.data]);
+            }
+            used += step.consumed;
+            if step.done || used == bytes.len() {
+                break;
+            }
+        }
+        if !answer.unchunk {
+            self.head.extend_from_slice(&bytes[..used]);
+        }
+        // Bytes behind the answer were not asked for.
+        answer.reusable &= used == bytes.len();
+        let done = answer.body.is_done();
+        let head = std::mem::take(&mut self.head);
+        let downstream = &mut self.downstreams[index];
+        let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
+        self.head = head;
+        if sent.is_err() {
+            return self.abort(index);
+        }
+        if done {
+            self.finish(index);
+        } else {
+            self.await_answer(upstream);
+        }
+    }
+
+    /// The answer is whole.
+    fn finish(&mut self, index: usize) {
+        let now = self.net.now();
+        let exchange = &mut self.downstreams[index].exchange;
+        let (Some(local), Some(answer)) = (exchange.local.take(), exchange.answer.take()) else { return };
+        let upstream = exchange.upstream.take();
+        let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
+        let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
+        local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
+        self.release(index, &local, outcome(status, first_byte));
+        self.downstreams[index].exchange.local = Some(local);
+        self.log_line(index, now, "-");
+        if let Some(upstream) = upstream {
+            self.put_back(upstream, index, answer.reusable, now);
+        }
+        self.downstreams[index].exchange.local = None;
+        self.end_exchange(index, answer.close, now);
+        self.resume(downstream_token(index));
+    }
+
+    fn put_back(&mut self, upstream: usize, index: usize, reusable: bool, now: Timestamp) {
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        let pool = &local.shared.settings.pools[local.shared.settings.routes[exchange.route].pool];
+        let (room, idle_timeout) = (pool.idle_connections as usize, pool.idle_timeout);
+        let connection = &mut self.upstreams[upstream];
+        let instance = &mut self.instances[connection.instance];
+        if !reusable
+            || !connection.outbox.is_empty()
+            || connection.readable.closing
+            || instance.idle.len() >= room
+        {
+            self.upstreams.remove(upstream);
+            return;
+        }
+        connection.state = UpstreamState::Idle;
+        connection.reused = true;
+        connection.input.clear();
+        instance.idle.push(upstream);
+        let owner = (upstream_token(upstream), connection.generation);
+        self.timers.set(owner, &mut connection.deadline, now + idle_timeout);
+    }
+
+    /// Gives back what an exchange holds at its limits and tells the balancer.
+    pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
+        let now = self.net.now();
+        let exchange = &mut self.downstreams[index].exchange;
+        if exchange.tries > 0 {
+            let pool = local.shared.settings.routes[exchange.route].pool;
+            local.balancers[pool].borrow_mut().answered(now, exchange.instance, outcome);
+        }
+        if let Some(admitted) = exchange.admitted.take() {
+            local.shared.routes[exchange.route].admission.finished(admitted);
+        }
+    }
+
+    /// An instance gave no whole answer: tries another where that is safe, or tells the client.
+    pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        let upstream = exchange.upstream.take();
+        let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
+        let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
+        let nothing_sent = matches!(failure, Failure::Unreachable | Failure::ConnectTimeout);
+        let instances = local.shared.settings.pools[pool].instances.len() as u32;
+        // A connection that the instance was closing says nothing of the instance: one more try, on a new one.
+        let again = exchange.answer.is_none()
+            && match failure {
+                Failure::Unreachable | Failure::ConnectTimeout => exchange.tries < instances,
+                Failure::Broke => {
+                    stale && exchange.replayable && exchange.idempotent && exchange.tries <= STALE_TRIES
+                }
+                Failure::Timeout | Failure::Malformed => false,
+            };
+        if let Some(upstream) = upstream {
+            self.upstreams.remove(upstream);
+        }
+        if again {
+            let now = self.net.now();
+            local.balancers[pool].borrow_mut().answered(now, exchange.instance, failure.outcome());
+            if !nothing_sent {
+                // The other idle connections to it are as old: they would only cost more tries.
+                let number = local.instances[pool][exchange.instance.0 as usize];
+                for idle in std::mem::take(&mut self.instances[number].idle) {
+                    self.upstreams.remove(idle);
+                }
+            }
+            return self.dispatch(index);
+        }
+        let late = std::mem::replace(&mut exchange.late, true);
+        if !late && exchange.first_byte.is_none() {
+            local.tally(exchange.level, |tally| tally.record_late());
+        }
+        let problem = failure.problem();
+        local.count(exchange.route, |count| count.failed(problem.name));
+        if exchange.answer.is_some() {
+            // The client has had the beginning: only a broken connection tells it that this is not the end.
+            let now = self.net.now();
+            self.log_line(index, now, problem.name);
+            self.release(index, &local, failure.outcome());
+            self.downstreams[index].exchange.local = None;
+            return self.remove_downstream(index);
+        }
+        self.release(index, &local, failure.outcome());
+        self.answer_problem(index, problem);
+        self.resume(downstream_token(index));
+    }
+
+    /// Ends a request that cannot go on for a reason of ours or the client's.
+    pub(super) fn fail_request(&mut self, index: usize, problem: Problem<'_>) {
+        let exchange = &mut self.downstreams[index].exchange;
+        if let Some(upstream) = exchange.upstream.take() {
+            self.upstreams.remove(upstream);
+        }
+        let Some(local) = self.downstreams[index].exchange.local.clone() else { return };
+        local.count(self.downstreams[index].exchange.route, |count| count.failed(kind_of(problem.name)));
+        self.release(index, &local, Outcome::Cancelled);
+        if self.downstreams[index].exchange.answer.is_some() {
+            return self.remove_downstream(index);
+        }
+        self.downstreams[index].exchange.keep_alive = false;
+        self.answer_problem(index, problem);
+    }
+
+    /// An upstream connection's time is over.
+    pub(super) fn upstream_due(&mut self, upstream: usize) {
+        match self.upstreams[upstream].state {
+            UpstreamState::Idle => self.remove_upstream(upstream),
+            UpstreamState::Connecting(index) => self.instance_failed(index, Failure::ConnectTimeout),
+            UpstreamState::Busy(index) => self.instance_failed(index, Failure::Timeout),
+        }
+    }
+
+    pub(super) fn log_line(&mut self, index: usize, now: Timestamp, reason: &str) {
+        if !self.log.is_on() {
+            return;
+        }
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
+        let route =
+            exchange.local.as_ref().map_or("-", |local| &local.shared.settings.routes[exchange.route].name);
+        self.log.write(&Line {
+            client: downstream.client.ip(),
+            arrived_us: exchange.arrived_us,
+            method: &exchange.method,
+            target: &exchange.target,
+            status: exchange.status,
+            body_bytes: exchange.body_bytes,
+            route,
+            total: now.since(exchange.arrived),
+            upstream: exchange.first_byte.map(|at| at.since(exchange.sent)),
+            waited: exchange.waited,
+            reason,
+        });
+    }
+}
+
+fn outcome(status: u16, first_byte: Duration) -> Outcome {
+    match status {
+        429 | 503 => Outcome::Refused { retry_after: None },
+        500.. => Outcome::ServerError { first_byte },
+        _ => Outcome::Answered { first_byte },
+    }
+}
+
+/// Metrics know a few kinds; a client's many ways to break HTTP are one.
+fn kind_of(name: &str) -> &'static str {
+    match name {
+        "upstream_unreachable" => "upstream_unreachable",
+        "body_timeout" => "body_timeout",
+        _ => "bad_request",
+    }
+}
+
+/// Tries on connections that turn out to be closed, before the one that counts.
+const STALE_TRIES: u32 = 1;

@@ -1,0 +1,281 @@
+//! `headroom sample-service`: the built-in service with a known limit, until it is interrupted.
+
+use crate::exit::Exit;
+use clap::ValueEnum;
+use sample::{Config, Distribution, Error, Route, Service, WhenFull};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+use units::{Bytes, parse_duration};
+
+/// A service with a known limit, to try headroom on and to check what it measures
+///
+/// Real threads, real CPU work, real waits and a shared pool. A request costs CPU time, then a wait, then a slot of
+/// the pool; each is 0 unless it is set. SPAN is fixed (20ms) or drawn: exp(20ms), lognormal(20ms,0.5) with median
+/// and sigma, uniform(10ms,30ms).
+///
+/// Responses carry Server-Timing with the milliseconds in queue, cpu, wait, pool (waiting for a slot) and hold.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
+    listen: SocketAddr,
+
+    /// Start from a known service; the other flags change it
+    #[arg(long, value_name = "NAME")]
+    preset: Option<Preset>,
+
+    /// Seed of all draws
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Write a CSV line for each request: arrival, departure, connection, path, status, in flight at arrival, and
+    /// the value of the request's X-Headroom-Arrival
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Workers (processes of an application server) [default: 1]
+    #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
+    workers: Option<usize>,
+
+    /// Handler threads in each worker [default: 8]
+    #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
+    threads: Option<usize>,
+
+    /// The threads of a worker do their CPU work one at a time, as under a global interpreter lock
+    #[arg(long, help_heading = "Threads and queue")]
+    global_lock: bool,
+
+    /// Connections with a request that may wait while all threads are busy [default: 1024]
+    #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
+    accept_queue: Option<usize>,
+
+    /// What happens to a request that finds the accept queue full
+    #[arg(long, value_name = "WHAT", default_value = "close", help_heading = "Threads and queue")]
+    when_full: Full,
+
+    /// Time within which a request must arrive in full and its response must be taken [default: 10s]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
+    read_timeout: Option<Duration>,
+
+    /// How long an idle connection is kept [default: 75s]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
+    keep_alive: Option<Duration>,
+
+    /// CPU time of a request
+    #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
+    cpu: Option<Distribution>,
+
+    /// Wait of a request for what is not shared
+    #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
+    wait: Option<Distribution>,
+
+    /// How long a request holds a slot of the pool
+    #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
+    hold: Option<Distribution>,
+
+    /// Size of the response body [default: 128]
+    #[arg(long, value_name = "SIZE", help_heading = "Work of a request")]
+    body: Option<Bytes>,
+
+    /// A path with work of its own, such as '/slow cpu=2ms wait=exp(20ms) hold=5ms body=2KiB'; may be repeated. The
+    /// four flags above are for all other paths
+    #[arg(long, value_name = "ROUTE", help_heading = "Work of a request")]
+    route: Vec<Route>,
+
+    /// Slots of the shared pool [default: 1]
+    #[arg(long, value_name = "COUNT", help_heading = "Shared pool")]
+    pool_slots: Option<usize>,
+
+    /// With n requests at the pool (waiting or holding) and n above COUNT, a hold takes n/COUNT times as long
+    #[arg(long, value_name = "COUNT", help_heading = "Shared pool")]
+    slow_above: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Preset {
+    /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight and 12/n of that beyond; 40 threads, 40
+    /// may queue; other paths answer at once
+    SearchCgi,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Full {
+    /// Close the connection without an answer
+    Close,
+    /// Answer 503, then close the connection
+    #[value(name = "503")]
+    Unavailable,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  headroom sample-service --preset search-cgi
+  headroom sample-service --threads 4 --cpu 'exp(5ms)' --wait 20ms --record arrivals.csv
+  headroom sample-service --route '/search.cgi hold=18.6ms' --pool-slots 2 --slow-above 12";
+
+/// Runs the service until SIGINT or SIGTERM.
+pub fn run(args: &Args) -> Exit {
+    // Taken before the service starts, so that no signal ends the process without the record.
+    let signals = match Signals::new([SIGINT, SIGTERM]) {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprintln!("error: cannot listen for signals: {error}");
+            return Exit::Failed;
+        }
+    };
+    match serve(plan(args), signals) {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            eprintln!("error: {error}");
+            let mut cause = std::error::Error::source(&error);
+            while let Some(because) = cause {
+                eprintln!("  because: {because}");
+                cause = because.source();
+            }
+            exit(&error)
+        }
+    }
+}
+
+/// What will run.
+fn plan(args: &Args) -> Config {
+    let mut config = match args.preset {
+        Some(Preset::SearchCgi) => Config::search_cgi(),
+        None => Config::default(),
+    };
+    config.listen = args.listen;
+    config.seed = args.seed;
+    config.record.clone_from(&args.record);
+    config.global_lock = args.global_lock;
+    config.when_full = match args.when_full {
+        Full::Close => WhenFull::Close,
+        Full::Unavailable => WhenFull::Unavailable,
+    };
+    set(&mut config.workers, args.workers);
+    set(&mut config.threads, args.threads);
+    set(&mut config.accept_queue, args.accept_queue);
+    set(&mut config.read_timeout, args.read_timeout);
+    set(&mut config.keep_alive, args.keep_alive);
+    set(&mut config.pool_slots, args.pool_slots);
+    set(&mut config.otherwise.cpu, args.cpu.map(Some));
+    set(&mut config.otherwise.wait, args.wait.map(Some));
+    set(&mut config.otherwise.hold, args.hold.map(Some));
+    set(&mut config.otherwise.body, args.body);
+    set(&mut config.slow_above, args.slow_above.map(Some));
+    // The first route of a path counts, so those that were typed come before the preset's.
+    config.routes.splice(0..0, args.route.iter().cloned());
+    config
+}
+
+fn set<T>(field: &mut T, typed: Option<T>) {
+    if let Some(value) = typed {
+        *field = value;
+    }
+}
+
+fn serve(config: Config, mut signals: Signals) -> Result<(), Error> {
+    let limits = limits(&config);
+    let running = Service::start(config)?;
+    eprintln!("sample service on http://{}: {limits}; Ctrl-C stops it", running.addr());
+    signals.forever().next();
+    let totals = running.stop()?;
+    eprintln!(
+        "sample service stopped: {} served, {} refused, {} found the queue full",
+        totals.served, totals.refused, totals.turned_away
+    );
+    Ok(())
+}
+
+/// The known limit of each path that has one.
+fn limits(config: &Config) -> String {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut paths: Vec<&str> = config.routes.iter().map(|route| route.path.as_str()).collect();
+    // No route can be the empty path, so it stands for every other path.
+    paths.push("");
+    let known = paths.into_iter().filter_map(|path| {
+        let limit = config.known_limit(path, cores)?;
+        let name = if path.is_empty() { "other paths" } else { path };
+        Some(format!("{name} up to {} ({})", limit.rate, limit.by))
+    });
+    let known: Vec<String> = known.collect();
+    if known.is_empty() {
+        "answers at once, no limit but the machine's".to_string()
+    } else {
+        known.join(", ")
+    }
+}
+
+fn exit(error: &Error) -> Exit {
+    match error {
+        Error::Zero { .. }
+        | Error::TooManyThreads { .. }
+        | Error::BodyTooLarge { .. }
+        | Error::Distribution { .. }
+        | Error::Route { .. } => Exit::Usage,
+        Error::AddressInUse { .. }
+        | Error::Listen { .. }
+        | Error::Thread { .. }
+        | Error::Record { .. }
+        | Error::Poller { .. } => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args as _, Command, FromArgMatches};
+
+    fn command() -> Command {
+        Args::augment_args(Command::new("sample-service").term_width(100))
+    }
+
+    fn planned(typed: &str) -> Config {
+        let typed = typed.split(' ').filter(|part| !part.is_empty());
+        let matches = command().try_get_matches_from(["sample-service"].into_iter().chain(typed)).unwrap();
+        plan(&Args::from_arg_matches(&matches).unwrap())
+    }
+
+    #[test]
+    fn help_is_readable() {
+        insta::assert_snapshot!(command().render_long_help().to_string());
+    }
+
+    #[test]
+    fn flags_change_the_preset() {
+        let config = planned("--preset search-cgi --threads 3 --when-full 503 --cpu exp(5ms)");
+        assert_eq!((config.threads, config.pool_slots, config.slow_above), (3, 2, Some(12)));
+        assert_eq!(config.when_full, WhenFull::Unavailable);
+        assert!(config.work("/search.cgi").hold.is_some());
+        assert_eq!(config.work("/").cpu, "exp(5ms)".parse().ok());
+    }
+
+    #[test]
+    fn help_tells_the_true_defaults() {
+        let (config, help) = (planned(""), command().render_long_help().to_string());
+        for (flag, value) in [
+            ("--workers", config.workers.to_string()),
+            ("--threads", config.threads.to_string()),
+            ("--accept-queue", config.accept_queue.to_string()),
+            ("--read-timeout", format!("{}s", config.read_timeout.as_secs())),
+            ("--keep-alive", format!("{}s", config.keep_alive.as_secs())),
+            ("--body", config.otherwise.body.get().to_string()),
+            ("--pool-slots", config.pool_slots.to_string()),
+        ] {
+            let words: Vec<&str> = help.split_whitespace().skip_while(|word| *word != flag).collect();
+            let default = words.iter().skip_while(|word| **word != "[default:").nth(1);
+            assert_eq!(default, Some(&format!("{value}]").as_str()), "{flag}");
+        }
+    }
+
+    #[test]
+    fn says_the_known_limit_of_each_path() {
+        assert_eq!(limits(&planned("--preset search-cgi")), "/search.cgi up to 107.5/s (the pool)");
+        assert_eq!(limits(&planned("--wait 20ms")), "other paths up to 400/s (the threads)");
+        assert!(limits(&planned("")).contains("no limit"));
+    }
+}

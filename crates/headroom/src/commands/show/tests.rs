@@ -1,0 +1,96 @@
+use super::*;
+use ledger::{NewRun, Outcome};
+use measure::{Fate, Measurement, Reason, Validity};
+use units::Ratio;
+
+fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
+    NewRun {
+        parent,
+        command: command.to_owned(),
+        command_line: format!("headroom {command} http://127.0.0.1:8080/ -r 100/s"),
+        version: "0.1.0".to_owned(),
+        config: r#"{"rate":100.0,"connections":64,"headers":["accept: text/plain"]}"#.to_owned(),
+        target: "http://127.0.0.1:8080/".to_owned(),
+        host: vec![("kernel".to_owned(), "6.1.0".to_owned()), ("cores".to_owned(), "4".to_owned())],
+        started: WallTime::from_micros(1_772_366_400_000_000),
+    }
+}
+
+/// 45 seconds with two answers and one time-out each.
+fn measurement() -> Measurement {
+    let mut whole = Measurement {
+        elapsed: Duration::from_secs(45),
+        connections: 3,
+        bytes_received: 90_000,
+        cpu: Duration::from_millis(120),
+        validity: Validity::of(vec![Reason::Steal { share: Ratio::of(1, 20).unwrap() }]),
+        ..Measurement::default()
+    };
+    for _ in 0..45 {
+        let mut second = Second { good: 2, ..Second::default() };
+        let mut response = Histogram::new();
+        for fate in [Fate::Answered, Fate::Answered, Fate::TimedOut] {
+            for accounting in [&mut whole.accounting, &mut second.accounting] {
+                accounting.scheduled += 1;
+                accounting.enter(fate);
+            }
+        }
+        response.record(Duration::from_millis(10));
+        response.record(Duration::from_millis(20));
+        response.record_censored(Duration::from_secs(3));
+        whole.response.add(&response);
+        whole.service.add(&response);
+        second.response = response.sparse();
+        whole.series.seconds.push(second);
+    }
+    whole.statuses.insert(200, 90);
+    whole
+}
+
+/// A find with two trials: one ended, one failed.
+fn find() -> (tempfile::TempDir, Ledger, RunId) {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&directory.path().join("ledger.sqlite")).unwrap();
+    let find = ledger.begin(&new_run("find", None)).unwrap();
+    let ended = WallTime::from_micros(1_772_366_445_000_000);
+    let measurement = measurement();
+    let trial = ledger.begin(&new_run("load", Some(find))).unwrap();
+    let outcome = Outcome { ended, measurement: Some(&measurement), result: None, host_after: vec![] };
+    ledger.finish(trial, &outcome).unwrap();
+    let failed = ledger.begin(&new_run("load", Some(find))).unwrap();
+    ledger.fail(failed, ended, "connection refused").unwrap();
+    let result = Some(r#"{"limit":104.5,"slo":"p(95)<50ms"}"#.to_owned());
+    ledger.finish(find, &Outcome { result, ..outcome }).unwrap();
+    (directory, ledger, find)
+}
+
+#[test]
+fn a_run_is_shown_whole() {
+    let (_directory, ledger, find) = find();
+    insta::assert_snapshot!(Whole::read(&ledger, find).unwrap().text());
+}
+
+#[test]
+fn a_run_that_failed_says_so() {
+    let (_directory, ledger, find) = find();
+    let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
+    let text = Whole::read(&ledger, failed).unwrap().text();
+    assert!(text.contains("connection refused") && text.contains("part of"), "{text}");
+}
+
+#[test]
+fn json_has_the_account_the_seconds_and_the_parts() {
+    let (_directory, ledger, find) = find();
+    let json = Whole::read(&ledger, find).unwrap().json();
+    assert_eq!(json["id"], "r1");
+    assert_eq!(json["started"], "2026-03-01T12:00:00.000000Z");
+    assert_eq!(json["config"]["rate"], 100.0);
+    assert_eq!(json["measured"]["accounting"]["timed_out"], 45);
+    assert_eq!(json["measured"]["response_time_ms"]["count"], 135);
+    assert_eq!(json["measured"]["response_time_ms"]["lower_bounds"][0], "p90");
+    assert_eq!(json["measured"]["dispatch_delay_ms"]["p50"], Json::Null);
+    assert_eq!(json["seconds"].as_array().unwrap().len(), 45);
+    assert_eq!(json["parts"][0]["id"], "r2");
+    assert_eq!(json["parts"][1]["error"], "connection refused");
+    assert_eq!(json["result"]["limit"], 104.5);
+}

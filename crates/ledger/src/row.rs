@@ -1,0 +1,216 @@
+//! Between the columns of the tables and the values of this crate.
+
+use crate::{Error, NewRun, Recorded, Run, RunId, State, WallTime, blob};
+use measure::{Accounting, Failure, Measurement, SparseHistogram, Verdict};
+use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Row, ToSql, Transaction, params};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Reads all that [`run`] needs: everything but the series, which may be large.
+pub(crate) const SELECT: &str = "
+    SELECT id, parent, state, command, command_line, version, config, target, host, host_after,
+           started_us, ended_us, error, result,
+           elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight, statuses, failures,
+           response, service, dispatch, shed_response, connections, bytes_received, cpu_ns, verdict, reasons
+    FROM run LEFT JOIN measurement ON measurement.run = run.id";
+
+/// Writes the row of a run that begins.
+pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
+    transaction.execute(
+        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            run.parent,
+            State::Running.name(),
+            run.command,
+            run.command_line,
+            run.version,
+            run.config,
+            run.target,
+            pairs(&run.host),
+            run.started.micros(),
+        ],
+    )?;
+    Ok(RunId::new(transaction.last_insert_rowid()))
+}
+
+/// Writes what a run measured.
+pub(crate) fn insert_measurement(
+    transaction: &Transaction<'_>,
+    id: RunId,
+    measurement: &Measurement,
+) -> rusqlite::Result<()> {
+    let recorded = Recorded::from(measurement);
+    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = recorded.accounting;
+    let statuses: BTreeMap<String, u64> =
+        recorded.statuses.iter().map(|(status, &count)| (status.to_string(), count)).collect();
+    let failures: BTreeMap<&str, u64> =
+        recorded.failures.iter().map(|(failure, &count)| (failure.name(), count)).collect();
+    transaction.execute(
+        "INSERT INTO measurement (run, elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight,
+            statuses, failures, response, service, dispatch, shed_response, series, connections, bytes_received,
+            cpu_ns, verdict, reasons)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+        params![
+            id,
+            nanos(recorded.elapsed),
+            integer(scheduled),
+            integer(answered),
+            integer(shed),
+            integer(failed),
+            integer(timed_out),
+            integer(unsent),
+            integer(in_flight),
+            json!(statuses).to_string(),
+            json!(failures).to_string(),
+            blob::of_histogram(&recorded.response),
+            blob::of_histogram(&recorded.service),
+            blob::of_histogram(&recorded.dispatch),
+            blob::of_histogram(&recorded.shed_response),
+            blob::of_series(&measurement.series),
+            integer(recorded.connections),
+            integer(recorded.bytes_received),
+            nanos(recorded.cpu),
+            recorded.verdict.name(),
+            json!(recorded.reasons).to_string(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Names and values as JSON, in their order.
+pub(crate) fn pairs(pairs: &[(String, String)]) -> String {
+    json!(pairs).to_string()
+}
+
+/// Reads what [`SELECT`] found. The outer error is the database's, the inner one a damaged column.
+pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<Result<Run, Error>> {
+    let columns = Columns { id: row.get("id")?, row };
+    Ok(columns.run())
+}
+
+struct Columns<'r> {
+    id: RunId,
+    row: &'r Row<'r>,
+}
+
+impl Columns<'_> {
+    fn run(&self) -> Result<Run, Error> {
+        Ok(Run {
+            id: self.id,
+            state: self.read("state", |text: String| {
+                State::named(&text).ok_or_else(|| format!("`{text}` is no state"))
+            })?,
+            begun: NewRun {
+                parent: self.column("parent")?,
+                command: self.column("command")?,
+                command_line: self.column("command_line")?,
+                version: self.column("version")?,
+                config: self.column("config")?,
+                target: self.column("target")?,
+                host: self.json("host")?,
+                started: WallTime::from_micros(self.column("started_us")?),
+            },
+            ended: self.column::<Option<i64>>("ended_us")?.map(WallTime::from_micros),
+            error: self.column("error")?,
+            result: self.column("result")?,
+            host_after: self.json("host_after")?,
+            recorded: match self.column::<Option<i64>>("elapsed_ns")? {
+                Some(_) => Some(self.recorded()?),
+                None => None,
+            },
+        })
+    }
+
+    fn recorded(&self) -> Result<Recorded, Error> {
+        let named = |json: BTreeMap<String, u64>| {
+            json.into_iter()
+                .map(|(name, count)| {
+                    let failure = Failure::named(&name).ok_or_else(|| format!("`{name}` is no failure"))?;
+                    Ok((failure, count))
+                })
+                .collect::<Result<BTreeMap<_, _>, String>>()
+        };
+        Ok(Recorded {
+            elapsed: Duration::from_nanos(self.count("elapsed_ns")?),
+            accounting: Accounting {
+                scheduled: self.count("scheduled")?,
+                answered: self.count("answered")?,
+                shed: self.count("shed")?,
+                failed: self.count("failed")?,
+                timed_out: self.count("timed_out")?,
+                unsent: self.count("unsent")?,
+                in_flight: self.count("in_flight")?,
+            },
+            statuses: self.json("statuses")?,
+            failures: named(self.json("failures")?).map_err(|what| Error::Damaged {
+                id: self.id,
+                field: "failures",
+                what,
+            })?,
+            response: self.histogram("response")?,
+            service: self.histogram("service")?,
+            dispatch: self.histogram("dispatch")?,
+            shed_response: self.histogram("shed_response")?,
+            connections: self.count("connections")?,
+            bytes_received: self.count("bytes_received")?,
+            cpu: Duration::from_nanos(self.count("cpu_ns")?),
+            verdict: self.read("verdict", |text: String| {
+                Verdict::named(&text).ok_or_else(|| format!("`{text}` is no verdict"))
+            })?,
+            reasons: self.json("reasons")?,
+        })
+    }
+
+    /// A column, put through `parse`.
+    fn read<C: FromSql, T>(
+        &self,
+        field: &'static str,
+        parse: impl FnOnce(C) -> Result<T, String>,
+    ) -> Result<T, Error> {
+        self.row
+            .get(field)
+            .map_err(|error| error.to_string())
+            .and_then(parse)
+            .map_err(|what| Error::Damaged { id: self.id, field, what })
+    }
+
+    fn column<T: FromSql>(&self, field: &'static str) -> Result<T, Error> {
+        self.read(field, Ok)
+    }
+
+    fn count(&self, field: &'static str) -> Result<u64, Error> {
+        self.read(field, |number: i64| u64::try_from(number).map_err(|_| format!("{number} is no count")))
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, field: &'static str) -> Result<T, Error> {
+        self.read(field, |text: String| serde_json::from_str(&text).map_err(|error| error.to_string()))
+    }
+
+    fn histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
+        self.read(field, |bytes: Vec<u8>| blob::histogram(&bytes))
+    }
+}
+
+/// SQLite has 63 bits for a count: enough for a million a second for 290,000 years.
+fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl ToSql for RunId {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.number().into())
+    }
+}
+
+impl FromSql for RunId {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_i64().map(RunId::new)
+    }
+}

@@ -1,0 +1,106 @@
+//! The tables, and how an older file becomes a current one.
+//!
+//! `user_version` counts the steps that a file has been through; `application_id` says that it is ours, so that a
+//! mistyped `--ledger` never writes into somebody else's database.
+
+use crate::Error;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::path::Path;
+
+/// Brings the file to the current version.
+pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let database = |source| Error::of(path, source);
+    let begin = |behavior| Transaction::new_unchecked(connection, behavior).map_err(database);
+    // The version is several reads, which must see one moment, and an immediate transaction would need a file that
+    // can be written.
+    let look = begin(TransactionBehavior::Deferred)?;
+    if version(&look, path)? == KNOWN {
+        return Ok(());
+    }
+    drop(look);
+    // Two processes may find a new file at once: the second waits here and finds the work done.
+    let step = begin(TransactionBehavior::Immediate)?;
+    let found = version(&step, path)?;
+    for (statements, after) in STEPS.iter().zip(1_i64..) {
+        if after > found {
+            step.execute_batch(statements).map_err(database)?;
+        }
+    }
+    step.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
+    step.pragma_update(None, "user_version", KNOWN).map_err(database)?;
+    step.commit().map_err(database)
+}
+
+/// The version of the file, where it is ours or new.
+fn version(transaction: &Transaction<'_>, path: &Path) -> Result<i64, Error> {
+    let number = |pragma: &str| {
+        transaction
+            .pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+            .map_err(|source| Error::of(path, source))
+    };
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    let tables: i64 = transaction
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|source| Error::of(path, source))?;
+    let is_new = application == 0 && found == 0 && tables == 0;
+    if application != APPLICATION_ID && !is_new {
+        return Err(Error::NotALedger {
+            path: path.to_owned(),
+            what: "it is a database of another program".to_owned(),
+        });
+    }
+    if found > KNOWN {
+        return Err(Error::NewerSchema { path: path.to_owned(), found, known: KNOWN });
+    }
+    Ok(found)
+}
+
+/// "hdrm" in ASCII.
+const APPLICATION_ID: i64 = 0x6864_726d;
+
+/// The version that this program writes.
+pub(crate) const KNOWN: i64 = STEPS.len() as i64;
+
+/// Each step leads from the version before to the next; a step that was ever released is never changed.
+const STEPS: &[&str] = &["
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        parent INTEGER REFERENCES run (id),
+        state TEXT NOT NULL,
+        command TEXT NOT NULL,
+        command_line TEXT NOT NULL,
+        version TEXT NOT NULL,
+        config TEXT NOT NULL,
+        target TEXT NOT NULL,
+        host TEXT NOT NULL,
+        host_after TEXT NOT NULL DEFAULT '[]',
+        started_us INTEGER NOT NULL,
+        ended_us INTEGER,
+        error TEXT,
+        result TEXT
+    ) STRICT;
+    CREATE INDEX run_parent ON run (parent, id);
+    CREATE TABLE measurement (
+        run INTEGER PRIMARY KEY REFERENCES run (id),
+        elapsed_ns INTEGER NOT NULL,
+        scheduled INTEGER NOT NULL,
+        answered INTEGER NOT NULL,
+        shed INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        timed_out INTEGER NOT NULL,
+        unsent INTEGER NOT NULL,
+        in_flight INTEGER NOT NULL,
+        statuses TEXT NOT NULL,
+        failures TEXT NOT NULL,
+        response BLOB NOT NULL,
+        service BLOB NOT NULL,
+        dispatch BLOB NOT NULL,
+        shed_response BLOB NOT NULL,
+        series BLOB NOT NULL,
+        connections INTEGER NOT NULL,
+        bytes_received INTEGER NOT NULL,
+        cpu_ns INTEGER NOT NULL,
+        verdict TEXT NOT NULL,
+        reasons TEXT NOT NULL
+    ) STRICT;
+"];

@@ -1,0 +1,222 @@
+//! The ledger: begin a run, end it, read it back.
+//!
+//! Each call is one transaction that takes the write lock at once, so that processes that write at the same time
+//! wait for each other and none is turned away halfway. The write-ahead log lets readers go on meanwhile.
+
+use crate::{Error, NewRun, Outcome, Run, RunId, State, WallTime, blob, row, schema};
+use measure::Series;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The record of all runs, in one file; any number of processes may have it open.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// Which runs are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// Runs that are not a part of another.
+    TopLevel,
+    /// The parts of this run.
+    PartsOf(RunId),
+}
+
+impl Ledger {
+    /// Opens the ledger, makes it (and its directory) where it is missing, and brings an older one up to date.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened, is not a ledger, or is of a later version of headroom.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| Error::Directory { directory: directory.to_owned(), source })?;
+        }
+        let failed = |source| Error::of(path, source);
+        let connection = Connection::open(path).map_err(failed)?;
+        connection.busy_timeout(PATIENCE).map_err(failed)?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        schema::migrate(&connection, path)?;
+        write_ahead(&connection).map_err(failed)?;
+        Ok(Ledger { connection, path: path.to_owned() })
+    }
+
+    /// Enters a run that begins now; its state is [`State::Running`] until it is ended.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, or `parent` is not there.
+    pub fn begin(&self, run: &NewRun) -> Result<RunId, Error> {
+        if let Some(parent) = run.parent {
+            self.state(parent)?;
+        }
+        self.write(|transaction| row::insert_run(transaction, run))
+    }
+
+    /// Ends a run with what came of it.
+    ///
+    /// # Errors
+    /// Where the file cannot be written, the run is not there, or it has ended already.
+    pub fn finish(&self, id: RunId, outcome: &Outcome<'_>) -> Result<(), Error> {
+        let changed = self.write(|transaction| {
+            let changed = transaction.execute(
+                "UPDATE run SET state = ?2, ended_us = ?3, result = ?4, host_after = ?5
+                 WHERE id = ?1 AND state = 'running'",
+                params![
+                    id,
+                    State::Done.name(),
+                    outcome.ended.micros(),
+                    outcome.result,
+                    row::pairs(&outcome.host_after)
+                ],
+            )?;
+            if let Some(measurement) = outcome.measurement.filter(|_| changed == 1) {
+                row::insert_measurement(transaction, id, measurement)?;
+            }
+            Ok(changed)
+        })?;
+        self.was_running(id, changed)
+    }
+
+    /// Ends a run that failed; `error` says why.
+    ///
+    /// # Errors
+    /// As [`Ledger::finish`].
+    pub fn fail(&self, id: RunId, ended: WallTime, error: &str) -> Result<(), Error> {
+        let changed = self.write(|transaction| {
+            transaction.execute(
+                "UPDATE run SET state = ?2, ended_us = ?3, error = ?4 WHERE id = ?1 AND state = 'running'",
+                params![id, State::Failed.name(), ended.micros(), error],
+            )
+        })?;
+        self.was_running(id, changed)
+    }
+
+    /// At most `limit` runs, the latest first.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn runs(&self, filter: Filter, limit: u32) -> Result<Vec<Run>, Error> {
+        let parent = match filter {
+            Filter::TopLevel => None,
+            Filter::PartsOf(parent) => Some(parent),
+        };
+        let read = || {
+            let query = format!("{} WHERE parent IS ?1 ORDER BY id DESC LIMIT ?2", row::SELECT);
+            let mut statement = self.connection.prepare_cached(&query)?;
+            let rows = statement.query_map(params![parent, limit], row::run)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|source| self.failed(source))?.into_iter().collect()
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    /// Where it is not there (the error names the nearest), or what is stored cannot be read.
+    pub fn run(&self, id: RunId) -> Result<Run, Error> {
+        let found = self
+            .connection
+            .query_row(&format!("{} WHERE id = ?1", row::SELECT), [id], row::run)
+            .optional()
+            .map_err(|source| self.failed(source))?;
+        found.unwrap_or_else(|| Err(self.unknown(id)))
+    }
+
+    /// What a run measured second by second; empty where it measured nothing.
+    ///
+    /// # Errors
+    /// As [`Ledger::run`].
+    pub fn series(&self, id: RunId) -> Result<Series, Error> {
+        self.state(id)?;
+        let bytes: Option<Vec<u8>> = self
+            .connection
+            .query_row("SELECT series FROM measurement WHERE run = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|source| self.failed(source))?;
+        let damaged = |what| Error::Damaged { id, field: "series", what };
+        bytes.map_or(Ok(Series::default()), |bytes| blob::series(&bytes).map_err(damaged))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let transact = || {
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let value = change(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        transact().map_err(|source| self.failed(source))
+    }
+
+    fn state(&self, id: RunId) -> Result<State, Error> {
+        let name: Option<String> = self
+            .connection
+            .query_row("SELECT state FROM run WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|source| self.failed(source))?;
+        let name = name.ok_or_else(|| self.unknown(id))?;
+        State::named(&name).ok_or(Error::Damaged {
+            id,
+            field: "state",
+            what: format!("`{name}` is no state"),
+        })
+    }
+
+    /// Explains an update that found no running run.
+    fn was_running(&self, id: RunId, changed: usize) -> Result<(), Error> {
+        if changed == 1 {
+            return Ok(());
+        }
+        self.state(id)?;
+        Err(Error::Ended { id })
+    }
+
+    fn unknown(&self, id: RunId) -> Error {
+        let query = "SELECT id FROM (SELECT max(id) AS id FROM run WHERE id < ?1)
+                     UNION SELECT id FROM (SELECT min(id) AS id FROM run WHERE id > ?1) ORDER BY id";
+        let nearest = || {
+            let mut statement = self.connection.prepare(query)?;
+            let rows = statement.query_map([id], |row| row.get::<_, Option<RunId>>(0))?;
+            rows.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<_>>>()
+        };
+        match nearest() {
+            Ok(nearest) => Error::UnknownRun { id, nearest },
+            Err(source) => self.failed(source),
+        }
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> Error {
+        Error::of(&self.path, source)
+    }
+}
+
+/// Turns the write-ahead log on. Changing the journal takes the file for a moment, and SQLite does not wait for that
+/// as it waits for a write, so we do.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        if mode == "wal" {
+            return Ok(());
+        }
+        match connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < PATIENCE =>
+            {
+                sleep(Duration::from_millis(10));
+            }
+            // Without the log (a read-only file, a file system without shared memory) all is slower and still right.
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// How long a writer waits for the others: they hold the lock for milliseconds, but a disk may stand still.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+use super::*;
+use crate::{Recorded, host_facts};
+use measure::{Accounting, Failure, Fate, Histogram, Measurement, Reason, Second, Validity};
+use proptest::prelude::*;
+use std::process::{Child, Command};
+use tempfile::TempDir;
+use units::Ratio;
+
+fn new_run(target: &str) -> NewRun {
+    NewRun {
+        parent: None,
+        command: "load".to_owned(),
+        command_line: format!("headroom load {target} -r 100/s"),
+        version: "0.1.0".to_owned(),
+        config: r#"{"rate":100.0}"#.to_owned(),
+        target: target.to_owned(),
+        host: host_facts(),
+        started: WallTime::from_micros(1_772_366_400_000_000),
+    }
+}
+
+fn outcome(measurement: Option<&Measurement>) -> Outcome<'_> {
+    Outcome {
+        ended: WallTime::from_micros(1_772_366_410_000_000),
+        measurement,
+        result: None,
+        host_after: vec![("load average".to_owned(), "1 2 3".to_owned())],
+    }
+}
+
+/// A measurement with these response times in µs, one a second.
+fn measured(micros: &[u64]) -> Measurement {
+    let mut measurement = Measurement {
+        elapsed: Duration::from_nanos(10_000_000_123),
+        connections: 7,
+        bytes_received: 12_345,
+        cpu: Duration::from_micros(321),
+        validity: Validity::of(vec![Reason::Steal { share: Ratio::of(1, 20).unwrap() }]),
+        ..Measurement::default()
+    };
+    measurement.statuses.insert(200, micros.len() as u64);
+    measurement.failures.insert(Failure::ClosedEarly, 3);
+    for &us in micros {
+        let span = Duration::from_micros(us);
+        let mut second = Second { good: us % 2, ..Second::default() };
+        for accounting in [&mut measurement.accounting, &mut second.accounting] {
+            accounting.scheduled += 1;
+            accounting.enter(Fate::Answered);
+        }
+        measurement.response.record(span);
+        measurement.service.record(span / 2);
+        measurement.dispatch.record(span / 3);
+        measurement.shed_response.record_censored(span / 4);
+        let mut of_second = Histogram::new();
+        of_second.record(span);
+        second.response = of_second.sparse();
+        measurement.series.seconds.push(second);
+    }
+    measurement
+}
+
+fn in_a_new_file() -> (TempDir, Ledger) {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&directory.path().join("deep/er/ledger.sqlite")).unwrap();
+    (directory, ledger)
+}
+
+#[test]
+fn a_run_is_there_while_it_runs() {
+    let (_directory, ledger) = in_a_new_file();
+    let id = ledger.begin(&new_run("http://127.0.0.1:1/")).unwrap();
+    let run = ledger.run(id).unwrap();
+    assert_eq!((run.state, run.ended, run.recorded), (State::Running, None, None));
+    assert_eq!(run.begun, new_run("http://127.0.0.1:1/"));
+}
+
+#[test]
+fn a_failed_run_says_why() {
+    let (_directory, ledger) = in_a_new_file();
+    let id = ledger.begin(&new_run("http://127.0.0.1:1/")).unwrap();
+    ledger.fail(id, WallTime::from_micros(5), "no such host").unwrap();
+    let run = ledger.run(id).unwrap();
+    assert_eq!((run.state, run.error.as_deref()), (State::Failed, Some("no such host")));
+    let again = ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap_err();
+    assert_eq!(again.to_string(), "run r1 has ended already; a result is written once");
+    assert!(ledger.run(id).unwrap().recorded.is_none());
+}
+
+#[test]
+fn parts_belong_to_their_run() {
+    let (_directory, ledger) = in_a_new_file();
+    let find = ledger.begin(&NewRun { command: "find".to_owned(), ..new_run("a") }).unwrap();
+    let trials: Vec<RunId> =
+        (0..3).map(|_| ledger.begin(&NewRun { parent: Some(find), ..new_run("a") }).unwrap()).collect();
+    let later = ledger.begin(&new_run("b")).unwrap();
+    let ids = |filter, limit| -> Vec<RunId> {
+        ledger.runs(filter, limit).unwrap().iter().map(|run| run.id).collect()
+    };
+    assert_eq!(ids(Filter::TopLevel, 10), [later, find]);
+    assert_eq!(ids(Filter::PartsOf(find), 10), [trials[2], trials[1], trials[0]]);
+    assert_eq!(ids(Filter::TopLevel, 1), [later]);
+    let orphan = NewRun { parent: Some(RunId::new(99)), ..new_run("a") };
+    assert!(matches!(ledger.begin(&orphan), Err(Error::UnknownRun { .. })));
+}
+
+#[test]
+fn an_unknown_run_names_the_nearest() {
+    let (_directory, ledger) = in_a_new_file();
+    let unknown = |id| ledger.run(RunId::new(id)).unwrap_err().to_string();
+    assert_eq!(unknown(3), "the ledger has no run r3; it is empty");
+    ledger.begin(&new_run("a")).unwrap();
+    ledger.begin(&new_run("a")).unwrap();
+    assert_eq!(unknown(9), "the ledger has no run r9; the nearest is r2");
+    assert!(ledger.series(RunId::new(9)).is_err());
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let (_directory, ledger) = in_a_new_file();
+    ledger.connection.pragma_update(None, "user_version", 7).unwrap();
+    let error = Ledger::open(&ledger.path).unwrap_err().to_string();
+    let path = ledger.path.display();
+    assert_eq!(
+        error,
+        format!(
+            "the ledger {path} has schema version 7, this headroom knows up to {}; use a newer headroom, or another ledger with --ledger PATH",
+            schema::KNOWN
+        )
+    );
+}
+
+#[test]
+fn what_is_no_ledger_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = directory.path().join("notes.txt");
+    std::fs::write(&text, "shopping list: bread, butter, and a great deal more of it\n".repeat(50)).unwrap();
+    let error = Ledger::open(&text).unwrap_err();
+    assert!(matches!(error, Error::NotALedger { .. }), "{error}");
+
+    let other = directory.path().join("other.sqlite");
+    Connection::open(&other).unwrap().execute_batch("CREATE TABLE song (name TEXT)").unwrap();
+    let error = Ledger::open(&other).unwrap_err();
+    assert!(error.to_string().contains("another program"), "{error}");
+
+    let error = Ledger::open(&text.join("ledger.sqlite")).unwrap_err();
+    assert!(matches!(error, Error::Directory { .. }), "{error}");
+    let error = Ledger::open(directory.path()).unwrap_err();
+    assert!(matches!(error, Error::Open { .. }), "{error}");
+}
+
+#[test]
+fn a_ledger_that_cannot_be_written_says_so() {
+    let (_directory, ledger) = in_a_new_file();
+    let id = ledger.begin(&new_run("a")).unwrap();
+    // Permissions do not bind a superuser, so the connection itself is told not to write.
+    ledger.connection.pragma_update(None, "query_only", true).unwrap();
+    let error = ledger.begin(&new_run("a")).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+    assert!(error.to_string().contains("--ledger PATH"), "{error}");
+    assert!(ledger.run(id).is_ok());
+}
+
+#[test]
+fn damaged_contents_are_named() {
+    let (_directory, ledger) = in_a_new_file();
+    let id = ledger.begin(&new_run("a")).unwrap();
+    ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
+    ledger.connection.execute("UPDATE measurement SET response = x'09'", []).unwrap();
+    let error = ledger.run(id).unwrap_err().to_string();
+    assert_eq!(error, "run r1 holds a damaged `response`: its form has version 9, this headroom knows 1");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn what_was_measured_comes_back_equal(micros in prop::collection::vec(1_u64..100_000_000, 0..40)) {
+        let (_directory, ledger) = in_a_new_file();
+        let there = measured(&micros);
+        let id = ledger.begin(&new_run("a")).unwrap();
+        ledger.finish(id, &outcome(Some(&there))).unwrap();
+        let run = ledger.run(id).unwrap();
+        prop_assert_eq!(run.state, State::Done);
+        prop_assert_eq!(&run.host_after, &outcome(None).host_after);
+        let recorded = run.recorded.unwrap();
+        prop_assert_eq!(&recorded, &Recorded::from(&there));
+        prop_assert_eq!(recorded.response.dense().quantiles(), there.response.quantiles());
+        let series = ledger.series(id).unwrap();
+        prop_assert_eq!(format!("{series:?}"), format!("{:?}", there.series));
+    }
+}
+
+const RUNS_EACH: u32 = 40;
+
+/// Not a test of its own: what each process of the test below does. The path says that it was started by it.
+#[test]
+fn writes_as_one_of_several_processes() {
+    let Some(path) = std::env::var_os("LEDGER_TEST_PATH") else { return };
+    let ledger = Ledger::open(Path::new(&path)).unwrap();
+    for number in 0..RUNS_EACH {
+        let id = ledger.begin(&new_run(&format!("{}/{number}", std::process::id()))).unwrap();
+        ledger.finish(id, &outcome(Some(&measured(&[10, 20, 30])))).unwrap();
+    }
+}
+
+#[test]
+fn processes_that_write_at_once_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    // They also find no file at first, and make it at the same time.
+    let writers: Vec<Child> = (0..4)
+        .map(|_| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "store::tests::writes_as_one_of_several_processes"])
+                .env("LEDGER_TEST_PATH", &path)
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    let runs = Ledger::open(&path).unwrap().runs(Filter::TopLevel, 1_000).unwrap();
+    assert_eq!(runs.len() as u32, 4 * RUNS_EACH);
+    let mut targets: Vec<&str> = runs.iter().map(|run| run.begun.target.as_str()).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    assert_eq!(targets.len(), runs.len());
+    assert!(runs.iter().all(|run| run.state == State::Done && run.recorded.is_some()));
+    let expected = Accounting { scheduled: 3, answered: 3, ..Accounting::default() };
+    assert!(runs.iter().all(|run| run.recorded.as_ref().unwrap().accounting == expected));
+}

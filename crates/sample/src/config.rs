@@ -1,0 +1,267 @@
+//! What the service does: its threads, its queue, its pool, and the work of each path.
+
+use crate::{Distribution, Error};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use units::{Bytes, Rate};
+
+/// The service as it will run. Start from [`Config::default`] or [`Config::search_cgi`] and set what differs.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Groups of threads, such as the processes of an application server; at least 1.
+    pub workers: usize,
+    /// Handler threads in each worker; at least 1, and 4,096 in all at most.
+    pub threads: usize,
+    /// Whether the threads of a worker do their CPU work one at a time, as under a global interpreter lock.
+    pub global_lock: bool,
+    /// Readable connections that may wait while all threads are busy; 0 means that none may.
+    pub accept_queue: usize,
+    /// What happens to a request that finds the accept queue full.
+    pub when_full: WhenFull,
+    /// Slots of the shared pool, such as database connections; at least 1.
+    pub pool_slots: usize,
+    /// Above how many requests at the pool (waiting for a slot or holding one) a hold takes longer: one that begins
+    /// with n there, and n above this, lasts n / threshold times as long. `None`: never.
+    ///
+    /// Requests in the accept queue and requests that hold no slot do not count: nobody has read them yet, or they
+    /// cost nothing here. So the capacity with more than all threads busy is that of the threads.
+    pub slow_above: Option<usize>,
+    /// Paths with work of their own; the path is compared without its query.
+    pub routes: Vec<Route>,
+    /// The work of every other path.
+    pub otherwise: Work,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// How long an idle connection is kept.
+    pub keep_alive: Duration,
+    /// The time within which a request must arrive in full, and its response must be taken.
+    pub read_timeout: Duration,
+    /// Where to write one line for each request.
+    pub record: Option<PathBuf>,
+}
+
+/// What happens to a request that finds the accept queue full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenFull {
+    /// Its connection is closed at once without an answer, as by a system whose backlog has overflowed.
+    #[default]
+    Close,
+    /// It is answered with 503, and its connection is closed.
+    Unavailable,
+}
+
+/// A path and its work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The path, from its `/` on.
+    pub path: String,
+    /// What a request to it costs.
+    pub work: Work,
+}
+
+/// What a request costs, in this order: CPU time, a wait, a slot of the shared pool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Work {
+    /// CPU time of the thread.
+    pub cpu: Option<Distribution>,
+    /// A wait that needs nothing shared, such as a call to another service.
+    pub wait: Option<Distribution>,
+    /// How long a slot of the pool is held.
+    pub hold: Option<Distribution>,
+    /// Size of the response body; 16 MiB at most.
+    pub body: Bytes,
+}
+
+/// The rate that a path can carry, and what limits it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KnownLimit {
+    /// The highest mean rate.
+    pub rate: Rate,
+    /// The part that is busy all the time at that rate.
+    pub by: &'static str,
+}
+
+impl Config {
+    /// The service of the search-cgi account: `/search.cgi` carries 107.5 requests a second up to 12 in flight, and
+    /// 12/n of that with n; every other path answers at once.
+    ///
+    /// Two slots of 18.6 ms make the limit, so that a response takes about 20 ms at 100 a second. They are waits, so
+    /// the figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 40
+    /// threads at the pool 32 a second get through; a request that finds 40 in the accept queue waits 2.5 seconds,
+    /// and one that finds none of its places free is turned away. After the flood it takes 2 seconds to be empty.
+    pub fn search_cgi() -> Self {
+        let hold = Some(Distribution::Fixed(Duration::from_micros(18_600)));
+        Config {
+            workers: 1,
+            threads: 40,
+            accept_queue: 40,
+            pool_slots: 2,
+            slow_above: Some(12),
+            routes: vec![Route { path: "/search.cgi".to_string(), work: Work { hold, ..Work::default() } }],
+            ..Config::default()
+        }
+    }
+
+    /// The work of a path.
+    pub fn work(&self, path: &str) -> &Work {
+        self.routes.iter().find(|route| route.path == path).map_or(&self.otherwise, |route| &route.work)
+    }
+
+    /// The rate that a path can carry by itself on so many cores; `None` where nothing limits it but the machine.
+    pub fn known_limit(&self, path: &str, cores: usize) -> Option<KnownLimit> {
+        let work = self.work(path);
+        let mean = |part: Option<Distribution>| part.map_or(0.0, |d| d.mean().as_secs_f64());
+        let (cpu, wait, hold) = (mean(work.cpu), mean(work.wait), mean(work.hold));
+        let threads = self.workers as f64 * self.threads as f64;
+        let locked = if self.global_lock { self.workers as f64 } else { f64::INFINITY };
+        [
+            (self.pool_slots as f64 / hold, "the pool"),
+            (cores as f64 / cpu, "the cores"),
+            (locked / cpu, "the global locks"),
+            (threads / (cpu + wait + hold), "the threads"),
+        ]
+        .into_iter()
+        .filter(|(rate, _)| rate.is_finite())
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .and_then(|(rate, by)| Some(KnownLimit { rate: Rate::try_per_second(rate)?, by }))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for (field, found) in
+            [("workers", self.workers), ("threads", self.threads), ("pool-slots", self.pool_slots)]
+        {
+            if found == 0 {
+                return Err(Error::Zero { field });
+            }
+        }
+        if self.slow_above == Some(0) {
+            return Err(Error::Zero { field: "slow-above" });
+        }
+        if self.workers.saturating_mul(self.threads) > MOST_THREADS {
+            return Err(Error::TooManyThreads {
+                workers: self.workers,
+                threads: self.threads,
+                bound: MOST_THREADS,
+            });
+        }
+        let bodies = self.routes.iter().map(|route| &route.work).chain([&self.otherwise]);
+        match bodies.map(|work| work.body.get()).find(|size| *size > LARGEST_BODY) {
+            Some(found) => Err(Error::BodyTooLarge { found, bound: LARGEST_BODY }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Default for Config {
+    /// One worker of 8 threads on a free port of 127.0.0.1, and every path answers at once.
+    fn default() -> Self {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            workers: 1,
+            threads: 8,
+            global_lock: false,
+            accept_queue: 1_024,
+            when_full: WhenFull::Close,
+            pool_slots: 1,
+            slow_above: None,
+            routes: Vec::new(),
+            otherwise: Work::default(),
+            seed: 1,
+            keep_alive: Duration::from_secs(75),
+            read_timeout: Duration::from_secs(10),
+            record: None,
+        }
+    }
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Work { cpu: None, wait: None, hold: None, body: Bytes::new(128) }
+    }
+}
+
+impl FromStr for Route {
+    type Err = Error;
+
+    /// Reads a path and its work: `/search.cgi cpu=2ms wait=exp(20ms) hold=18.6ms body=2KiB`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |problem: String| Error::Route { found: text.to_string(), problem };
+        let mut parts = text.split_whitespace();
+        let path = parts.next().filter(|path| path.starts_with('/'));
+        let path = path.ok_or_else(|| wrong("it must begin with a path, from its / on".to_string()))?;
+        let mut work = Work::default();
+        for part in parts {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| wrong(format!("`{part}` has no value (key=value)")))?;
+            let distribution = || value.parse::<Distribution>().map(Some);
+            match key {
+                "cpu" => work.cpu = distribution()?,
+                "wait" => work.wait = distribution()?,
+                "hold" => work.hold = distribution()?,
+                "body" => work.body = value.parse().map_err(|e: units::ParseError| wrong(e.to_string()))?,
+                _ => return Err(wrong(format!("`{key}` is unknown; there are cpu, wait, hold, body"))),
+            }
+        }
+        Ok(Route { path: path.to_string(), work })
+    }
+}
+
+/// A thread costs memory and a place in the scheduler; more than this measures the machine and not the service.
+const MOST_THREADS: usize = 4_096;
+/// Bodies are kept in memory.
+const LARGEST_BODY: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn search_cgi_carries_107_and_a_half_a_second() {
+        let config = Config::search_cgi();
+        let limit = config.known_limit("/search.cgi", 2).unwrap();
+        assert!((limit.rate.per_second() - 107.5).abs() < 0.1, "{limit:?}");
+        assert_eq!(limit.by, "the pool");
+        assert_eq!(config.known_limit("/other", 2), None);
+    }
+
+    #[test]
+    fn the_scarcest_part_is_the_known_limit() {
+        for (route, global_lock, rate, by) in [
+            ("/ cpu=10ms", false, 200.0, "the cores"),
+            ("/ cpu=10ms", true, 100.0, "the global locks"),
+            ("/ wait=exp(80ms)", false, 100.0, "the threads"),
+            ("/ cpu=1ms hold=20ms", false, 50.0, "the pool"),
+        ] {
+            let config = Config { routes: vec![route.parse().unwrap()], global_lock, ..Config::default() };
+            let limit = config.known_limit("/", 2).unwrap();
+            assert!((limit.rate.per_second() - rate).abs() < 1e-6, "{route}: {limit:?}");
+            assert_eq!(limit.by, by, "{route}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_route_that_it_does_not_understand() {
+        for (text, problem) in [
+            ("search.cgi", "begin with a path"),
+            ("/x cpu", "no value"),
+            ("/x ram=3ms", "`ram` is unknown"),
+            ("/x body=3parsec", "not a size"),
+            ("/x cpu=5", "no distribution"),
+        ] {
+            let message = text.parse::<Route>().unwrap_err().to_string();
+            assert!(message.contains(problem), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn refuses_counts_out_of_bounds() {
+        let zero = Config { threads: 0, ..Config::default() };
+        assert!(zero.check().unwrap_err().to_string().contains("`threads` is 0"));
+        let many = Config { workers: 100, threads: 1_000, ..Config::default() };
+        assert!(many.check().unwrap_err().to_string().contains("100000 threads; the bound is 4096"));
+    }
+}

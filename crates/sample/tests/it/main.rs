@@ -1,0 +1,13 @@
+//! The service over real sockets, on loopback.
+#![allow(clippy::unwrap_used, reason = "a failed test may panic, in its helpers too")]
+
+/// Raw sockets, and a tiny open-loop client.
+mod client;
+/// Keep-alive, pipelining, versions, bodies, refusals.
+mod keeps_to_http;
+/// Queue, slow clients, stopping: nothing grows or blocks without bound.
+mod stays_within_bounds;
+/// The story of the search-cgi account: calm, collapse, drained, calm.
+mod tells_the_search_cgi_story;
+/// Threads, locks, pools and the record do what they are said to.
+mod works_as_told;
