@@ -2,8 +2,6 @@
 
 mod commands;
 mod exit;
-
-use clap::{Parser, Subcommand};
 mod ledger_file;
 mod output;
 
