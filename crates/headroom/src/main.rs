@@ -25,6 +25,8 @@ struct Args {
 enum Command {
     Load(load::Args),
     Gateway(gateway::Args),
+    Config(commands::config::Args),
+    Runs(runs::Args),
     SampleService(sample_service::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -34,6 +36,8 @@ fn main() -> Exit {
     match Args::parse().command {
         Command::Load(args) => load::run(&args),
         Command::Gateway(args) => gateway::run(&args),
+        Command::Config(args) => commands::config::run(&args),
+        Command::Runs(args) => runs::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
