@@ -80,6 +80,23 @@ struct Verdict {
     reasons: Vec<String>,
 }
 
+/// What a plan asks for, under the names of [`LoadRun`]: the configuration of a run in the ledger.
+pub fn plan(plan: &Plan) -> serde_json::Value {
+    let asked = LoadRun::of(plan, &Measurement::default(), false);
+    serde_json::json!({
+        "target": asked.target,
+        "model": asked.model,
+        "arrivals": asked.arrivals,
+        "seed": asked.seed,
+        "rate": asked.rate,
+        "connections": asked.connections,
+        "workers": asked.workers,
+        "timeout_s": asked.timeout_s,
+        "duration_s": plan.duration.map(|span| span.as_secs_f64()),
+        "requests": plan.requests,
+    })
+}
+
 impl LoadRun {
     /// The result of a run of `plan`.
     pub fn of(plan: &Plan, measured: &Measurement, interrupted: bool) -> Self {

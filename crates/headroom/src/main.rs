@@ -7,6 +7,7 @@ mod json;
 mod ledger_file;
 mod live;
 mod output;
+mod recorder;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -27,9 +28,8 @@ enum Command {
     Gateway(gateway::Args),
     Config(commands::config::Args),
     Runs(runs::Args),
-    SampleService(sample_service::Args),
-    Runs(runs::Args),
     Show(show::Args),
+    SampleService(sample_service::Args),
 }
 
 fn main() -> Exit {
@@ -38,8 +38,7 @@ fn main() -> Exit {
         Command::Gateway(args) => gateway::run(&args),
         Command::Config(args) => commands::config::run(&args),
         Command::Runs(args) => runs::run(&args),
-        Command::SampleService(args) => sample_service::run(&args),
-        Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::SampleService(args) => sample_service::run(&args),
     }
 }

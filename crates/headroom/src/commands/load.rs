@@ -5,8 +5,10 @@
 //! ```
 
 use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
 use crate::live::{self, Display, Ended, Interrupts};
 use crate::output::{complain, print};
+use crate::recorder::{About, Recorder};
 use crate::{descriptors, json, summary};
 use ::load::{Arrivals, Model, Plan, Target, TargetError};
 use clap::ValueEnum;
@@ -88,6 +90,9 @@ pub struct Args {
     /// Say what would be sent, and send nothing
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    ledger: LedgerArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -130,9 +135,18 @@ pub fn run(args: &Args) -> Exit {
     }
     // Where it is not enough, the run counts the connections that it could not open.
     descriptors::raise_limit();
+    let mut recorder = Recorder::open(&args.ledger);
+    let config = json::plan(&plan).to_string();
+    let run = recorder.begin(About { command: "load", target: &plan.target.url, config, parent: None });
     match drive(args, plan.clone()) {
-        Ok(ended) => finished(args, &plan, &ended),
-        Err(error) => complain(&*error, Exit::Failed),
+        Ok(ended) => {
+            recorder.finish(run, Some(&ended.measured), None);
+            finished(args, &plan, &ended)
+        }
+        Err(error) => {
+            recorder.fail(run, &error.to_string());
+            complain(&*error, Exit::Failed)
+        }
     }
 }
 
@@ -144,7 +158,7 @@ fn drive(args: &Args, plan: Plan) -> Result<Ended, Box<dyn Error>> {
     Ok(live::watch(&plan, running, &interrupts, display)?)
 }
 
-/// The run is over: all that is done with a measurement is done here.
+/// The run is over: says what came of it.
 fn finished(args: &Args, plan: &Plan, ended: &Ended) -> Exit {
     let Ended { measured, interrupted } = ended;
     if args.json {
