@@ -200,8 +200,9 @@ proptest! {
 #[test]
 fn a_written_file_is_for_people() {
     let [to, listen] = ["127.0.0.1:9000", "127.0.0.1:8080"].map(|text| text.parse().unwrap());
-    let mut settings =
-        config::quick(to, listen, "107.52/s".parse().ok(), Some(Duration::from_millis(50)), None);
+    let (limit, target) = ("107.52/s".parse().ok(), Some(Duration::from_millis(50)));
+    let quick = config::Quick { to, listen, limit, target, concurrency: None, admin: None };
+    let mut settings = config::quick(quick);
     settings.rate_classes[0].provenance = Some(Provenance {
         run: "r17".into(),
         date: "2026-11-21".into(),

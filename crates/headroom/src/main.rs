@@ -24,9 +24,10 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Load(load::Args),
     Gateway(gateway::Args),
-    Config(commands::config::Args),
+    Config(config::Args),
     Runs(runs::Args),
     Show(show::Args),
     SampleService(sample_service::Args),
@@ -34,9 +35,10 @@ enum Command {
 
 fn main() -> Exit {
     match Args::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Gateway(args) => gateway::run(&args),
-        Command::Config(args) => commands::config::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::SampleService(args) => sample_service::run(&args),

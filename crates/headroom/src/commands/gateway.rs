@@ -18,8 +18,8 @@ use units::{Rate, parse_duration, show_duration};
 /// Stand in front of a service: route, balance, and keep it at its limit
 ///
 /// With a FILE, everything it says: routes, pools, service level classes, rate classes, rules. Without one, --to and
-/// --listen forward everything to one service; with --limit and --target the limit applies while not every response
-/// of the last ten seconds came within the target, and is lifted when all did and nothing was shed.
+/// --listen forward everything to one service; with --target, the limits apply while not every response of the last
+/// ten seconds came within it, and are lifted when all did and nothing was shed.
 ///
 /// SIGTERM and Ctrl-C let the requests in flight end; a second Ctrl-C quits at once. SIGHUP reads FILE again and puts
 /// it in force if it is right; otherwise the old one stays.
@@ -46,8 +46,8 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, conflicts_with = "file")]
     target: Option<Duration>,
 
-    /// Requests that may be in flight while the limit applies: a rate alone cannot drain a service that has collapsed
-    #[arg(long, value_name = "COUNT", conflicts_with = "file", requires_all = ["limit", "target"])]
+    /// Requests that may be in flight: a rate alone cannot drain a service that has collapsed
+    #[arg(long, value_name = "COUNT", conflicts_with = "file")]
     concurrency: Option<std::num::NonZeroU32>,
 
     /// Where /metrics, /livez and /readyz are served; a loopback address
@@ -126,17 +126,14 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
     if let Some(admin) = args.admin.filter(|admin| !admin.ip().is_loopback()) {
         return Err(Error::AdminNotLoopback(admin));
     }
-    let mut settings = config::quick(to, args.listen, args.limit, args.target, args.admin);
-    if let (Some(limit), Some(policy)) = (args.concurrency, settings.policies.first_mut()) {
-        policy.concurrency = Some(0);
-        let class = gateway::settings::Class {
-            name: "in flight".to_owned(),
-            settings: limit.get(),
-            provenance: None,
-        };
-        settings.concurrency_limits.push(class);
-    }
-    Ok(settings)
+    Ok(config::quick(config::Quick {
+        to,
+        listen: args.listen,
+        limit: args.limit,
+        target: args.target,
+        concurrency: args.concurrency,
+        admin: args.admin,
+    }))
 }
 
 /// Each client may need a connection to the service too. A bound that nobody chose is lowered to what fits.
