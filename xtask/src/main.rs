@@ -1,28 +1,63 @@
-//! House rules and checks: `cargo xtask ci`.
+//! House rules and checks, run as `cargo xtask`.
 
-use anyhow::{Context, Result, bail};
-use std::process::Command;
+mod bare;
+mod run;
+mod tidy;
 
-fn main() -> Result<()> {
-    let task = std::env::args().nth(1).unwrap_or_default();
-    match task.as_str() {
-        "ci" => ci(),
-        other => bail!("`{other}` is no task; there is: ci"),
+use anyhow::{Result, bail};
+use run::run;
+use std::process::ExitCode;
+
+const TASKS: &str = "\
+cargo xtask ci      everything that a change must pass: tidy, fmt, clippy, doc, bare, deny, tests
+cargo xtask tidy    the house rules that no compiler holds
+cargo xtask bare    builds the decision code where there is no standard library
+cargo xtask fuzz    each fuzz target for 20 seconds (needs nightly and cargo-fuzz)";
+
+fn main() -> ExitCode {
+    match task(std::env::args().nth(1).as_deref()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn task(name: Option<&str>) -> Result<()> {
+    match name {
+        Some("ci") => ci(),
+        Some("tidy") => tidy::check(),
+        Some("bare") => bare::build(),
+        Some("fuzz") => fuzz(),
+        Some(other) => bail!("`{other}` is no task; there is:\n{TASKS}"),
+        None => {
+            println!("{TASKS}");
+            Ok(())
+        }
     }
 }
 
 fn ci() -> Result<()> {
-    run("cargo", &["fmt", "--all", "--check"])?;
-    run("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    run("cargo", &["test", "--workspace"])
+    tidy::check()?;
+    run("cargo", &["fmt", "--all", "--check"], &[])?;
+    run("cargo", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    run("cargo", &["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    bare::build()?;
+    run("cargo", &["deny", "--offline", "check", "bans", "licenses", "sources"], &[])?;
+    run("cargo", &["test", "--workspace", "--locked"], &[])
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<()> {
-    println!("$ {program} {}", arguments.join(" "));
-    let status =
-        Command::new(program).args(arguments).status().with_context(|| format!("cannot start {program}"))?;
-    if !status.success() {
-        bail!("{program} {} ended with {status}", arguments.join(" "));
+fn fuzz() -> Result<()> {
+    for target in tidy::names_in("fuzz/fuzz_targets", "rs")? {
+        let (corpus, seeds) = (format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"));
+        std::fs::create_dir_all(&corpus)?;
+        let mut arguments = vec!["+nightly", "fuzz", "run", &target, &corpus];
+        if std::fs::exists(&seeds)? {
+            arguments.push(&seeds);
+        }
+        arguments.extend(["--", "-max_total_time=20", "-max_len=512"]);
+        run("cargo", &arguments, &[])?;
     }
     Ok(())
 }

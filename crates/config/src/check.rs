@@ -81,7 +81,7 @@ fn addresses(file: &File, pools: &Names<FilePool>, report: &mut Report) {
     }
     for instances in pools.iter().filter_map(|pool| Some(&pool.value.as_ref()?.instances)) {
         let list = &instances.value;
-        if list.is_empty() {
+        if list.is_empty() && !report.knows_of(&instances.place.path) {
             let help = "add at least one address, such as `127.0.0.1:9000`".to_owned();
             report.wrong(
                 &instances.place,

@@ -188,7 +188,7 @@ impl Read for FileRule {
 #[derive(Debug)]
 pub(crate) enum FileShed {
     Problem,
-    Table(FileShedTable),
+    Table(Box<FileShedTable>),
 }
 
 impl Read for FileShed {
@@ -201,7 +201,7 @@ impl Read for FileShed {
                 report.wrong(&place(node, path), message, "this value", help.to_owned());
                 None
             }
-            _ => FileShedTable::read(node, path, report).map(FileShed::Table),
+            _ => FileShedTable::read(node, path, report).map(|table| FileShed::Table(Box::new(table))),
         }
     }
 }

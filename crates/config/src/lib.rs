@@ -23,7 +23,7 @@ mod write;
 mod yaml;
 
 pub use problem::{Problem, Problems, Warning};
-pub use quick::quick;
+pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};
 pub use write::write;
 

@@ -39,8 +39,8 @@ pub type Warning = Problem;
 impl Problem {
     pub(crate) fn error(source: &Source, place: &Place, message: impl Into<String>) -> Self {
         Problem {
-            path: place.path.clone(),
-            message: message.into(),
+            path: printable(&place.path),
+            message: printable(&message.into()),
             help: None,
             severity: Severity::Error,
             label: "here".to_owned(),
@@ -59,7 +59,7 @@ impl Problem {
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(printable(&help.into()));
         self
     }
 
@@ -133,6 +133,12 @@ impl Diagnostic for Problem {
         let label = LabeledSpan::new_with_span(Some(self.label.clone()), self.span.clone());
         Some(Box::new(std::iter::once(label)))
     }
+}
+
+/// Names of a file may hold what moves a terminal's cursor.
+fn printable(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 /// All that is wrong with a file, in the order of the file. Never empty.

@@ -11,32 +11,45 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 use units::Rate;
 
+/// What a few flags say of a gateway. Limits and target are above zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Quick {
+    /// The service.
+    pub to: SocketAddr,
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Requests a second that the service carries.
+    pub limit: Option<Rate>,
+    /// A response conforms whose first byte comes within this.
+    pub target: Option<Duration>,
+    /// Requests that may be in flight.
+    pub concurrency: Option<NonZeroU32>,
+    /// Where metrics are served.
+    pub admin: Option<SocketAddr>,
+}
+
 /// Forwards everything that arrives at `listen` to `to`.
 ///
-/// With a limit and a target the limit applies only while not every response of the last ten seconds came within the
-/// target. With a limit alone it always applies; with a target alone the responses are only judged. A limit admits
-/// evenly, and lets one request wait, for at most a second. Limit and target are above zero.
-pub fn quick(
-    to: SocketAddr,
-    listen: SocketAddr,
-    limit: Option<Rate>,
-    target: Option<Duration>,
-    admin: Option<SocketAddr>,
-) -> Settings {
+/// With a target, the limits apply only while not every response of the last ten seconds came within it; without one
+/// they always apply. A target alone only judges the responses. A rate limit lets one request wait, for at most a
+/// second; for its burst see [`burst`].
+pub fn quick(quick: Quick) -> Settings {
+    let Quick { to, listen, limit, target, concurrency, admin } = quick;
     let class = |rate| RateSettings {
-        per_second: Some(Limit { rate, burst: 1 }),
+        per_second: Some(Limit { rate, burst: burst(rate) }),
         per_minute: None,
         backlog: 1,
         longest_wait: Duration::from_secs(1),
     };
     let timer = |target| ServiceLevelSettings { target, window: ServiceLevelSettings::DEFAULT_WINDOW };
-    let both = limit.is_some() && target.is_some();
+    let limited = limit.is_some() || concurrency.is_some();
+    let gated = limited && target.is_some();
     let policy = Policy {
         name: "protect".to_owned(),
         service_level: 0,
         settings: PolicySettings::default(),
-        rate_class: Some(0),
-        concurrency: None,
+        rate_class: limit.map(|_| 0),
+        concurrency: concurrency.map(|_| 0),
     };
     let route = Route {
         name: "/*".to_owned(),
@@ -44,9 +57,9 @@ pub fn quick(
         path: PathMatch::Prefix("/".to_owned()),
         pool: 0,
         service_level: target.map(|_| 0),
-        rate_class: limit.filter(|_| !both).map(|_| 0),
-        concurrency: None,
-        policy: both.then_some(0),
+        rate_class: limit.filter(|_| !gated).map(|_| 0),
+        concurrency: concurrency.filter(|_| !gated).map(|_| 0),
+        policy: gated.then_some(0),
         rule: None,
         shed: ShedAnswer::Problem,
     };
@@ -59,10 +72,18 @@ pub fn quick(
         pools: vec![Pool::new("service", vec![to])],
         service_levels: target.map(|target| named("timer", timer(target))).into_iter().collect(),
         rate_classes: limit.map(|rate| named("limit", class(rate))).into_iter().collect(),
-        concurrency_limits: Vec::new(),
-        policies: both.then_some(policy).into_iter().collect(),
+        concurrency_limits: concurrency.map(|limit| named("in flight", limit.get())).into_iter().collect(),
+        policies: gated.then_some(policy).into_iter().collect(),
         routes: vec![route],
     }
+}
+
+/// How many requests a limit of this rate lets pass at once after a calm: as many as it lets pass in 30 ms.
+///
+/// Below the limit, requests that come in pairs by chance are then not shed. Above it, nothing changes: the bucket
+/// stays empty.
+pub fn burst(rate: Rate) -> u32 {
+    (rate * Duration::from_millis(30)).round().clamp(1.0, f64::from(u32::MAX)) as u32
 }
 
 fn named<S>(name: &str, settings: S) -> Class<S> {

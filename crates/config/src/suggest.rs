@@ -3,16 +3,23 @@
 /// A sentence that names the closest, or all where none is close.
 pub(crate) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());
-    // A third of the letters may be wrong; more is another word.
-    let closest = known.iter().filter(|name| distance(name) * 3 <= name.chars().count().max(3));
-    match closest.min_by_key(|name| distance(name)) {
+    let closest = known.iter().filter(|name| close(found, name));
+    match closest.min_by_key(|name| distance(found, name)) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => "there is none yet: add it, or leave this out".to_owned(),
         None => {
             format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+/// Whether one may have been written for the other: a third of the letters may be wrong, more is another word.
+pub(crate) fn close(found: &str, known: &str) -> bool {
+    distance(found, known) * 3 <= known.chars().count().max(3)
+}
+
+fn distance(found: &str, known: &str) -> usize {
+    strsim::damerau_levenshtein(&found.to_lowercase(), &known.to_lowercase())
 }
 
 #[cfg(test)]

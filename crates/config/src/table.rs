@@ -4,7 +4,7 @@
 //! both come from that, so they cannot disagree.
 
 use crate::problem::{Place, Problem, Source};
-use crate::suggest::suggestion;
+use crate::suggest::{close, suggestion};
 use crate::yaml::{Key, Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -18,6 +18,12 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn wrong(&mut self, place: &Place, message: String, label: &str, help: String) {
         self.problems.push(Problem::error(&self.source, place, message).label(label).help(help));
+    }
+
+    /// Whether something at this path, or below it, is known to be wrong: what seems to be absent may be that.
+    pub(crate) fn knows_of(&self, path: &str) -> bool {
+        let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        self.problems.iter().any(|problem| problem.path.strip_prefix(path).is_some_and(below))
     }
 }
 
@@ -137,6 +143,7 @@ pub(crate) struct Table<'a> {
     entries: &'a [(Key, Node)],
     path: &'a str,
     place: Place,
+    unknown: Vec<&'a str>,
 }
 
 impl<'a> Table<'a> {
@@ -144,7 +151,8 @@ impl<'a> Table<'a> {
     pub(crate) fn open(node: &'a Node, path: &'a str, known: &[&str], report: &mut Report) -> Option<Self> {
         let entries = entries(node, path, report)?;
         once_each(entries, path, report);
-        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+        let unknown = entries.iter().map(|(key, _)| key).filter(|key| !known.contains(&key.name.as_str()));
+        for key in unknown.clone() {
             let place = Place { path: child(path, &key.name), span: key.span.clone() };
             let help = suggestion(&key.name, known.iter().copied());
             report.wrong(&place, format!("unknown key `{}`", key.name), "unknown key", help);
@@ -152,7 +160,12 @@ impl<'a> Table<'a> {
         // A table in a block reaches to its end; its first line says enough.
         let end = entries.first().map_or(node.span.end, |(key, _)| key.span.end);
         let span = node.span.start.min(end)..end;
-        Some(Table { entries, path, place: Place { path: path.to_owned(), span } })
+        Some(Table {
+            entries,
+            path,
+            unknown: unknown.map(|key| key.name.as_str()).collect(),
+            place: Place { path: path.to_owned(), span },
+        })
     }
 
     /// Reads the value of a key.
@@ -160,6 +173,10 @@ impl<'a> Table<'a> {
         match self.entries.iter().find(|(key, _)| key.name == name) {
             Some((_, value)) => T::read(value, &child(self.path, name), report),
             None => T::absent().or_else(|| {
+                // An unknown key that is almost this one was reported with this one as its suggestion.
+                if self.unknown.iter().any(|unknown| close(unknown, name)) {
+                    return None;
+                }
                 let message = format!("`{name}` is missing");
                 report.wrong(&self.place, message, "in this table", format!("add `{name}: …`"));
                 None

@@ -174,7 +174,7 @@ fn span(span: Duration) -> String {
         ("us", 1_000),
     ]
     .into_iter()
-    .find(|(_, length)| nanos > 0 && nanos % length == 0)
+    .find(|(_, length)| nanos > 0 && nanos.is_multiple_of(*length))
     .unwrap_or(("ns", 1));
     format!("{}{unit}", nanos / length)
 }

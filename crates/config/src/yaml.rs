@@ -81,14 +81,19 @@ pub(crate) fn tree(text: &str) -> Result<Node, Malformed> {
         Ok(raw) => Ok(node(raw, text, &bytes)),
         Err(error) => {
             let span = error.location().map_or(0..0, |at| bytes.range(&at, 1));
-            Err(Malformed { message: first_line(&error.to_string()), span })
+            Err(Malformed { message: message(&error), span })
         }
     }
 }
 
-/// The parser adds hints for programmers after the first sentence.
-fn first_line(message: &str) -> String {
-    message.lines().next().unwrap_or("this is no YAML").trim_end_matches('.').to_owned()
+/// What the parser says, without the place, which is shown, and without its hints for programmers.
+fn message(error: &serde_saphyr::Error) -> String {
+    if let serde_saphyr::Error::MultipleDocuments { .. } = error {
+        return "expected one YAML document, found another after `---`".to_owned();
+    }
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or("this is no YAML");
+    line.split(" at line ").next().unwrap_or(line).to_owned()
 }
 
 /// Where each character begins, for a parser that counts characters.

@@ -1,5 +1,6 @@
 //! What a file says is what the gateway gets.
 
+use config::Quick;
 use gateway::settings::{AccessLog, PathMatch, Settings, ShedAnswer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,8 +37,9 @@ fn a_short_file_gets_the_usual_bounds() {
     let short = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
                  routes: [{ path_prefix: /, pool: a }]\n";
     let settings = parsed(short);
-    let quick =
-        config::quick("127.0.0.1:1".parse().unwrap(), "127.0.0.1:80".parse().unwrap(), None, None, None);
+    let [to, listen] = ["127.0.0.1:1", "127.0.0.1:80"].map(|text| text.parse().unwrap());
+    let quick = Quick { to, listen, limit: None, target: None, concurrency: None, admin: None };
+    let quick = config::quick(quick);
     assert_eq!(settings.limits, quick.limits);
     assert_eq!(settings.access_log, AccessLog::Off);
     assert_eq!(settings.routes, quick.routes);
@@ -48,8 +50,9 @@ fn a_short_file_gets_the_usual_bounds() {
 fn flags_say_what_a_file_says() {
     let [to, listen] = ["127.0.0.1:1", "127.0.0.1:80"].map(|text| text.parse().unwrap());
     let (limit, target) = ("100/s".parse().ok(), Some(Duration::from_millis(50)));
+    let concurrency = None;
     for (limit, target) in [(limit, target), (limit, None), (None, target), (None, None)] {
-        let settings = config::quick(to, listen, limit, target, None);
+        let settings = config::quick(Quick { to, listen, limit, target, concurrency, admin: None });
         assert_eq!(parsed(&config::write(&settings)), settings);
         assert_eq!(settings.policies.len(), usize::from(limit.is_some() && target.is_some()));
         assert_eq!(settings.routes[0].rate_class.is_some(), limit.is_some() && target.is_none());

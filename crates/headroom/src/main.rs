@@ -1,9 +1,14 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod commands;
+mod descriptors;
 mod exit;
+mod json;
 mod ledger_file;
+mod live;
 mod output;
+mod recorder;
+mod summary;
 
 use clap::{Parser, Subcommand};
 use commands::*;
@@ -19,15 +24,23 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
+    Load(load::Args),
+    Gateway(gateway::Args),
+    Config(config::Args),
     Runs(runs::Args),
-    SampleService(sample_service::Args),
     Show(show::Args),
+    SampleService(sample_service::Args),
 }
 
 fn main() -> Exit {
     match Args::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Load(args) => load::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
-        Command::SampleService(args) => sample_service::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::SampleService(args) => sample_service::run(&args),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use std::error::Error;
-use std::io::{IsTerminal, Write, stdout};
+use std::io::{IsTerminal, Write, stderr, stdout};
 
 /// Prints the result of a command that is done.
 pub fn print(text: &str) -> Exit {
@@ -16,14 +16,25 @@ pub fn print(text: &str) -> Exit {
 
 /// Says why a command failed, with all causes.
 pub fn fail(error: &dyn Error) -> Exit {
+    complain(error, Exit::Failed)
+}
+
+/// Says what is wrong, with all causes, and ends as `exit` says.
+pub fn complain(error: &dyn Error, exit: Exit) -> Exit {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         message.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    eprintln!("headroom: {message}");
-    Exit::Failed
+    // Where nobody can be told, the exit code still says it.
+    let _ = writeln!(stderr(), "error: {message}");
+    exit
+}
+
+/// Everything that is wrong with a file: with the places drawn on a terminal, a line each elsewhere.
+pub fn problems(problems: &config::Problems) -> String {
+    if stderr().is_terminal() { problems.graphical() } else { problems.plain() }
 }
 
 /// How wide a table may be: the terminal's width, and no bound where the output goes elsewhere.

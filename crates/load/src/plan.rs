@@ -3,7 +3,7 @@
 use crate::Target;
 use std::num::NonZeroU32;
 use std::time::Duration;
-use units::Rate;
+use units::{Rate, Timestamp};
 
 /// What to send, when and for how long.
 #[derive(Debug, Clone)]
@@ -56,6 +56,11 @@ pub enum Arrivals {
 }
 
 impl Plan {
+    /// When the schedule ends; never where only a number of requests ends it.
+    pub(crate) fn end(&self) -> Timestamp {
+        self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration)
+    }
+
     /// The most connections that one worker may hold.
     pub(crate) fn connections_of(&self, worker: u32) -> Option<u32> {
         let all = match self.model {
@@ -64,5 +69,12 @@ impl Plan {
         };
         let workers = self.workers.get();
         Some(all.get() / workers + u32::from(worker < all.get() % workers))
+    }
+
+    /// The most requests that one worker may send.
+    pub(crate) fn requests_of(&self, worker: u32) -> u64 {
+        let Some(all) = self.requests else { return u64::MAX };
+        let workers = u64::from(self.workers.get());
+        all / workers + u64::from(u64::from(worker) < all % workers)
     }
 }

@@ -30,6 +30,8 @@ struct OpenSecond {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     good_within: Duration,
+    /// When the schedule ends.
+    end: Timestamp,
     open: VecDeque<OpenSecond>,
     spare: Vec<OpenSecond>,
     whole: Measurement,
@@ -43,9 +45,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(good_within: Duration) -> Self {
+    pub(crate) fn new(good_within: Duration, end: Timestamp) -> Self {
         Recorder {
             good_within,
+            end,
             open: VecDeque::new(),
             spare: Vec::new(),
             whole: Measurement::default(),
@@ -92,6 +95,7 @@ impl Recorder {
             second.good_response.record(response);
             self.recent_good += 1;
         }
+        self.whole.completed += u64::from(times.ended <= self.end);
         self.recent.record(response);
         self.whole.service.record(times.ended.since(times.started));
         self.whole.dispatch.record(times.started.since(times.intended));
@@ -191,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_in_the_second_of_its_intended_start() {
-        let mut recorder = Recorder::new(Duration::from_secs(3));
+        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000));
         for millis in [500, 1_500] {
             recorder.scheduled(at(millis));
         }
@@ -205,11 +209,12 @@ mod tests {
         assert_eq!(measured.series.seconds[0].good, 1);
         assert_eq!(measured.series.seconds[1].good, 0, "3.5 s is not within 3 s");
         assert_eq!(measured.response.count(), 2);
+        assert_eq!(measured.completed, 0, "both answers came after the schedule");
     }
 
     #[test]
     fn shed_answers_stand_apart() {
-        let mut recorder = Recorder::new(Duration::from_secs(3));
+        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000));
         recorder.scheduled(at(0));
         recorder.answered(Times { intended: at(0), started: at(0), ended: at(1) }, 503);
         let measured = recorder.finish(Duration::from_secs(1), Duration::ZERO).measurement;

@@ -55,9 +55,20 @@ struct Connection<S> {
 }
 
 /// The arrivals that are still to come and those that wait.
+#[expect(clippy::large_enum_variant, reason = "there is one a worker")]
 enum Source {
-    Open { due: Peekable<Schedule>, waiting: Schedule, waiting_count: u64, counted_as_waited: u64 },
-    Closed { left: u64, end: Timestamp, retry_at: Timestamp },
+    Open {
+        due: Peekable<Schedule>,
+        requests: u64,
+        waiting: Schedule,
+        waiting_count: u64,
+        counted_as_waited: u64,
+    },
+    Closed {
+        left: u64,
+        end: Timestamp,
+        retry_at: Timestamp,
+    },
 }
 
 /// One event loop that sends requests and waits for their answers.
@@ -75,7 +86,6 @@ pub(crate) struct Worker<'a, N: Net> {
     scanner: Scanner,
     buffer: Vec<u8>,
     recorder: Recorder,
-    last_end: Timestamp,
     longest_stall: Duration,
 }
 
@@ -96,20 +106,14 @@ impl<'a, N: Net> Worker<'a, N> {
                     Schedule::constant(rate, arrivals, plan.duration, plan.requests).shard(index, workers);
                 Source::Open {
                     due: schedule.clone().peekable(),
+                    requests: plan.requests_of(index),
                     waiting: schedule,
                     waiting_count: 0,
                     counted_as_waited: 0,
                 }
             }
             Model::Closed { .. } => {
-                let share = |all: u64| {
-                    all / u64::from(workers) + u64::from(u64::from(index) < all % u64::from(workers))
-                };
-                Source::Closed {
-                    left: plan.requests.map_or(u64::MAX, share),
-                    end: plan.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration),
-                    retry_at: Timestamp::ZERO,
-                }
+                Source::Closed { left: plan.requests_of(index), end: plan.end(), retry_at: Timestamp::ZERO }
             }
         };
         Worker {
@@ -125,8 +129,7 @@ impl<'a, N: Net> Worker<'a, N> {
             timers: Timers::default(),
             scanner: Scanner::new(Limits::default()),
             buffer: vec![0; READ_BYTES],
-            recorder: Recorder::new(plan.good_within),
-            last_end: Timestamp::ZERO,
+            recorder: Recorder::new(plan.good_within, plan.end()),
             longest_stall: Duration::ZERO,
         }
     }
@@ -138,12 +141,12 @@ impl<'a, N: Net> Worker<'a, N> {
         let schedule_end = loop {
             let now = self.net.now();
             if slot.stop.load(Ordering::Relaxed) {
-                break now;
+                break now.min(self.plan.end());
             }
             let next_due = self.note_due(now);
             self.dispatch(now);
             if next_due == Timestamp::NEVER && self.is_done(now) {
-                break self.plan.duration.map_or(now, |duration| now.min(Timestamp::ZERO + duration));
+                break now.min(self.plan.end());
             }
             let until = next_due.min(self.timers.next()).min(next_report);
             ready.clear();
@@ -165,13 +168,16 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Counts the arrivals that have come due, and says when the next one will.
     fn note_due(&mut self, now: Timestamp) -> Timestamp {
         match &mut self.source {
-            Source::Open { due, waiting_count, .. } => {
+            Source::Open { due, requests, waiting_count, .. } => {
                 while let Some(intended) = due.next_if(|&intended| intended <= now) {
                     self.recorder.scheduled(intended);
                     self.recorder.lag.record(now.since(intended));
                     *waiting_count += 1;
                 }
-                due.peek().copied().unwrap_or(Timestamp::NEVER)
+                // The last gap belongs to the schedule: ten arrivals at 1/s take ten seconds, not nine.
+                let over = now >= self.plan.end() || self.recorder.accounting().scheduled >= *requests;
+                let end = if over { Timestamp::NEVER } else { self.plan.end() };
+                due.peek().copied().unwrap_or(end)
             }
             Source::Closed { left, end, retry_at } => {
                 if *left == 0 || now >= *end {
@@ -363,7 +369,6 @@ impl<'a, N: Net> Worker<'a, N> {
 
     fn answered(&mut self, index: usize, job: Job, answer: Answer) {
         let now = self.net.now();
-        self.last_end = now;
         self.recorder
             .answered(Times { intended: job.intended, started: job.started, ended: now }, answer.status);
         if !answer.keep_alive {
@@ -447,8 +452,7 @@ impl<'a, N: Net> Worker<'a, N> {
             Source::Open { waiting_count, .. } => *waiting_count,
             Source::Closed { .. } => 0,
         };
-        let grace_over =
-            self.plan.duration.is_some_and(|length| now >= Timestamp::ZERO + length + self.plan.timeout);
+        let grace_over = now >= self.plan.end() + self.plan.timeout;
         grace_over || (waiting == 0 && self.busy == 0)
     }
 
@@ -509,11 +513,7 @@ impl<'a, N: Net> Worker<'a, N> {
         self.connections.clear();
         self.idle.clear();
         self.report(slot, end);
-        let elapsed = match self.source {
-            Source::Open { .. } => end,
-            Source::Closed { .. } => self.last_end.max(end),
-        };
-        let finished = self.recorder.finish(elapsed.since(Timestamp::ZERO), thread_cpu());
+        let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
         Home { finished, longest_stall: self.longest_stall }
     }
 }

@@ -78,6 +78,16 @@ fn open_model_keeps_its_rate() {
 }
 
 #[test]
+fn the_last_gap_belongs_to_the_schedule() {
+    let address = server(|stream| answer_each(stream, |stream| ok(stream)));
+    let measured = run(address, open(2.0, 0), |_| {});
+    assert_eq!(measured.accounting.scheduled, 3);
+    assert_eq!(measured.elapsed, Duration::from_millis(1_500));
+    assert_eq!(measured.offered().per_second(), 2.0);
+    assert_eq!(measured.achieved(), measured.offered());
+}
+
+#[test]
 fn closed_model_goes_as_fast_as_the_service() {
     let address = server(|stream| answer_each(stream, |stream| ok(stream)));
     let measured = run(address, closed(4), |plan| plan.workers = NonZeroU32::new(2).unwrap());

@@ -3,6 +3,7 @@
 use crate::{Accounting, Failure, Histogram, Series, Validity, Verdict};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use units::Rate;
 
 /// All that one run of load measured; the parts of several workers add up.
 #[derive(Debug, Clone)]
@@ -11,6 +12,9 @@ pub struct Measurement {
     pub elapsed: Duration,
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
+    /// Answers that had come when the schedule ended, shed ones left aside: what the achieved rate counts. Those
+    /// that came later, however many, were not carried at that rate.
+    pub completed: u64,
     /// How many answers had each status.
     pub statuses: BTreeMap<u16, u64>,
     /// How many requests failed in each way.
@@ -40,6 +44,7 @@ impl Default for Measurement {
         Measurement {
             elapsed: Duration::ZERO,
             accounting: Accounting::default(),
+            completed: 0,
             statuses: BTreeMap::new(),
             failures: BTreeMap::new(),
             response: Histogram::new(),
@@ -56,10 +61,21 @@ impl Default for Measurement {
 }
 
 impl Measurement {
+    /// The rate at which arrivals were due.
+    pub fn offered(&self) -> Rate {
+        Rate::of(self.accounting.scheduled, self.elapsed)
+    }
+
+    /// The rate at which answers came while the schedule ran, shed ones left aside.
+    pub fn achieved(&self) -> Rate {
+        Rate::of(self.completed, self.elapsed)
+    }
+
     /// Adds what another worker of the same run measured. The validity is judged afterwards, on the sum.
     pub fn add(&mut self, other: &Measurement) {
         self.elapsed = self.elapsed.max(other.elapsed);
         self.accounting += other.accounting;
+        self.completed += other.completed;
         for (&status, &count) in &other.statuses {
             *self.statuses.entry(status).or_default() += count;
         }

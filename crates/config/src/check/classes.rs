@@ -82,8 +82,10 @@ fn limits_bind(
     settings: RateSettings,
     report: &mut Report,
 ) {
+    // A key that could not be read is not absent.
+    let complete = !report.knows_of(&name.place.path);
     match (settings.per_second, settings.per_minute) {
-        (None, None) => {
+        (None, None) if complete => {
             let help = "add `rate: 100/s`, or `per_minute`".to_owned();
             report.wrong(
                 &name.place,
@@ -94,11 +96,9 @@ fn limits_bind(
         }
         (Some(second), Some(minute)) if minute.rate > second.rate && minute.burst >= second.burst => {
             let place = place_or(found.per_minute.as_ref(), &name.place);
-            let (minute, most) = (minute.rate.per_second() * 60.0, second.rate.per_second() * 60.0);
-            let message = format!(
-                "{minute} a minute never binds: `rate` of {} lets at most {most} through",
-                second.rate
-            );
+            let a_minute = |limit: Limit| (limit.rate.per_second() * 60e3).round() / 1e3;
+            let (minute, most) = (a_minute(minute), a_minute(second));
+            let message = format!("{minute} a minute never binds: `rate` lets at most {most} through");
             let help = format!("lower `per_minute` to at most {most}, or leave it out");
             report.wrong(place, message, "never reached", help);
         }
@@ -108,7 +108,7 @@ fn limits_bind(
         (&found.burst, "burst", "rate", found.rate.is_some()),
         (&found.per_minute_burst, "per_minute_burst", "per_minute", found.per_minute.is_some()),
     ] {
-        if let (Some(burst), false) = (burst, given) {
+        if let (Some(burst), false, true) = (burst, given, complete) {
             let message = format!("`{key}` without `{rate}` means nothing");
             report.wrong(&burst.place, message, "of which rate?", format!("add `{rate}`, or remove `{key}`"));
         }
@@ -143,6 +143,9 @@ pub(super) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<
 
 pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
     readable(classes.policies, |name, found| {
+        // A key that could not be read is not absent.
+        let no_limit =
+            found.rate_class.is_none() && found.concurrency.is_none() && !report.knows_of(&name.place.path);
         let default = PolicySettings::default();
         let settings = PolicySettings {
             enter: found.enter_below.as_ref().map_or(default.enter, |at| at.value.0),
@@ -157,7 +160,7 @@ pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
             };
             refused(error, blamed, report);
         }
-        if found.rate_class.is_none() && found.concurrency.is_none() {
+        if no_limit {
             let help = "add `rate_class` or `concurrency`".to_owned();
             report.wrong(
                 &name.place,

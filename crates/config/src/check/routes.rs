@@ -30,7 +30,12 @@ pub(super) fn routes(
         let Some(route) = route(at, pools, classes, report, base) else { continue };
         if let Some(earlier) = routes.iter().find(|earlier| shadows(earlier, &route)) {
             let message = format!("can never match: `{}` before it takes all its requests", earlier.name);
-            report.wrong(&at.place, message, "never reached", "put it before, or remove it".to_owned());
+            report.wrong(
+                &at.place,
+                message,
+                "never reached",
+                "put the narrower route first, or remove it".to_owned(),
+            );
         } else if routes.iter().any(|earlier| earlier.name == route.name) {
             let place = at.value.name.as_ref().map_or(&at.place, |name| &name.place);
             let message = format!("another route is called `{}` too", route.name);
@@ -54,6 +59,7 @@ fn route(
     base: &Path,
 ) -> Option<Route> {
     let found = &at.value;
+    let path = path(at, report);
     let pool = find(pools, "pool", &found.pool, report);
     let policy = found.policy.as_ref().and_then(|wanted| find(classes.policies, "policy", wanted, report));
     let service_level = found
@@ -70,7 +76,7 @@ fn route(
     let rule = found.rule.as_ref().and_then(|at| rules::rule(at, classes, report, base));
     let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
     let host = found.host.as_ref().map(|at| host(at, report));
-    let path = path(at, report)?;
+    let path = path?;
     if let Some(name) = &found.name {
         check_name(&name.value.0, &name.place, report);
     }
@@ -130,6 +136,7 @@ fn path(at: &At<FileRoute>, report: &mut Report) -> Option<PathMatch> {
     let (text, exact) = match (&at.value.path, &at.value.path_prefix) {
         (Some(path), None) => (path, true),
         (None, Some(prefix)) => (prefix, false),
+        _ if report.knows_of(&at.place.path) => return None,
         _ => {
             let message = "expected one of `path` and `path_prefix`".to_owned();
             let help = "`path` is for this path only, `path_prefix: /` is for every path".to_owned();

@@ -34,7 +34,7 @@ pub(super) fn rule(at: &At<FileRule>, classes: &Classes, report: &mut Report, ba
 fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Problem {
     let line = match error {
         RuleError::Syntax { line, .. } | RuleError::UnknownClass { line, .. } => *line,
-        _ => return Problem::error(&report.source, place, error.to_string()).help("see the message"),
+        _ => return Problem::error(&report.source, place, error.to_string()),
     };
     let mut before = rule.source.split_inclusive('\n');
     let start: usize = before.by_ref().take((line as usize).saturating_sub(1)).map(str::len).sum();
@@ -61,7 +61,7 @@ pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedA
         FileShed::Problem => return ShedAnswer::Problem,
         FileShed::Table(table) => table,
     };
-    let FileShedTable { page, text, content_type, redirect } = table;
+    let FileShedTable { page, text, content_type, redirect } = &**table;
     if [page.is_some(), text.is_some(), redirect.is_some()].into_iter().filter(|given| *given).count() != 1 {
         let message = "expected exactly one of `page`, `text` and `redirect`".to_owned();
         report.wrong(&at.place, message, "what is it?", "keep one, or write `shed: problem`".to_owned());

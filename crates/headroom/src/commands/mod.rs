@@ -1,5 +1,9 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
+pub mod config;
+pub mod demo;
+pub mod gateway;
+pub mod load;
 pub mod runs;
 pub mod sample_service;
 pub mod show;

@@ -1,0 +1,212 @@
+//! What is written reads back the same.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use gateway::settings::{
+    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Provenance, Route, Rule, Settings,
+    ShedAnswer,
+};
+use proptest::prelude::*;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::{Rate, Ratio};
+
+/// Names as people write them, and as nobody should.
+fn name() -> impl Strategy<Value = String> {
+    let odd = [
+        "true",
+        "null",
+        "5",
+        "a: b",
+        "- x",
+        "#",
+        "Größe",
+        "a'b",
+        "a\"b\\",
+        "~",
+        "0x1F",
+        "<<",
+        "😀",
+        "\u{feff}x",
+        "1e3",
+    ];
+    prop_oneof![
+        "[A-Za-z][A-Za-z0-9 ._/-]{0,20}[a-z]",
+        prop::sample::select(odd.to_vec()).prop_map(str::to_owned)
+    ]
+}
+
+/// Any text: also control characters, line ends and characters that YAML does not print.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["[ -~]{0,40}", prop::collection::vec(any::<char>(), 0..30).prop_map(String::from_iter)]
+}
+
+fn provenance() -> impl Strategy<Value = Option<Provenance>> {
+    prop::option::of((text(), text(), text()).prop_map(|(run, date, target)| Provenance {
+        run,
+        date,
+        target,
+    }))
+}
+
+fn span() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        (1_000_000_u64..86_400_000_000_000).prop_map(Duration::from_nanos),
+        (1_u64..86_400).prop_map(Duration::from_secs),
+        (1_u64..1_000).prop_map(Duration::from_millis),
+    ]
+}
+
+fn limit(least: f64, most: f64) -> impl Strategy<Value = Limit> {
+    (prop_oneof![least..most, (1_u32..1_000_000).prop_map(|n| f64::from(n) / 60.0)], 1_u32..5)
+        .prop_map(|(rate, burst)| Limit { rate: Rate::per_second_of(rate), burst })
+}
+
+fn rate_class() -> impl Strategy<Value = RateSettings> {
+    let limits = prop_oneof![
+        limit(0.01, 1e6).prop_map(|second| (Some(second), None)),
+        limit(0.01, 1e6).prop_map(|minute| (None, Some(minute))),
+        limit(0.01, 1e6)
+            .prop_map(|second| (Some(second), Some(Limit { rate: second.rate * 0.37, burst: 7 }))),
+    ];
+    (limits, 0_u32..9, span()).prop_map(|((per_second, per_minute), backlog, longest_wait)| RateSettings {
+        per_second,
+        per_minute,
+        backlog,
+        longest_wait,
+    })
+}
+
+fn share() -> impl Strategy<Value = Ratio> {
+    prop_oneof![0.01..=1.0, (1_u32..=100).prop_map(|percent| f64::from(percent) / 100.0)]
+        .prop_map(|share| Ratio::new(share).unwrap())
+}
+
+fn shed() -> impl Strategy<Value = ShedAnswer> {
+    prop_oneof![
+        Just(ShedAnswer::Problem),
+        "/[!-~]{0,20}".prop_map(|location| ShedAnswer::Redirect { location }),
+        (text(), "[a-z]{1,9}/[a-z]{1,9}; charset=[a-z]{2}")
+            .prop_map(|(body, content_type)| ShedAnswer::Page { content_type, body: body.into_bytes() }),
+    ]
+}
+
+fn named<S>(index: usize, (name, settings, provenance): (String, S, Option<Provenance>)) -> Class<S> {
+    // The number keeps names apart.
+    Class { name: format!("{name} {index}"), settings, provenance }
+}
+
+fn classes<S: std::fmt::Debug>(settings: impl Strategy<Value = S>) -> impl Strategy<Value = Vec<Class<S>>> {
+    prop::collection::vec((name(), settings, provenance()), 1..4)
+        .prop_map(|list| list.into_iter().enumerate().map(|(index, found)| named(index, found)).collect())
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let levels =
+        classes((span(), span()).prop_map(|(target, window)| ServiceLevelSettings { target, window }));
+    let routes = prop::collection::vec(
+        (
+            prop::option::of(name()),
+            prop::option::of("[a-z]{1,9}"),
+            shed(),
+            any::<[usize; 3]>(),
+            any::<bool>(),
+        ),
+        1..5,
+    );
+    let shape = (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3);
+    (levels, classes(rate_class()), classes(1_u32..999), routes, (share(), share(), 1_u32..50), shape)
+        .prop_map(
+            |(service_levels, rate_classes, concurrency_limits, routes, (one, other, samples), shape)| {
+                let (workers, span, other_span, admin, log) = shape;
+                let policy = Policy {
+                    name: "protect: it".into(),
+                    service_level: service_levels.len() - 1,
+                    settings: PolicySettings {
+                        enter: if one < other { one } else { other },
+                        leave: if one < other { other } else { one },
+                        min_samples: u64::from(samples),
+                    },
+                    rate_class: Some(0),
+                    concurrency: (samples % 2 == 0).then_some(0),
+                };
+                let at = |index, pick: usize, len: usize| (pick % 3 == index % 3).then_some(pick % len);
+                let routes =
+                    routes.into_iter().enumerate().map(|(index, (name, host, shed, picks, with_policy))| {
+                        let path = format!("/{index}/x");
+                        let usual = format!("{}{path}", host.clone().unwrap_or_default());
+                        let level = at(index, picks[0], service_levels.len());
+                        let rule =
+                            Rule { name: "a rule".into(), source: "-- nothing\nlocal line = \"\\n\"".into() };
+                        Route {
+                            name: name.map_or(usual, |name| format!("{name} {index}")),
+                            host,
+                            path: PathMatch::Exact(path),
+                            pool: picks[0] % 2,
+                            service_level: if with_policy { Some(policy.service_level) } else { level },
+                            rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
+                            concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
+                            policy: with_policy.then_some(0),
+                            rule: (picks[1] % 4 == 0).then_some(rule),
+                            shed,
+                        }
+                    });
+                let routes = routes.collect();
+                let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+                Settings {
+                    listen: "[::1]:8080".parse().unwrap(),
+                    admin: admin.map(address),
+                    workers: NonZeroU32::new(workers).unwrap(),
+                    access_log: [
+                        AccessLog::Off,
+                        AccessLog::Stdout,
+                        AccessLog::File(PathBuf::from("/var/log/a b.log")),
+                    ][usize::from(log)]
+                    .clone(),
+                    limits: ConnectionLimits {
+                        connections: workers,
+                        head_timeout: span,
+                        ..ConnectionLimits::default()
+                    },
+                    pools: vec![
+                        Pool { answer_timeout: other_span, ..Pool::new("a", vec![address(1), address(2)]) },
+                        Pool { idle_connections: 0, ..Pool::new("yes", vec![address(3)]) },
+                    ],
+                    service_levels,
+                    rate_classes,
+                    concurrency_limits,
+                    policies: vec![policy],
+                    routes,
+                }
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_equal(settings in settings()) {
+        let text = config::write(&settings);
+        match config::parse("gateway.yaml", &text, Path::new("")) {
+            Ok((found, _)) => prop_assert_eq!(found, settings, "{}", text),
+            Err(problems) => prop_assert!(false, "{problems}\n{text}"),
+        }
+    }
+}
+
+#[test]
+fn a_written_file_is_for_people() {
+    let [to, listen] = ["127.0.0.1:9000", "127.0.0.1:8080"].map(|text| text.parse().unwrap());
+    let (limit, target) = ("107.52/s".parse().ok(), Some(Duration::from_millis(50)));
+    let quick = config::Quick { to, listen, limit, target, concurrency: None, admin: None };
+    let mut settings = config::quick(quick);
+    settings.rate_classes[0].provenance = Some(Provenance {
+        run: "r17".into(),
+        date: "2026-11-21".into(),
+        target: "http://127.0.0.1:9000/search.cgi".into(),
+    });
+    insta::assert_snapshot!(config::write(&settings));
+}

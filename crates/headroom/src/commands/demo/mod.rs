@@ -1,0 +1,76 @@
+//! `headroom demo`: the story of the search-cgi account on a built-in service, through the code that users call.
+//!
+//! ```text
+//! story    the four phases: calm, collapse, policy, after
+//! stage    the service, the gateway in front of it, the load
+//! numbers  what a phase's last ten seconds say
+//! page     the report
+//! ```
+
+mod numbers;
+mod page;
+mod stage;
+mod story;
+
+use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
+use crate::output;
+use crate::recorder::{About, Recorder};
+use std::path::PathBuf;
+
+/// See the main job in about a minute: calm, collapse, the same flood with a policy
+///
+/// A service with a known limit of 107 requests a second runs in this process, behind a gateway; nothing leaves this
+/// machine. 100 a second are calm. At 110 it collapses. Then the same flood again, with a policy: while responses
+/// take longer than 50 ms, 100 a second are admitted and the rest is told to come back. At the end 90 a second show
+/// that the limit is lifted by itself.
+///
+/// A phase in which this machine itself stood still is repeated, and that is said.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The phases as JSON on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// Where the report goes
+    #[arg(long, value_name = "FILE", default_value = "headroom-demo.html")]
+    report: PathBuf,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
+}
+
+/// Tells the story.
+pub fn run(args: &Args) -> Exit {
+    let mut recorder = Recorder::open(&args.ledger);
+    let target = "the built-in service";
+    let run = recorder.begin(About { command: "demo", target, config: "{}".to_owned(), parent: None });
+    let story = match story::tell(&mut recorder, run) {
+        Ok(story) => story,
+        Err(error) => {
+            recorder.fail(run, &error.to_string());
+            return output::fail(&error);
+        }
+    };
+    let phases = numbers::json(&story.phases);
+    recorder.finish(run, None, Some(phases.clone()));
+    if let Err(error) = std::fs::write(&args.report, page::html(&story)) {
+        eprintln!("the report cannot be written to {}: {error}", args.report.display());
+    } else {
+        eprintln!("\nreport: {}", args.report.display());
+    }
+    if let Some(name) = run.name() {
+        eprintln!("recorded as {name}: headroom show {name}");
+    }
+    if args.json { output::print(&(phases + "\n")) } else { output::print(&closing(&story)) }
+}
+
+fn closing(story: &story::Story) -> String {
+    format!("\n{}\n{NEXT}", report::text(&numbers::table(&story.phases), output::width()))
+}
+
+const NEXT: &str = "\
+The same for a service of your own:
+  headroom find 'http://127.0.0.1:8080/path' --slo 'p(95)<50ms'    what it carries; writes headroom-gateway.yaml
+  headroom gateway headroom-gateway.yaml                           keeps it at that
+";

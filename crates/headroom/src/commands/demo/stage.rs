@@ -1,0 +1,186 @@
+//! The service, the gateway in front of it, and the load: what the story is played on.
+
+use super::story::StoryError;
+use ::gateway::{Change, Gateway};
+use ::load::{Arrivals, Model, Plan, Progress, Target};
+use config::Quick;
+use gateway::settings::Settings;
+use measure::{Measurement, Reason};
+use std::io::{IsTerminal, Write, stderr};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::time::Duration;
+use units::{Quantile, Rate, Timestamp, show_duration};
+
+/// The service with a gateway in front of it.
+pub struct Stage {
+    service: sample::Running,
+    gateway: Gateway,
+    target: Target,
+    /// What the policies have done so far.
+    changes: Vec<Change>,
+    interrupts: crate::live::Interrupts,
+}
+
+impl Stage {
+    /// Starts the service, and a gateway that only forwards.
+    pub fn set() -> Result<Self, StoryError> {
+        let service = sample::Service::start(sample::Config::search_cgi())?;
+        let gateway = ::gateway::start(settings(service.addr(), None))?;
+        let target = Target::new(&format!("http://{}/search.cgi", gateway.address()), "GET", &[], b"")?;
+        let interrupts = crate::live::Interrupts::listen().map_err(StoryError::Signals)?;
+        Ok(Stage { service, gateway, target, changes: Vec::new(), interrupts })
+    }
+
+    /// Where the gateway listens.
+    pub fn address(&self) -> SocketAddr {
+        self.gateway.address()
+    }
+
+    /// The time since the story began.
+    pub fn now(&self) -> Timestamp {
+        self.gateway.clock().now()
+    }
+
+    /// Puts the policy in force, or takes it away.
+    pub fn protect(&self, policy: Option<Policy>) -> Result<(), StoryError> {
+        Ok(self.gateway.reload(settings(self.service.addr(), policy))?)
+    }
+
+    /// What the policies have done since the story began.
+    pub fn changes(&mut self) -> &[Change] {
+        self.changes.extend(self.gateway.take_changes());
+        &self.changes
+    }
+
+    /// Drives load for `length`.
+    pub fn drive(&self, rate: Rate, length: Duration) -> Result<Measurement, StoryError> {
+        let plan = Plan {
+            target: self.target.clone(),
+            model: Model::Open { rate, arrivals: Arrivals::Even, connections: None },
+            duration: Some(length),
+            requests: None,
+            timeout: PATIENCE,
+            good_within: PATIENCE,
+            workers: NonZeroU32::MIN,
+        };
+        let running = ::load::start(plan)?;
+        let mut line = LiveLine::default();
+        while !running.is_finished() {
+            if self.interrupts.came() {
+                return Err(StoryError::Interrupted);
+            }
+            std::thread::sleep(LOOK_EVERY);
+            line.show(&running.progress());
+        }
+        line.clear();
+        Ok(running.finish()?)
+    }
+
+    /// Waits until the service has nothing left to do, and then a little; gives when it had nothing left.
+    pub fn until_calm(&self) -> Result<Timestamp, StoryError> {
+        let begin = self.now();
+        while self.service.totals().in_flight > 0 {
+            if self.interrupts.came() {
+                return Err(StoryError::Interrupted);
+            }
+            let waited = self.now().since(begin);
+            if waited > CALM_AT_LAST {
+                return Err(StoryError::NeverCalm { waited });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let calm = self.now();
+        std::thread::sleep(Duration::from_millis(500));
+        Ok(calm)
+    }
+
+    /// Ends the gateway and the service.
+    pub fn strike(self) -> Result<(), StoryError> {
+        self.gateway.drain();
+        self.service.stop()?;
+        Ok(())
+    }
+}
+
+/// The policy of the account.
+#[derive(Debug, Clone, Copy)]
+pub struct Policy {
+    /// How many a second are admitted while it applies.
+    pub limit: Rate,
+    /// How many may be in flight while it applies.
+    pub concurrency: NonZeroU32,
+    /// The time within which a response conforms.
+    pub target: Duration,
+}
+
+fn settings(service: SocketAddr, policy: Option<Policy>) -> Settings {
+    config::quick(Quick {
+        to: service,
+        listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        limit: policy.map(|policy| policy.limit),
+        target: policy.map(|policy| policy.target),
+        concurrency: policy.map(|policy| policy.concurrency),
+        admin: None,
+    })
+}
+
+/// Why a phase does not count: this machine stood still, so that the service met another load than the one intended.
+pub fn stood_still(measured: &Measurement) -> Option<Duration> {
+    measured.validity.reasons.iter().find_map(|reason| match reason {
+        Reason::Stalled { longest } => Some(*longest),
+        _ => None,
+    })
+}
+
+/// The phase as it goes, on a terminal.
+#[derive(Debug, Default)]
+struct LiveLine {
+    before: Progress,
+    good: u64,
+    recent: measure::Histogram,
+    shown: bool,
+}
+
+impl LiveLine {
+    fn show(&mut self, progress: &Progress) {
+        self.good += progress.recent_good;
+        self.recent.add(&progress.recent);
+        if !stderr().is_terminal() || progress.at.since(self.before.at) < Duration::from_secs(1) {
+            return;
+        }
+        let span = progress.at.since(self.before.at).as_secs_f64();
+        let (now, then) = (&progress.accounting, &self.before.accounting);
+        let a_second = |now: u64, then: u64| (now.saturating_sub(then)) as f64 / span;
+        let p95 = self.recent.quantile(Quantile::P95).map_or(Duration::ZERO, |p95| p95.at);
+        eprint!(
+            "\r\x1b[K          {:>3.0} s   offered {:>3.0}/s   good {:>3.0}/s   shed {:>3.0}/s   in flight {:>3}   p95 {}",
+            progress.at.as_secs_f64(),
+            a_second(now.scheduled, then.scheduled),
+            self.good as f64 / span,
+            a_second(now.shed, then.shed),
+            progress.in_flight,
+            show_duration(p95),
+        );
+        // It is only to look at.
+        let _ = stderr().flush();
+        self.before = progress.clone();
+        self.good = 0;
+        self.recent.clear();
+        self.shown = true;
+    }
+
+    fn clear(&self) {
+        if self.shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// Clients give up after this, and a response that took longer is not good.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A service that is not calm by then never will be.
+const CALM_AT_LAST: Duration = Duration::from_secs(30);
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);

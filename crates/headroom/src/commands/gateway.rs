@@ -1,0 +1,230 @@
+//! `headroom gateway`: stands in front of a service and keeps it at its limit.
+
+use crate::exit::Exit;
+use crate::{descriptors, output};
+use clap::ArgGroup;
+use control::policy::Transition;
+use gateway::settings::Settings;
+use gateway::{Change, Gateway, GatewayError};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+use thiserror::Error;
+use units::{Rate, parse_duration, show_duration};
+
+/// Stand in front of a service: route, balance, and keep it at its limit
+///
+/// With a FILE, everything it says: routes, pools, service level classes, rate classes, rules. Without one, --to and
+/// --listen forward everything to one service; with --target, the limits apply while not every response of the last
+/// ten seconds came within it, and are lifted when all did and nothing was shed.
+///
+/// SIGTERM and Ctrl-C let the requests in flight end; a second Ctrl-C quits at once. SIGHUP reads FILE again and puts
+/// it in force if it is right; otherwise the old one stays.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("what").required(true).args(["file", "to"]))]
+pub struct Args {
+    /// A gateway file, such as `headroom find` writes
+    file: Option<PathBuf>,
+
+    /// The service, as HOST:PORT
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "file")]
+    to: Option<SocketAddr>,
+
+    /// Where clients connect
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, default_value = "127.0.0.1:8080", conflicts_with = "file")]
+    listen: SocketAddr,
+
+    /// Requests a second that the service carries, such as 100/s
+    #[arg(long, value_name = "RATE", conflicts_with = "file")]
+    limit: Option<Rate>,
+
+    /// A response conforms whose first byte comes within this, such as 50ms
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, conflicts_with = "file")]
+    target: Option<Duration>,
+
+    /// Requests that may be in flight: a rate alone cannot drain a service that has collapsed
+    #[arg(long, value_name = "COUNT", conflicts_with = "file")]
+    concurrency: Option<std::num::NonZeroU32>,
+
+    /// Where /metrics, /livez and /readyz are served; a loopback address
+    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "file")]
+    admin: Option<SocketAddr>,
+}
+
+/// Why the gateway does not run.
+#[derive(Debug, Error)]
+enum Error {
+    #[error("cannot listen for signals")]
+    Signals(#[source] std::io::Error),
+    #[error("--{0} 0 stops everything; give more than 0, or leave it out")]
+    Nothing(&'static str),
+    #[error("--admin {0} is reachable from other machines; give a loopback address, such as 127.0.0.1:9901")]
+    AdminNotLoopback(SocketAddr),
+    #[error(
+        "{connections} client connections need about {needed} descriptors, and this process may have {allowed}: raise `ulimit -n`, or lower `limits.connections`"
+    )]
+    Descriptors { connections: u32, needed: u64, allowed: u64 },
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+}
+
+/// Runs the gateway until it is told to end.
+pub fn run(args: &Args) -> Exit {
+    // Taken before anything starts, so that no signal ends the process without a drain.
+    let signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
+        Ok(signals) => signals,
+        Err(error) => return output::complain(&Error::Signals(error), Exit::Failed),
+    };
+    let settings = match &args.file {
+        Some(file) => match read(file) {
+            Some(settings) => settings,
+            None => return Exit::Usage,
+        },
+        None => match from_flags(args) {
+            Ok(settings) => settings,
+            Err(error) => return output::complain(&error, Exit::Usage),
+        },
+    };
+    let settings = match fit_descriptors(settings, args.file.is_some()) {
+        Ok(settings) => settings,
+        Err(error) => return output::complain(&error, Exit::Usage),
+    };
+    match gateway::start(settings.clone()) {
+        Ok(gateway) => serve(gateway, &settings, args.file.as_deref(), signals),
+        Err(error) => output::complain(&error, Exit::Failed),
+    }
+}
+
+/// Reads a gateway file, and says what is wrong with it.
+fn read(file: &Path) -> Option<Settings> {
+    match config::read(file) {
+        Ok((settings, warnings)) => {
+            for warning in warnings {
+                eprintln!("{warning}");
+            }
+            Some(settings)
+        }
+        Err(problems) => {
+            eprintln!("{}", output::problems(&problems));
+            None
+        }
+    }
+}
+
+fn from_flags(args: &Args) -> Result<Settings, Error> {
+    let Some(to) = args.to else { return Err(Error::Nothing("to")) };
+    if args.limit == Some(Rate::ZERO) {
+        return Err(Error::Nothing("limit"));
+    }
+    if args.target == Some(Duration::ZERO) {
+        return Err(Error::Nothing("target"));
+    }
+    if let Some(admin) = args.admin.filter(|admin| !admin.ip().is_loopback()) {
+        return Err(Error::AdminNotLoopback(admin));
+    }
+    Ok(config::quick(config::Quick {
+        to,
+        listen: args.listen,
+        limit: args.limit,
+        target: args.target,
+        concurrency: args.concurrency,
+        admin: args.admin,
+    }))
+}
+
+/// Each client may need a connection to the service too. A bound that nobody chose is lowered to what fits.
+fn fit_descriptors(mut settings: Settings, chosen: bool) -> Result<Settings, Error> {
+    let Some(allowed) = descriptors::raise_limit() else { return Ok(settings) };
+    let connections = settings.limits.connections;
+    let needed = u64::from(connections) * 2 + DESCRIPTORS_BESIDE;
+    if needed <= allowed {
+        return Ok(settings);
+    }
+    let fits = u32::try_from(allowed.saturating_sub(DESCRIPTORS_BESIDE) / 2).unwrap_or(u32::MAX);
+    if chosen || fits == 0 {
+        return Err(Error::Descriptors { connections, needed, allowed });
+    }
+    eprintln!(
+        "at most {fits} client connections, because this process may have {allowed} descriptors (ulimit -n)"
+    );
+    settings.limits.connections = fits;
+    Ok(settings)
+}
+
+fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals: Signals) -> Exit {
+    eprintln!("gateway on http://{}; Ctrl-C stops it", gateway.address());
+    if let Some(admin) = gateway.admin_address() {
+        eprintln!("metrics on http://{admin}/metrics");
+    }
+    loop {
+        tell(&gateway);
+        for signal in signals.pending() {
+            match (signal, file) {
+                (SIGHUP, Some(file)) => match read(file).map(|settings| gateway.reload(settings)) {
+                    Some(Ok(())) => eprintln!("{} is in force", file.display()),
+                    Some(Err(error)) => {
+                        output::complain(&error, Exit::Usage);
+                        eprintln!("the old configuration stays in force");
+                    }
+                    None => eprintln!("the old configuration stays in force"),
+                },
+                (SIGHUP, None) => eprintln!("SIGHUP: there is no file to read again"),
+                _ => {
+                    let patience = show_duration(settings.limits.drain_timeout);
+                    eprintln!("no more clients; requests in flight have {patience}, Ctrl-C quits at once");
+                    thread::spawn(move || {
+                        signals.forever().next();
+                        std::process::exit(i32::from(Exit::Failed.code()));
+                    });
+                    gateway.drain();
+                    return Exit::Done;
+                }
+            }
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Says what the policies have done.
+fn tell(gateway: &Gateway) {
+    for Change { at, policy, transition } in gateway.take_changes() {
+        match transition {
+            Transition::Engaged { reason } => eprintln!(
+                "{at}  policy `{policy}` engaged: {} of {} responses conformed",
+                reason.conforming, reason.samples
+            ),
+            Transition::Lifted { engaged_for, .. } => {
+                eprintln!("{at}  policy `{policy}` lifted after {}", show_duration(engaged_for));
+            }
+        }
+    }
+    if let Some(error) = gateway.take_rule_error() {
+        output::complain(&error, Exit::Failed);
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; write it as HOST:PORT"))?;
+    found.next().ok_or_else(|| "the name has no address".to_owned())
+}
+
+/// Listeners, logs, epoll sets.
+const DESCRIPTORS_BESIDE: u64 = 64;
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+const EXAMPLES: &str = "\
+Examples:
+  Forward, and judge every response against 50 ms:
+      headroom gateway --to 127.0.0.1:9000 --listen 127.0.0.1:8080 --target 50ms --admin 127.0.0.1:9901
+  While some take longer, admit 100 a second and 12 at a time, and shed the rest with 503:
+      headroom gateway --to 127.0.0.1:9000 --limit 100/s --target 50ms --concurrency 12
+  What `headroom find` has measured:
+      headroom gateway gateway.yaml
+
+A file is explained by `headroom config schema` and checked by `headroom config check FILE`.
+Exit codes: 0 ended as it was told, 2 wrong usage or configuration, 1 anything else.";

@@ -1,0 +1,246 @@
+//! A plan and its result in words, for people.
+
+use ::load::{Arrivals, Model, Plan};
+use measure::{Accounting, Histogram, Measurement, Value};
+use std::fmt::Write;
+use std::time::Duration;
+use units::{Bytes, Quantile, Rate, show_duration};
+
+/// What will happen.
+pub fn of_plan(plan: &Plan) -> String {
+    let mut text = String::new();
+    row(&mut text, "target", &format!("{} at {}", plan.target.url, plan.target.address));
+    row(&mut text, "model", &model(plan));
+    row(&mut text, "until", &end(plan));
+    row(&mut text, "time-out", &show_duration(plan.timeout).to_string());
+    row(&mut text, "workers", &plan.workers.to_string());
+    text
+}
+
+/// What happened.
+pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String {
+    let mut text = String::new();
+    row(&mut text, "target", &plan.target.url);
+    row(&mut text, "model", &model(plan));
+    let stopped = if interrupted { format!(", interrupted (planned: {})", end(plan)) } else { String::new() };
+    row(&mut text, "elapsed", &format!("{}{stopped}", show_duration(measured.elapsed)));
+    row(
+        &mut text,
+        "rate",
+        &format!("offered {}, achieved {}", rate(measured.offered()), rate(measured.achieved())),
+    );
+    text.push('\n');
+    times(&mut text, measured);
+    text.push('\n');
+    row(&mut text, "account", &account(&measured.accounting));
+    if !measured.statuses.is_empty() {
+        let statuses =
+            measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
+        row(&mut text, "statuses", &statuses.collect::<Vec<_>>().join("   "));
+    }
+    for (&kind, &count) in &measured.failures {
+        row(&mut text, "failures", &format!("{} {kind}", grouped(count)));
+    }
+    let received = Bytes::new(measured.bytes_received);
+    row(
+        &mut text,
+        "network",
+        &format!("{} opened, {received} received", counted(measured.connections, "connection")),
+    );
+    let workers = counted(plan.workers.get().into(), "worker");
+    let cpu = show_duration(measured.cpu);
+    row(&mut text, "generator", &format!("{cpu} of processor time in {workers}"));
+    row(&mut text, "validity", measured.validity.verdict.name());
+    for reason in &measured.validity.reasons {
+        for line in wrapped(&reason.to_string()) {
+            row(&mut text, "", &line);
+        }
+    }
+    text
+}
+
+/// Who decides when a request is sent, in words.
+pub fn model(plan: &Plan) -> String {
+    match plan.model {
+        Model::Closed { connections } => {
+            format!(
+                "closed, {}, each sends when it is answered",
+                counted(connections.get().into(), "connection")
+            )
+        }
+        Model::Open { rate, arrivals, connections } => {
+            let spacing = match arrivals {
+                Arrivals::Even => "evenly spaced".to_owned(),
+                Arrivals::Poisson { seed } => format!("Poisson (seed {seed})"),
+            };
+            let bound = connections.map_or("as many connections as needed".to_owned(), |most| {
+                format!("at most {}", counted(most.get().into(), "connection"))
+            });
+            format!("open, {}, arrivals {spacing}, {bound}", self::rate(rate))
+        }
+    }
+}
+
+/// What ends the schedule, in words.
+pub fn end(plan: &Plan) -> String {
+    let duration = plan.duration.map(|duration| show_duration(duration).to_string());
+    let requests = plan.requests.map(|requests| counted(requests, "request"));
+    let ends: Vec<String> = duration.into_iter().chain(requests).collect();
+    ends.join(" or ")
+}
+
+/// The account with its sum shown.
+pub fn account(accounting: &Accounting) -> String {
+    let fates = [
+        ("answered", accounting.answered),
+        ("shed", accounting.shed),
+        ("failed", accounting.failed),
+        ("timed out", accounting.timed_out),
+        ("unsent", accounting.unsent),
+        ("in flight", accounting.in_flight),
+    ];
+    let fates = fates.map(|(name, count)| format!("{name} {}", grouped(count)));
+    format!("scheduled {} = {}", grouped(accounting.scheduled), fates.join(" + "))
+}
+
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `30,980/s`; with its decimals where it is small.
+pub fn rate(rate: Rate) -> String {
+    let whole = rate.per_second().round();
+    if whole < 1_000.0 { rate.to_string() } else { format!("{}/s", grouped(whole as u64)) }
+}
+
+/// A time of a distribution; `> 3.00 s` where requests were given up.
+pub fn time(value: Value) -> String {
+    // The histograms count whole microseconds, and less than one as one.
+    if value.at <= Duration::from_micros(1) && !value.censored {
+        return "≤ 1 µs".to_owned();
+    }
+    let more = if value.censored { "> " } else { "" };
+    format!("{more}{}", show_duration(value.at))
+}
+
+/// A quantile, where enough samples lie beyond it to say it.
+pub fn quantile(histogram: &Histogram, quantile: Quantile) -> String {
+    match histogram.quantile(quantile) {
+        None => "-".to_owned(),
+        Some(_) if (1.0 - quantile.get()) * (histogram.count() as f64) < BEYOND - 1e-6 => {
+            "too few samples".to_owned()
+        }
+        Some(value) => time(value),
+    }
+}
+
+fn times(text: &mut String, measured: &Measurement) {
+    if measured.response.count() == 0 && measured.shed_response.count() == 0 {
+        text.push_str("nothing was answered, so there are no response times\n");
+        return;
+    }
+    let columns = [&measured.response, &measured.service, &measured.dispatch];
+    let mut line = |name: &str, cells: [String; 3]| {
+        let [response, service, dispatch] = cells;
+        let _ = writeln!(text, "{name:<11}{response:>17}{service:>17}{dispatch:>17}");
+    };
+    line("", ["response time", "service time", "dispatch delay"].map(str::to_owned));
+    for point in [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999] {
+        line(&point.to_string(), columns.map(|column| quantile(column, point)));
+    }
+    line("max", columns.map(|column| column.max().map_or("-".to_owned(), time)));
+    let mean = |column: &Histogram| {
+        let at = column.mean()?;
+        Some(time(Value { at, censored: column.censored() > 0 }))
+    };
+    line("mean", columns.map(|column| mean(column).unwrap_or("-".to_owned())));
+    if measured.shed_response.count() > 0 {
+        let shed = &measured.shed_response;
+        let at = |point| quantile(shed, point);
+        let _ = writeln!(text, "shed answers, apart: p50 {}, p99 {}", at(Quantile::P50), at(Quantile::P99));
+    }
+}
+
+/// `1 worker`, `2 workers`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{name:<11}{value}");
+}
+
+/// Sentences in lines that fit a terminal of 80 columns beside the names.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = word.to_owned(),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Of 80 columns, without those of the names.
+const WIDTH: usize = 69;
+
+/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
+const BEYOND: f64 = 30.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_digits_by_three() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn a_quantile_needs_thirty_samples_beyond_it() {
+        let mut histogram = Histogram::new();
+        assert_eq!(quantile(&histogram, Quantile::P95), "-");
+        for _ in 0..599 {
+            histogram.record(Duration::from_millis(10));
+        }
+        assert_eq!(quantile(&histogram, Quantile::P95), "too few samples");
+        histogram.record(Duration::from_millis(10));
+        assert_eq!(quantile(&histogram, Quantile::P95), "10.0 ms");
+    }
+
+    #[test]
+    fn a_quantile_among_the_given_up_is_a_lower_bound() {
+        let mut histogram = Histogram::new();
+        for _ in 0..1_000 {
+            histogram.record_censored(Duration::from_secs(3));
+        }
+        assert_eq!(quantile(&histogram, Quantile::P50), "> 3.00 s");
+    }
+
+    #[test]
+    fn the_account_shows_its_sum() {
+        let accounting =
+            Accounting { scheduled: 1_100, answered: 1_000, shed: 90, timed_out: 10, ..Default::default() };
+        assert_eq!(
+            account(&accounting),
+            "scheduled 1,100 = answered 1,000 + shed 90 + failed 0 + timed out 10 + unsent 0 + in flight 0"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! A tiny service of threads and blocking sockets, for as long as the test lives.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+/// What the service does with a request.
+#[derive(Clone, Copy)]
+pub enum Answer {
+    /// 200 with a short body.
+    Ok,
+    /// 503.
+    Shed,
+    /// Nothing, ever.
+    Silence,
+    /// 200 after a while.
+    After(Duration),
+    /// 200 with the whole request as its body.
+    Echo,
+}
+
+/// Starts a service; each of its requests gets the same answer.
+pub fn start(answer: Answer) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream, answer));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, answer: Answer) {
+    let (mut buffer, mut pending) = ([0; 4096], Vec::new());
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        pending.extend_from_slice(&buffer[..count]);
+        while let Some(end) = pending.windows(4).position(|four| four == b"\r\n\r\n") {
+            let request: Vec<u8> = pending.drain(..end + 4).collect();
+            let written = match answer {
+                Answer::Silence => Ok(()),
+                Answer::Shed => stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"),
+                Answer::Ok => ok(&mut stream, b"ok"),
+                Answer::After(delay) => {
+                    std::thread::sleep(delay);
+                    ok(&mut stream, b"ok")
+                }
+                Answer::Echo => ok(&mut stream, &request),
+            };
+            if written.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn ok(stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
+    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+    answer.extend_from_slice(body);
+    stream.write_all(&answer)
+}

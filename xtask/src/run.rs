@@ -1,0 +1,28 @@
+//! Runs a program, and says so.
+
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+
+/// Runs a program with its output shown.
+pub fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    println!("$ {program} {}", arguments.join(" "));
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .status()
+        .with_context(|| format!("cannot start {program}"))?;
+    if !status.success() {
+        bail!("{program} {} ended with {status}", arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// What a program prints, without the line end.
+pub fn output(program: &str, arguments: &[&str]) -> Result<String> {
+    let output =
+        Command::new(program).args(arguments).output().with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        bail!("{program} {} ended with {}", arguments.join(" "), output.status);
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
