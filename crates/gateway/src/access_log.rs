@@ -1,4 +1,4 @@
-//! A line for each answered request, buffered by each worker.
+//! A line for each request, also one whose client left (499, as is usual), buffered by each worker.
 //!
 //! ## Why buffered
 //! A write for each line is a system call for each request. Lines gather in 64 KiB and are written once a second, or
@@ -86,11 +86,16 @@ impl Log {
         out.extend_from_slice(b" - - [");
         out.extend_from_slice(self.date.as_bytes());
         out.extend_from_slice(b"] \"");
-        out.extend_from_slice(line.method);
-        out.push(b' ');
-        // A target has no space, quote or control character: the codec has refused the latter two.
-        out.extend(line.target.iter().map(|&byte| if byte == b'"' { b'\'' } else { byte }));
-        out.extend_from_slice(b" HTTP/1.1\" ");
+        if line.method.is_empty() {
+            // Not a request that could be read.
+            out.extend_from_slice(b"-\" ");
+        } else {
+            out.extend_from_slice(line.method);
+            out.push(b' ');
+            // A target has no space or control character: the codec has refused them.
+            out.extend(line.target.iter().map(|&byte| if byte == b'"' { b'\'' } else { byte }));
+            out.extend_from_slice(b" HTTP/1.1\" ");
+        }
         decimal(out, u64::from(line.status));
         out.push(b' ');
         decimal(out, line.body_bytes);

@@ -19,8 +19,38 @@ pub(crate) struct Problem<'a> {
 pub(crate) struct Frame {
     /// The request was HEAD: the head describes a body that is not sent.
     pub(crate) head_only: bool,
-    /// The connection closes after it.
-    pub(crate) close: bool,
+    /// What becomes of the connection after it.
+    pub(crate) connection: Connection,
+}
+
+/// What becomes of a client's connection after an answer, and so what the answer says of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// It stays, as is usual.
+    Stays,
+    /// It stays, and the client is of HTTP/1.0, which has to be told.
+    StaysForOld,
+    /// It closes.
+    Closes,
+}
+
+impl Connection {
+    pub(crate) fn of(close: bool, old: bool) -> Self {
+        match (close, old) {
+            (true, _) => Connection::Closes,
+            (false, true) => Connection::StaysForOld,
+            (false, false) => Connection::Stays,
+        }
+    }
+
+    /// Appends the field that says so.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Connection::Stays => {}
+            Connection::StaysForOld => write::header(out, "connection", b"keep-alive"),
+            Connection::Closes => write::header(out, "connection", b"close"),
+        }
+    }
 }
 
 /// Appends problem details (RFC 9457).
@@ -92,9 +122,7 @@ pub(crate) fn whole(
         out.extend_from_slice(b"\r\n");
     }
     write::content_length(out, body.len() as u64);
-    if frame.close {
-        write::header(out, "connection", b"close");
-    }
+    frame.connection.write(out);
     write::end_of_head(out);
     if !frame.head_only {
         out.extend_from_slice(body);
@@ -122,7 +150,7 @@ mod tests {
     #[test]
     fn a_shed_request_learns_why_and_when() {
         let mut out = Vec::new();
-        let frame = Frame { head_only: false, close: false };
+        let frame = Frame { head_only: false, connection: Connection::Stays };
         shed(&mut out, &ShedAnswer::Problem, "backlog_full", Duration::from_secs(2), frame);
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{text}");
@@ -134,7 +162,13 @@ mod tests {
     fn an_operator_may_send_elsewhere() {
         let mut out = Vec::new();
         let answer = ShedAnswer::Redirect { location: "/sorry".into() };
-        shed(&mut out, &answer, "x", Duration::ZERO, Frame { head_only: true, close: true });
+        shed(
+            &mut out,
+            &answer,
+            "x",
+            Duration::ZERO,
+            Frame { head_only: true, connection: Connection::Closes },
+        );
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("HTTP/1.1 302 Found\r\nlocation: /sorry\r\n"), "{text}");
         assert!(text.contains("connection: close\r\n"), "{text}");

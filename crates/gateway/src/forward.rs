@@ -1,6 +1,7 @@
 //! Writes heads anew for the next hop: what arrived, without what was meant for this hop only, with what the next
 //! one should know.
 
+use crate::answer::Connection;
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
 use http::codec::{Body, write};
@@ -17,29 +18,36 @@ pub(crate) fn request(
     arrived_us: u64,
 ) {
     write::request_line(out, head.method, target);
-    let mut forwarded_for: &[u8] = b"";
+    let (mut has_host, mut is_forwarded) = (false, false);
     for field in head.headers.end_to_end() {
         match field.name.len() {
             // Ours replace them; the length decides for nearly all fields.
             15 if field.name.eq_ignore_ascii_case("x-forwarded-for") => {
-                forwarded_for = field.value;
+                is_forwarded = true;
                 continue;
             }
             15 if field.name.eq_ignore_ascii_case("x-request-start") => continue,
             17 if field.name.eq_ignore_ascii_case("x-forwarded-proto") => continue,
+            4 => has_host |= field.name.eq_ignore_ascii_case("host"),
             6 if field.name.eq_ignore_ascii_case("expect") => continue,
             _ => {}
         }
         write::header(out, field.name, field.value);
     }
-    if head.host.is_none() {
-        // HTTP/1.0 needs no Host, but what we send is HTTP/1.1.
-        write::header(out, "host", b"");
+    if !has_host {
+        // HTTP/1.0 needs no Host, or has it in its target, but what we send is HTTP/1.1.
+        write::header(out, "host", head.host.unwrap_or_default().as_bytes());
     }
     out.extend_from_slice(b"x-forwarded-for: ");
-    if !forwarded_for.is_empty() {
-        out.extend_from_slice(forwarded_for);
-        out.extend_from_slice(b", ");
+    if is_forwarded {
+        let hops = head
+            .headers
+            .end_to_end()
+            .filter(|field| field.name.eq_ignore_ascii_case("x-forwarded-for") && !field.value.is_empty());
+        for field in hops {
+            out.extend_from_slice(field.value);
+            out.extend_from_slice(b", ");
+        }
     }
     write!(out, "{client}").expect("a vector takes every byte");
     out.extend_from_slice(b"\r\nx-forwarded-proto: http\r\nx-request-start: t=");
@@ -50,7 +58,7 @@ pub(crate) fn request(
 }
 
 /// Appends the response head for the client.
-pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: Body, close: bool) {
+pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: Body, connection: Connection) {
     write::status_line(out, head.status, head.reason);
     for field in head.headers.end_to_end() {
         write::header(out, field.name, field.value);
@@ -60,9 +68,7 @@ pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: B
         Some(length) if framed == Body::None => write::content_length(out, length),
         _ => framing(out, framed),
     }
-    if close {
-        write::header(out, "connection", b"close");
-    }
+    connection.write(out);
     write::end_of_head(out);
 }
 
@@ -102,7 +108,7 @@ mod tests {
         let mut slots = slots();
         let head = responses::parse(text, AnswerTo::Head, &Limits::default(), &mut slots).unwrap().unwrap();
         let mut out = Vec::new();
-        response(&mut out, &head, head.framing, true);
+        response(&mut out, &head, head.framing, Connection::Closes);
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "HTTP/1.1 200 OK\r\nX-A: b\r\ncontent-length: 7\r\nconnection: close\r\n\r\n"

@@ -168,13 +168,26 @@ impl Gateway {
     }
 
     /// Takes no more clients, lets the requests in flight end within the drain time-out, and ends.
-    pub fn drain(self) {
-        self.room.drain();
-        for (waker, handle) in self.workers {
-            // A worker that cannot be woken looks at its next tick; one that is gone already has nothing to drain.
-            let _ = waker.wake();
+    pub fn drain(mut self) {
+        self.end();
+        for (_, handle) in self.workers.drain(..) {
+            // One that is gone already has nothing to drain.
             let _ = handle.join();
         }
+    }
+
+    fn end(&self) {
+        self.room.drain();
+        for (waker, _) in &self.workers {
+            // A worker that cannot be woken looks at its next tick.
+            let _ = waker.wake();
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

@@ -41,13 +41,16 @@ pub struct ClassError {
     pub source: SettingsError,
 }
 
+/// A rate class with a limit for each key.
+type ByKey = Mutex<KeyedRateClasses<Vec<u8>, AtomicU64>>;
+
 /// What all cores share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
-    pub(crate) keyed: Vec<Mutex<KeyedRateClasses<Vec<u8>, AtomicU64>>>,
+    pub(crate) keyed: Vec<Arc<ByKey>>,
     pub(crate) concurrency: Vec<Arc<Concurrency<AtomicU64>>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
@@ -120,13 +123,18 @@ impl Shared {
             let kept = before.and_then(|before| {
                 let old = before.settings.rate_classes.get(index)?;
                 ((&old.name, old.settings) == (&class.name, class.settings))
-                    .then(|| before.rates.get(index).cloned())?
+                    .then(|| Some((before.rates.get(index).cloned()?, before.keyed.get(index).cloned()?)))?
             });
-            rates.push(match kept {
+            let (rate, by_key) = match kept {
                 Some(kept) => kept,
-                None => Arc::new(RateClass::new(id, class.settings).map_err(refused)?),
-            });
-            keyed.push(Mutex::new(KeyedRateClasses::new(id, class.settings, KEYS_MAX).map_err(refused)?));
+                None => {
+                    let by_key = KeyedRateClasses::new(id, class.settings, KEYS_MAX).map_err(refused)?;
+                    let rate = RateClass::new(id, class.settings).map_err(refused)?;
+                    (Arc::new(rate), Arc::new(Mutex::new(by_key)))
+                }
+            };
+            rates.push(rate);
+            keyed.push(by_key);
         }
         let mut concurrency = Vec::new();
         for (index, class) in settings.concurrency_limits.iter().enumerate() {
@@ -201,15 +209,20 @@ impl Shared {
         Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names })
     }
 
-    /// Merges what a core has counted since it was here last, and asks the policies. The counts are cleared.
-    pub(crate) fn merge(&self, now: Timestamp, tallies: &mut [Tally]) -> Vec<(usize, Transition)> {
-        let mut transitions = Vec::new();
+    /// Merges what a core has counted since it was here last. The counts are cleared.
+    pub(crate) fn merge(&self, now: Timestamp, tallies: &mut [Tally]) {
         for (level, tally) in self.levels.iter().zip(tallies) {
             let mut window = lock(&level.window);
             window.absorb(now, std::mem::take(tally));
             let share = window.conforming(now).unwrap_or(Ratio::ONE);
             level.conforming.store(share.get().to_bits(), Ordering::Relaxed);
         }
+    }
+
+    /// Asks the policies whether their limits apply. For the configuration in force only: one that was replaced
+    /// admits nobody any more.
+    pub(crate) fn ask_policies(&self, now: Timestamp) -> Vec<(usize, Transition)> {
+        let mut transitions = Vec::new();
         for (index, policy) in self.policies.iter().enumerate() {
             let level = &self.levels[self.settings.policies[index].service_level];
             let transition = lock(policy).tick(now, &lock(&level.window));

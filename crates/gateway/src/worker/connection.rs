@@ -43,6 +43,8 @@ pub(super) struct Downstream<S> {
     pub(super) input: Vec<u8>,
     pub(super) outbox: Outbox,
     pub(super) phase: Phase,
+    /// The client will send no more; what it has sent whole is answered.
+    pub(super) ended: bool,
     /// When the first byte of a head came that is not whole yet.
     pub(super) head_since: Option<Timestamp>,
     pub(super) exchange: Exchange,
@@ -128,6 +130,8 @@ pub(super) struct Answer {
     pub(super) unchunk: bool,
     /// The client's connection closes after it.
     pub(super) close: bool,
+    /// The client knows the end of the answer by the end of the connection.
+    pub(super) until_close: bool,
     /// The upstream's connection may carry another request.
     pub(super) reusable: bool,
 }

@@ -1,8 +1,8 @@
 //! The client's side: heads in, answers out.
 
-use super::connection::{Pause, Phase};
-use super::{Worker, downstream_token, upstream_token};
-use crate::answer::{self, Frame, Problem};
+use super::connection::{Exchange, Pause, Phase};
+use super::{TURN, Worker, downstream_token, upstream_token};
+use crate::answer::{self, Connection, Frame, Problem};
 use crate::forward;
 use crate::route;
 use http::codec::body::Decoder;
@@ -36,7 +36,8 @@ impl<N: Net> Worker<N> {
 
     /// Goes on with whatever the connection is about, as far as its bytes allow.
     pub(super) fn read_downstream(&mut self, index: usize) {
-        while let Some(downstream) = self.downstreams.get_mut(index) {
+        for _ in 0..TURN {
+            let Some(downstream) = self.downstreams.get_mut(index) else { return };
             let goes_on = match downstream.phase {
                 Phase::Head => self.read_head(index),
                 Phase::Active if !downstream.exchange.body.is_done() => self.forward_body(index),
@@ -49,6 +50,7 @@ impl<N: Net> Worker<N> {
                 return;
             }
         }
+        self.later.push(downstream_token(index));
     }
 
     /// Reads into the loop's buffer: how many bytes; `None` where there are none now, or the connection is gone.
@@ -75,13 +77,14 @@ impl<N: Net> Worker<N> {
         None
     }
 
-    /// The client will send no more. A request that is at an upstream goes on: the client may only have closed its
-    /// half. One that waits for its turn gives it to others.
+    /// The client will send no more. What it has sent whole is answered: it may only have closed its half. A request
+    /// that waits for its turn gives it to others.
     fn client_left(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         downstream.readable = Default::default();
+        downstream.ended = true;
         match downstream.phase {
-            Phase::Active if downstream.exchange.body.is_done() => downstream.exchange.keep_alive = false,
+            Phase::Active if downstream.exchange.body.is_done() => {}
             Phase::Closing => {}
             Phase::Head | Phase::Waiting(_) | Phase::Active | Phase::Lingering => self.abort(index),
         }
@@ -92,7 +95,10 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         let phase = std::mem::replace(&mut downstream.phase, Phase::Closing);
         let exchange = &mut downstream.exchange;
-        if let Some(local) = exchange.local.take() {
+        if let Some(local) = exchange.local.clone() {
+            if exchange.answer.is_none() {
+                exchange.status = CLIENT_LEFT;
+            }
             match phase {
                 Phase::Waiting(Pause::Limits(ticket)) => {
                     local.shared.routes[exchange.route].admission.give_up(ticket);
@@ -101,9 +107,12 @@ impl<N: Net> Worker<N> {
                 _ => {}
             }
             local.count(exchange.route, |count| count.failed("client_left"));
+            self.log_line(index, self.now, "client_left");
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
-        if let Some(upstream) = self.downstreams[index].exchange.upstream.take() {
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.local = None;
+        if let Some(upstream) = exchange.upstream.take() {
             self.remove_upstream(upstream);
         }
         self.remove_downstream(index);
@@ -125,6 +134,15 @@ impl<N: Net> Worker<N> {
                 return true;
             }
         }
+        let downstream = &mut self.downstreams[index];
+        if downstream.ended {
+            self.abort(index);
+            return false;
+        }
+        if self.drain_until.is_some() && downstream.input.is_empty() && !downstream.readable.now {
+            self.remove_downstream(index);
+            return false;
+        }
         let Some(count) = self.receive(index) else {
             self.await_head(index);
             return false;
@@ -145,7 +163,13 @@ impl<N: Net> Worker<N> {
         }
         self.buffer = buffer;
         // A whole head goes on at once. The beginning of one has been looked at: only new bytes can tell more.
-        matches!(begun, Begun::Used(_)) || self.downstreams.get(index).is_some_and(|found| found.readable.now)
+        if matches!(begun, Begun::Used(_))
+            || self.downstreams.get(index).is_some_and(|found| found.readable.now)
+        {
+            return true;
+        }
+        self.await_head(index);
+        false
     }
 
     /// Sets the time by which a head must begin, or be whole.
@@ -156,9 +180,8 @@ impl<N: Net> Worker<N> {
         if downstream.input.is_empty() {
             downstream.head_since = None;
         } else if downstream.head_since.is_none() {
-            let now = self.net.now();
-            downstream.head_since = Some(now);
-            self.timers.set(owner, &mut downstream.deadline, now + limits.head_timeout);
+            downstream.head_since = Some(self.now);
+            self.timers.set(owner, &mut downstream.deadline, self.now + limits.head_timeout);
         }
     }
 
@@ -168,17 +191,25 @@ impl<N: Net> Worker<N> {
             Ok(None) => Begun::More,
             Ok(Some(head)) => Begun::Used(self.begin_request(index, &head, bytes)),
             Err(refusal) => {
+                self.begin_nothing(index);
                 self.refuse(index, refusal);
                 Begun::Used(bytes.len())
             }
         }
     }
 
+    /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
+    fn begin_nothing(&mut self, index: usize) {
+        let (arrived, arrived_us) = (self.now, self.wall_us(self.now));
+        let exchange = &mut self.downstreams[index].exchange;
+        *exchange = Exchange { arrived, arrived_us, keep_alive: false, ..Default::default() };
+    }
+
     /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
     /// used.
     fn begin_request(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8]) -> usize {
         let rest = &bytes[head.head_len..];
-        let now = self.net.now();
+        let now = self.now;
         let arrived_us = self.wall_us(now);
         let downstream = &mut self.downstreams[index];
         downstream.head_since = None;
@@ -190,10 +221,12 @@ impl<N: Net> Worker<N> {
         request.clear();
         method.clear();
         line.clear();
-        let (target, host) = match head.target {
-            Target::Origin(target) => (target, head.host),
-            Target::Absolute { authority, path } => (path, Some(authority)),
-            Target::Asterisk => ("*", head.host),
+        let target = match head.target {
+            Target::Origin(target) => target,
+            // RFC 9112, 3.2.4: what asks about the server as such.
+            Target::Absolute { path: "", .. } if head.method == "OPTIONS" => "*",
+            Target::Absolute { path, .. } => path,
+            Target::Asterisk => "*",
         };
         let origin;
         let target = if target.starts_with(['/', '*']) {
@@ -204,7 +237,7 @@ impl<N: Net> Worker<N> {
         };
         method.extend_from_slice(head.method.as_bytes());
         line.extend_from_slice(target.as_bytes());
-        *exchange = super::connection::Exchange {
+        *exchange = Exchange {
             arrived: now,
             arrived_us,
             method,
@@ -217,7 +250,7 @@ impl<N: Net> Worker<N> {
             expects_continue: head.expect_continue && rest.is_empty(),
             ..Default::default()
         };
-        let Some(route) = route::find(&self.local.shared.settings.routes, host, route::path_of(target))
+        let Some(route) = route::find(&self.local.shared.settings.routes, head.host, route::path_of(target))
         else {
             exchange.request = request;
             self.counts.unrouted += 1;
@@ -259,14 +292,7 @@ impl<N: Net> Worker<N> {
         }
         let downstream = &mut self.downstreams[index];
         if downstream.input.is_empty() {
-            let Some(count) = self.receive(index) else {
-                if let Some(downstream) = self.downstreams.get_mut(index) {
-                    let idle = self.local.shared.settings.limits.idle_timeout;
-                    let owner = (downstream_token(index), downstream.generation);
-                    self.timers.set(owner, &mut downstream.deadline, self.net.now() + idle);
-                }
-                return false;
-            };
+            let Some(count) = self.receive(index) else { return false };
             self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
         }
         let downstream = &mut self.downstreams[index];
@@ -288,9 +314,6 @@ impl<N: Net> Worker<N> {
         // What is behind the body is the next request.
         let behind = downstream.input.split_off(used);
         let part = std::mem::replace(&mut downstream.input, behind);
-        if downstream.exchange.body.is_done() {
-            downstream.deadline.clear();
-        }
         self.send_upstream(upstream, &part)
     }
 
@@ -328,12 +351,12 @@ impl<N: Net> Worker<N> {
         let exchange = &self.downstreams[index].exchange;
         // Without the rest of the body the next request cannot be found.
         let close = !exchange.keep_alive || !exchange.body.is_done() || self.is_draining();
-        Frame { head_only: exchange.head_only, close }
+        Frame { head_only: exchange.head_only, connection: Connection::of(close, exchange.old) }
     }
 
     /// Sends the answer that stands in `head` and ends the exchange.
     pub(super) fn answer_self(&mut self, index: usize, status: u16, reason: &str, frame: Frame) {
-        let now = self.net.now();
+        let now = self.now;
         let downstream = &mut self.downstreams[index];
         downstream.exchange.status = status;
         self.log_line(index, now, reason);
@@ -343,7 +366,7 @@ impl<N: Net> Worker<N> {
         let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
         self.head = head;
         match sent {
-            Ok(()) => self.end_exchange(index, frame.close, now),
+            Ok(()) => self.end_exchange(index, frame.connection == Connection::Closes, now),
             Err(_) => self.abort(index),
         }
     }
@@ -367,7 +390,7 @@ impl<N: Net> Worker<N> {
     /// All is sent. A client that still sends would see a reset instead of the answer, so its bytes are read for a
     /// while.
     fn say_goodbye(&mut self, index: usize) {
-        let now = self.net.now();
+        let now = self.now;
         let downstream = &mut self.downstreams[index];
         self.net.shut_down(&mut downstream.stream);
         downstream.phase = Phase::Lingering;
@@ -385,16 +408,17 @@ impl<N: Net> Worker<N> {
             self.abort(index);
             return;
         }
-        if !downstream.outbox.is_empty() {
+        if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.upstream) {
+            self.await_progress(index);
+            self.resume(upstream_token(upstream));
             return;
         }
-        match (&downstream.phase, downstream.exchange.upstream) {
-            (Phase::Closing, _) => self.say_goodbye(index),
-            (Phase::Active, Some(upstream)) => {
-                downstream.deadline.clear();
-                self.resume(upstream_token(upstream));
-            }
-            _ => {}
+        // It takes its time, but it takes something.
+        let idle = self.local.shared.settings.limits.idle_timeout;
+        let owner = (downstream_token(index), downstream.generation);
+        self.timers.set(owner, &mut downstream.deadline, self.now + idle);
+        if matches!(downstream.phase, Phase::Closing) && downstream.outbox.is_empty() {
+            self.say_goodbye(index);
         }
     }
 
@@ -405,8 +429,7 @@ impl<N: Net> Worker<N> {
             Phase::Waiting(_) => self.turn_came(index, now),
             Phase::Head if downstream.head_since.is_some() => {
                 self.counts.bad_requests += 1;
-                downstream.exchange = Default::default();
-                downstream.exchange.keep_alive = false;
+                self.begin_nothing(index);
                 let detail = "the head of the request did not arrive in time";
                 self.answer_problem(index, Problem { status: 408, name: "head_timeout", detail });
             }
@@ -418,6 +441,9 @@ impl<N: Net> Worker<N> {
         }
     }
 }
+
+/// What logs call a request whose client did not wait for the answer.
+const CLIENT_LEFT: u16 = 499;
 
 const BODY_BROKEN: &str = "the body of the request breaks its framing";
 

@@ -3,7 +3,7 @@
 //! ## The life of a request
 //! `downstream` reads and routes it, `decide` asks its limits, `upstream` sends it and brings the answer back. Bytes
 //! are forwarded as they come, in one read and one write each way where they fit; while one side has no room, the
-//! other is not read.
+//! other is not read. However fast a connection sends, it has its turn and then the others have theirs.
 //!
 //! ## Ten times a second
 //! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
@@ -45,6 +45,10 @@ pub(crate) struct Worker<N: Net> {
     instances: Vec<Instance>,
     /// Tokens of connections to go on with once the event at hand is done with.
     resumed: Vec<usize>,
+    /// Tokens of connections that have had their turn and could go on.
+    later: Vec<usize>,
+    /// The time at which the event at hand began to be handled: one look at the clock an event.
+    now: Timestamp,
     /// By token, told apart by generation.
     timers: Timers<(usize, u32)>,
     generation: u32,
@@ -112,6 +116,8 @@ impl<N: Net> Worker<N> {
             upstreams: Slab::new(),
             instances,
             resumed: Vec::new(),
+            later: Vec::new(),
+            now,
             timers: Timers::default(),
             generation: 0,
             buffer: vec![0; READ_BYTES],
@@ -138,8 +144,11 @@ impl<N: Net> Worker<N> {
     /// One turn of the loop; true at its end.
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
-        self.net.wait(self.next_tick.min(self.timers.next()), ready)?;
+        let until =
+            if self.later.is_empty() { self.next_tick.min(self.timers.next()) } else { Timestamp::ZERO };
+        self.net.wait(until, ready)?;
         for event in ready.iter() {
+            self.now = self.net.now();
             if event.token == LISTENER {
                 self.accept();
             } else if event.token.0 % 2 == 0 {
@@ -149,7 +158,13 @@ impl<N: Net> Worker<N> {
             }
             self.go_on();
         }
+        for token in std::mem::take(&mut self.later) {
+            self.now = self.net.now();
+            self.resume(token);
+            self.go_on();
+        }
         let now = self.net.now();
+        self.now = now;
         self.check_deadlines(now);
         if now >= self.next_tick {
             self.tick(now);
@@ -196,12 +211,13 @@ impl<N: Net> Worker<N> {
                         input: Vec::new(),
                         outbox: Default::default(),
                         phase: Phase::Head,
+                        ended: false,
                         head_since: None,
                         exchange: Default::default(),
                     };
                     let first = self.local.shared.settings.limits.idle_timeout;
                     let owner = (downstream_token(index), self.generation);
-                    let at = self.net.now() + first;
+                    let at = self.now + first;
                     self.timers.set(owner, &mut downstream.deadline, at);
                     self.downstreams.insert(downstream);
                 }
@@ -256,12 +272,14 @@ impl<N: Net> Worker<N> {
         self.next_tick = now + TICK;
         self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
+        self.reload();
         let in_flight = self.note_late(now);
         for local in self.retired.iter().chain([&self.local]) {
             let mut tallies = local.tallies.borrow_mut();
-            let transitions = local.shared.merge(now, &mut tallies);
-            self.room.note(&local.shared, now, transitions);
+            local.shared.merge(now, &mut tallies);
         }
+        let shared = &self.local.shared;
+        self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
         self.counts.log_lost = self.log.lost();
         self.counts.routes.clone_from(&self.local.counts.borrow());
@@ -272,7 +290,6 @@ impl<N: Net> Worker<N> {
         if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
             self.log.flush();
         }
-        self.reload(now);
         self.accept();
         if self.drain_until.is_none() && self.room.is_draining() {
             self.drain(now);
@@ -286,8 +303,14 @@ impl<N: Net> Worker<N> {
         for (_, downstream) in &mut self.downstreams {
             let exchange = &mut downstream.exchange;
             let (Phase::Active, Some(local)) = (&downstream.phase, &exchange.local) else { continue };
-            if Rc::ptr_eq(local, &self.local) {
-                in_flight[exchange.route] += 1;
+            let route = if Rc::ptr_eq(local, &self.local) {
+                Some(exchange.route)
+            } else {
+                let name = &local.shared.settings.routes[exchange.route].name;
+                self.local.shared.settings.routes.iter().position(|new| new.name == *name)
+            };
+            if let Some(route) = route {
+                in_flight[route] += 1;
             }
             let Some(level) = exchange.level else { continue };
             let target = local.shared.levels[level].target;
@@ -314,7 +337,7 @@ impl<N: Net> Worker<N> {
         });
     }
 
-    fn reload(&mut self, now: Timestamp) {
+    fn reload(&mut self) {
         let (version, shared) = self.room.current();
         if version == self.version {
             return;
@@ -339,7 +362,6 @@ impl<N: Net> Worker<N> {
             }
         }
         self.retire();
-        self.next_tick = now + TICK;
     }
 
     /// Takes no more clients and lets those go that have no request.
@@ -348,15 +370,8 @@ impl<N: Net> Worker<N> {
         if let Some(listener) = self.listener.take() {
             self.net.stop_listening(listener);
         }
-        let idle: Vec<usize> = self
-            .downstreams
-            .iter()
-            .filter(|(_, found)| {
-                matches!(found.phase, Phase::Head) && found.input.is_empty() && found.outbox.is_empty()
-            })
-            .map(|(index, _)| index)
-            .collect();
-        idle.into_iter().for_each(|index| self.remove_downstream(index));
+        let idle = self.downstreams.iter().filter(|(_, found)| matches!(found.phase, Phase::Head));
+        self.resumed.extend(idle.map(|(index, _)| downstream_token(index)));
     }
 
     fn is_draining(&self) -> bool {
@@ -386,6 +401,9 @@ fn number(instances: &mut Vec<Instance>, address: SocketAddr) -> usize {
 
 /// The loop's read buffer, and so the most that one read can leave waiting for the other side.
 const READ_BYTES: usize = 64 * 1024;
+
+/// Reads or requests of one connection before others have their turn.
+const TURN: usize = 16;
 
 const TICK: Duration = Duration::from_millis(100);
 

@@ -1,9 +1,9 @@
 //! The instance's side: requests out, answers in.
 
 use super::connection::{Answer, Phase, Upstream, UpstreamState};
-use super::{Worker, downstream_token, upstream_token};
+use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::access_log::Line;
-use crate::answer::Problem;
+use crate::answer::{Connection, Problem};
 use crate::forward;
 use crate::local::Local;
 use control::balance::{Balancer, Outcome};
@@ -59,7 +59,7 @@ impl Failure {
 impl<N: Net> Worker<N> {
     /// Sends an admitted request to an instance.
     pub(super) fn dispatch(&mut self, index: usize) {
-        let now = self.net.now();
+        let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let pool = local.shared.settings.routes[exchange.route].pool;
@@ -75,7 +75,10 @@ impl<N: Net> Worker<N> {
         exchange.tries += 1;
         let number = local.instances[pool][instance.0 as usize];
         self.downstreams[index].phase = Phase::Active;
-        match self.instances[number].idle.pop() {
+        // After a failure only a new connection can be trusted.
+        let first = self.downstreams[index].exchange.tries == 1;
+        let idle = if first { self.instances[number].idle.pop() } else { None };
+        match idle {
             Some(upstream) => {
                 self.upstreams[upstream].state = UpstreamState::Busy(index);
                 self.downstreams[index].exchange.upstream = Some(upstream);
@@ -116,7 +119,6 @@ impl<N: Net> Worker<N> {
 
     /// Sends the request on a connection that is open.
     fn send_request(&mut self, upstream: usize, index: usize) {
-        self.await_answer(upstream);
         let request = std::mem::take(&mut self.downstreams[index].exchange.request);
         let connection = &mut self.upstreams[upstream];
         let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
@@ -124,6 +126,7 @@ impl<N: Net> Worker<N> {
         if sent.is_err() {
             return self.instance_failed(index, Failure::Broke);
         }
+        self.await_progress(index);
         let exchange = &self.downstreams[index].exchange;
         if exchange.expects_continue && !exchange.body.is_done() {
             let downstream = &mut self.downstreams[index];
@@ -138,14 +141,34 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    fn await_answer(&mut self, upstream: usize) {
+    /// Whose time counts now? The client's while it has to take or to send something, else the instance's. Asked at
+    /// each progress, so that whoever makes none is the one whose time ends.
+    pub(super) fn await_progress(&mut self, index: usize) {
+        let downstream = &mut self.downstreams[index];
+        let exchange = &downstream.exchange;
+        let (Some(upstream), Some(local)) = (exchange.upstream, &exchange.local) else { return };
         let connection = &mut self.upstreams[upstream];
-        let UpstreamState::Busy(index) = connection.state else { return };
-        let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
-        let pool = local.shared.settings.routes[exchange.route].pool;
-        let until = exchange.sent.max(self.net.now()) + local.shared.settings.pools[pool].answer_timeout;
-        self.timers.set((upstream_token(upstream), connection.generation), &mut connection.deadline, until);
+        let settings = &local.shared.settings;
+        if !downstream.outbox.is_empty() || (!exchange.body.is_done() && connection.outbox.is_empty()) {
+            connection.deadline.clear();
+            let until = self.now + settings.limits.idle_timeout;
+            let owner = (downstream_token(index), downstream.generation);
+            self.timers.set(owner, &mut downstream.deadline, until);
+        } else {
+            downstream.deadline.clear();
+            let until = self.now + settings.pools[settings.routes[exchange.route].pool].answer_timeout;
+            let owner = (upstream_token(upstream), connection.generation);
+            self.timers.set(owner, &mut connection.deadline, until);
+        }
+    }
+
+    /// The instance has closed, but it may have answered first: then the answer is there to be read.
+    fn takes_no_more(&mut self, upstream: usize) {
+        let connection = &mut self.upstreams[upstream];
+        connection.readable.now = true;
+        connection.readable.closing = true;
+        connection.outbox.clear();
+        self.resume(upstream_token(upstream));
     }
 
     /// Whether a part of a request's body may be sent on.
@@ -159,14 +182,10 @@ impl<N: Net> Worker<N> {
         let connection = &mut self.upstreams[upstream];
         let UpstreamState::Busy(index) = connection.state else { return false };
         if connection.outbox.send(&mut self.net, &mut connection.stream, bytes).is_err() {
-            // It may have answered early and closed: then the answer is there to be read.
-            connection.readable.now = true;
-            connection.readable.closing = true;
-            connection.outbox.clear();
-            self.resume(upstream_token(upstream));
+            self.takes_no_more(upstream);
             return false;
         }
-        self.await_answer(upstream);
+        self.await_progress(index);
         self.downstreams.contains(index)
     }
 
@@ -186,10 +205,12 @@ impl<N: Net> Worker<N> {
             return;
         }
         if event.writable && !connection.outbox.is_empty() {
-            if connection.outbox.flush(&mut self.net, &mut connection.stream).is_err() {
-                connection.outbox.clear();
-            }
-            if let (UpstreamState::Busy(index), true) = (connection.state, connection.outbox.is_empty()) {
+            let flushed = connection.outbox.flush(&mut self.net, &mut connection.stream);
+            let state = connection.state;
+            if flushed.is_err() {
+                self.takes_no_more(upstream);
+            } else if let UpstreamState::Busy(index) = state {
+                self.await_progress(index);
                 self.resume(downstream_token(index));
             }
         }
@@ -198,11 +219,10 @@ impl<N: Net> Worker<N> {
 
     /// Reads what came of an answer, as long as the client has room for it.
     pub(super) fn read_upstream(&mut self, upstream: usize) {
-        while let Some(connection) = self.upstreams.get_mut(upstream) {
+        for _ in 0..TURN {
+            let Some(connection) = self.upstreams.get_mut(upstream) else { return };
             match connection.state {
-                UpstreamState::Busy(index) if !self.downstreams[index].outbox.is_empty() => {
-                    return self.await_client(upstream, index);
-                }
+                UpstreamState::Busy(index) if !self.downstreams[index].outbox.is_empty() => return,
                 UpstreamState::Connecting(_) => return,
                 UpstreamState::Busy(_) | UpstreamState::Idle => {}
             }
@@ -226,15 +246,7 @@ impl<N: Net> Worker<N> {
                 Err(_) => return self.upstream_broke(upstream),
             }
         }
-    }
-
-    /// The client has no room: its time counts now, not the instance's.
-    fn await_client(&mut self, upstream: usize, index: usize) {
-        self.upstreams[upstream].deadline.clear();
-        let idle = self.local.shared.settings.limits.idle_timeout;
-        let downstream = &mut self.downstreams[index];
-        let owner = (downstream_token(index), downstream.generation);
-        self.timers.set(owner, &mut downstream.deadline, self.net.now() + idle);
+        self.later.push(upstream_token(upstream));
     }
 
     /// The instance will send no more.
@@ -265,11 +277,11 @@ impl<N: Net> Worker<N> {
     fn received(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
         if self.downstreams[index].exchange.answer.is_some() {
             self.head.clear();
-            return self.forward_answer(upstream, index, bytes);
+            return self.forward_answer(index, bytes);
         }
         let connection = &mut self.upstreams[upstream];
         if connection.input.is_empty() {
-            let used = self.answer_head(upstream, index, bytes);
+            let used = self.answer_head(index, bytes);
             if let Some(rest) = used.and_then(|used| bytes.get(used..))
                 && let Some(connection) = self.upstreams.get_mut(upstream)
             {
@@ -278,7 +290,7 @@ impl<N: Net> Worker<N> {
         } else {
             connection.input.extend_from_slice(bytes);
             let input = std::mem::take(&mut connection.input);
-            let used = self.answer_head(upstream, index, &input);
+            let used = self.answer_head(index, &input);
             if let Some(rest) = used.and_then(|used| input.get(used..))
                 && let Some(connection) = self.upstreams.get_mut(upstream)
             {
@@ -289,7 +301,7 @@ impl<N: Net> Worker<N> {
 
     /// Reads an answer's head and forwards it with what came of the body. Gives how many bytes were used while the
     /// head is not whole; `None` once it is.
-    fn answer_head(&mut self, upstream: usize, index: usize, bytes: &[u8]) -> Option<usize> {
+    fn answer_head(&mut self, index: usize, bytes: &[u8]) -> Option<usize> {
         let mut used = 0;
         loop {
             let mut slots = slots();
@@ -313,7 +325,7 @@ impl<N: Net> Worker<N> {
                 // We have told the client to go on ourselves; other interim answers are for nobody.
                 continue;
             }
-            let now = self.net.now();
+            let now = self.now;
             exchange.first_byte = Some(now);
             exchange.status = head.status;
             let unchunk = exchange.old && head.framing == Body::Chunked;
@@ -326,6 +338,7 @@ impl<N: Net> Worker<N> {
                 body: Decoder::new(head.framing),
                 unchunk,
                 close,
+                until_close: framed == Body::UntilClose,
                 reusable: head.keep_alive && !early,
             });
             if let (Some(local), false) = (&exchange.local, exchange.late) {
@@ -335,14 +348,14 @@ impl<N: Net> Worker<N> {
                 });
             }
             self.head.clear();
-            forward::response(&mut self.head, &head, framed, close);
-            self.forward_answer(upstream, index, &bytes[used..]);
+            forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
+            self.forward_answer(index, &bytes[used..]);
             return None;
         }
     }
 
     /// Sends what stands in `head` and the body's next bytes to the client.
-    fn forward_answer(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
+    fn forward_answer(&mut self, index: usize, bytes: &[u8]) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(answer) = &mut exchange.answer else { return };
         let mut used = 0;
@@ -376,13 +389,13 @@ impl<N: Net> Worker<N> {
         if done {
             self.finish(index);
         } else {
-            self.await_answer(upstream);
+            self.await_progress(index);
         }
     }
 
     /// The answer is whole.
     fn finish(&mut self, index: usize) {
-        let now = self.net.now();
+        let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         let (Some(local), Some(answer)) = (exchange.local.take(), exchange.answer.take()) else { return };
         let upstream = exchange.upstream.take();
@@ -396,7 +409,7 @@ impl<N: Net> Worker<N> {
             self.put_back(upstream, index, answer.reusable, now);
         }
         self.downstreams[index].exchange.local = None;
-        self.end_exchange(index, answer.close, now);
+        self.end_exchange(index, answer.close || self.is_draining(), now);
         self.resume(downstream_token(index));
     }
 
@@ -410,6 +423,8 @@ impl<N: Net> Worker<N> {
         if !reusable
             || !connection.outbox.is_empty()
             || connection.readable.closing
+            // There may be more than was asked for.
+            || connection.readable.now
             || instance.idle.len() >= room
         {
             self.upstreams.remove(upstream);
@@ -425,7 +440,7 @@ impl<N: Net> Worker<N> {
 
     /// Gives back what an exchange holds at its limits and tells the balancer.
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
-        let now = self.net.now();
+        let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         if exchange.tries > 0 {
             let pool = local.shared.settings.routes[exchange.route].pool;
@@ -459,7 +474,7 @@ impl<N: Net> Worker<N> {
             self.upstreams.remove(upstream);
         }
         if again {
-            let now = self.net.now();
+            let now = self.now;
             local.balancers[pool].borrow_mut().answered(now, exchange.instance, failure.outcome());
             if !nothing_sent {
                 // The other idle connections to it are as old: they would only cost more tries.
@@ -477,12 +492,8 @@ impl<N: Net> Worker<N> {
         let problem = failure.problem();
         local.count(exchange.route, |count| count.failed(problem.name));
         if exchange.answer.is_some() {
-            // The client has had the beginning: only a broken connection tells it that this is not the end.
-            let now = self.net.now();
-            self.log_line(index, now, problem.name);
             self.release(index, &local, failure.outcome());
-            self.downstreams[index].exchange.local = None;
-            return self.remove_downstream(index);
+            return self.break_off(index, problem.name);
         }
         self.release(index, &local, failure.outcome());
         self.answer_problem(index, problem);
@@ -499,10 +510,20 @@ impl<N: Net> Worker<N> {
         local.count(self.downstreams[index].exchange.route, |count| count.failed(kind_of(problem.name)));
         self.release(index, &local, Outcome::Cancelled);
         if self.downstreams[index].exchange.answer.is_some() {
-            return self.remove_downstream(index);
+            return self.break_off(index, problem.name);
         }
         self.downstreams[index].exchange.keep_alive = false;
         self.answer_problem(index, problem);
+    }
+
+    /// The client has had the beginning of an answer: only a broken connection tells it that this is not the end.
+    fn break_off(&mut self, index: usize, reason: &str) {
+        self.log_line(index, self.now, reason);
+        let broken = self.downstreams.remove(index);
+        self.counts.connections_open -= 1;
+        if broken.exchange.answer.is_some_and(|answer| answer.until_close) {
+            self.net.reset(broken.stream);
+        }
     }
 
     /// An upstream connection's time is over.

@@ -153,6 +153,11 @@ impl Net for KernelNet {
         stream.write(bytes)
     }
 
+    fn reset(&mut self, stream: TcpStream) {
+        // Closing without patience is a reset; where the system refuses that, the connection ends all the same.
+        let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+    }
+
     fn shut_down(&mut self, stream: &mut TcpStream) {
         // A connection that is gone already needs no farewell.
         let _ = stream.shutdown(Shutdown::Write);

@@ -67,6 +67,10 @@ pub trait Net {
     /// `WouldBlock` where nothing fits; otherwise why the connection is broken.
     fn write(&mut self, stream: &mut Self::Stream, bytes: &[u8]) -> io::Result<usize>;
 
+    /// Breaks a connection, so that the other side cannot take its end for the end of what was sent. Bytes that are
+    /// still on their way are lost.
+    fn reset(&mut self, stream: Self::Stream);
+
     /// Says that we will send no more.
     fn shut_down(&mut self, stream: &mut Self::Stream);
 

@@ -75,6 +75,10 @@ impl<K: Ord + Copy> Timers<K> {
 
     /// Whether the deadline of an owner that came up has come; if not, its entry goes back in.
     pub fn is_due(&mut self, owner: K, deadline: &mut Deadline, now: Timestamp) -> bool {
+        if deadline.armed > now {
+            // A leftover of a deadline that was later once; the owner has another entry, or needs none.
+            return false;
+        }
         if deadline.at <= now {
             *deadline = Deadline::default();
             return true;
@@ -121,6 +125,20 @@ mod tests {
         assert!(timers.is_due(1, &mut deadline, at(10)));
         assert_eq!(timers.pop(at(1_000)), Some(1), "the old entry is still there");
         assert!(!timers.is_due(1, &mut deadline, at(1_000)), "and finds no deadline");
+    }
+
+    #[test]
+    fn deadlines_that_are_near_now_and_far_then_leave_nothing_behind() {
+        let mut timers = Timers::default();
+        let mut deadline = Deadline::default();
+        for millis in (0..10_000).step_by(10) {
+            timers.set(1, &mut deadline, at(millis + 1_000));
+            timers.set(1, &mut deadline, at(millis + 5));
+            while timers.pop(at(millis + 5)).is_some() {
+                timers.is_due(1, &mut deadline, at(millis + 5));
+            }
+            assert!(timers.heap.len() <= 101, "{}", timers.heap.len());
+        }
     }
 
     #[test]

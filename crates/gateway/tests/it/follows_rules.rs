@@ -1,0 +1,130 @@
+//! Rules in Luau decide.
+
+use crate::support::{Upstream, client, eventually_metric, get, metric, settings, started};
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use gateway::settings::{Class, Rule, Settings};
+use std::time::{Duration, Instant};
+
+fn ruled(upstream: &Upstream, source: &str) -> Settings {
+    let mut settings = settings(&[upstream.address]);
+    let (target, window) = (Duration::from_millis(30), Duration::from_millis(800));
+    settings.service_levels = vec![Class {
+        name: "Search timer".to_owned(),
+        settings: ServiceLevelSettings { target, window },
+        provenance: None,
+    }];
+    let per_second = Some(Limit { rate: "4/s".parse().unwrap(), burst: 1 });
+    let longest_wait = Duration::from_secs(1);
+    settings.rate_classes = vec![Class {
+        name: "Search limit".to_owned(),
+        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait },
+        provenance: None,
+    }];
+    settings.routes[0].rule = Some(Rule { name: "test.luau".to_owned(), source: source.to_owned() });
+    settings
+}
+
+const ACCOUNT: &str = include_str!("../../../../examples/search-limit.luau");
+
+#[test]
+fn the_accounts_rule_in_its_outcomes() {
+    let upstream = Upstream::hello();
+    let gateway = started(ruled(&upstream, ACCOUNT));
+    let mut first = client(&gateway);
+    for _ in 0..10 {
+        assert_eq!(first.ask(get("/search.cgi")).status(), 200, "all is well: nothing to do");
+    }
+    assert_eq!(first.ask(get("/search.cgi?60")).status(), 200);
+    eventually_metric(&gateway, "headroom_conforming_ratio{class=\"Search timer\"}", 10.0 / 11.0);
+    // One passes or waits, the next one waits, the third is told that it is too much.
+    let mut waiting = [client(&gateway), client(&gateway)];
+    waiting.iter_mut().for_each(|client| client.send(get("/search.cgi?1")));
+    eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 1.0);
+    let answer = first.ask(get("/search.cgi"));
+    assert_eq!(answer.start_line(), "HTTP/1.1 503 Too busy");
+    assert_eq!(answer.text(), "<h1>We're too busy!!!</h1>");
+    assert_eq!(answer.header("pragma"), Some("no-cache"));
+    assert_eq!(first.ask(get("/other")).status(), 200, "other paths are untouched");
+    waiting.iter_mut().for_each(|client| assert_eq!(client.answer().status(), 200));
+    eventually_metric(&gateway, "headroom_shed_total{route=\"all\",reason=\"rule\"}", 1.0);
+    eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 0.0);
+    eventually_metric(&gateway, "headroom_conforming_ratio{class=\"Search timer\"}", 1.0);
+    assert_eq!(metric(&gateway, "headroom_rule_errors_total"), 0.0);
+}
+
+#[test]
+fn a_request_that_waits_for_its_turn_is_answered_after_it() {
+    let upstream = Upstream::hello();
+    let gateway = started(ruled(&upstream, "rate.use(\"Search limit\")"));
+    let begin = Instant::now();
+    let mut client = client(&gateway);
+    for _ in 0..3 {
+        assert_eq!(client.ask(get("/")).status(), 200);
+    }
+    let took = begin.elapsed();
+    assert!((500..1_500).contains(&(took.as_millis() as u64)), "four a second: {took:?}");
+    eventually_metric(&gateway, "headroom_waited_total{route=\"all\"}", 2.0);
+}
+
+#[test]
+fn a_full_backlog_sheds() {
+    let upstream = Upstream::hello();
+    let gateway = started(ruled(&upstream, "rate.use(\"Search limit\")"));
+    let mut clients: Vec<_> = (0..6).map(|_| client(&gateway)).collect();
+    clients.iter_mut().for_each(|client| client.send(get("/")));
+    let mut statuses: Vec<u16> = clients.iter_mut().map(|client| client.answer().status()).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 503, 503, 503, 503]);
+    eventually_metric(&gateway, "headroom_shed_total{route=\"all\",reason=\"backlog_full\"}", 4.0);
+}
+
+#[test]
+fn who_leaves_while_its_rule_waits_gives_its_turn_back() {
+    let upstream = Upstream::hello();
+    let gateway = started(ruled(&upstream, "rate.use(\"Search limit\")"));
+    client(&gateway).ask(get("/"));
+    let mut waiting = client(&gateway);
+    waiting.send(get("/"));
+    eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 1.0);
+    drop(waiting);
+    eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 0.0);
+    assert_eq!(client(&gateway).ask(get("/")).status(), 200);
+}
+
+#[test]
+fn a_rule_that_fails_lets_its_request_pass_and_is_counted() {
+    let upstream = Upstream::hello();
+    for source in [
+        "error('no')",
+        "local t = nil; t.x = 1",
+        "while true do end",
+        "local t = {}; while true do t[#t + 1] = string.rep('x', 100000) end",
+    ] {
+        let gateway = started(ruled(&upstream, source));
+        let mut client = client(&gateway);
+        let begin = Instant::now();
+        assert_eq!(client.ask(get("/")).text(), "hello", "{source}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{source}");
+        assert_eq!(client.ask(get("/")).text(), "hello", "{source}");
+        eventually_metric(&gateway, "headroom_rule_errors_total", 2.0);
+        let error = gateway.take_rule_error().expect("the error is kept");
+        assert!(error.to_string().contains("test.luau"), "{error}");
+        assert!(gateway.take_rule_error().is_none());
+    }
+}
+
+#[test]
+fn a_rule_may_answer_or_redirect() {
+    let upstream = Upstream::hello();
+    let source = "if http.getHeader('X-Go') then http.redirect('/there') end \
+        http.sendResponse(418, 'text/plain', http.getMethod() .. http.getPath(), 'X-A: b')";
+    let gateway = started(ruled(&upstream, source));
+    let mut client = client(&gateway);
+    let answer = client.ask("GET /a?b HTTP/1.1\r\nHost: test\r\nx-go: 1\r\n\r\n");
+    assert_eq!((answer.status(), answer.header("location")), (302, Some("/there")));
+    let answer = client.ask(get("/a?b"));
+    assert_eq!((answer.status(), answer.text().as_str()), (418, "GET/a"));
+    assert_eq!((answer.header("x-a"), answer.header("content-type")), (Some("b"), Some("text/plain")));
+    assert_eq!(upstream.seen(), "");
+}

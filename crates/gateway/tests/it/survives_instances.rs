@@ -1,0 +1,262 @@
+//! Instances that refuse, hang, break off or talk nonsense.
+
+use crate::support::{
+    Upstream, before, client, eventually_metric, get, metric, nobody, ok, settings, started,
+};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[test]
+fn one_that_refuses_is_a_502() {
+    let gateway = started(settings(&[nobody()]));
+    let mut client = client(&gateway);
+    let answer = client.ask(get("/"));
+    assert_eq!(answer.status(), 502);
+    assert!(answer.text().contains("\"reason\":\"upstream_unreachable\""), "{}", answer.text());
+    assert_eq!(client.ask(get("/")).status(), 502, "the connection goes on");
+    eventually_metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"upstream_unreachable\"}", 2.0);
+    eventually_metric(&gateway, "headroom_in_flight{route=\"all\"}", 0.0);
+}
+
+#[test]
+fn one_that_refuses_is_passed_over_while_another_serves() {
+    let upstream = Upstream::hello();
+    let gateway = started(settings(&[nobody(), upstream.address]));
+    let mut client = client(&gateway);
+    for _ in 0..10 {
+        assert_eq!(client.ask(get("/")).text(), "hello");
+    }
+}
+
+#[test]
+fn one_that_hangs_is_a_504_in_time() {
+    let upstream = Upstream::start(|peer, _| while peer.request().is_some() {});
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].answer_timeout = Duration::from_millis(200);
+    let gateway = started(settings);
+    let begin = Instant::now();
+    let answer = client(&gateway).ask(get("/"));
+    assert_eq!(answer.status(), 504);
+    let took = begin.elapsed();
+    assert!((200..1_000).contains(&(took.as_millis() as u64)), "{took:?}");
+}
+
+#[test]
+fn one_that_hangs_in_the_middle_of_an_answer_breaks_the_clients_connection() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+        peer.request();
+    });
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].answer_timeout = Duration::from_millis(200);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    client.send(get("/"));
+    assert!(client.try_answer(false).is_none());
+    eventually_metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"upstream_timeout\"}", 1.0);
+}
+
+#[test]
+fn one_that_hangs_after_the_client_was_slow_is_noticed_all_the_same() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9000001\r\n\r\n");
+        peer.send(vec![b'x'; 9_000_000]);
+        peer.request();
+    });
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].answer_timeout = Duration::from_millis(300);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    client.send(get("/"));
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(client.try_answer(false).is_none(), "the last byte never came");
+    eventually_metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"upstream_timeout\"}", 1.0);
+}
+
+#[test]
+fn one_that_closes_before_it_answers_is_a_502() {
+    for beginning in ["", "HTTP/1.1 200 OK\r\nContent-"] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.request();
+            peer.send(beginning);
+        });
+        let gateway = before(&upstream);
+        let answer = client(&gateway).ask(get("/"));
+        assert_eq!(answer.status(), 502);
+        assert_eq!(upstream.connections(), 1, "a new connection that breaks is no reason to try again");
+    }
+}
+
+#[test]
+fn one_that_talks_nonsense_is_a_502() {
+    for nonsense in [
+        "SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        "HTTP/1.1 99 Low\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        "HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+        "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let upstream = Upstream::answering(move |_| nonsense.into());
+        let answer = client(&before(&upstream)).ask(get("/"));
+        assert_eq!(answer.status(), 502, "{nonsense:?}");
+        assert!(answer.text().contains("upstream_malformed"), "{nonsense:?}");
+    }
+}
+
+#[test]
+fn half_an_answer_breaks_the_clients_connection() {
+    for half in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nnonsense",
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.request();
+            peer.send(half);
+        });
+        let gateway = before(&upstream);
+        let mut client = client(&gateway);
+        client.send(get("/"));
+        assert!(client.try_answer(false).is_none(), "{half:?}");
+        eventually_metric(&gateway, "headroom_in_flight{route=\"all\"}", 0.0);
+    }
+}
+
+/// To a client of HTTP/1.0 the end of the connection is the end of the answer: only a reset says that it is not.
+#[test]
+fn half_an_answer_that_looks_whole_ends_with_a_reset() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n");
+    });
+    let gateway = before(&upstream);
+    let mut client = client(&gateway);
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    assert!(client.is_reset());
+}
+
+#[test]
+fn a_stale_connection_is_no_failure_where_the_request_may_be_sent_again() {
+    // The first connection breaks at its second request, as one does that its server was closing.
+    let upstream = Upstream::start(|peer, number| {
+        peer.request();
+        peer.send(ok("hello"));
+        if number == 0 {
+            peer.head();
+            return;
+        }
+        while peer.request().is_some() {
+            peer.send(ok("hello"));
+        }
+    });
+    let gateway = before(&upstream);
+    let mut client = client(&gateway);
+    for _ in 0..3 {
+        assert_eq!(client.ask(get("/")).text(), "hello");
+    }
+    assert_eq!(upstream.connections(), 2);
+    assert_eq!(metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"upstream_broke\"}"), 0.0);
+}
+
+#[test]
+fn a_stale_connection_is_retried_on_a_new_one_whichever_instance_it_is() {
+    let stale = || {
+        Upstream::start(|peer, number| {
+            peer.request();
+            peer.send(ok("hello"));
+            if number == 0 {
+                peer.head();
+                return;
+            }
+            while peer.request().is_some() {
+                peer.send(ok("hello"));
+            }
+        })
+    };
+    let (one, other) = (stale(), stale());
+    let gateway = started(settings(&[one.address, other.address]));
+    let mut client = client(&gateway);
+    for _ in 0..6 {
+        assert_eq!(client.ask(get("/")).text(), "hello");
+    }
+}
+
+#[test]
+fn a_post_is_not_sent_twice() {
+    let upstream = Upstream::start(|peer, number| {
+        peer.request();
+        peer.send(ok("hello"));
+        if number == 0 {
+            peer.head();
+        }
+    });
+    let gateway = before(&upstream);
+    let mut client = client(&gateway);
+    client.ask(get("/"));
+    let answer = client.ask("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi");
+    assert_eq!(answer.status(), 502);
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_are_nobodys_answer() {
+    let upstream = Upstream::start(|peer, number| {
+        while peer.request().is_some() {
+            peer.send(ok("hello"));
+            if number == 0 {
+                std::thread::sleep(Duration::from_millis(50));
+                peer.send(ok("poison"));
+            }
+        }
+    });
+    let gateway = before(&upstream);
+    let mut client = client(&gateway);
+    assert_eq!(client.ask(get("/")).text(), "hello");
+    std::thread::sleep(Duration::from_millis(150));
+    for _ in 0..3 {
+        assert_eq!(client.ask(get("/")).text(), "hello");
+    }
+}
+
+#[test]
+fn a_slow_upload_is_not_the_instances_fault() {
+    let upstream = Upstream::answering(|request| ok(&request.text()));
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].answer_timeout = Duration::from_millis(200);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\n");
+    std::thread::sleep(Duration::from_millis(500));
+    client.send("hi");
+    assert_eq!(client.answer().text(), "hi");
+}
+
+#[test]
+fn an_instance_that_takes_no_more_of_a_body_is_a_504() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        while !DONE.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].answer_timeout = Duration::from_millis(700);
+    settings.limits.idle_timeout = Duration::from_millis(300);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    let mut writer = client.stream.try_clone().unwrap();
+    let upload = std::thread::spawn(move || {
+        use std::io::Write;
+        let _ = writer.write_all(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 90000000\r\n\r\n");
+        let _ = writer.write_all(&vec![b'x'; 90_000_000]);
+    });
+    let answer = client.answer();
+    DONE.store(true, Ordering::SeqCst);
+    assert_eq!(answer.status(), 504, "{answer:?}");
+    drop(client);
+    upload.join().unwrap();
+}
