@@ -8,7 +8,7 @@
 //! the key, what was found, the bound, the way out and the place in the source. The reader and the JSON Schema come
 //! from one declaration of the tables, in `file`.
 //!
-//! [`write`] is the way back; [`quick`] makes settings of a few flags.
+//! [`write()`] is the way back; [`quick`] makes settings of a few flags.
 #![warn(missing_docs)]
 
 mod check;
