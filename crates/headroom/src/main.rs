@@ -8,6 +8,7 @@ mod ledger_file;
 mod live;
 mod output;
 mod recorder;
+mod request;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -25,8 +26,9 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Load(load::Args),
+    Find(find::Args),
     Gateway(gateway::Args),
-    Config(commands::config::Args),
+    Config(config::Args),
     Runs(runs::Args),
     Show(show::Args),
     SampleService(sample_service::Args),
@@ -35,8 +37,9 @@ enum Command {
 fn main() -> Exit {
     match Args::parse().command {
         Command::Load(args) => load::run(&args),
+        Command::Find(args) => find::run(&args),
         Command::Gateway(args) => gateway::run(&args),
-        Command::Config(args) => commands::config::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
         Command::SampleService(args) => sample_service::run(&args),

@@ -1,6 +1,7 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
 pub mod config;
+pub mod find;
 pub mod gateway;
 pub mod load;
 pub mod runs;
