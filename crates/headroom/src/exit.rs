@@ -4,7 +4,6 @@ use std::process::{ExitCode, Termination};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(dead_code, reason = "the table is whole from the beginning; the commands that use the rest follow")]
 pub enum Exit {
     /// Done, and every goal that was asked for was met.
     Done,

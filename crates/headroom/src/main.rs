@@ -8,6 +8,7 @@ mod ledger_file;
 mod live;
 mod output;
 mod recorder;
+mod request;
 mod summary;
 
 use clap::{Parser, Subcommand};
@@ -26,6 +27,7 @@ struct Args {
 enum Command {
     Demo(demo::Args),
     Load(load::Args),
+    Find(find::Args),
     Gateway(gateway::Args),
     Config(config::Args),
     Runs(runs::Args),
@@ -37,6 +39,7 @@ fn main() -> Exit {
     match Args::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Find(args) => find::run(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),

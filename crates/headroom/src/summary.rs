@@ -175,7 +175,8 @@ fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-fn row(text: &mut String, name: &str, value: &str) {
+/// A line of a summary: a name of at most ten letters, and what it is.
+pub fn row(text: &mut String, name: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{name:<11}{value}");
 }

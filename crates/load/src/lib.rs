@@ -15,6 +15,6 @@ mod validity;
 mod worker;
 
 pub use plan::{Arrivals, Model, Plan};
-pub use run::{Progress, Running, StartError, start};
+pub use run::{Progress, Running, StartError, Watch, start, start_watched};
 pub use schedule::Schedule;
 pub use target::{Target, TargetError};

@@ -38,6 +38,10 @@ pub(crate) struct Recorder {
     /// Response times since the last progress report.
     recent: Histogram,
     recent_good: u64,
+    /// Answers with a status from 200 to 399, and how many of them came below each of the bounds.
+    succeeded: u64,
+    bounds: Vec<Duration>,
+    within: Vec<u64>,
     /// How late the loop looked at each due arrival.
     pub(crate) lag: Histogram,
     /// Arrivals that waited for a free connection.
@@ -45,7 +49,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(good_within: Duration, end: Timestamp) -> Self {
+    pub(crate) fn new(good_within: Duration, end: Timestamp, bounds: &[Duration]) -> Self {
         Recorder {
             good_within,
             end,
@@ -54,6 +58,9 @@ impl Recorder {
             whole: Measurement::default(),
             recent: Histogram::new(),
             recent_good: 0,
+            succeeded: 0,
+            bounds: bounds.to_vec(),
+            within: vec![0; bounds.len()],
             lag: Histogram::new(),
             waited: 0,
         }
@@ -83,6 +90,12 @@ impl Recorder {
         self.whole.accounting.enter(fate);
         let response = times.ended.since(times.intended);
         let good = (200..300).contains(&status) && response <= self.good_within;
+        if (200..400).contains(&status) {
+            self.succeeded += 1;
+            for (within, &bound) in self.within.iter_mut().zip(&self.bounds) {
+                *within += u64::from(response < bound);
+            }
+        }
         let second = self.second(times.intended);
         second.accounting.enter(fate);
         if fate == Fate::Shed {
@@ -133,6 +146,11 @@ impl Recorder {
 
     pub(crate) fn accounting(&self) -> Accounting {
         self.whole.accounting
+    }
+
+    /// Answers with a status from 200 to 399, and how many of them came below each bound.
+    pub(crate) fn succeeded(&self) -> (u64, &[u64]) {
+        (self.succeeded, &self.within)
     }
 
     /// What was answered or given up since the last call: the distribution, and how many were good.
@@ -195,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_in_the_second_of_its_intended_start() {
-        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000));
+        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000), &[]);
         for millis in [500, 1_500] {
             recorder.scheduled(at(millis));
         }
@@ -214,7 +232,7 @@ mod tests {
 
     #[test]
     fn shed_answers_stand_apart() {
-        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000));
+        let mut recorder = Recorder::new(Duration::from_secs(3), at(2_000), &[]);
         recorder.scheduled(at(0));
         recorder.answered(Times { intended: at(0), started: at(0), ended: at(1) }, 503);
         let measured = recorder.finish(Duration::from_secs(1), Duration::ZERO).measurement;

@@ -56,6 +56,30 @@ pub struct Progress {
     pub recent_good: u64,
     /// How late the loops looked at due arrivals, at the 99th percentile of the run so far.
     pub lag: Duration,
+    /// The longest time for which a loop that wanted to run did not.
+    pub longest_stall: Duration,
+    /// Answers with a status from 200 to 399.
+    pub succeeded: u64,
+    /// How many of them came within each of the [`Watch::bounds`].
+    pub within: Vec<u64>,
+    /// Requests without an end that are older than each of the bounds.
+    pub overdue: Vec<u64>,
+}
+
+/// How closely a run is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watch {
+    /// Response times that requests are counted by in [`Progress`]; an answer is within a bound below it.
+    pub bounds: Vec<Duration>,
+    /// How often the workers say how they stand.
+    pub every: Duration,
+}
+
+impl Default for Watch {
+    /// Ten times a second, without bounds.
+    fn default() -> Self {
+        Watch { bounds: Vec::new(), every: Duration::from_millis(100) }
+    }
 }
 
 /// Where a worker leaves its progress and looks whether to stop.
@@ -91,6 +115,14 @@ struct Thread {
 /// # Errors
 /// Where the plan never ends or sends nothing, or where the system gives no thread or descriptor.
 pub fn start(plan: Plan) -> Result<Running, StartError> {
+    start_watched(plan, &Watch::default())
+}
+
+/// Starts a run that says more of itself while it goes on.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
     if plan.duration.is_none() && plan.requests.is_none() {
         return Err(StartError::Endless);
     }
@@ -109,10 +141,10 @@ pub fn start(plan: Plan) -> Result<Running, StartError> {
     for (worker, (net, waker)) in (0..).zip(prepared) {
         let slot = Arc::new(Slot::default());
         let handle = {
-            let (plan, slot) = (running.plan.clone(), Arc::clone(&slot));
+            let (plan, watch, slot) = (running.plan.clone(), watch.clone(), Arc::clone(&slot));
             std::thread::Builder::new()
                 .name(format!("load-{worker}"))
-                .spawn(move || Worker::new(net, &plan, worker).run(&slot))
+                .spawn(move || Worker::new(net, &plan, &watch, worker).run(&slot))
                 .map_err(|source| StartError::Worker { worker, source })?
         };
         running.workers.push(Thread { slot, waker, handle: Some(handle) });
@@ -135,6 +167,10 @@ impl Running {
             all.recent.add(&progress.recent);
             all.recent_good += progress.recent_good;
             all.lag = all.lag.max(progress.lag);
+            all.longest_stall = all.longest_stall.max(progress.longest_stall);
+            all.succeeded += progress.succeeded;
+            add_each(&mut all.within, &progress.within);
+            add_each(&mut all.overdue, &progress.overdue);
             progress.recent.clear();
             progress.recent_good = 0;
         }
@@ -145,7 +181,7 @@ impl Running {
     pub fn stop(&self) {
         for worker in &self.workers {
             worker.slot.stop.store(true, Ordering::Relaxed);
-            // A worker that cannot be woken looks at its next report, a tenth of a second away.
+            // A worker that cannot be woken looks at its next report.
             let _ = worker.waker.wake();
         }
     }
@@ -179,6 +215,14 @@ impl Running {
         measured.validity =
             judge(&self.plan, &measured, &OwnSigns { lag: &lag, waited, busiest, longest_stall });
         Ok(measured)
+    }
+}
+
+/// Adds element by element; the shorter one grows.
+fn add_each(sums: &mut Vec<u64>, counts: &[u64]) {
+    sums.resize(sums.len().max(counts.len()), 0);
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
     }
 }
 

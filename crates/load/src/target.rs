@@ -13,6 +13,8 @@ pub struct Target {
     pub url: String,
     /// Where to connect; the first address that the name resolved to.
     pub address: SocketAddr,
+    /// The path that is asked for, without its query.
+    pub path: String,
     /// The whole request.
     pub(crate) request: Vec<u8>,
     /// Whether the answer to it has no body whatever its head says.
@@ -118,6 +120,7 @@ impl Target {
         Ok(Target {
             url: url.to_owned(),
             address: resolve(authority)?,
+            path: format!("{slash}{}", path.split('?').next().unwrap_or(path)),
             request,
             head: method == "HEAD",
             idempotent: matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),

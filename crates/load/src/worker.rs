@@ -11,7 +11,7 @@
 use crate::exchange::{Answer, Exchange};
 use crate::plan::{Model, Plan};
 use crate::record::{Finished, Recorder, Times};
-use crate::run::Slot;
+use crate::run::{Slot, Watch};
 use crate::schedule::Schedule;
 use http::codec::Limits;
 use http::codec::response::{AnswerTo, Scanner};
@@ -75,6 +75,7 @@ enum Source {
 pub(crate) struct Worker<'a, N: Net> {
     net: N,
     plan: &'a Plan,
+    watch: &'a Watch,
     answer_to: AnswerTo,
     limit: Option<usize>,
     source: Source,
@@ -98,7 +99,7 @@ pub(crate) struct Home {
 
 impl<'a, N: Net> Worker<'a, N> {
     /// Worker `index` of the plan's workers.
-    pub(crate) fn new(net: N, plan: &'a Plan, index: u32) -> Self {
+    pub(crate) fn new(net: N, plan: &'a Plan, watch: &'a Watch, index: u32) -> Self {
         let workers = plan.workers.get();
         let source = match plan.model {
             Model::Open { rate, arrivals, .. } => {
@@ -119,6 +120,7 @@ impl<'a, N: Net> Worker<'a, N> {
         Worker {
             net,
             plan,
+            watch,
             answer_to: if plan.target.head { AnswerTo::Head } else { AnswerTo::Other },
             limit: plan.connections_of(index).map(|limit| limit as usize),
             source,
@@ -129,7 +131,7 @@ impl<'a, N: Net> Worker<'a, N> {
             timers: Timers::default(),
             scanner: Scanner::new(Limits::default()),
             buffer: vec![0; READ_BYTES],
-            recorder: Recorder::new(plan.good_within, plan.end()),
+            recorder: Recorder::new(plan.good_within, plan.end(), &watch.bounds),
             longest_stall: Duration::ZERO,
         }
     }
@@ -137,7 +139,7 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Runs until the schedule is done and every answer has come or been given up, or until told to stop.
     pub(crate) fn run(mut self, slot: &Slot) -> io::Result<Home> {
         let mut ready: Vec<Ready> = Vec::with_capacity(1024);
-        let mut next_report = Timestamp::ZERO + REPORT_EVERY;
+        let mut next_report = Timestamp::ZERO + self.watch.every;
         let schedule_end = loop {
             let now = self.net.now();
             if slot.stop.load(Ordering::Relaxed) {
@@ -159,7 +161,11 @@ impl<'a, N: Net> Worker<'a, N> {
             self.check_deadlines(woke);
             if woke >= next_report {
                 self.report(slot, woke);
-                next_report = woke + REPORT_EVERY;
+                // In step with the run's beginning, so that what is compared from report to report has the same length.
+                next_report += self.watch.every;
+                if next_report <= woke {
+                    next_report = woke + self.watch.every;
+                }
             }
         };
         Ok(self.finish(schedule_end, slot))
@@ -469,6 +475,26 @@ impl<'a, N: Net> Worker<'a, N> {
         sent.chain(waiting).min()
     }
 
+    /// How many arrivals that are not finished are older than each of the watched bounds.
+    fn overdue(&self, now: Timestamp) -> Vec<u64> {
+        let older = |bound: Duration, intended: Timestamp| now.since(intended) >= bound;
+        let sent = |bound| {
+            let jobs = self.connections.iter().filter_map(|(_, connection)| match connection.state {
+                State::Connecting(job) | State::Busy(job, _) => Some(job.intended),
+                State::Idle => None,
+            });
+            jobs.filter(|&intended| older(bound, intended)).count() as u64
+        };
+        let waiting = |bound| match &self.source {
+            Source::Open { waiting, waiting_count, .. } => {
+                let due = waiting.clone().take(usize::try_from(*waiting_count).unwrap_or(usize::MAX));
+                due.take_while(|&intended| older(bound, intended)).count() as u64
+            }
+            Source::Closed { .. } => 0,
+        };
+        self.watch.bounds.iter().map(|&bound| sent(bound) + waiting(bound)).collect()
+    }
+
     fn report(&mut self, slot: &Slot, now: Timestamp) {
         let oldest = self.oldest();
         self.recorder.close_before(oldest.unwrap_or(now).min(now));
@@ -477,6 +503,7 @@ impl<'a, N: Net> Worker<'a, N> {
             Source::Closed { .. } => 0,
         };
         let (recent, good) = self.recorder.take_recent();
+        let overdue = self.overdue(now);
         slot.report(|progress| {
             progress.at = now;
             progress.accounting = self.recorder.accounting();
@@ -486,6 +513,12 @@ impl<'a, N: Net> Worker<'a, N> {
             progress.connections = self.connections.len() as u64;
             progress.recent.add(&recent);
             progress.recent_good += good;
+            progress.longest_stall = self.longest_stall;
+            let (succeeded, within) = self.recorder.succeeded();
+            progress.succeeded = succeeded;
+            progress.within.clear();
+            progress.within.extend_from_slice(within);
+            progress.overdue = overdue;
             progress.lag =
                 self.recorder.lag.quantile(units::Quantile::P99).map_or(Duration::ZERO, |p99| p99.at);
         });
@@ -544,9 +577,6 @@ fn thread_cpu() -> Duration {
 
 /// A loop's read buffer: an answer of a page or a picture's first part in one call.
 const READ_BYTES: usize = 64 * 1024;
-
-/// How often a worker says how it stands.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// After a failed connection attempt, the closed model waits this long: nothing else would slow it down.
 const RETRY_AFTER: Duration = Duration::from_millis(50);

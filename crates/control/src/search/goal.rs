@@ -5,6 +5,10 @@
 //! both kinds are counted, budgeted and compared in one way, and a count of misses is exact where a quantile read
 //! from a histogram is not.
 
+mod parse;
+
+pub use parse::ConditionError;
+
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;

@@ -9,14 +9,13 @@ use crate::ledger_file::LedgerArgs;
 use crate::live::{self, Display, Ended, Interrupts};
 use crate::output::{complain, print};
 use crate::recorder::{About, Recorder};
+use crate::request::{RequestArgs, RequestError, Spacing};
 use crate::{descriptors, json, summary};
-use ::load::{Arrivals, Model, Plan, Target, TargetError};
-use clap::ValueEnum;
+use ::load::{Model, Plan};
 use measure::Measurement;
 use std::error::Error;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 use units::{Rate, parse_duration};
@@ -67,17 +66,8 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", help_heading = "Load")]
     workers: Option<NonZeroU32>,
 
-    /// Method [default: GET, or POST with --data]
-    #[arg(short, long, value_name = "NAME", short_alias = 'X', help_heading = "Request")]
-    method: Option<String>,
-
-    /// Header, as 'Name: value'; repeat for more
-    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
-    headers: Vec<String>,
-
-    /// Body: text, @FILE for a file, @- for standard input
-    #[arg(long, value_name = "BODY", help_heading = "Request")]
-    data: Option<String>,
+    #[command(flatten)]
+    request: RequestArgs,
 
     /// Result as JSON on standard output
     #[arg(long, help_heading = "Output")]
@@ -95,14 +85,6 @@ pub struct Args {
     ledger: LedgerArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Spacing {
-    /// Every gap has the same length
-    Even,
-    /// Random gaps, as of many independent users
-    Poisson,
-}
-
 /// What was typed makes no plan.
 #[derive(Debug, Error)]
 enum UsageError {
@@ -118,10 +100,8 @@ enum UsageError {
     NoRate,
     #[error("--{0} 0 leaves no time; give more, such as --{0} 10s")]
     NoTime(&'static str),
-    #[error("cannot read the body from {from}")]
-    Body { from: String, source: io::Error },
     #[error(transparent)]
-    Target(#[from] TargetError),
+    Request(#[from] RequestError),
 }
 
 /// Runs the command.
@@ -185,9 +165,7 @@ fn plan(args: &Args) -> Result<Plan, UsageError> {
             return Err(UsageError::NoTime(name));
         }
     }
-    let body = args.data.as_deref().map(body).transpose()?;
-    let method = args.method.as_deref().unwrap_or(if body.is_some() { "POST" } else { "GET" });
-    let target = Target::new(&args.url, method, &args.headers, &body.unwrap_or_default())?;
+    let target = args.request.target(&args.url)?;
     let duration = match (args.duration, args.requests) {
         (None, None) => Some(DURATION),
         (given, _) => given,
@@ -207,10 +185,7 @@ fn model(args: &Args) -> Result<Model, UsageError> {
     match args.rate {
         Some(Rate::ZERO) => Err(UsageError::NoRate),
         Some(rate) => {
-            let arrivals = match args.arrivals {
-                Spacing::Even => Arrivals::Even,
-                Spacing::Poisson => Arrivals::Poisson { seed: args.seed },
-            };
+            let arrivals = args.arrivals.seeded(args.seed);
             let connections = args.connections.and_then(NonZeroU32::new);
             Ok(Model::Open { rate, arrivals, connections })
         }
@@ -225,7 +200,7 @@ fn model(args: &Args) -> Result<Model, UsageError> {
 
 /// As many workers as the load can use: one core sends tens of thousands of requests a second, and a second loop
 /// takes processor time from a service on the same machine.
-fn workers(model: Model) -> NonZeroU32 {
+pub fn workers(model: Model) -> NonZeroU32 {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let most = match model {
         Model::Open { rate, .. } if rate.per_second() < ONE_WORKER => 1,
@@ -235,18 +210,7 @@ fn workers(model: Model) -> NonZeroU32 {
     NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
 }
 
-fn body(data: &str) -> Result<Vec<u8>, UsageError> {
-    let Some(from) = data.strip_prefix('@') else { return Ok(data.into()) };
-    let bytes = if from == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(PathBuf::from(from))
-    };
-    bytes.map_err(|source| UsageError::Body { from: from.to_owned(), source })
-}
-
-fn span(text: &str) -> Result<Duration, units::ParseError> {
+pub fn span(text: &str) -> Result<Duration, units::ParseError> {
     parse_duration(text)
 }
 
@@ -287,6 +251,7 @@ Exit codes: 0 done (the summary says whether the run is valid), 2 wrong usage, 1
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::load::Arrivals;
 
     #[test]
     fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {

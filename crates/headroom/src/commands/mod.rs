@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod demo;
+pub mod find;
 pub mod gateway;
 pub mod load;
 pub mod runs;

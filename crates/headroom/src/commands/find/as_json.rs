@@ -1,0 +1,118 @@
+//! What a search found as JSON. The schema is `schemas/find.schema.json`.
+
+use super::gateway_file::Limits;
+use super::outcome::{Ended, Outcome, Tried};
+use control::search::Found;
+use serde_json::{Value as Json, json};
+use std::path::Path;
+use std::time::Duration;
+use units::Rate;
+
+/// The whole result. `written` is the gateway file.
+pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
+    let knee = outcome.knee.as_ref();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "target": outcome.target,
+        "run": outcome.run,
+        "date": outcome.date,
+        "slo": outcome.goal.conditions().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "ended": match outcome.ended {
+            Ended::Done => "done",
+            Ended::Interrupted => "interrupted",
+            Ended::NotCalm => "not_calm",
+        },
+        "found": match outcome.found {
+            Found::Within(_) => "within",
+            Found::AtLeast { .. } => "at_least",
+            Found::Unreachable { .. } => "unreachable",
+            Found::Unfinished { .. } => "unfinished",
+            Found::Invalid => "invalid",
+        },
+        "sustainable_rate": sustainable_rate(outcome),
+        "binding": outcome.binding().map(|binding| binding.to_string()),
+        "calm_response_time_ms": millis(outcome.calm),
+        "knee": knee.map(|knee| json!({
+            "in_flight": knee.knee,
+            "best_per_second": number(knee.best),
+            "best_in_flight": knee.best_at,
+            "stopped": knee.stopped.to_string(),
+        })),
+        "overload": outcome.proof.map(|proof| json!({
+            "rate": number(proof.rate),
+            "missed": proof.missed,
+            "recovery": proof.recovery.map(|recovery| json!({
+                "rate": number(recovery.rate),
+                "recovered": recovery.after.is_some(),
+                "after_s": recovery.after.map(|after| after.as_secs_f64()),
+                "limit_s": recovery.limit.as_secs_f64(),
+            })),
+        })),
+        "peak": outcome.peak.map(|peak| json!({
+            "rate": number(peak.rate),
+            "headroom": outcome.low().and_then(|low| peak.headroom(low)).map(|share| share.get()),
+            "instances": peak.instances.map(|count| count.get()),
+            "instances_needed": outcome.low().and_then(|low| peak.needed(low)).map(|count| count.get()),
+        })),
+        "gateway": written.map(|(path, limits)| json!({
+            "file": path.display().to_string(),
+            "rate": number(limits.rate),
+            "in_flight": limits.in_flight,
+            "target_ms": millis(limits.target),
+        })),
+        "closed_loop": knee.map_or(Vec::new(), |knee| {
+            knee.steps.iter().map(|step| json!({
+                "in_flight": step.concurrency,
+                "good_per_second": number(step.throughput),
+                "p50_ms": millis(step.response_time),
+            })).collect()
+        }),
+        "trials": outcome.trials.iter().map(trial).collect::<Vec<_>>(),
+        "elapsed_s": outcome.elapsed.as_secs_f64(),
+    })
+}
+
+fn sustainable_rate(outcome: &Outcome) -> Json {
+    match outcome.found {
+        Found::Within(interval) => json!({
+            "low": number(interval.low),
+            "high": number(interval.high),
+            "confidence": interval.confidence.get(),
+            "verified": interval.verified,
+            "confirmed": interval.confirmed,
+        }),
+        Found::AtLeast { rate, verified, .. } => json!({
+            "low": number(rate), "high": null, "confidence": null, "verified": verified, "confirmed": false,
+        }),
+        Found::Unreachable { .. } | Found::Unfinished { .. } | Found::Invalid => Json::Null,
+    }
+}
+
+fn trial(tried: &Tried) -> Json {
+    let outcome = &tried.outcome;
+    let verdict = match () {
+        () if outcome.is_good() => "good",
+        () if outcome.is_bad() => "bad",
+        () => "disturbed",
+    };
+    json!({
+        "rate": number(outcome.trial.rate),
+        "purpose": outcome.trial.purpose.to_string(),
+        "verdict": verdict,
+        "reason": outcome.verdict.to_string(),
+        "ran_s": outcome.ran.as_secs_f64(),
+        "achieved_per_second": number(tried.achieved),
+        "p50_ms": tried.p50.map(millis),
+        "p95_ms": tried.p95.map(millis),
+    })
+}
+
+/// Three decimals: more is noise.
+fn number(rate: Rate) -> f64 {
+    (rate.per_second() * 1e3).round() / 1e3
+}
+
+/// To the microsecond.
+fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,137 @@
+//! The gateway file: the limits that were found, each with where it comes from.
+//!
+//! ## Why a rate and a concurrency limit
+//! The rate keeps a calm service calm. Once a queue has formed, a rate near the capacity never drains it, and a service
+//! that does less the more it has in flight stays down; few in flight brings it back.
+//!
+//! ## Why the policy enters at the goal's own share
+//! A goal of p95 lets one response of twenty be late. Below that share the goal is missed, and the limits apply.
+
+use super::outcome::Outcome;
+use ::load::Target;
+use config::quick;
+use control::policy::PolicySettings;
+use gateway::settings::{Class, PathMatch, Provenance, Route, Settings};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::{Rate, Ratio};
+
+/// The file cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Somebody else's.
+    #[error(
+        "{} is there already and was not written by `headroom find`; give another name with --write FILE, write nothing with --no-write, or overwrite it with --force",
+        path.display()
+    )]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot write {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What the file limits to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The rate class.
+    pub rate: Rate,
+    /// The concurrency limit.
+    pub in_flight: u32,
+    /// The target of the service level class.
+    pub target: Duration,
+    /// The conforming share below which the limits apply.
+    pub enter: Ratio,
+}
+
+/// The limits, where the search knows enough.
+pub fn limits(outcome: &Outcome) -> Option<Limits> {
+    let (target, quantile) = outcome.target_time()?;
+    let knee = outcome.knee.as_ref()?;
+    let low = outcome.low().filter(|low| *low > Rate::ZERO)?;
+    let enter = Ratio::new(quantile.get())?;
+    Some(Limits { rate: rounded_down(low * BELOW_LOW), in_flight: knee.knee.max(1), target, enter })
+}
+
+/// The gateway's settings.
+pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings {
+    let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut settings =
+        quick(target.address, local(LISTEN), Some(limits.rate), Some(limits.target), Some(local(ADMIN)));
+    let run = outcome.run.clone().unwrap_or_else(|| "not recorded".to_owned());
+    let provenance = Provenance { run, date: outcome.date.clone(), target: outcome.target.clone() };
+    for class in &mut settings.service_levels {
+        class.provenance = Some(provenance.clone());
+    }
+    for class in &mut settings.rate_classes {
+        class.provenance = Some(provenance.clone());
+    }
+    settings.concurrency_limits =
+        vec![Class { name: "knee".to_owned(), settings: limits.in_flight, provenance: Some(provenance) }];
+    for policy in &mut settings.policies {
+        policy.concurrency = Some(0);
+        policy.settings = PolicySettings { enter: limits.enter, leave: limits.enter, ..policy.settings };
+    }
+    let others = settings.routes.clone();
+    for route in &mut settings.routes {
+        route.name = target.path.clone();
+        route.path = PathMatch::Exact(target.path.clone());
+    }
+    settings.routes.extend(others.into_iter().map(|route| Route {
+        policy: None,
+        service_level: None,
+        ..route
+    }));
+    settings
+}
+
+/// The file's text.
+pub fn text(settings: &Settings) -> String {
+    format!("{MARK}\n{}", config::write(settings))
+}
+
+/// Whether `path` may be written: it is not there, or an earlier search wrote it.
+///
+/// # Errors
+/// Where it is somebody else's, or cannot be read.
+pub fn check(path: &Path) -> Result<(), WriteError> {
+    let mut begin = Vec::new();
+    match std::fs::File::open(path).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut begin)) {
+        Ok(_) if begin == MARK.as_bytes() => Ok(()),
+        Ok(_) => Err(WriteError::NotOurs { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(WriteError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Writes the file.
+///
+/// # Errors
+/// Where the system refuses.
+pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
+    let mut file =
+        std::fs::File::create(path).map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
+    file.write_all(text.as_bytes()).map_err(|source| WriteError::Io { path: path.to_owned(), source })
+}
+
+/// Three digits are more than the interval knows.
+fn rounded_down(rate: Rate) -> Rate {
+    let digits = 10_f64.powf(2.0 - rate.per_second().log10().floor());
+    Rate::try_per_second((rate.per_second() * digits).floor() / digits).unwrap_or(rate)
+}
+
+/// The first line of every file that a search wrote.
+const MARK: &str = "# Written by headroom find.";
+/// The rate class, as a share of the interval's low end.
+const BELOW_LOW: f64 = 0.95;
+const LISTEN: u16 = 8080;
+const ADMIN: u16 = 9901;

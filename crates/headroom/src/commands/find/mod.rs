@@ -1,0 +1,298 @@
+//! `headroom find`: the highest rate that holds the goal, as an interval, and the gateway file that keeps to it.
+//!
+//! ```text
+//! Args (what was typed) → Wanted (what is searched for) → search, with its story → summary or JSON, gateway file, report
+//!
+//! search        the stages in their order
+//! drive         one piece of load each
+//! watched       what the judge sees of a run
+//! story         standard error while it goes on
+//! outcome       what was found: words, JSON, page and gateway file are made of it
+//! peak          what has to be carried
+//! ```
+
+mod as_json;
+mod drive;
+mod gateway_file;
+mod outcome;
+mod page;
+mod peak;
+mod search;
+mod story;
+mod watched;
+mod words;
+
+use super::load::span;
+use crate::descriptors;
+use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
+use crate::live::Interrupts;
+use crate::output::{complain, fail, print};
+use crate::recorder::{About, Recorder};
+use crate::request::{RequestArgs, RequestError, Spacing};
+use ::load::Target;
+use control::search::{Condition, Found, Goal, GoalError, Settings};
+use drive::Driver;
+use outcome::{Ended, Outcome};
+use peak::{Peak, TrafficError};
+use search::{Search, Wanted};
+use serde_json::json;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use story::Story;
+use thiserror::Error;
+use units::{InstanceCount, Rate};
+
+/// Find the highest rate at which a service holds a goal
+///
+/// First as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee. Then
+/// requests at fixed rates, as users send them: rates that hold the goal and rates that miss it, until the limit lies
+/// between two of them that are near each other. The low end is verified; then the high end is shown to fail, and how
+/// long the service takes to come back.
+///
+/// The story goes to standard error, the result to standard output. Ctrl-C ends the search and says what is known.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Where to, such as http://127.0.0.1:8080/path
+    url: String,
+
+    /// What must hold, such as 'p(95)<50ms' or 'failed<0.1%'; repeat for more [default: p(95) below 2.5 times the calm
+    /// median; failed<1% unless given]
+    #[arg(long, value_name = "GOAL", help_heading = "Goal")]
+    slo: Vec<Condition>,
+
+    /// The peak that has to be carried, such as 72/s
+    #[arg(long, value_name = "RATE", help_heading = "Goal")]
+    peak: Option<Rate>,
+
+    /// The peak as the highest minute of a CSV file with requests per minute
+    #[arg(long, value_name = "FILE", conflicts_with = "peak", help_heading = "Goal")]
+    traffic: Option<PathBuf>,
+
+    /// How many instances are behind the URL; says how many the peak needs
+    #[arg(long, value_name = "COUNT", help_heading = "Goal")]
+    instances: Option<NonZeroU32>,
+
+    /// The most connections at a time [default: as many as needed]
+    #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
+    connections: Option<NonZeroU32>,
+
+    /// No rate above this is tried
+    #[arg(long, value_name = "RATE", help_heading = "Load")]
+    max_rate: Option<Rate>,
+
+    /// How the requests are spaced
+    #[arg(long, value_name = "HOW", default_value = "even", help_heading = "Load")]
+    arrivals: Spacing,
+
+    /// Seed of --arrivals poisson: the same seed gives the same arrivals
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Load")]
+    seed: u64,
+
+    /// Give a request up after this span
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
+    timeout: Duration,
+
+    /// Load time of all trials together
+    #[arg(long, value_name = "SPAN", default_value = "75s", value_parser = span, help_heading = "Load")]
+    budget: Duration,
+
+    /// Show that the high end fails also where the service is not on this machine
+    #[arg(long, help_heading = "Load")]
+    prove_overload: bool,
+
+    #[command(flatten)]
+    request: RequestArgs,
+
+    /// The gateway file with the limits that were found
+    #[arg(long, value_name = "FILE", default_value = "headroom-gateway.yaml", help_heading = "Output")]
+    write: PathBuf,
+
+    /// Write no gateway file
+    #[arg(long, conflicts_with_all = ["write", "force"], help_heading = "Output")]
+    no_write: bool,
+
+    /// Overwrite a file that `headroom find` did not write
+    #[arg(long, help_heading = "Output")]
+    force: bool,
+
+    /// A page with the load curves and all trials
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+
+    /// Result as JSON on standard output
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    ledger: LedgerArgs,
+}
+
+/// What was typed makes no search.
+#[derive(Debug, Error)]
+enum UsageError {
+    #[error("--{0} 0 leaves no time; give more, such as --{0} 60s")]
+    NoTime(&'static str),
+    #[error("--{0} 0/s is no rate to work with; give more than 0/s, such as --{0} 100/s")]
+    NoRate(&'static str),
+    #[error(
+        "--instances says how many the peak needs; give the peak too, with --peak RATE or --traffic FILE"
+    )]
+    NoPeak,
+    #[error(transparent)]
+    Goal(#[from] GoalError),
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Write(#[from] gateway_file::WriteError),
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    let (target, wanted) = match plan(args) {
+        Ok(plan) => plan,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    let interrupts = match Interrupts::listen() {
+        Ok(interrupts) => interrupts,
+        Err(error) => return fail(&error),
+    };
+    descriptors::raise_limit();
+    let mut recorder = Recorder::open(&args.ledger);
+    let config = json!({
+        "slo": args.slo.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "connections": args.connections,
+        "poisson_seed": (args.arrivals == Spacing::Poisson).then_some(args.seed),
+        "timeout_s": args.timeout.as_secs_f64(),
+        "budget_s": args.budget.as_secs_f64(),
+        "peak_per_second": wanted.peak.map(|peak| peak.rate.per_second()),
+        "prove_overload": wanted.prove_overload,
+    });
+    let about = About { command: "find", target: &target.url, config: config.to_string(), parent: None };
+    let run = recorder.begin(about);
+    let driver = Driver {
+        target: &target,
+        arrivals: args.arrivals.seeded(args.seed),
+        connections: args.connections,
+        timeout: args.timeout,
+        interrupts: &interrupts,
+    };
+    let story = Story::begin();
+    let found = Search::new(&driver, &mut recorder, run, &story).run(wanted);
+    drop(story);
+    let outcome = match found {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            recorder.fail(run, &error.to_string());
+            return fail(&error);
+        }
+    };
+    let said = say(args, &target, &outcome);
+    let whole = as_json::json(&outcome, None).to_string();
+    recorder.finish(run, None, Some(whole));
+    match said {
+        Exit::Done => exit(args, &outcome),
+        failed => failed,
+    }
+}
+
+/// Writes the files and prints the result.
+fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
+    let limits = gateway_file::limits(outcome).filter(|_| !args.no_write && outcome.ended == Ended::Done);
+    let written = limits.map(|limits| (args.write.as_path(), limits));
+    if let Some((path, limits)) = &written {
+        let text = gateway_file::text(&gateway_file::settings(target, outcome, limits));
+        if let Err(error) = gateway_file::write(path, &text) {
+            return fail(&error);
+        }
+    }
+    let summary = words::summary(outcome, written);
+    if let Some(path) = &args.report
+        && let Err(error) = write_page(path, &page::page(outcome, &summary))
+    {
+        return fail(&error);
+    }
+    if args.json { print(&format!("{:#}\n", as_json::json(outcome, written))) } else { print(&summary) }
+}
+
+/// The report cannot be written.
+#[derive(Debug, Error)]
+#[error("cannot write the report {}", path.display())]
+struct PageError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+fn write_page(path: &Path, page: &str) -> Result<(), PageError> {
+    std::fs::write(path, page).map_err(|source| PageError { path: path.to_owned(), source })
+}
+
+/// How the command ends when all was said.
+fn exit(args: &Args, outcome: &Outcome) -> Exit {
+    let asked = !args.slo.is_empty() || outcome.peak.is_some();
+    match outcome.found {
+        _ if outcome.ended != Ended::Done => Exit::Failed,
+        Found::Invalid if asked => Exit::Invalid,
+        Found::Unreachable { .. } if asked => Exit::Missed,
+        _ if outcome.peak_is_missed() => Exit::Missed,
+        _ => Exit::Done,
+    }
+}
+
+fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
+    for (name, span) in [("timeout", args.timeout), ("budget", args.budget)] {
+        if span.is_zero() {
+            return Err(UsageError::NoTime(name));
+        }
+    }
+    for (name, rate) in [("peak", args.peak), ("max-rate", args.max_rate)] {
+        if rate == Some(Rate::ZERO) {
+            return Err(UsageError::NoRate(name));
+        }
+    }
+    let goal = if args.slo.is_empty() { None } else { Some(Goal::new(args.slo.clone())?) };
+    let peak = match &args.traffic {
+        Some(path) => Some(peak::of_traffic(path)?),
+        None => args.peak,
+    };
+    let instances = args.instances.map(|count| InstanceCount::new(count.get()));
+    if peak.is_none() && instances.is_some() {
+        return Err(UsageError::NoPeak);
+    }
+    let target = args.request.target(&args.url)?;
+    // A search takes minutes: whether its result can be kept is known before.
+    if !args.no_write && !args.force {
+        gateway_file::check(&args.write)?;
+    }
+    let mut settings = Settings { budget: args.budget, ..Settings::default() };
+    if let Some(highest) = args.max_rate {
+        settings.highest = highest;
+    }
+    let wanted = Wanted {
+        goal,
+        settings,
+        concurrency_max: args.connections.map_or(CONCURRENCY_MAX, NonZeroU32::get),
+        prove_overload: args.prove_overload || target.is_loopback(),
+        peak: peak.map(|rate| Peak { rate, instances }),
+    };
+    Ok((target, wanted))
+}
+
+/// More in flight than this is no service with a knee.
+const CONCURRENCY_MAX: u32 = 1_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  What does it carry with 95 of 100 answers below 50 ms?
+      headroom find http://127.0.0.1:8080/search.cgi --slo 'p(95)<50ms'
+  Is that enough for the peak, and how many of the 5 instances does it need?
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --peak 72/s --instances 5
+  One number for a script:
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json | jq .sustainable_rate.low
+
+Exit codes: 0 done, 99 the goal holds at no rate or not at the peak, 3 this machine disturbed every trial, 2 wrong usage,
+1 anything else (the target does not answer, or the search was interrupted).";

@@ -1,0 +1,139 @@
+//! What a search found, with everything that it rests on.
+
+use super::drive::Recovery;
+use super::peak::Peak;
+use control::search::closed_loop::Knee;
+use control::search::{Condition, Found, Goal, Interval, TrialOutcome};
+use measure::Measurement;
+use std::time::Duration;
+use units::{Quantile, Rate};
+
+/// What a search found.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The URL as it was given.
+    pub target: String,
+    /// What had to hold.
+    pub goal: Goal,
+    /// The median response time of a calm service.
+    pub calm: Duration,
+    /// What the closed loop found; `None` where the search ended before.
+    pub knee: Option<Knee>,
+    /// The answer.
+    pub found: Found,
+    /// Every trial in order.
+    pub trials: Vec<Tried>,
+    /// The overload that was shown on purpose, and how the service came back from it.
+    pub proof: Option<Proof>,
+    /// How the search ended.
+    pub ended: Ended,
+    /// What has to be carried.
+    pub peak: Option<Peak>,
+    /// The run in the ledger.
+    pub run: Option<String>,
+    /// When it began, as a date.
+    pub date: String,
+    /// How long all of it took.
+    pub elapsed: Duration,
+}
+
+/// One trial and what was measured in it.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// How it was judged.
+    pub outcome: TrialOutcome,
+    /// Answers a second while its schedule ran.
+    pub achieved: Rate,
+    /// The median response time.
+    pub p50: Option<Duration>,
+    /// The 95th percentile of the response time.
+    pub p95: Option<Duration>,
+}
+
+/// The overload that was shown on purpose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Proof {
+    /// What was offered.
+    pub rate: Rate,
+    /// Whether the goal was missed there.
+    pub missed: bool,
+    /// How the service came back; `None` where it was not overloaded.
+    pub recovery: Option<Recovery>,
+}
+
+/// How a search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// All was done.
+    Done,
+    /// The user ended it.
+    Interrupted,
+    /// The service did not become calm again, so no further trial would have measured its capacity.
+    NotCalm,
+}
+
+impl Tried {
+    /// A trial and its measurement.
+    pub fn of(outcome: TrialOutcome, measured: &Measurement) -> Self {
+        let at = |quantile| measured.response.quantile(quantile).map(|value| value.at);
+        Tried { outcome, achieved: measured.achieved(), p50: at(Quantile::P50), p95: at(Quantile::P95) }
+    }
+}
+
+impl Outcome {
+    /// The interval, where one was found.
+    pub fn interval(&self) -> Option<&Interval> {
+        match &self.found {
+            Found::Within(interval) => Some(interval),
+            _ => None,
+        }
+    }
+
+    /// The highest rate that is known to hold.
+    pub fn low(&self) -> Option<Rate> {
+        match self.found {
+            Found::Within(interval) => Some(interval.low),
+            Found::AtLeast { rate, .. } => Some(rate),
+            Found::Unfinished { good, .. } => good,
+            Found::Unreachable { .. } | Found::Invalid => None,
+        }
+    }
+
+    /// The condition that fails first.
+    pub fn binding(&self) -> Option<Condition> {
+        match self.found {
+            Found::Within(interval) => Some(interval.binding),
+            Found::Unreachable { binding, .. } => Some(binding),
+            _ => None,
+        }
+    }
+
+    /// The time within which a response counts as conforming: the bound of the binding condition, or of the first one
+    /// on response time, and which share is to keep it.
+    pub fn target_time(&self) -> Option<(Duration, Quantile)> {
+        let all = self.binding().into_iter().chain(self.goal.conditions().iter().copied());
+        all.filter_map(|condition| match condition {
+            Condition::ResponseTime { quantile, below } => Some((below, quantile)),
+            Condition::Failed { .. } => None,
+        })
+        .next()
+    }
+
+    /// Whether the peak that was asked for is more than what is known to hold.
+    pub fn peak_is_missed(&self) -> bool {
+        let Some(peak) = self.peak else { return false };
+        self.low().is_none_or(|low| peak.headroom(low).is_none())
+    }
+}
+
+/// What is known when a search ends before its time.
+pub fn so_far(trials: &[Tried]) -> Found {
+    let rates = |good: bool| {
+        let of = move |tried: &&Tried| if good { tried.outcome.is_good() } else { tried.outcome.is_bad() };
+        trials.iter().filter(of).map(|tried| tried.outcome.trial.rate.per_second())
+    };
+    Found::Unfinished {
+        good: rates(true).reduce(f64::max).map(Rate::per_second_of),
+        bad: rates(false).reduce(f64::min).map(Rate::per_second_of),
+    }
+}

@@ -1,0 +1,103 @@
+//! From what the load engine says of a run to what the judge asks for.
+
+use ::load::{Progress, Watch};
+use control::search::{CONDITIONS_MAX, Condition, Goal, Progress as Seen};
+use std::time::Duration;
+
+/// How a run is watched for a goal.
+#[derive(Debug)]
+pub struct Looks {
+    /// The bounds of the goal's conditions on response time, in their order.
+    pub watch: Watch,
+}
+
+impl Looks {
+    /// Looks for this goal, at equal intervals.
+    pub fn new(goal: &Goal, every: Duration) -> Self {
+        let bound = |condition: &Condition| match condition {
+            Condition::ResponseTime { below, .. } => Some(*below),
+            Condition::Failed { .. } => None,
+        };
+        Looks { watch: Watch { bounds: goal.conditions().iter().filter_map(bound).collect(), every } }
+    }
+}
+
+/// What the judge sees at a look, counted from 1. A request that failed, or was shed, misses every condition: an
+/// answer that says no is no answer in time.
+pub fn seen(goal: &Goal, looks: &Looks, number: u32, now: &Progress) -> Seen {
+    let account = &now.accounting;
+    let ended = account.answered + account.shed + account.failed + account.timed_out + account.unsent;
+    let mut seen = Seen {
+        elapsed: looks.watch.every * number,
+        scheduled: account.scheduled,
+        response_time: now.recent.mean(),
+        oldest: now.oldest.map_or(Duration::ZERO, |oldest| now.at.since(oldest)),
+        ..Seen::default()
+    };
+    let mut bounds = now.within.iter().zip(&now.overdue);
+    for (at, condition) in goal.conditions().iter().enumerate().take(CONDITIONS_MAX) {
+        let (held, overdue) = match condition {
+            Condition::ResponseTime { .. } => {
+                bounds.next().map_or((0, 0), |(&held, &overdue)| (held, overdue))
+            }
+            Condition::Failed { .. } => (now.succeeded, 0),
+        };
+        seen.held[at] = held;
+        seen.missed[at] = ended - held;
+        seen.overdue[at] = overdue;
+    }
+    seen
+}
+
+/// Whether the goal held for what became known between two looks.
+pub fn held_between(goal: &Goal, before: &Seen, after: &Seen) -> bool {
+    goal.conditions().iter().enumerate().all(|(at, condition)| {
+        let missed = |seen: &Seen| seen.missed[at] + seen.overdue[at];
+        // A request in doubt at the first look may have ended in time since.
+        let missed = missed(after).saturating_sub(missed(before));
+        let held = after.held[at].saturating_sub(before.held[at]);
+        held > 0 && missed as f64 <= condition.allowed() * (missed + held) as f64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::Accounting;
+    use units::Timestamp;
+
+    fn goal() -> Goal {
+        Goal::new(vec!["p(95)<50ms".parse().unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn shed_and_failed_requests_miss_every_condition() {
+        let looks = Looks::new(&goal(), Duration::from_millis(100));
+        let accounting =
+            Accounting { scheduled: 13, answered: 8, shed: 2, failed: 1, ..Accounting::default() };
+        let now = Progress {
+            at: Timestamp::from_millis(205),
+            accounting,
+            oldest: Some(Timestamp::from_millis(105)),
+            succeeded: 8,
+            within: vec![6],
+            overdue: vec![1],
+            ..Progress::default()
+        };
+        let seen = seen(&goal(), &looks, 2, &now);
+        assert_eq!((seen.held[0], seen.missed[0], seen.overdue[0]), (6, 5, 1));
+        assert_eq!((seen.held[1], seen.missed[1], seen.overdue[1]), (8, 3, 0));
+        assert_eq!((seen.elapsed, seen.oldest), (Duration::from_millis(200), Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn the_goal_holds_again_when_what_is_new_holds_it() {
+        let at = |held, missed| {
+            let (held, missed) = ([held, held + missed, 0, 0], [missed, 0, 0, 0]);
+            Seen { held, missed, ..Seen::default() }
+        };
+        assert!(held_between(&goal(), &at(0, 500), &at(40, 501)));
+        assert!(!held_between(&goal(), &at(0, 500), &at(40, 510)));
+        assert!(!held_between(&goal(), &at(0, 0), &at(0, 0)), "nothing is known");
+    }
+}

@@ -1,0 +1,171 @@
+//! What a search found, in words: the numbers first.
+
+use super::gateway_file::Limits;
+use super::outcome::{Ended, Outcome, Proof};
+use crate::summary::{rate, row};
+use control::search::{Ceiling, Found};
+use std::path::Path;
+use units::show_duration;
+
+/// The summary. `written` is the gateway file.
+pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
+    let mut text = String::new();
+    match outcome.ended {
+        Ended::Done => {}
+        Ended::Interrupted => {
+            row(&mut text, "unfinished", "interrupted; this is what was known by then");
+        }
+        Ended::NotCalm => row(
+            &mut text,
+            "unfinished",
+            "the service did not become calm again after a trial; it may need a restart",
+        ),
+    }
+    found(&mut text, outcome);
+    row(&mut text, "calm", &format!("{} (median of single requests)", show_duration(outcome.calm)));
+    if let Some(knee) = &outcome.knee {
+        row(
+            &mut text,
+            "knee",
+            &format!("{} in flight; at best {} with {}", knee.knee, rate(knee.best), knee.best_at),
+        );
+    }
+    if let Some(binding) = outcome.binding() {
+        row(&mut text, "limited by", &binding.to_string());
+    }
+    if let Some(proof) = &outcome.proof {
+        overload(&mut text, proof);
+    }
+    headroom(&mut text, outcome);
+    let load = outcome.trials.iter().map(|tried| tried.outcome.ran).sum();
+    row(
+        &mut text,
+        "effort",
+        &format!(
+            "{} trials, {} of load, {} in all{}",
+            outcome.trials.len(),
+            show_duration(load),
+            show_duration(outcome.elapsed),
+            outcome.run.as_ref().map_or(String::new(), |run| format!("; run {run} in the ledger"))
+        ),
+    );
+    if let Some((path, limits)) = written {
+        row(
+            &mut text,
+            "gateway",
+            &format!(
+                "{}: at most {} and {} in flight while fewer than {} come within {}",
+                path.display(),
+                rate(limits.rate),
+                limits.in_flight,
+                limits.enter,
+                show_duration(limits.target)
+            ),
+        );
+    }
+    text.push('\n');
+    text.push_str(&next(outcome, written.map(|(path, _)| path)));
+    text
+}
+
+fn found(text: &mut String, outcome: &Outcome) {
+    let name = "sustained";
+    match outcome.found {
+        Found::Within(interval) => {
+            row(
+                text,
+                name,
+                &format!(
+                    "{} to {} ({} holds at the low end{}, fails at the high end{})",
+                    rate(interval.low),
+                    rate(interval.high),
+                    outcome.goal.conditions()[0],
+                    if interval.verified { "" } else { ", not verified" },
+                    if interval.confirmed { "" } else { ", not confirmed" },
+                ),
+            );
+            row(text, "confidence", &interval.confidence.to_string());
+        }
+        Found::AtLeast { rate: least, ceiling, verified } => {
+            let why = match ceiling {
+                Ceiling::Allowed => "no higher rate is allowed",
+                Ceiling::Generator => "this machine cannot send more",
+            };
+            let verified = if verified { "" } else { "; not verified" };
+            row(text, name, &format!("at least {}; {why}{verified}", rate(least)));
+        }
+        Found::Unreachable { lowest, .. } => {
+            row(
+                text,
+                name,
+                &format!("none: even {} missed the goal; the goal may be too tight", rate(lowest)),
+            );
+        }
+        Found::Unfinished { good, bad } => {
+            let known =
+                |what: &str, found: Option<units::Rate>| found.map(|found| format!("{what} {}", rate(found)));
+            let known: Vec<String> =
+                [known("held at", good), known("missed at", bad)].into_iter().flatten().collect();
+            let known = if known.is_empty() { "no trial was done".to_owned() } else { known.join(", ") };
+            row(text, name, &format!("not found: {known}"));
+        }
+        Found::Invalid => {
+            row(
+                text,
+                name,
+                "unknown: this machine disturbed every trial; use a quieter one, or one more core",
+            );
+        }
+    }
+}
+
+fn overload(text: &mut String, proof: &Proof) {
+    let Proof { rate: offered, missed, recovery } = *proof;
+    if !missed {
+        row(text, "overload", &format!("{} held the goal when it was tried once more", rate(offered)));
+        return;
+    }
+    let back = match recovery {
+        None => String::new(),
+        Some(recovery) => match recovery.after {
+            Some(after) if after.is_zero() => format!("; at {} the goal held at once", rate(recovery.rate)),
+            Some(after) => {
+                format!("; back at {} the goal held after {}", rate(recovery.rate), show_duration(after))
+            }
+            None => format!(
+                "; back at {} the goal did not hold within {}: it does not recover by itself",
+                rate(recovery.rate),
+                show_duration(recovery.limit)
+            ),
+        },
+    };
+    row(text, "overload", &format!("{} missed the goal{back}", rate(offered)));
+}
+
+fn headroom(text: &mut String, outcome: &Outcome) {
+    let (Some(peak), Some(low)) = (outcome.peak, outcome.low()) else { return };
+    match peak.headroom(low) {
+        Some(share) => {
+            let percent = (100.0 * share.get()).round();
+            row(text, "headroom", &format!("{percent} % headroom at the peak of {}", rate(peak.rate)));
+        }
+        None => row(
+            text,
+            "headroom",
+            &format!("none: the peak of {} is more than {}", rate(peak.rate), rate(low)),
+        ),
+    }
+    if let (Some(instances), Some(needed)) = (peak.instances, peak.needed(low)) {
+        row(text, "instances", &format!("the peak needs {needed}; {instances} were measured"));
+    }
+}
+
+fn next(outcome: &Outcome, written: Option<&Path>) -> String {
+    match (written, outcome.low()) {
+        (Some(path), _) => format!("next: headroom gateway {}\n", path.display()),
+        (None, Some(low)) => {
+            format!("next: headroom load '{}' -r {:.1}/s -d 1m\n", outcome.target, low.per_second())
+        }
+        (None, None) => format!("next: headroom load '{}' -c 1   (a look at it when calm)\n", outcome.target),
+    }
+}

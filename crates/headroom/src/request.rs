@@ -1,0 +1,81 @@
+//! What is sent, and how it is spaced: the flags of every command that drives load.
+
+use ::load::{Arrivals, Target, TargetError};
+use clap::ValueEnum;
+use std::io::{self, Read};
+use thiserror::Error;
+
+/// The request.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// Method [default: GET, or POST with --data]
+    #[arg(short, long, value_name = "NAME", short_alias = 'X')]
+    method: Option<String>,
+
+    /// Header, as 'Name: value'; repeat for more
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    headers: Vec<String>,
+
+    /// Body: text, @FILE for a file, @- for standard input
+    #[arg(long, value_name = "BODY")]
+    data: Option<String>,
+}
+
+/// How the requests of the open model are spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Spacing {
+    /// Every gap has the same length
+    Even,
+    /// Random gaps, as of many independent users
+    Poisson,
+}
+
+/// The request cannot be made.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// The body is not there.
+    #[error("cannot read the body from {from}")]
+    Body {
+        /// What was given after the `@`.
+        from: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The URL, the method or a header cannot be used.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+impl RequestArgs {
+    /// The request, ready to be sent to `url`.
+    ///
+    /// # Errors
+    /// Where the body cannot be read, or a part of the request cannot be sent.
+    pub fn target(&self, url: &str) -> Result<Target, RequestError> {
+        let body = self.data.as_deref().map(body).transpose()?;
+        let method = self.method.as_deref().unwrap_or(if body.is_some() { "POST" } else { "GET" });
+        Ok(Target::new(url, method, &self.headers, &body.unwrap_or_default())?)
+    }
+}
+
+impl Spacing {
+    /// The arrivals; `seed` matters only where they are random.
+    pub fn seeded(self, seed: u64) -> Arrivals {
+        match self {
+            Spacing::Even => Arrivals::Even,
+            Spacing::Poisson => Arrivals::Poisson { seed },
+        }
+    }
+}
+
+fn body(data: &str) -> Result<Vec<u8>, RequestError> {
+    let Some(from) = data.strip_prefix('@') else { return Ok(data.into()) };
+    let bytes = if from == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(from)
+    };
+    bytes.map_err(|source| RequestError::Body { from: from.to_owned(), source })
+}
