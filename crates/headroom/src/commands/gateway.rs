@@ -89,7 +89,7 @@ pub fn run(args: &Args) -> Exit {
             Err(error) => return output::complain(&error, Exit::Usage),
         },
     };
-    let settings = match fit_descriptors(settings, args.file.is_some()) {
+    let settings = match fit_descriptors(settings) {
         Ok(settings) => settings,
         Err(error) => return output::complain(&error, Exit::Usage),
     };
@@ -136,8 +136,9 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
     }))
 }
 
-/// Each client may need a connection to the service too. A bound that nobody chose is lowered to what fits.
-fn fit_descriptors(mut settings: Settings, chosen: bool) -> Result<Settings, Error> {
+/// Each client may need a connection to the service too. A bound that does not fit is lowered, and that is said: the
+/// gateway is of use all the same, and clients beyond the bound are refused and counted.
+fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
     let Some(allowed) = descriptors::raise_limit() else { return Ok(settings) };
     let connections = settings.limits.connections;
     let needed = u64::from(connections) * 2 + DESCRIPTORS_BESIDE;
@@ -145,11 +146,11 @@ fn fit_descriptors(mut settings: Settings, chosen: bool) -> Result<Settings, Err
         return Ok(settings);
     }
     let fits = u32::try_from(allowed.saturating_sub(DESCRIPTORS_BESIDE) / 2).unwrap_or(u32::MAX);
-    if chosen || fits == 0 {
+    if fits < LEAST_CONNECTIONS {
         return Err(Error::Descriptors { connections, needed, allowed });
     }
     eprintln!(
-        "at most {fits} client connections, because this process may have {allowed} descriptors (ulimit -n)"
+        "at most {fits} client connections and not {connections}: this process may have {allowed} descriptors; raise `ulimit -n` for more"
     );
     settings.limits.connections = fits;
     Ok(settings)
@@ -164,7 +165,7 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
         tell(&gateway);
         for signal in signals.pending() {
             match (signal, file) {
-                (SIGHUP, Some(file)) => match read(file).map(|settings| gateway.reload(settings)) {
+                (SIGHUP, Some(file)) => match read(file).map(|settings| reload(&gateway, settings)) {
                     Some(Ok(())) => eprintln!("{} is in force", file.display()),
                     Some(Err(error)) => {
                         output::complain(&error, Exit::Usage);
@@ -189,6 +190,10 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
     }
 }
 
+fn reload(gateway: &Gateway, settings: Settings) -> Result<(), Error> {
+    Ok(gateway.reload(fit_descriptors(settings)?)?)
+}
+
 /// Says what the policies have done.
 fn tell(gateway: &Gateway) {
     for Change { at, policy, transition } in gateway.take_changes() {
@@ -211,6 +216,9 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; write it as HOST:PORT"))?;
     found.next().ok_or_else(|| "the name has no address".to_owned())
 }
+
+/// A gateway for fewer clients than this helps nobody.
+const LEAST_CONNECTIONS: u32 = 64;
 
 /// Listeners, logs, epoll sets.
 const DESCRIPTORS_BESIDE: u64 = 64;

@@ -9,11 +9,12 @@
 
 use super::outcome::Outcome;
 use ::load::Target;
-use config::quick;
+use config::Quick;
 use control::policy::PolicySettings;
-use gateway::settings::{Class, PathMatch, Provenance, Route, Settings};
+use gateway::settings::{PathMatch, Provenance, Route, Settings};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{Rate, Ratio};
@@ -65,8 +66,14 @@ pub fn limits(outcome: &Outcome) -> Option<Limits> {
 /// The gateway's settings.
 pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings {
     let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut settings =
-        quick(target.address, local(LISTEN), Some(limits.rate), Some(limits.target), Some(local(ADMIN)));
+    let mut settings = config::quick(Quick {
+        to: target.address,
+        listen: local(LISTEN),
+        limit: Some(limits.rate),
+        target: Some(limits.target),
+        concurrency: NonZeroU32::new(limits.in_flight),
+        admin: Some(local(ADMIN)),
+    });
     let run = outcome.run.clone().unwrap_or_else(|| "not recorded".to_owned());
     let provenance = Provenance { run, date: outcome.date.clone(), target: outcome.target.clone() };
     for class in &mut settings.service_levels {
@@ -75,11 +82,14 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
     for class in &mut settings.rate_classes {
         class.provenance = Some(provenance.clone());
     }
-    settings.concurrency_limits =
-        vec![Class { name: "knee".to_owned(), settings: limits.in_flight, provenance: Some(provenance) }];
+    for class in &mut settings.concurrency_limits {
+        class.name = "knee".to_owned();
+        class.provenance = Some(provenance.clone());
+    }
     for policy in &mut settings.policies {
-        policy.concurrency = Some(0);
-        policy.settings = PolicySettings { enter: limits.enter, leave: limits.enter, ..policy.settings };
+        // Fewer samples than these cannot show that a share is missed and not one response by chance.
+        let min_samples = (1.0 / limits.enter.rest().get()).ceil().clamp(1.0, MOST_SAMPLES) as u64;
+        policy.settings = PolicySettings { enter: limits.enter, leave: limits.enter, min_samples };
     }
     let others = settings.routes.clone();
     for route in &mut settings.routes {
@@ -122,6 +132,9 @@ pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
         std::fs::File::create(path).map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
     file.write_all(text.as_bytes()).map_err(|source| WriteError::Io { path: path.to_owned(), source })
 }
+
+/// Strict goals must not wait for ever.
+const MOST_SAMPLES: f64 = 1_000.0;
 
 /// Three digits are more than the interval knows.
 fn rounded_down(rate: Rate) -> Rate {
