@@ -60,7 +60,11 @@ pub fn limits(outcome: &Outcome) -> Option<Limits> {
     let knee = outcome.knee.as_ref()?;
     let low = outcome.low().filter(|low| *low > Rate::ZERO)?;
     let enter = Ratio::new(quantile.get())?;
-    Some(Limits { rate: rounded_down(low * BELOW_LOW), in_flight: knee.knee.max(1), target, enter })
+    // Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
+    // first one, two requests that come a little too close would already be shed.
+    let room = (low * target * QUEUE_SHARE) as u32;
+    let in_flight = knee.best_at.clamp(knee.knee, room.max(knee.knee)).max(1);
+    Some(Limits { rate: rounded_down(low * BELOW_LOW), in_flight, target, enter })
 }
 
 /// The gateway's settings.
@@ -81,6 +85,13 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
     }
     for class in &mut settings.rate_classes {
         class.provenance = Some(provenance.clone());
+        // Users do not come evenly spaced: as many may come at once, and as many may wait, as the goal has room for.
+        let room = ((limits.rate * limits.target * BURST_SHARE) as u32).max(1);
+        if let Some(limit) = &mut class.settings.per_second {
+            limit.burst = room;
+        }
+        class.settings.backlog = room;
+        class.settings.longest_wait = limits.target;
     }
     for class in &mut settings.concurrency_limits {
         class.name = "knee".to_owned();
@@ -132,6 +143,12 @@ pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
         std::fs::File::create(path).map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
     file.write_all(text.as_bytes()).map_err(|source| WriteError::Io { path: path.to_owned(), source })
 }
+
+/// Requests in flight may take this share of the goal's bound; the rest is for what varies.
+const QUEUE_SHARE: f64 = 0.75;
+
+/// Requests that come at once, and those that wait, may each take this share of the goal's bound.
+const BURST_SHARE: f64 = 0.25;
 
 /// Strict goals must not wait for ever.
 const MOST_SAMPLES: f64 = 1_000.0;
