@@ -77,6 +77,13 @@ impl RouteCounts {
         *self.failed.entry(kind).or_default() += 1;
     }
 
+    /// Answered, shed, failed, and of those failed for the client's breach of HTTP.
+    #[cfg(test)]
+    pub(crate) fn totals(&self) -> [u64; 4] {
+        let bad = self.failed.get("bad_request").copied().unwrap_or(0);
+        [self.statuses.values().sum(), self.shed.values().sum(), self.failed.values().sum(), bad]
+    }
+
     pub(crate) fn add(&mut self, other: &RouteCounts) {
         add_map(&mut self.statuses, &other.statuses);
         add_map(&mut self.shed, &other.shed);

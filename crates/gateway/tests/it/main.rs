@@ -1,4 +1,5 @@
 //! The gateway over real sockets: raw clients on one side, scripted servers on the other.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 /// A client, a scripted server, and a gateway between them.
 mod support;

@@ -107,7 +107,7 @@ impl Peer {
     }
 
     /// Everything until the end of the stream.
-    pub fn to_end(&mut self) -> Vec<u8> {
+    pub fn read_to_end(&mut self) -> Vec<u8> {
         while self.more() {}
         std::mem::take(&mut self.input)
     }
@@ -150,7 +150,7 @@ impl Peer {
         }
         match message.header("content-length").and_then(|length| length.parse().ok()) {
             Some(length) => self.exactly(length),
-            None if until_close => Some(self.to_end()),
+            None if until_close => Some(self.read_to_end()),
             None => Some(Vec::new()),
         }
     }
