@@ -24,8 +24,11 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if let Some(lag) = signs.lag.quantile(Quantile::P99) {
         let service = measured.service.quantile(Quantile::P50).map_or(Duration::ZERO, |p50| p50.at);
         let bound = LAG_FLOOR.max(service / 20);
-        if lag.at > bound {
-            reasons.push(Reason::LoopLag { p99: lag.at, bound });
+        let p99 = lag.at;
+        if p99 > bound * HOPELESS || (p99 > bound && signs.busiest > HARDLY_IDLE) {
+            reasons.push(Reason::LoopLag { p99, bound });
+        } else if p99 > bound {
+            reasons.push(Reason::HostLag { p99, bound });
         }
     }
     if signs.busiest > BUSY
@@ -55,6 +58,12 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
 /// A loop that is up to this late at p99 is on time: a timer and a switch of threads cost that much.
 const LAG_FLOOR: Duration = Duration::from_millis(2);
 
+/// A worker that had more than a fifth of its time left and was late all the same was kept from running by others.
+const HARDLY_IDLE: f64 = 0.8;
+
+/// So many times the bound, and the schedule was another one, whoever is to blame.
+const HOPELESS: u32 = 10;
+
 /// A worker that used more than this share of a core had no time left to be on time.
 const BUSY: f64 = 0.97;
 
@@ -66,3 +75,40 @@ const WAITED: f64 = 0.01;
 
 /// A loop that did not run for this long saw a machine that stood still.
 const STALL: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Target};
+    use measure::Verdict;
+    use std::num::NonZeroU32;
+    use units::Rate;
+
+    fn verdict(lag_ms: u64, busiest: f64) -> Verdict {
+        let plan = Plan {
+            target: Target::new("http://127.0.0.1:1/", "GET", &[], b"").unwrap(),
+            model: Model::Open {
+                rate: Rate::per_second_of(10.0),
+                arrivals: Arrivals::Even,
+                connections: None,
+            },
+            duration: None,
+            requests: Some(1),
+            timeout: Duration::from_secs(1),
+            good_within: Duration::from_secs(1),
+            workers: NonZeroU32::MIN,
+        };
+        let mut lag = Histogram::new();
+        lag.record(Duration::from_millis(lag_ms));
+        let signs = OwnSigns { lag: &lag, waited: 0, busiest, longest_stall: Duration::ZERO };
+        judge(&plan, &Measurement::default(), &signs).verdict
+    }
+
+    #[test]
+    fn a_late_loop_is_invalid_unless_others_kept_it_from_running() {
+        assert_eq!(verdict(1, 0.5), Verdict::Valid);
+        assert_eq!(verdict(5, 0.5), Verdict::Suspect);
+        assert_eq!(verdict(5, 0.9), Verdict::Invalid);
+        assert_eq!(verdict(50, 0.1), Verdict::Invalid);
+    }
+}

@@ -47,6 +47,13 @@ pub enum Reason {
         /// What would have been accepted.
         bound: Duration,
     },
+    /// Requests left late although our own threads had time: this machine was busy with others.
+    HostLag {
+        /// The 99th percentile of the lag.
+        p99: Duration,
+        /// What would have been accepted without a word.
+        bound: Duration,
+    },
     /// Our own threads had no idle time left.
     GeneratorBusy {
         /// The busiest worker's share of a core.
@@ -91,9 +98,10 @@ impl Reason {
             | Reason::GeneratorBusy { .. }
             | Reason::Unsent { .. }
             | Reason::OutOfResources { .. } => Verdict::Invalid,
-            Reason::ConnectionsBusy { .. } | Reason::Steal { .. } | Reason::Stalled { .. } => {
-                Verdict::Suspect
-            }
+            Reason::HostLag { .. }
+            | Reason::ConnectionsBusy { .. }
+            | Reason::Steal { .. }
+            | Reason::Stalled { .. } => Verdict::Suspect,
         }
     }
 }
@@ -105,6 +113,12 @@ impl fmt::Display for Reason {
             Reason::LoopLag { p99, bound } => write!(
                 f,
                 "requests left late: the generator's loop was {} behind at p99 (accepted: {}); lower the rate or give it more cores",
+                show(*p99),
+                show(*bound)
+            ),
+            Reason::HostLag { p99, bound } => write!(
+                f,
+                "requests left up to {} late at p99 (accepted: {}), because this machine was busy with others",
                 show(*p99),
                 show(*bound)
             ),

@@ -107,7 +107,7 @@ impl Peer {
     }
 
     /// Everything until the end of the stream.
-    pub fn read_to_end(&mut self) -> Vec<u8> {
+    pub fn until_end(&mut self) -> Vec<u8> {
         while self.more() {}
         std::mem::take(&mut self.input)
     }
@@ -150,7 +150,7 @@ impl Peer {
         }
         match message.header("content-length").and_then(|length| length.parse().ok()) {
             Some(length) => self.exactly(length),
-            None if until_close => Some(self.read_to_end()),
+            None if until_close => Some(self.until_end()),
             None => Some(Vec::new()),
         }
     }

@@ -121,7 +121,7 @@ fn who_closes_its_half_after_the_answer_began_is_not_kept() {
     let head = client.head().unwrap();
     client.no_more();
     assert!(head.contains("200 OK"));
-    assert_eq!(client.read_to_end(), b"half");
+    assert_eq!(client.until_end(), b"half");
     eventually_metric(&gateway, "headroom_connections_open", 0.0);
 }
 

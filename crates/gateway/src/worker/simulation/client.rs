@@ -164,11 +164,10 @@ impl Client {
         let (mut rest, mut answers) = (&self.received[..], Vec::new());
         while !rest.is_empty() {
             let asked = self.requests.get(answers.len());
-            let to = if asked.is_some_and(|asked| asked.method == "HEAD") {
-                AnswerTo::Head
-            } else {
-                AnswerTo::Other
-            };
+            let heads = asked.is_some_and(|asked| asked.method == "HEAD");
+            // Whoever gives up on the head of a request cannot know that it would have been HEAD.
+            let gave_up = [&b"HTTP/1.1 400"[..], b"HTTP/1.1 408"].iter().any(|line| rest.starts_with(line));
+            let to = if heads && !gave_up { AnswerTo::Head } else { AnswerTo::Other };
             let mut slots = slots();
             let head = match response::parse(rest, to, &Limits::default(), &mut slots) {
                 Ok(Some(head)) => head,

@@ -70,7 +70,7 @@ fn closing(story: &story::Story) -> String {
 }
 
 const NEXT: &str = "\
-The same for a service of your own:
-  headroom find 'http://127.0.0.1:8080/path' --slo 'p(95)<50ms'    what it carries; writes headroom-gateway.yaml
-  headroom gateway headroom-gateway.yaml                           keeps it at that
+The same for a service of your own: find what it carries, and keep it at that
+  headroom find 'http://127.0.0.1:8080/path' --slo 'p(95)<50ms'
+  headroom gateway headroom-gateway.yaml
 ";

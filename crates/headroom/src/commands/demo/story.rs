@@ -104,7 +104,7 @@ const POLICY: Act = Act {
     name: "policy",
     rate: 110.0,
     length: Duration::from_secs(20),
-    told: "110 a second again; while not all come within 50 ms, 100 a second and 12 in flight, the rest gets 503",
+    told: "110 a second again; when slower than 50 ms: admit 100/s, shed the rest",
     repeatable: true,
 };
 
