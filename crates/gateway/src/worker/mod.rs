@@ -13,6 +13,8 @@ mod connection;
 mod decide;
 mod downstream;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
 mod simulation;
 mod upstream;
 

@@ -35,6 +35,8 @@ use units::Timestamp;
 struct Asked {
     id: u64,
     method: &'static str,
+    /// It asks for the end of the connection.
+    closes: bool,
     /// Where it ends in the script.
     ends: usize,
 }
@@ -56,13 +58,15 @@ fn millis(millis: usize) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-fn settings(rng: &mut Rng, log: &Path, with_rule: bool) -> Settings {
+fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings {
+    // In a calm world whatever takes longer than a time-out is the fault of the loop.
+    let patience = if calm { 20 } else { 1 };
     let mut pools = Vec::new();
     for number in 0..2 {
         let instances = (0..=rng.below(3)).map(|instance| address(number, instance)).collect();
         let mut pool = Pool::new("pool", instances);
-        pool.connect_timeout = millis(100);
-        pool.answer_timeout = millis(400);
+        pool.connect_timeout = millis(100 * patience);
+        pool.answer_timeout = millis(400 * patience);
         pool.idle_connections = rng.below(4) as u32;
         pool.idle_timeout = millis(300);
         pools.push(pool);
@@ -104,9 +108,9 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool) -> Settings {
         workers: NonZeroU32::MIN,
         access_log: AccessLog::File(log.to_owned()),
         limits: ConnectionLimits {
-            connections: 3 + rng.below(20) as u32,
-            head_timeout: millis(300),
-            idle_timeout: millis(600),
+            connections: if calm { 100 } else { 3 + rng.below(20) as u32 },
+            head_timeout: millis(300 * patience),
+            idle_timeout: millis(600 * patience),
             drain_timeout: millis(3_000),
         },
         pools,
@@ -140,7 +144,8 @@ fn simulate(seed: u64) -> Result<(), String> {
     let rng = &mut Rng::new(seed, "simulation");
     let log = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     let with_rule = rng.below(6) == 0;
-    let first = settings(rng, log.path(), with_rule);
+    let calm = rng.below(4) == 0;
+    let first = settings(rng, log.path(), with_rule, calm);
     let shared = Shared::new(first.clone(), None, Timestamp::ZERO).map_err(|error| error.to_string())?;
     let room = Arc::new(ControlRoom::new(shared, 1));
     let world = World::new(seed);
@@ -156,22 +161,24 @@ fn simulate(seed: u64) -> Result<(), String> {
 
     let mut instances: Vec<Instance> = (0..2)
         .flat_map(|pool| (0..3).map(move |instance| address(pool, instance)))
-        .map(|address| Instance::new(address, rng))
+        .map(|address| Instance::new(address, rng, calm))
         .collect();
     for instance in &instances {
         let reach =
             [Reach::Accepts, Reach::Accepts, Reach::Accepts, Reach::Refuses, Reach::Ignores, Reach::Fails];
         // Mostly a healthy world.
-        world.set_reach(instance.address, reach[if rng.below(3) == 0 { rng.below(6) } else { 0 }]);
+        world.set_reach(instance.address, reach[if !calm && rng.below(3) == 0 { rng.below(6) } else { 0 }]);
     }
     let mut clients: Vec<Client> = Vec::new();
     for number in 0..1 + rng.below(12) {
         let first_id = 1 + clients.iter().map(|client| client.requests.len() as u64).sum::<u64>();
-        clients.push(Client::new(number, first_id, rng, &ROUTES));
+        clients.push(Client::new(number, first_id, rng, &ROUTES, calm));
     }
     let mut reload = (rng.below(3) == 0).then(|| Timestamp::from_millis(rng.below(1_500) as u64));
     let drain_at =
-        Timestamp::from_millis(if rng.below(3) == 0 { 200 + rng.below(1_500) } else { 20_000 } as u64);
+        Timestamp::from_millis(
+            if !calm && rng.below(3) == 0 { 200 + rng.below(1_500) } else { 20_000 } as u64
+        );
 
     let mut ready = Vec::new();
     let (mut steps, mut stepped_at) = (0, Timestamp::ZERO);
@@ -186,7 +193,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
         if reload.is_some_and(|at| now >= at) {
             reload = None;
-            let next = settings(rng, log.path(), with_rule);
+            let next = settings(rng, log.path(), with_rule, calm);
             let (_, before) = room.current();
             room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
         }
@@ -225,6 +232,9 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
     }
     check_answers(&clients, &instances)?;
+    if calm {
+        check_all_served(&mut worker, &clients)?;
+    }
     check_books(&mut worker, log.path())?;
     check_nothing_is_left(&worker, &room)
 }
@@ -268,6 +278,19 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
         Some((id, times)) => Err(format!("POST {id} was sent {times} times")),
         None => Ok(()),
     }
+}
+
+/// Where nobody leaves and nobody fails, nobody may go without an answer.
+fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Result<(), String> {
+    for client in clients.iter().filter(|client| !client.left) {
+        if !client.is_served()? {
+            let (answers, asked) = (client.answers()?.len(), client.requests.len());
+            return Err(format!("only {answers} answers to {asked} requests in a calm world"));
+        }
+    }
+    worker.retire();
+    let failed: u64 = worker.local.counts.borrow().iter().map(|route| route.totals()[2]).sum();
+    if failed > 0 { Err(format!("{failed} requests failed in a calm world")) } else { Ok(()) }
 }
 
 fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String> {

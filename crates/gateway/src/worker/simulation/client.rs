@@ -34,12 +34,14 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Got {
     pub(super) status: u16,
+    pub(super) closes: bool,
     /// The request that an instance says it answers; `None` for the gateway's own answers.
     pub(super) id: Option<u64>,
 }
 
 impl Client {
-    pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str]) -> Self {
+    /// In a `calm` world it asks, reads and waits until it is answered.
+    pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str], calm: bool) -> Self {
         let mut client = Client {
             from: SocketAddr::from(([10, 1, 0, number as u8], 1_000)),
             peer: None,
@@ -48,8 +50,8 @@ impl Client {
             sent: 0,
             leaves_at: None,
             pipelines: rng.below(3) == 0,
-            half_closes: rng.below(5) == 0,
-            slow: rng.below(6) == 0,
+            half_closes: !calm && rng.below(5) == 0,
+            slow: !calm && rng.below(6) == 0,
             received: Vec::new(),
             end: None,
             next: Timestamp::from_millis(rng.below(1_000) as u64),
@@ -58,6 +60,9 @@ impl Client {
         };
         for id in first_id..first_id + 1 + rng.below(6) as u64 {
             client.write_request(id, rng, routes);
+        }
+        if calm {
+            return client;
         }
         match rng.below(8) {
             0 => client.script.extend_from_slice(
@@ -80,10 +85,12 @@ impl Client {
         let version = u8::from(rng.below(8) != 0);
         let route = routes[rng.below(routes.len())];
         let mut head = format!("{method} {route}/{id} HTTP/1.{version}\r\nHost: a\r\n");
-        if rng.below(12) == 0 {
+        let mut closes = rng.below(12) == 0;
+        if closes {
             head += "Connection: close\r\n";
-        } else if version == 0 && rng.below(2) == 0 {
-            head += "Connection: keep-alive\r\n";
+        } else if version == 0 {
+            closes = rng.below(2) == 0;
+            head += if closes { "" } else { "Connection: keep-alive\r\n" };
         }
         let size = if rng.below(5) == 0 { rng.below(20_000) } else { rng.below(50) };
         let body = if matches!(method, "POST" | "PUT") { pattern(id, size) } else { Vec::new() };
@@ -107,7 +114,7 @@ impl Client {
         } else {
             self.script.extend_from_slice(&body);
         }
-        self.requests.push(Asked { id, method, ends: self.script.len() });
+        self.requests.push(Asked { id, method, closes, ends: self.script.len() });
     }
 
     pub(super) fn act(&mut self, world: &World, rng: &mut Rng) {
@@ -203,9 +210,21 @@ impl Client {
             if !decoder.is_done() {
                 break;
             }
-            answers.push(Got { status: head.status, id });
+            answers.push(Got { status: head.status, closes: !head.keep_alive, id });
         }
         Ok(answers)
+    }
+
+    /// Whether everything that it asked is answered.
+    ///
+    /// # Errors
+    /// See [`Client::answers`].
+    pub(super) fn is_served(&self) -> Result<bool, String> {
+        let answers = self.answers()?;
+        let closes = |asked: &Asked| asked.closes;
+        // Behind an answer that closes the connection, nothing more is owed.
+        let owed = self.requests.iter().position(closes).map_or(self.requests.len(), |last| last + 1);
+        Ok(answers.len() >= owed || answers.last().is_some_and(|last| last.closes))
     }
 
     /// Requests that were sent whole.

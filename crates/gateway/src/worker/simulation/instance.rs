@@ -27,8 +27,10 @@ struct Connection {
     peer: Peer,
     input: Vec<u8>,
     planned: VecDeque<(Timestamp, Act)>,
-    /// It answered before the end of a request, whose rest would be no head.
-    deaf: bool,
+    /// It answered before the end of a request, whose rest it still reads.
+    unfinished: Option<Decoder>,
+    /// It has answered at least once.
+    used: bool,
     closed: bool,
 }
 
@@ -41,8 +43,9 @@ enum Act {
 }
 
 impl Instance {
-    pub(super) fn new(address: SocketAddr, rng: &mut Rng) -> Self {
-        let trouble = [0, 5, 40][rng.below(3)];
+    /// In a `calm` world it answers everything.
+    pub(super) fn new(address: SocketAddr, rng: &mut Rng, calm: bool) -> Self {
+        let trouble = if calm { 0 } else { [1, 5, 40][rng.below(3)] };
         Instance { address, connections: Vec::new(), next: Timestamp::ZERO, trouble, seen: BTreeMap::new() }
     }
 
@@ -54,7 +57,8 @@ impl Instance {
                 peer,
                 input: Vec::new(),
                 planned: VecDeque::new(),
-                deaf: false,
+                unfinished: None,
+                used: false,
                 closed: false,
             });
         }
@@ -77,11 +81,15 @@ impl Instance {
                 continue;
             }
             // An idle connection may be closed at any time: then a request meets a stale one.
-            if connection.input.is_empty() && connection.planned.is_empty() && rng.below(60) == 0 {
+            if connection.input.is_empty()
+                && connection.planned.is_empty()
+                && self.trouble > 0
+                && rng.below(60) == 0
+            {
                 connection.end(Peer::close);
                 continue;
             }
-            if connection.planned.is_empty() && !connection.deaf {
+            if connection.planned.is_empty() {
                 connection.serve(now, rng, self.trouble, &mut self.seen)?;
             }
         }
@@ -103,6 +111,20 @@ impl Connection {
         trouble: usize,
         seen: &mut BTreeMap<u64, (String, u32)>,
     ) -> Result<(), String> {
+        if let Some(decoder) = &mut self.unfinished {
+            let skipped =
+                decoder.skip(&self.input).map_err(|refusal| format!("behind an early answer: {refusal}"))?;
+            self.input.drain(..skipped.consumed);
+            if !skipped.done {
+                return Ok(());
+            }
+            self.unfinished = None;
+        }
+        if self.used && !self.input.is_empty() && rng.below(200) < trouble {
+            // It was closing already: to the gateway this is a stale connection.
+            self.end(Peer::close);
+            return Ok(());
+        }
         let mut slots = slots();
         let head = match request::parse(&self.input, &Limits::default(), &mut slots) {
             Ok(Some(head)) => head,
@@ -123,28 +145,29 @@ impl Connection {
             return Err(format!("request {id} reached an instance with other bytes than its client sent"));
         }
         let early = !decoder.is_done();
-        if early && rng.below(100) >= trouble / 8 {
+        if early && rng.below(100) >= trouble / 4 {
             return Ok(());
         }
         let method = head.method.to_owned();
         self.input.drain(..at);
-        self.deaf = early;
+        self.used = true;
+        self.unfinished = early.then_some(decoder);
         seen.entry(id).or_insert((method.clone(), 0)).1 += 1;
-        self.plan(id, &method, early, now, rng, trouble);
+        self.plan(id, &method, now, rng, trouble);
         Ok(())
     }
 
-    fn plan(&mut self, id: u64, method: &str, early: bool, now: Timestamp, rng: &mut Rng, trouble: usize) {
-        let late = if rng.below(10) == 0 { rng.below(600_000) } else { rng.below(20_000) };
+    fn plan(&mut self, id: u64, method: &str, now: Timestamp, rng: &mut Rng, trouble: usize) {
+        let late = if rng.below(10) == 0 && trouble > 0 { rng.below(600_000) } else { rng.below(20_000) };
         let at = now + Duration::from_micros(late as u64);
         let size = if rng.below(4) == 0 { rng.below(30_000) } else { rng.below(100) };
-        let (body, mut out, mut ends, mut framed) = (pattern(id, size), Vec::new(), early, true);
+        let (body, mut out, mut ends, mut framed) = (pattern(id, size), Vec::new(), false, true);
         if rng.below(10) == 0 {
             out.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
         }
         let status = [200, 200, 200, 404, 500, 503][rng.below(6)];
         out.extend(format!("HTTP/1.1 {status} X\r\nx-id: {id}\r\nx-length: {size}\r\n").bytes());
-        if rng.below(12) == 0 || early {
+        if rng.below(12) == 0 {
             out.extend_from_slice(b"Connection: close\r\n");
             ends = true;
         }
@@ -199,7 +222,9 @@ impl Connection {
                     out.extend_from_slice(EXTRA);
                 }
                 plan(Act::Send(out));
-                plan(Act::Close);
+                if !framed || late % 2 == 0 {
+                    plan(Act::Close);
+                }
             }
         }
     }
