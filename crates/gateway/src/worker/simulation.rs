@@ -285,7 +285,8 @@ fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Resu
     for client in clients.iter().filter(|client| !client.left) {
         if !client.is_served()? {
             let (answers, asked) = (client.answers()?.len(), client.requests.len());
-            return Err(format!("only {answers} answers to {asked} requests in a calm world"));
+            let received = String::from_utf8_lossy(&client.received);
+            return Err(format!("only {answers} answers to {asked} requests in a calm world: {received:?}"));
         }
     }
     worker.retire();

@@ -120,11 +120,6 @@ impl Connection {
             }
             self.unfinished = None;
         }
-        if self.used && !self.input.is_empty() && rng.below(200) < trouble {
-            // It was closing already: to the gateway this is a stale connection.
-            self.end(Peer::close);
-            return Ok(());
-        }
         let mut slots = slots();
         let head = match request::parse(&self.input, &Limits::default(), &mut slots) {
             Ok(Some(head)) => head,
@@ -145,7 +140,13 @@ impl Connection {
             return Err(format!("request {id} reached an instance with other bytes than its client sent"));
         }
         let early = !decoder.is_done();
-        if early && rng.below(100) >= trouble / 4 {
+        if self.used && trouble > 0 && rng.below(12) == 0 {
+            // It was closing already: to the gateway this is a stale connection.
+            seen.entry(id).or_insert((head.method.to_owned(), 0)).1 += 1;
+            self.end(Peer::close);
+            return Ok(());
+        }
+        if early && (trouble == 0 || rng.below(12) > 0) {
             return Ok(());
         }
         let method = head.method.to_owned();
@@ -180,7 +181,7 @@ impl Connection {
             1..=3 => {
                 out.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
                 if method != "HEAD" {
-                    for part in body.chunks(1 + rng.below(5_000)) {
+                    for part in body.chunks(20 + rng.below(5_000)) {
                         out.extend(format!("{:x};a=b\r\n", part.len()).bytes());
                         out.extend_from_slice(part);
                         out.extend_from_slice(b"\r\n");
