@@ -7,6 +7,7 @@
 //!
 //! The form is the combined one that log readers know, with our fields behind it.
 
+use crate::address;
 use crate::settings::AccessLog;
 use http::codec::write::decimal;
 use std::fs::File;
@@ -72,17 +73,7 @@ impl Log {
             self.date = date(second);
         }
         let out = &mut self.buffer;
-        match line.client {
-            IpAddr::V4(address) => {
-                for (index, part) in address.octets().into_iter().enumerate() {
-                    if index > 0 {
-                        out.push(b'.');
-                    }
-                    decimal(out, u64::from(part));
-                }
-            }
-            IpAddr::V6(address) => write!(out, "{address}").expect("a vector takes every byte"),
-        }
+        address::write(out, line.client);
         out.extend_from_slice(b" - - [");
         out.extend_from_slice(self.date.as_bytes());
         out.extend_from_slice(b"] \"");

@@ -1,11 +1,11 @@
 //! Writes heads anew for the next hop: what arrived, without what was meant for this hop only, with what the next
 //! one should know.
 
+use crate::address;
 use crate::answer::Connection;
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
 use http::codec::{Body, write};
-use std::io::Write;
 use std::net::IpAddr;
 
 /// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock
@@ -49,7 +49,7 @@ pub(crate) fn request(
             out.extend_from_slice(b", ");
         }
     }
-    write!(out, "{client}").expect("a vector takes every byte");
+    address::write(out, client);
     out.extend_from_slice(b"\r\nx-forwarded-proto: http\r\nx-request-start: t=");
     write::decimal(out, arrived_us);
     out.extend_from_slice(b"\r\n");

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 mod access_log;
+mod address;
 mod admin;
 mod answer;
 mod control_room;

@@ -60,6 +60,9 @@ impl Times {
 
 impl RouteCounts {
     /// An answer from upstream went out whole.
+    ///
+    /// Never inlined, so that a profile shows what the metrics cost.
+    #[inline(never)]
     pub(crate) fn answered(&mut self, status: u16, total: Duration, upstream: Duration, waited: Duration) {
         *self.statuses.entry(status).or_default() += 1;
         self.total.record(total);
@@ -75,6 +78,13 @@ impl RouteCounts {
     /// A request got no whole answer from upstream.
     pub(crate) fn failed(&mut self, kind: &'static str) {
         *self.failed.entry(kind).or_default() += 1;
+    }
+
+    /// Answered, shed, failed, and of those failed for the client's breach of HTTP.
+    #[cfg(test)]
+    pub(crate) fn totals(&self) -> [u64; 4] {
+        let bad = self.failed.get("bad_request").copied().unwrap_or(0);
+        [self.statuses.values().sum(), self.shed.values().sum(), self.failed.values().sum(), bad]
     }
 
     pub(crate) fn add(&mut self, other: &RouteCounts) {

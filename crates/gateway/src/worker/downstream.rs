@@ -111,11 +111,10 @@ impl<N: Net> Worker<N> {
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.local = None;
         if let Some(upstream) = exchange.upstream.take() {
             self.remove_upstream(upstream);
         }
-        self.remove_downstream(index);
+        self.break_downstream(index);
     }
 
     fn read_head(&mut self, index: usize) -> bool {

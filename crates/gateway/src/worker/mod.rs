@@ -12,6 +12,10 @@
 mod connection;
 mod decide;
 mod downstream;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod simulation;
 mod upstream;
 
 use crate::access_log::Log;
@@ -137,8 +141,15 @@ impl<N: Net> Worker<N> {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut ready = Vec::with_capacity(1024);
         while !self.step(&mut ready)? {}
-        self.log.flush();
+        self.end();
         Ok(())
+    }
+
+    /// Lets go of the clients that are still there.
+    fn end(&mut self) {
+        let left: Vec<usize> = self.downstreams.iter().map(|(index, _)| index).collect();
+        left.into_iter().for_each(|index| self.abort(index));
+        self.log.flush();
     }
 
     /// One turn of the loop; true at its end.
@@ -381,6 +392,17 @@ impl<N: Net> Worker<N> {
     fn remove_downstream(&mut self, index: usize) {
         self.downstreams.remove(index);
         self.counts.connections_open -= 1;
+    }
+
+    /// Closes a connection in the middle of whatever it was about. Where the client could take the end of the
+    /// connection for the end of its answer, it is reset.
+    fn break_downstream(&mut self, index: usize) {
+        let broken = self.downstreams.remove(index);
+        self.counts.connections_open -= 1;
+        let half = broken.exchange.answer.is_some_and(|answer| answer.until_close);
+        if half || !broken.outbox.is_empty() {
+            self.net.reset(broken.stream);
+        }
     }
 
     fn remove_upstream(&mut self, index: usize) {

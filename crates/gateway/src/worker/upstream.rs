@@ -519,11 +519,7 @@ impl<N: Net> Worker<N> {
     /// The client has had the beginning of an answer: only a broken connection tells it that this is not the end.
     fn break_off(&mut self, index: usize, reason: &str) {
         self.log_line(index, self.now, reason);
-        let broken = self.downstreams.remove(index);
-        self.counts.connections_open -= 1;
-        if broken.exchange.answer.is_some_and(|answer| answer.until_close) {
-            self.net.reset(broken.stream);
-        }
+        self.break_downstream(index);
     }
 
     /// An upstream connection's time is over.

@@ -4,7 +4,7 @@
 //! The load generator and the gateway each run one loop a core that never blocks and never shares a lock. What such
 //! a loop needs of the world is small: a clock, sockets that may say "not now", and a wait that ends at an instant.
 //! [`Net`] is exactly that, so the same loop runs over the kernel ([`KernelNet`]) and over scripted, seeded bytes in
-//! virtual time, where a test can cut a stream at every byte.
+//! virtual time (`virtual_net::VirtualNet`), where a test can cut a stream at every byte.
 //!
 //! ## Readiness is a hint
 //! A [`Ready`] may be stale: its connection may have been closed and its token reused in the same batch. Whoever
@@ -15,6 +15,8 @@
 mod kernel;
 mod net;
 mod timers;
+#[cfg(any(test, feature = "virtual-net"))]
+pub mod virtual_net;
 
 pub use kernel::{Clock, KernelNet};
 pub use mio::Waker;

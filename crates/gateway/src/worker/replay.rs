@@ -1,0 +1,175 @@
+//! One exchange, replayed over an I/O seam that costs next to nothing, for counting its instructions.
+//!
+//! `bench/gateway/instructions` runs this under callgrind with and without the classes. The seam is the cheapest
+//! possible one rather than the virtual net of the simulation, whose own work would hide what is measured.
+
+use super::{Ends, LISTENER, Worker};
+use crate::access_log::Log;
+use crate::control_room::ControlRoom;
+use crate::settings::{
+    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Settings, ShedAnswer,
+};
+use crate::shared::Shared;
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use http::reactor::{Net, Ready, Token};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+use units::Timestamp;
+
+const REQUEST: &[u8] = b"GET /search.cgi?q=1 HTTP/1.1\r\nHost: service.example\r\nUser-Agent: replay/1.0\r\n\
+    Accept: */*\r\nAccept-Encoding: gzip\r\n\r\n";
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 13:00:00 GMT\r\n\
+    Content-Type: text/plain\r\nContent-Length: 100\r\nConnection: keep-alive\r\n\r\n\
+    0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
+
+/// One client that asks again as soon as it is answered, and one instance that answers at once.
+struct Replay {
+    now: Timestamp,
+    accepted: bool,
+    exchanges: usize,
+    upstream: Option<Token>,
+    /// The request has gone out, so that the answer is next.
+    asked: bool,
+}
+
+/// Which end a connection leads to.
+enum Side {
+    Client,
+    Instance,
+}
+
+impl Net for Replay {
+    type Stream = Side;
+    type Listener = ();
+
+    fn now(&mut self) -> Timestamp {
+        self.now += Duration::from_micros(5);
+        self.now
+    }
+
+    fn connect(&mut self, _to: SocketAddr, token: Token) -> io::Result<Side> {
+        self.upstream = Some(token);
+        Ok(Side::Instance)
+    }
+
+    fn connected(&mut self, _stream: &Side) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn accept(&mut self, (): &(), _token: Token) -> io::Result<(Side, SocketAddr)> {
+        if std::mem::replace(&mut self.accepted, true) {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        Ok((Side::Client, SocketAddr::from(([127, 0, 0, 1], 40_000))))
+    }
+
+    fn stop_listening(&mut self, (): ()) {}
+
+    fn read(&mut self, stream: &mut Side, into: &mut [u8]) -> io::Result<usize> {
+        let bytes = match stream {
+            Side::Client => REQUEST,
+            Side::Instance => ANSWER,
+        };
+        into[..bytes.len()].copy_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn write(&mut self, stream: &mut Side, bytes: &[u8]) -> io::Result<usize> {
+        self.asked = matches!(stream, Side::Instance);
+        self.exchanges += usize::from(!self.asked);
+        Ok(bytes.len())
+    }
+
+    fn reset(&mut self, _stream: Side) {}
+
+    fn shut_down(&mut self, _stream: &mut Side) {}
+
+    fn wait(&mut self, _until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let (token, writable) = match (self.accepted, self.upstream) {
+            (false, _) => (LISTENER, false),
+            (true, None) => (Token(0), false),
+            (true, Some(upstream)) if self.asked => (upstream, false),
+            (true, Some(upstream)) if self.exchanges == 0 => (upstream, true),
+            (true, Some(_)) => (Token(0), false),
+        };
+        ready.push(Ready { token, readable: !writable, writable, closed: false });
+        Ok(())
+    }
+}
+
+fn settings(with_classes: bool) -> Settings {
+    let only = |count: usize| if with_classes { count } else { 0 };
+    let class = |name: &str, rate: &str| Class {
+        name: name.to_owned(),
+        settings: RateSettings {
+            per_second: Some(Limit { rate: rate.parse().expect("a rate"), burst: 1_000 }),
+            per_minute: None,
+            backlog: 1,
+            longest_wait: Duration::from_secs(1),
+        },
+        provenance: None,
+    };
+    Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        admin: None,
+        workers: NonZeroU32::MIN,
+        access_log: AccessLog::File("/dev/null".into()),
+        limits: ConnectionLimits::default(),
+        pools: vec![Pool::new("pool", vec![SocketAddr::from(([127, 0, 0, 1], 80))])],
+        service_levels: vec![Class {
+            name: "in time".to_owned(),
+            settings: ServiceLevelSettings {
+                target: Duration::from_millis(50),
+                window: Duration::from_secs(10),
+            },
+            provenance: None,
+        }],
+        rate_classes: vec![class("always", "1000000/s"), class("gated", "100/s")],
+        concurrency_limits: Vec::new(),
+        policies: vec![Policy {
+            name: "protect".to_owned(),
+            service_level: 0,
+            settings: PolicySettings::default(),
+            rate_class: Some(1),
+            concurrency: None,
+        }],
+        routes: vec![Route {
+            name: "search".to_owned(),
+            host: None,
+            path: PathMatch::Exact("/search.cgi".to_owned()),
+            pool: 0,
+            service_level: None,
+            rate_class: (0..only(1)).next(),
+            concurrency: None,
+            policy: (0..only(1)).next(),
+            rule: None,
+            shed: ShedAnswer::Problem,
+        }],
+    }
+}
+
+/// Runs as many exchanges as `HEADROOM_EXCHANGES` says (100 where it says nothing), with the classes where
+/// `HEADROOM_CLASSES` is `on`.
+#[test]
+fn an_exchange_can_be_replayed() {
+    let count = std::env::var("HEADROOM_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
+    let with_classes = std::env::var("HEADROOM_CLASSES").is_ok_and(|text| text == "on");
+    let settings = settings(with_classes);
+    let log = Log::open(&settings.access_log).unwrap();
+    let room = Arc::new(ControlRoom::new(Shared::new(settings, None, Timestamp::ZERO).unwrap(), 1));
+    let net = Replay { now: Timestamp::ZERO, accepted: false, exchanges: 0, upstream: None, asked: false };
+    let ends = Ends { net, listener: (), log, wall_clock: || 1_800_000_000_000_000, seed: 1 };
+    let mut worker = Worker::new(ends, 0, room).unwrap();
+    let mut ready = Vec::new();
+    while worker.net.exchanges < count {
+        assert!(!worker.step(&mut ready).unwrap());
+    }
+    let counts = worker.local.counts.borrow();
+    assert_eq!(counts[0].totals(), [count as u64, 0, 0, 0], "every exchange is answered");
+}

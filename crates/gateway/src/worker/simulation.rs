@@ -1,0 +1,363 @@
+//! The worker in a world that is as unkind as a network may be, in virtual time.
+//!
+//! Each seed makes a configuration, clients and instances with faults of every kind, and runs them to the end. What
+//! must hold whatever happens: a request that was sent whole has its own answer, once, or its connection is broken;
+//! instances see only whole requests, a POST at most once; counts and log lines agree; nothing is left in flight.
+//!
+//! `HEADROOM_SIM_SEED=n` replays one seed; `HEADROOM_SIM_SEEDS=10000` runs that many.
+
+mod client;
+mod instance;
+
+use super::{Ends, LISTENER, UpstreamState, Worker};
+use crate::access_log::Log;
+use crate::control_room::ControlRoom;
+use crate::settings::{
+    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Rule, Settings, ShedAnswer,
+};
+use crate::shared::Shared;
+use client::Client;
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use http::reactor::virtual_net::{Reach, VirtualNet, World};
+use instance::Instance;
+use stats::Rng;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// A request of a client's script.
+struct Asked {
+    id: u64,
+    method: &'static str,
+    /// It asks for the end of the connection.
+    closes: bool,
+    /// Where it ends in the script.
+    ends: usize,
+}
+
+/// The bytes of a body, by the request that it belongs to.
+fn pattern(id: u64, size: usize) -> Vec<u8> {
+    format!("{id};").bytes().cycle().take(size).collect()
+}
+
+const ROUTES: [&str; 6] = ["/free", "/shaped", "/limited", "/few", "/ruled", "/nowhere"];
+
+const RULE: &str = "connection.setServiceLevelClass('level')\n\
+    if slm.conforming('level') < 100 then\n\
+        if rate.getBacklog('shape') > 1 then http.sendResponse(503, 'Busy', 'busy') else rate.use('shape') end\n\
+    end\n\
+    if http.getMethod() == 'PUT' and string.len(http.getPath()) % 5 == 0 then error('no') end";
+
+fn millis(millis: usize) -> Duration {
+    Duration::from_millis(millis as u64)
+}
+
+fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings {
+    // In a calm world whatever takes longer than a time-out is the fault of the loop.
+    let patience = if calm { 20 } else { 1 };
+    let mut pools = Vec::new();
+    for number in 0..2 {
+        let instances = (0..=rng.below(3)).map(|instance| address(number, instance)).collect();
+        let mut pool = Pool::new("pool", instances);
+        pool.connect_timeout = millis(100 * patience);
+        pool.answer_timeout = millis(400 * patience);
+        pool.idle_connections = rng.below(4) as u32;
+        pool.idle_timeout = millis(300);
+        pools.push(pool);
+    }
+    let class = |name: &str, per_second: usize, burst: usize, backlog: usize| Class {
+        name: name.to_owned(),
+        settings: RateSettings {
+            per_second: Some(Limit {
+                rate: units::Rate::per_second_of(per_second as f64),
+                burst: burst as u32,
+            }),
+            per_minute: None,
+            backlog: backlog as u32,
+            longest_wait: millis(300),
+        },
+        provenance: None,
+    };
+    let rate_classes =
+        vec![class("shape", 20 + rng.below(100), 1 + rng.below(3), rng.below(4)), class("gate", 10, 1, 1)];
+    let routes = ROUTES[..if with_rule { 5 } else { 4 }]
+        .iter()
+        .enumerate()
+        .map(|(number, prefix)| Route {
+            name: prefix[1..].to_owned(),
+            host: None,
+            path: PathMatch::Prefix((*prefix).to_owned()),
+            pool: number % 2,
+            service_level: None,
+            rate_class: (number == 1).then_some(0),
+            concurrency: (number == 3 || number == 1).then_some(0),
+            policy: (number == 2).then_some(0),
+            rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
+            shed: ShedAnswer::Problem,
+        })
+        .collect();
+    Settings {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        admin: None,
+        workers: NonZeroU32::MIN,
+        access_log: AccessLog::File(log.to_owned()),
+        limits: ConnectionLimits {
+            connections: if calm { 100 } else { 3 + rng.below(20) as u32 },
+            head_timeout: millis(300 * patience),
+            idle_timeout: millis(600 * patience),
+            drain_timeout: millis(3_000),
+        },
+        pools,
+        service_levels: vec![Class {
+            name: "level".to_owned(),
+            settings: ServiceLevelSettings { target: millis(10), window: millis(500) },
+            provenance: None,
+        }],
+        rate_classes,
+        concurrency_limits: vec![Class {
+            name: "few".to_owned(),
+            settings: 1 + rng.below(3) as u32,
+            provenance: None,
+        }],
+        policies: vec![Policy {
+            name: "protect".to_owned(),
+            service_level: 0,
+            settings: PolicySettings::default(),
+            rate_class: Some(1),
+            concurrency: Some(0),
+        }],
+        routes,
+    }
+}
+
+fn address(pool: usize, instance: usize) -> SocketAddr {
+    SocketAddr::from(([10, 2, pool as u8, instance as u8], 80))
+}
+
+fn simulate(seed: u64) -> Result<(), String> {
+    let rng = &mut Rng::new(seed, "simulation");
+    let log = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    let with_rule = rng.below(6) == 0;
+    let calm = rng.below(4) == 0;
+    let first = settings(rng, log.path(), with_rule, calm);
+    let shared = Shared::new(first.clone(), None, Timestamp::ZERO).map_err(|error| error.to_string())?;
+    let room = Arc::new(ControlRoom::new(shared, 1));
+    let world = World::new(seed);
+    let ends = Ends {
+        net: world.net(),
+        listener: world.listen(LISTENER),
+        log: Log::open(&first.access_log).map_err(|error| error.to_string())?,
+        wall_clock: || 1_800_000_000_000_000,
+        seed,
+    };
+    let mut worker: Worker<VirtualNet> =
+        Worker::new(ends, 0, Arc::clone(&room)).map_err(|error| error.to_string())?;
+
+    let mut instances: Vec<Instance> = (0..2)
+        .flat_map(|pool| (0..3).map(move |instance| address(pool, instance)))
+        .map(|address| Instance::new(address, rng, calm))
+        .collect();
+    for instance in &instances {
+        let reach =
+            [Reach::Accepts, Reach::Accepts, Reach::Accepts, Reach::Refuses, Reach::Ignores, Reach::Fails];
+        // Mostly a healthy world.
+        world.set_reach(instance.address, reach[if !calm && rng.below(3) == 0 { rng.below(6) } else { 0 }]);
+    }
+    let mut clients: Vec<Client> = Vec::new();
+    for number in 0..1 + rng.below(12) {
+        let first_id = 1 + clients.iter().map(|client| client.requests.len() as u64).sum::<u64>();
+        clients.push(Client::new(number, first_id, rng, &ROUTES, calm));
+    }
+    let mut reload = (rng.below(3) == 0).then(|| Timestamp::from_millis(rng.below(1_500) as u64));
+    let drain_at =
+        Timestamp::from_millis(
+            if !calm && rng.below(3) == 0 { 200 + rng.below(1_500) } else { 20_000 } as u64
+        );
+
+    let mut ready = Vec::new();
+    let (mut steps, mut stepped_at) = (0, Timestamp::ZERO);
+    loop {
+        let now = world.now();
+        (steps, stepped_at) = if now == stepped_at { (steps + 1, now) } else { (0, now) };
+        if steps > 20_000 {
+            return Err(format!("the loop spins at {now}"));
+        }
+        if now > Timestamp::from_secs(60) {
+            return Err("it does not end".to_owned());
+        }
+        if reload.is_some_and(|at| now >= at) {
+            reload = None;
+            let next = settings(rng, log.path(), with_rule, calm);
+            let (_, before) = room.current();
+            room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
+        }
+        let over = clients.iter().all(|client| client.done);
+        if over || now >= drain_at {
+            room.drain();
+        }
+        for client in clients.iter_mut().filter(|client| !client.done && client.next <= now) {
+            client.act(&world, rng);
+        }
+        for instance in instances.iter_mut().filter(|instance| instance.next <= now) {
+            instance.act(&world, rng)?;
+        }
+        let waking = clients.iter().filter(|client| !client.done).map(|client| client.next);
+        let alarm = waking.chain(instances.iter().map(|instance| instance.next)).min();
+        world.wake_at(alarm.unwrap_or(Timestamp::NEVER));
+        if worker.step(&mut ready).map_err(|error| error.to_string())? {
+            break;
+        }
+    }
+    // Time is over for those who are still there; what they have been sent already they may read.
+    let by_force = !worker.downstreams.is_empty();
+    if by_force && world.now() < drain_at + millis(3_000) {
+        return Err("the end came before its time".to_owned());
+    }
+    worker.end();
+    for client in clients.iter_mut() {
+        for _ in 0..100_000 {
+            if client.done {
+                break;
+            }
+            client.act(&world, rng);
+        }
+        if !client.done {
+            return Err("a client's connection is still open at the end".to_owned());
+        }
+    }
+    check_answers(&clients, &instances)?;
+    if calm {
+        check_all_served(&mut worker, &clients)?;
+    }
+    check_books(&mut worker, log.path())?;
+    check_nothing_is_left(&worker, &room)
+}
+
+fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), String> {
+    let mut methods = BTreeMap::new();
+    for client in clients {
+        let answers = client.answers()?;
+        for (number, answer) in answers.iter().enumerate() {
+            let asked = client.requests.get(number);
+            match (answer.id, asked) {
+                (Some(id), Some(asked)) if id == asked.id => {}
+                (Some(id), _) if !(id == 0 && number == client.requests.len()) => {
+                    let expected = asked.map(|asked| asked.id);
+                    return Err(format!("answer {number} is for request {id}, expected {expected:?}"));
+                }
+                _ => {}
+            }
+        }
+        if answers.len() > client.asked() + 1 {
+            return Err(format!("{} answers to {} requests", answers.len(), client.asked()));
+        }
+        for answer in answers.iter().skip(client.asked()) {
+            let early = answer.id.is_some();
+            if !early && !matches!(answer.status, 400 | 404 | 408 | 502 | 503 | 504) {
+                return Err(format!("status {} to a request that was not whole", answer.status));
+            }
+        }
+        methods.extend(client.requests.iter().map(|asked| (asked.id, asked.method)));
+    }
+    let mut posts: BTreeMap<u64, u32> = BTreeMap::new();
+    for (id, (method, times)) in instances.iter().flat_map(|instance| &instance.seen) {
+        if *id != 0 && methods.get(id) != Some(&method.as_str()) {
+            return Err(format!("an instance saw {method} {id}, which nobody sent"));
+        }
+        if method == "POST" && *id != 0 {
+            *posts.entry(*id).or_default() += times;
+        }
+    }
+    match posts.iter().find(|&(_, &times)| times > 1) {
+        Some((id, times)) => Err(format!("POST {id} was sent {times} times")),
+        None => Ok(()),
+    }
+}
+
+/// Where nobody leaves and nobody fails, nobody may go without an answer.
+fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Result<(), String> {
+    for client in clients.iter().filter(|client| !client.left) {
+        if !client.is_served()? {
+            let (answers, asked) = (client.answers()?.len(), client.requests.len());
+            let end = client.received.len().saturating_sub(200);
+            let received = String::from_utf8_lossy(&client.received[end..]);
+            return Err(format!(
+                "only {answers} answers to {asked} requests in a calm world; the last bytes: {received:?}"
+            ));
+        }
+    }
+    worker.retire();
+    let failed: u64 = worker.local.counts.borrow().iter().map(|route| route.totals()[2]).sum();
+    if failed > 0 { Err(format!("{failed} requests failed in a calm world")) } else { Ok(()) }
+}
+
+fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String> {
+    worker.retire();
+    let mut sum = [0; 4];
+    for route in worker.local.counts.borrow().iter() {
+        sum.iter_mut().zip(route.totals()).for_each(|(sum, count)| *sum += count);
+    }
+    let [answered, shed, failed, bad] = sum;
+    let counts = &worker.counts;
+    let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;
+    let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
+    let lines = text.lines().count() as u64;
+    if lines != expected {
+        return Err(format!(
+            "{lines} log lines, expected {expected}: {answered} answered, {shed} shed, {failed} failed ({bad} of \
+             them broken), {} unrouted, {} bad\n{text}",
+            counts.unrouted, counts.bad_requests
+        ));
+    }
+    Ok(())
+}
+
+fn check_nothing_is_left(worker: &Worker<VirtualNet>, room: &ControlRoom) -> Result<(), String> {
+    let (_, shared) = room.current();
+    for shared in [&shared, &worker.local.shared] {
+        if let Some(limit) = shared.concurrency.iter().find(|limit| limit.in_flight() > 0) {
+            return Err(format!("{} in flight at the end", limit.in_flight()));
+        }
+        if let Some(class) = shared.rates.iter().find(|class| class.backlog() > 0) {
+            return Err(format!("{} wait at the end", class.backlog()));
+        }
+    }
+    if worker.counts.connections_open > 0 {
+        return Err(format!("{} connections counted as open", worker.counts.connections_open));
+    }
+    let idle: usize = worker.instances.iter().map(|instance| instance.idle.len()).sum();
+    if worker.upstreams.iter().any(|(_, upstream)| upstream.state != UpstreamState::Idle) {
+        return Err("an upstream connection is busy with nobody's request".to_owned());
+    }
+    if idle != worker.upstreams.len() {
+        return Err(format!("{idle} idle connections known of {}", worker.upstreams.len()));
+    }
+    Ok(())
+}
+
+#[test]
+fn whatever_happens_the_books_balance() {
+    let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match variable("HEADROOM_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..variable("HEADROOM_SIM_SEEDS").unwrap_or(300),
+    };
+    for seed in seeds {
+        // A panic in the worker has to name its seed as well.
+        let outcome = std::panic::catch_unwind(|| simulate(seed));
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(wrong)) => panic!("HEADROOM_SIM_SEED={seed}: {wrong}"),
+            Err(panic) => {
+                eprintln!("HEADROOM_SIM_SEED={seed}");
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! A scripted client: asks, reads at its own pace, breaks HTTP, leaves anywhere.
+
+use super::{Asked, pattern};
+use http::codec::body::Decoder;
+use http::codec::header::slots;
+use http::codec::response::{self, AnswerTo};
+use http::codec::{Body, Limits};
+use http::reactor::virtual_net::{End, Peer, World};
+use stats::Rng;
+use std::net::SocketAddr;
+use std::time::Duration;
+use units::Timestamp;
+
+pub(super) struct Client {
+    from: SocketAddr,
+    peer: Option<Peer>,
+    pub(super) requests: Vec<Asked>,
+    script: Vec<u8>,
+    sent: usize,
+    /// Leaves once so many bytes are sent.
+    leaves_at: Option<usize>,
+    pipelines: bool,
+    half_closes: bool,
+    slow: bool,
+    pub(super) received: Vec<u8>,
+    end: Option<End>,
+    pub(super) next: Timestamp,
+    /// Left without waiting, or was never let in: it is owed nothing.
+    pub(super) left: bool,
+    pub(super) done: bool,
+}
+
+/// One answer as the client understood it.
+#[derive(Debug)]
+pub(super) struct Got {
+    pub(super) status: u16,
+    pub(super) closes: bool,
+    /// The request that an instance says it answers; `None` for the gateway's own answers.
+    pub(super) id: Option<u64>,
+}
+
+impl Client {
+    /// In a `calm` world it asks, reads and waits until it is answered.
+    pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str], calm: bool) -> Self {
+        let mut client = Client {
+            from: SocketAddr::from(([10, 1, 0, number as u8], 1_000)),
+            peer: None,
+            requests: Vec::new(),
+            script: Vec::new(),
+            sent: 0,
+            leaves_at: None,
+            pipelines: rng.below(3) == 0,
+            half_closes: !calm && rng.below(5) == 0,
+            slow: !calm && rng.below(6) == 0,
+            received: Vec::new(),
+            end: None,
+            next: Timestamp::from_millis(rng.below(1_000) as u64),
+            left: false,
+            done: false,
+        };
+        for id in first_id..first_id + 1 + rng.below(6) as u64 {
+            client.write_request(id, rng, routes);
+        }
+        if calm {
+            return client;
+        }
+        match rng.below(8) {
+            0 => client.script.extend_from_slice(
+                b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            ),
+            1 => client.script.extend_from_slice(b"GET /half HTTP/1.1\r\nHo"),
+            2 => client.script.extend_from_slice(
+                b"POST /free/0 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n",
+            ),
+            _ => {}
+        }
+        if rng.below(4) == 0 {
+            client.leaves_at = Some(rng.below(client.script.len() + 1));
+        }
+        client
+    }
+
+    fn write_request(&mut self, id: u64, rng: &mut Rng, routes: &[&str]) {
+        let method = ["GET", "GET", "HEAD", "POST", "POST", "PUT"][rng.below(6)];
+        let version = u8::from(rng.below(8) != 0);
+        let route = routes[rng.below(routes.len())];
+        let mut head = format!("{method} {route}/{id} HTTP/1.{version}\r\nHost: a\r\n");
+        let mut closes = rng.below(12) == 0;
+        if closes {
+            head += "Connection: close\r\n";
+        } else if version == 0 {
+            closes = rng.below(2) == 0;
+            head += if closes { "" } else { "Connection: keep-alive\r\n" };
+        }
+        let size = if rng.below(5) == 0 { rng.below(20_000) } else { rng.below(50) };
+        let body = if matches!(method, "POST" | "PUT") { pattern(id, size) } else { Vec::new() };
+        let chunked = version == 1 && rng.below(2) == 0;
+        if body.is_empty() {
+            head += "\r\n";
+        } else if chunked {
+            head += "Transfer-Encoding: chunked\r\n\r\n";
+        } else {
+            head += &format!("Content-Length: {}\r\n", body.len());
+            head += if version == 1 && rng.below(4) == 0 { "Expect: 100-continue\r\n\r\n" } else { "\r\n" };
+        }
+        self.script.extend_from_slice(head.as_bytes());
+        if chunked && !body.is_empty() {
+            for part in body.chunks(1 + rng.below(3_000)) {
+                self.script.extend(format!("{:x}\r\n", part.len()).bytes());
+                self.script.extend_from_slice(part);
+                self.script.extend_from_slice(b"\r\n");
+            }
+            self.script.extend_from_slice(b"0\r\n\r\n");
+        } else {
+            self.script.extend_from_slice(&body);
+        }
+        self.requests.push(Asked { id, method, closes, ends: self.script.len() });
+    }
+
+    pub(super) fn act(&mut self, world: &World, rng: &mut Rng) {
+        let now = world.now();
+        self.next = now + pause(rng, self.slow);
+        let Some(peer) = &self.peer else {
+            self.peer = world.connect(self.from);
+            // Nobody listens any more.
+            (self.left, self.done) = (self.peer.is_none(), self.peer.is_none());
+            return;
+        };
+        let (bytes, end) = peer.receive(1 + rng.below(if self.slow { 300 } else { 8_000 }));
+        self.received.extend(bytes);
+        if end.is_some() {
+            self.end = end;
+            self.done = true;
+            peer.close();
+            return;
+        }
+        let answered = self.answers().map_or(0, |got| got.len());
+        let allowed = match self.requests.get(answered) {
+            Some(request) if !self.pipelines => request.ends,
+            _ => self.script.len(),
+        };
+        let until = allowed.min(self.leaves_at.unwrap_or(usize::MAX));
+        if self.sent < until {
+            let count = if rng.below(3) == 0 { 1 + rng.below(until - self.sent) } else { until - self.sent };
+            peer.send(&self.script[self.sent..self.sent + count]);
+            self.sent += count;
+        }
+        if self.leaves_at == Some(self.sent) {
+            if rng.below(2) == 0 {
+                peer.reset()
+            } else {
+                peer.close()
+            }
+            (self.left, self.done) = (true, true);
+        } else if self.sent == self.script.len() && self.half_closes {
+            peer.finish();
+            self.half_closes = false;
+        } else if self.requests.last().is_some_and(|last| last.ends == self.script.len())
+            && answered == self.requests.len()
+        {
+            peer.close();
+            self.done = true;
+        }
+    }
+
+    /// The whole answers so far.
+    ///
+    /// # Errors
+    /// Bytes that are no answer, or an answer's body that is not what its instance sent.
+    pub(super) fn answers(&self) -> Result<Vec<Got>, String> {
+        let (mut rest, mut answers) = (&self.received[..], Vec::new());
+        while !rest.is_empty() {
+            let asked = self.requests.get(answers.len());
+            let heads = asked.is_some_and(|asked| asked.method == "HEAD");
+            // Whoever gives up on the head of a request cannot know that it would have been HEAD.
+            let gave_up = [&b"HTTP/1.1 400"[..], b"HTTP/1.1 408"].iter().any(|line| rest.starts_with(line));
+            let to = if heads && !gave_up { AnswerTo::Head } else { AnswerTo::Other };
+            let mut slots = slots();
+            let head = match response::parse(rest, to, &Limits::default(), &mut slots) {
+                Ok(Some(head)) => head,
+                Ok(None) => break,
+                Err(refusal) => return Err(format!("{refusal}: {:?}", String::from_utf8_lossy(rest))),
+            };
+            rest = &rest[head.head_len..];
+            if head.status < 200 {
+                continue;
+            }
+            let number = |name| {
+                head.headers.find(name).and_then(|value| std::str::from_utf8(value).ok()?.parse::<u64>().ok())
+            };
+            let (mut decoder, mut body) = (Decoder::new(head.framing), Vec::new());
+            while !decoder.is_done() && !rest.is_empty() {
+                let step = decoder.decode(rest).map_err(|refusal| format!("{refusal} in a body"))?;
+                body.extend_from_slice(&rest[step.data]);
+                rest = &rest[step.consumed..];
+            }
+            if head.framing == Body::UntilClose && self.end == Some(End::Finished) {
+                decoder.closed().map_err(|refusal| refusal.to_string())?;
+            }
+            let id = number("x-id");
+            if let Some(id) = id {
+                if !pattern(id, body.len()).starts_with(&body) {
+                    return Err(format!("the answer to {id} has other bytes than its instance sent"));
+                }
+                let whole = number("x-length").unwrap_or(0);
+                if decoder.is_done() && to == AnswerTo::Other && body.len() as u64 != whole {
+                    return Err(format!("the answer to {id} ends after {} of {whole} bytes", body.len()));
+                }
+            }
+            if !decoder.is_done() {
+                break;
+            }
+            answers.push(Got { status: head.status, closes: !head.keep_alive, id });
+        }
+        Ok(answers)
+    }
+
+    /// Whether everything that it asked is answered.
+    ///
+    /// # Errors
+    /// See [`Client::answers`].
+    pub(super) fn is_served(&self) -> Result<bool, String> {
+        let answers = self.answers()?;
+        let closes = |asked: &Asked| asked.closes;
+        // Behind an answer that closes the connection, nothing more is owed.
+        let owed = self.requests.iter().position(closes).map_or(self.requests.len(), |last| last + 1);
+        Ok(answers.len() >= owed || answers.last().is_some_and(|last| last.closes))
+    }
+
+    /// Requests that were sent whole.
+    pub(super) fn asked(&self) -> usize {
+        self.requests.iter().filter(|request| request.ends <= self.sent).count()
+    }
+}
+
+/// Nearly no time, a while, or long enough to miss every time-out.
+pub(super) fn pause(rng: &mut Rng, slow: bool) -> Duration {
+    let most = match rng.below(if slow { 40 } else { 150 }) {
+        0 => 1_500_000,
+        1..=10 => 60_000,
+        _ => 3_000,
+    };
+    Duration::from_micros(rng.below(most) as u64)
+}
