@@ -1,10 +1,16 @@
 //! Which route is a request for?
+//!
+//! ## Why by the normal form of the path
+//! Services take `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` for `/search.cgi`. A route that did not would
+//! let everybody past its limits. The path that is forwarded stays as it came.
 
 use crate::settings::{PathMatch, Route};
+use std::borrow::Cow;
 
 /// The first route for this host and path. `host` may carry a port; `path` has no query.
 pub(crate) fn find(routes: &[Route], host: Option<&str>, path: &str) -> Option<usize> {
     let host = host.map(without_port);
+    let path = &*normal(path);
     routes.iter().position(|route| {
         let host_fits = match (&route.host, host) {
             (None, _) => true,
@@ -18,6 +24,39 @@ pub(crate) fn find(routes: &[Route], host: Option<&str>, path: &str) -> Option<u
 /// The path of a request target, without query.
 pub(crate) fn path_of(target: &str) -> &str {
     target.split_once('?').map_or(target, |(path, _)| path)
+}
+
+/// The path with escapes resolved, without empty and dot segments (RFC 3986, 6.2.2).
+pub(crate) fn normal(path: &str) -> Cow<'_, str> {
+    let plain = !path.contains(['%', '\\']) && !path.contains("//") && !path.contains("/.");
+    if plain || !path.starts_with('/') {
+        return Cow::Borrowed(path);
+    }
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let escaped =
+            behind.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    let text = String::from_utf8_lossy(&bytes).replace('\\', "/");
+    let mut segments = Vec::new();
+    let (mut ends_in_folder, mut all) = (false, text.split('/').skip(1).peekable());
+    while let Some(segment) = all.next() {
+        let last = all.peek().is_none();
+        match segment {
+            "" | "." => ends_in_folder = last,
+            ".." => {
+                segments.pop();
+                ends_in_folder = last;
+            }
+            name => segments.push(name),
+        }
+    }
+    let end = if ends_in_folder && !segments.is_empty() { "/" } else { "" };
+    Cow::Owned(format!("/{}{end}", segments.join("/")))
 }
 
 fn path_fits(wanted: &PathMatch, path: &str) -> bool {
@@ -55,6 +94,32 @@ mod tests {
             policy: None,
             rule: None,
             shed: ShedAnswer::Problem,
+        }
+    }
+
+    #[test]
+    fn no_spelling_of_a_path_gets_past_its_route() {
+        for (path, expected) in [
+            ("/search.cgi", "/search.cgi"),
+            ("/%73earch.cgi", "/search.cgi"),
+            ("//search.cgi", "/search.cgi"),
+            ("/./search.cgi", "/search.cgi"),
+            ("/x/../search.cgi", "/search.cgi"),
+            ("/x/%2e%2E/search.cgi", "/search.cgi"),
+            ("/x/..%2fsearch.cgi", "/search.cgi"),
+            ("/x\\..\\search.cgi", "/search.cgi"),
+            ("/../../search.cgi", "/search.cgi"),
+            ("/search.cgi/", "/search.cgi/"),
+            ("/a//b/", "/a/b/"),
+            ("/a/.", "/a/"),
+            ("//", "/"),
+            ("/100%", "/100%"),
+            ("/%", "/%"),
+            ("/%zz", "/%zz"),
+            ("/%+f", "/%+f"),
+            ("*", "*"),
+        ] {
+            assert_eq!(normal(path), expected, "{path}");
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Rate cells and in-flight counts are atomic words on cache lines of their own. Service levels are counted by each
 //! core and merged here every 100 ms by whichever core comes by; the same visit asks each policy whether its limits
-//! apply. A reload takes over every class whose settings did not change, with all that it knows.
+//! apply. A reload takes over every class whose name, place in the file and settings did not change,
+//! with all that it knows.
 
 use crate::settings::Settings;
 use control::admission::{Admission, Limits};

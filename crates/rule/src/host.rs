@@ -12,7 +12,8 @@ use units::Ratio;
 ///
 /// The time spent in these functions counts against the rule's time limit.
 pub trait Host {
-    /// The path of the request target without the query, as it was received.
+    /// The path of the request target without the query, in its normal form: escapes resolved, no empty or dot
+    /// segments, so that a rule cannot be passed by spelling the path another way.
     fn path(&self) -> &[u8];
 
     /// The request method, such as `GET`.

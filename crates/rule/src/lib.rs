@@ -11,7 +11,7 @@
 //!
 //! | function | does |
 //! |---|---|
-//! | `http.getPath()`, `http.getMethod()` | the path without the query; the method |
+//! | `http.getPath()`, `http.getMethod()` | the path without the query, escapes resolved; the method |
 //! | `http.getHeader(name)` | the first value of a request header field, or nil |
 //! | `http.sendResponse(status, reason or content type, body, headers)` | ends the rule with an answer; the second argument is a content type where it has a slash; headers are lines `Name: value` and may be left out |
 //! | `http.redirect(url)` | ends the rule with a 302 |

@@ -6,6 +6,7 @@ use super::connection::{Exchange, Pause, Phase, RuleTurn};
 use super::{Worker, downstream_token};
 use crate::answer;
 use crate::local::Local;
+use crate::route;
 use crate::settings::ShedAnswer;
 use crate::shared::lock;
 use control::admission::{Reason, Verdict};
@@ -15,6 +16,7 @@ use http::codec::header::slots;
 use http::codec::request::{self, RequestHead};
 use http::reactor::Net;
 use rule::{Host, Outcome, RateClassId, RuleError, ServiceLevelId};
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -181,7 +183,7 @@ impl<N: Net> Worker<N> {
 struct Asked<'a> {
     local: &'a Rc<Local>,
     head: &'a RequestHead<'a, 'a>,
-    path: &'a str,
+    path: Cow<'a, str>,
     now: Timestamp,
     answers: Answers,
 }
@@ -196,7 +198,7 @@ struct Answers {
 
 impl<'a> Asked<'a> {
     fn new(local: &'a Rc<Local>, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
-        let path = crate::route::path_of(head.path);
+        let path = route::normal(route::path_of(head.path));
         Asked { local, head, path, now, answers: Answers::default() }
     }
 
