@@ -53,13 +53,18 @@ pub struct Limits {
     pub enter: Ratio,
 }
 
+/// The rate that keeps a service calm whose sustainable rate is at least `low`: 5 % below it.
+pub fn protected(low: Rate) -> Rate {
+    rounded_down(low * BELOW_LOW)
+}
+
 /// The limits, where the search knows enough.
 pub fn limits(outcome: &Outcome) -> Option<Limits> {
     let (target, quantile) = outcome.target_time()?;
     let knee = outcome.knee.as_ref()?;
     let low = outcome.low().filter(|low| *low > Rate::ZERO)?;
     let enter = Ratio::new(quantile.get())?;
-    Some(Limits { rate: rounded_down(low * BELOW_LOW), in_flight: knee.knee.max(1), target, enter })
+    Some(Limits { rate: protected(low), in_flight: knee.knee.max(1), target, enter })
 }
 
 /// The gateway's settings.
@@ -130,7 +135,7 @@ fn rounded_down(rate: Rate) -> Rate {
 }
 
 /// The first line of every file that a search wrote.
-const MARK: &str = "# Written by headroom find.";
+pub const MARK: &str = "# Written by headroom find.";
 /// The rate class, as a share of the interval's low end.
 const BELOW_LOW: f64 = 0.95;
 const LISTEN: u16 = 8080;
