@@ -171,7 +171,7 @@ fn times(text: &mut String, measured: &Measurement) {
 }
 
 /// `1 worker`, `2 workers`.
-fn counted(count: u64, what: &str) -> String {
+pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 

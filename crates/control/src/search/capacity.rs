@@ -41,6 +41,9 @@ pub struct Settings {
     pub length_max: Duration,
     /// The interval is narrow enough when (high - low) / low is at most this.
     pub precision: Ratio,
+    /// An interval of this width is enough where the load time that is left cannot reach the precision; a wider one is
+    /// narrowed as long as there is any left.
+    pub acceptable: Ratio,
     /// Probability with which the interval is to hold the sustainable rate.
     pub confidence: Ratio,
     /// Good trials at or above the low end before it counts as verified.
@@ -63,6 +66,7 @@ impl Default for Settings {
             length_min: Duration::from_secs(2),
             length_max: Duration::from_secs(10),
             precision: share(0.05),
+            acceptable: share(0.3),
             confidence: share(0.955),
             verifications: 2,
             trials_max: 60,
@@ -243,8 +247,8 @@ impl CapacitySearch {
         // Where chance has no part, every trial halves the interval.
         let steady = self.trials.iter().filter(|trial| trial.is_good()).all(|trial| trial.steady);
         let cheap = trial_s <= CHEAP * settings.budget.as_secs_f64();
-        let may_narrow =
-            left_s > 0.0 && (steady || cheap || reachable <= precision || high / low > 1.0 + WIDE);
+        let may_narrow = left_s > 0.0
+            && (steady || cheap || reachable <= precision || high / low > 1.0 + settings.acceptable.get());
         if !exhausted && high / low > 1.0 + precision && may_narrow {
             let narrowing = self.trials.iter().filter(|trial| trial.trial.purpose == Purpose::Narrow).count();
             // Outcomes right at the threshold are tosses of a coin: a blur away they teach the blur too.
@@ -386,8 +390,6 @@ const CHEAP: f64 = 0.045;
 const FEW: f64 = 0.2;
 /// How many blurs from the middle a narrowing trial is placed.
 const SPREAD: f64 = 1.0;
-/// Above this width an interval is narrowed even if the precision is out of reach.
-const WIDE: f64 = 0.3;
 /// Where response times are steady, verdicts are mixed only within this distance (a logarithm): a queue that is fed
 /// so little too fast grows so slowly that it is a matter of definition.
 const STEADY_BLUR: f64 = 0.003;

@@ -25,7 +25,9 @@ fn visit(root: &Value, schema: &Value, value: &Value, place: &str, wrong: &mut V
             "enum" => rule.as_array().unwrap().contains(value),
             "minimum" => value.is_null() || value.as_f64() >= rule.as_f64(),
             "required" => {
-                rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
+                // Of what may be null, only the object has names.
+                let named = |name: &Value| value.get(name.as_str().unwrap()).is_some();
+                !value.is_object() || rule.as_array().unwrap().iter().all(named)
             }
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {

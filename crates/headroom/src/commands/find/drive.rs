@@ -188,7 +188,9 @@ impl Driver<'_> {
         if disturbed(goal, &trial, verdict, &last, &measured) {
             verdict = Verdict::Disturbed;
         }
-        Ok((TrialOutcome::of(trial, &judge, verdict), measured))
+        // A proof goes on after the verdict.
+        let ran = measured.elapsed.min(trial.length);
+        Ok((TrialOutcome { ran, ..TrialOutcome::of(trial, &judge, verdict) }, measured))
     }
 
     /// Waits until a few lone requests are answered in calm time again; says whether they were.
@@ -269,7 +271,7 @@ const COOL_DOWN_PAUSE: Duration = Duration::from_millis(100);
 /// A service that is not calm after this will not become so by itself.
 const COOL_DOWN_MAX: Duration = Duration::from_secs(60);
 /// How long a recovery is waited for.
-const RECOVERY_MAX: Duration = Duration::from_secs(30);
+const RECOVERY_MAX: Duration = Duration::from_secs(20);
 /// Requests in the window in which the goal must hold again.
 const RECOVERY_REQUESTS: u32 = 40;
 /// Looks in that window.

@@ -54,6 +54,11 @@ pub struct Limits {
     pub enter: Ratio,
 }
 
+/// The rate that keeps a service calm whose sustainable rate is at least `low`: 5 % below it.
+pub fn protected(low: Rate) -> Rate {
+    rounded_down(low * BELOW_LOW)
+}
+
 /// The limits, where the search knows enough.
 pub fn limits(outcome: &Outcome) -> Option<Limits> {
     let (target, quantile) = outcome.target_time()?;
@@ -64,7 +69,7 @@ pub fn limits(outcome: &Outcome) -> Option<Limits> {
     // first one, two requests that come a little too close would already be shed.
     let room = (low * target * QUEUE_SHARE) as u32;
     let in_flight = knee.best_at.clamp(knee.knee, room.max(knee.knee)).max(1);
-    Some(Limits { rate: rounded_down(low * BELOW_LOW), in_flight, target, enter })
+    Some(Limits { rate: protected(low), in_flight, target, enter })
 }
 
 /// The gateway's settings.
@@ -160,7 +165,7 @@ fn rounded_down(rate: Rate) -> Rate {
 }
 
 /// The first line of every file that a search wrote.
-const MARK: &str = "# Written by headroom find.";
+pub const MARK: &str = "# Written by headroom find.";
 /// The rate class, as a share of the interval's low end.
 const BELOW_LOW: f64 = 0.95;
 const LISTEN: u16 = 8080;

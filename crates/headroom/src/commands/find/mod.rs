@@ -19,6 +19,8 @@ mod page;
 mod peak;
 mod search;
 mod story;
+#[cfg(test)]
+mod tests;
 mod watched;
 mod words;
 
@@ -31,7 +33,7 @@ use crate::output::{complain, fail, print};
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::Target;
-use control::search::{Condition, Found, Goal, GoalError, Settings};
+use control::search::{Condition, Found, Goal, GoalError};
 use drive::Driver;
 use outcome::{Ended, Outcome};
 use peak::{Peak, TrafficError};
@@ -95,9 +97,9 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     timeout: Duration,
 
-    /// Load time of all trials together
-    #[arg(long, value_name = "SPAN", default_value = "75s", value_parser = span, help_heading = "Load")]
-    budget: Duration,
+    /// Load time of all trials together [default: 75s, more for services below 100/s]
+    #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
+    budget: Option<Duration>,
 
     /// Show that the high end fails also where the service is not on this machine
     #[arg(long, help_heading = "Load")]
@@ -168,7 +170,7 @@ pub fn run(args: &Args) -> Exit {
         "connections": args.connections,
         "poisson_seed": (args.arrivals == Spacing::Poisson).then_some(args.seed),
         "timeout_s": args.timeout.as_secs_f64(),
-        "budget_s": args.budget.as_secs_f64(),
+        "budget_s": args.budget.map(|budget| budget.as_secs_f64()),
         "peak_per_second": wanted.peak.map(|peak| peak.rate.per_second()),
         "prove_overload": wanted.prove_overload,
     });
@@ -195,7 +197,7 @@ pub fn run(args: &Args) -> Exit {
     let whole = as_json::json(&outcome, None).to_string();
     recorder.finish(run, None, Some(whole));
     match said {
-        Exit::Done => exit(args, &outcome),
+        Exit::Done => exit(!args.slo.is_empty(), &outcome),
         failed => failed,
     }
 }
@@ -232,8 +234,8 @@ fn write_page(path: &Path, page: &str) -> Result<(), PageError> {
 }
 
 /// How the command ends when all was said.
-fn exit(args: &Args, outcome: &Outcome) -> Exit {
-    let asked = !args.slo.is_empty() || outcome.peak.is_some();
+fn exit(slo_given: bool, outcome: &Outcome) -> Exit {
+    let asked = slo_given || outcome.peak.is_some();
     match outcome.found {
         _ if outcome.ended != Ended::Done => Exit::Failed,
         Found::Invalid if asked => Exit::Invalid,
@@ -244,8 +246,8 @@ fn exit(args: &Args, outcome: &Outcome) -> Exit {
 }
 
 fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
-    for (name, span) in [("timeout", args.timeout), ("budget", args.budget)] {
-        if span.is_zero() {
+    for (name, span) in [("timeout", Some(args.timeout)), ("budget", args.budget)] {
+        if span == Some(Duration::ZERO) {
             return Err(UsageError::NoTime(name));
         }
     }
@@ -268,13 +270,10 @@ fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
     if !args.no_write && !args.force {
         gateway_file::check(&args.write)?;
     }
-    let mut settings = Settings { budget: args.budget, ..Settings::default() };
-    if let Some(highest) = args.max_rate {
-        settings.highest = highest;
-    }
     let wanted = Wanted {
         goal,
-        settings,
+        budget: args.budget,
+        highest: args.max_rate,
         concurrency_max: args.connections.map_or(CONCURRENCY_MAX, NonZeroU32::get),
         prove_overload: args.prove_overload || target.is_loopback(),
         peak: peak.map(|rate| Peak { rate, instances }),

@@ -8,8 +8,13 @@
 //! ## Why the overload is proved once more
 //! The search ends trials as early as it can, most of them before anything is visible. The proof lets requests wait for
 //! longer than the goal allows, so that what follows is a recovery and not a calm.
+//!
+//! ## Why the recovery is measured below the low end
+//! The low end of a steady service lies within one percent of its capacity, and a rate that near drains no queue. What
+//! an operator needs to know is whether the limit that is written into the gateway file brings the service back.
 
 use super::drive::{Driver, Halt, Recovery};
+use super::gateway_file;
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::story::Story;
@@ -23,15 +28,17 @@ use ledger::WallTime;
 use measure::Measurement;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
-use units::{Quantile, Rate, show_duration};
+use units::{Quantile, Rate, Ratio, show_duration};
 
 /// What is searched for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// What must hold; `None` where it follows from the calm response time.
     pub goal: Option<Goal>,
-    /// How the search goes about it.
-    pub settings: Settings,
+    /// Load time of all trials together; `None` where it follows from how fast the service is.
+    pub budget: Option<Duration>,
+    /// No rate above this is tried.
+    pub highest: Option<Rate>,
     /// The most connections of the closed loop.
     pub concurrency_max: u32,
     /// Whether the service may be overloaded on purpose at the end.
@@ -121,7 +128,7 @@ impl<'a> Search<'a> {
         if wanted.goal.is_none() {
             outcome.goal = goal_of(knee.calm);
         }
-        let settings = Settings { hint: Some(knee.best), ..wanted.settings.clone() };
+        let settings = settings(wanted, knee.best);
         outcome.knee = Some(knee);
         self.story.tell(&format!("the goal: {}", outcome.goal));
         let (goal, calm) = (outcome.goal.clone(), outcome.calm);
@@ -253,9 +260,10 @@ impl<'a> Search<'a> {
     }
 
     fn recovery(&mut self, goal: &Goal, interval: &Interval) -> Result<Recovery, SearchError> {
-        let name = format!("{} (recovery)", rate(interval.low));
-        let begun = self.begin(&name, json!({ "purpose": "recovery", "rate": interval.low.per_second() }));
-        let ran = self.driver.recovery(goal, interval.low, |now| self.story.show(&name, now));
+        let back = gateway_file::protected(interval.low);
+        let name = format!("{} (recovery)", rate(back));
+        let begun = self.begin(&name, json!({ "purpose": "recovery", "rate": back.per_second() }));
+        let ran = self.driver.recovery(goal, back, |now| self.story.show(&name, now));
         let (recovery, _) = self.note(
             begun,
             ran,
@@ -307,6 +315,24 @@ impl<'a> Search<'a> {
     }
 }
 
+/// How the search goes about a service whose best throughput is known.
+fn settings(wanted: &Wanted, best: Rate) -> Settings {
+    // A slow service needs more time for as many requests.
+    let slow = (ENOUGH_A_SECOND / best.per_second().max(1e-3)).clamp(1.0, SLOWEST);
+    let usual = Settings::default();
+    Settings {
+        hint: Some(best),
+        highest: wanted.highest.unwrap_or(usual.highest),
+        lowest: if usual.lowest < best * FAR_BELOW_BEST { usual.lowest } else { best * FAR_BELOW_BEST },
+        length_min: TRIAL_MIN,
+        length_max: usual.length_max.mul_f64(slow),
+        precision: PRECISION,
+        acceptable: PRECISION,
+        budget: wanted.budget.unwrap_or(BUDGET.mul_f64(slow)),
+        ..usual
+    }
+}
+
 /// The goal where none was given: p95 below 2.5 times the calm median.
 fn goal_of(calm: Duration) -> Goal {
     let below = calm.mul_f64(CALM_TIMES).max(Duration::from_micros(1));
@@ -321,6 +347,19 @@ const FIRST: u64 = 5;
 const STEP_ANSWERS: u32 = 40;
 const STEP_MIN: Duration = Duration::from_secs(2);
 const STEP_MAX: Duration = Duration::from_secs(10);
+/// The shortest full length of a trial. Real services are faster in some seconds than in others, and a rate that is
+/// one percent too high for a queue of a few milliseconds needs seconds to show it.
+const TRIAL_MIN: Duration = Duration::from_secs(10);
+/// Load time of all trials of a service that is not slow, so that a whole search stays below two minutes.
+const BUDGET: Duration = Duration::from_secs(75);
+/// The interval is narrowed to this width as long as there is load time left: the limits that follow are set by it.
+const PRECISION: Ratio = Ratio::new(0.01).expect("a share");
+/// From so many requests a second on, a trial of the usual length has enough of them.
+const ENOUGH_A_SECOND: f64 = 100.0;
+/// No service gets more than this many times the usual load time, unless asked for.
+const SLOWEST: f64 = 3.0;
+/// A goal that does not hold at this share of the best throughput holds at no useful rate.
+const FAR_BELOW_BEST: f64 = 0.1;
 /// How often a high end that held after all is searched for again.
 const PROOFS_MAX: u32 = 2;
 /// The default goal, as a multiple of the calm median.

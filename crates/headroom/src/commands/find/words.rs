@@ -2,7 +2,7 @@
 
 use super::gateway_file::Limits;
 use super::outcome::{Ended, Outcome, Proof};
-use crate::summary::{rate, row};
+use crate::summary::{counted, rate, row};
 use control::search::{Ceiling, Found};
 use std::path::Path;
 use units::show_duration;
@@ -22,6 +22,7 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
         ),
     }
     found(&mut text, outcome);
+    row(&mut text, "goal", &outcome.goal.to_string());
     row(&mut text, "calm", &format!("{} (median of single requests)", show_duration(outcome.calm)));
     if let Some(knee) = &outcome.knee {
         row(
@@ -42,8 +43,8 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
         &mut text,
         "effort",
         &format!(
-            "{} trials, {} of load, {} in all{}",
-            outcome.trials.len(),
+            "{}, {} of load, {} in all{}",
+            counted(outcome.trials.len() as u64, "trial"),
             show_duration(load),
             show_duration(outcome.elapsed),
             outcome.run.as_ref().map_or(String::new(), |run| format!("; run {run} in the ledger"))
@@ -72,19 +73,19 @@ fn found(text: &mut String, outcome: &Outcome) {
     let name = "sustained";
     match outcome.found {
         Found::Within(interval) => {
+            let low = if interval.verified { "holds" } else { "holds, not verified," };
+            let high = if interval.confirmed { "fails" } else { "fails, not confirmed," };
             row(
                 text,
                 name,
                 &format!(
-                    "{} to {} ({} holds at the low end{}, fails at the high end{})",
+                    "{} to {} (the goal {low} at the low end and {high} at the high end)",
                     rate(interval.low),
                     rate(interval.high),
-                    outcome.goal.conditions()[0],
-                    if interval.verified { "" } else { ", not verified" },
-                    if interval.confirmed { "" } else { ", not confirmed" },
                 ),
             );
-            row(text, "confidence", &interval.confidence.to_string());
+            let percent = (100.0 * interval.confidence.get()).round();
+            row(text, "confidence", &format!("{percent} %"));
         }
         Found::AtLeast { rate: least, ceiling, verified } => {
             let why = match ceiling {
@@ -133,7 +134,7 @@ fn overload(text: &mut String, proof: &Proof) {
                 format!("; back at {} the goal held after {}", rate(recovery.rate), show_duration(after))
             }
             None => format!(
-                "; back at {} the goal did not hold within {}: it does not recover by itself",
+                "; back at {} the goal did not hold within {}: the service does not recover by itself",
                 rate(recovery.rate),
                 show_duration(recovery.limit)
             ),
@@ -143,6 +144,10 @@ fn overload(text: &mut String, proof: &Proof) {
 }
 
 fn headroom(text: &mut String, outcome: &Outcome) {
+    // A search that was cut short knows a rate that holds, not the highest.
+    if matches!(outcome.found, Found::Unfinished { .. }) {
+        return;
+    }
     let (Some(peak), Some(low)) = (outcome.peak, outcome.low()) else { return };
     match peak.headroom(low) {
         Some(share) => {

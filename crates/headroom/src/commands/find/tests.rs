@@ -1,0 +1,190 @@
+//! What is said, written and decided about outcomes of every kind.
+
+use super::drive::Recovery;
+use super::gateway_file::{self, MARK};
+use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
+use super::peak::Peak;
+use super::{as_json, page, words};
+use crate::exit::Exit;
+use ::load::Target;
+use control::search::closed_loop::{Knee, Measured, Stopped};
+use control::search::{
+    Ceiling, Condition, Found, Goal, Good, Interval, Purpose, Share, Trial, TrialOutcome, Verdict,
+};
+use std::path::Path;
+use std::time::Duration;
+use units::{InstanceCount, Rate, Ratio};
+
+fn rate(per_second: f64) -> Rate {
+    Rate::per_second_of(per_second)
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn p95() -> Condition {
+    "p(95)<50ms".parse().unwrap()
+}
+
+/// The search at the service of the account.
+fn outcome() -> Outcome {
+    let step = |concurrency, throughput, response_ms| Measured {
+        concurrency,
+        throughput: rate(throughput),
+        response_time: millis(response_ms),
+    };
+    let share = Share { condition: p95(), missed: 0, of: 228 };
+    let tried = TrialOutcome {
+        trial: Trial { rate: rate(105.9), length: Duration::from_secs(10), purpose: Purpose::Narrow },
+        verdict: Verdict::Good(Good::ClearlyFine(share)),
+        ran: millis(2_160),
+        share,
+        steady: true,
+    };
+    Outcome {
+        target: "http://127.0.0.1:9000/search.cgi?q=1".to_owned(),
+        goal: Goal::new(vec![p95()]).unwrap(),
+        calm: Duration::from_micros(18_900),
+        knee: Some(Knee {
+            best: rate(107.5),
+            best_at: 5,
+            calm: Duration::from_micros(18_900),
+            knee: 2,
+            stopped: Stopped::Flat,
+            steps: vec![step(1, 53.1, 19), step(2, 106.2, 19), step(5, 107.5, 39), step(10, 107.5, 93)],
+        }),
+        found: Found::Within(Interval {
+            low: rate(105.92),
+            high: rate(108.49),
+            confidence: Ratio::new(0.9627).unwrap(),
+            binding: p95(),
+            verified: true,
+            confirmed: true,
+        }),
+        trials: vec![Tried {
+            outcome: tried,
+            achieved: rate(105.5),
+            p50: Some(millis(19)),
+            p95: Some(millis(26)),
+        }],
+        proof: Some(Proof {
+            rate: rate(108.49),
+            missed: true,
+            recovery: Some(Recovery { rate: rate(100.0), after: Some(millis(500)), limit: millis(20_000) }),
+        }),
+        ended: Ended::Done,
+        peak: Some(Peak { rate: rate(72.0), instances: Some(InstanceCount::new(5)) }),
+        run: Some("r17".to_owned()),
+        date: "2026-11-21".to_owned(),
+        elapsed: millis(27_200),
+    }
+}
+
+fn target() -> Target {
+    Target::new(&outcome().target, "GET", &[], b"").unwrap()
+}
+
+#[test]
+fn the_numbers_come_first_and_the_next_command_last() {
+    let outcome = outcome();
+    let limits = gateway_file::limits(&outcome).unwrap();
+    insta::assert_snapshot!(words::summary(&outcome, Some((Path::new("headroom-gateway.yaml"), limits))));
+}
+
+#[test]
+fn every_kind_of_answer_is_said() {
+    let kinds = [
+        Found::AtLeast { rate: rate(500.0), ceiling: Ceiling::Generator, verified: true },
+        Found::Unreachable { lowest: rate(10.0), binding: p95() },
+        Found::Unfinished { good: Some(rate(60.0)), bad: None },
+        Found::Invalid,
+    ];
+    let mut told = String::new();
+    for found in kinds {
+        let interrupted = matches!(found, Found::Unfinished { .. });
+        let ended = if interrupted { Ended::Interrupted } else { Ended::Done };
+        let outcome = Outcome { found, ended, proof: None, ..outcome() };
+        told.push_str(&words::summary(&outcome, None));
+        told.push('\n');
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn the_gateway_file_reads_back_and_says_where_it_comes_from() {
+    let outcome = outcome();
+    let limits = gateway_file::limits(&outcome).unwrap();
+    let settings = gateway_file::settings(&target(), &outcome, &limits);
+    let text = gateway_file::text(&settings);
+    assert_eq!(config::parse("gateway.yaml", &text, Path::new("")).unwrap().0, settings);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_file_of_somebody_else_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("gateway.yaml");
+    assert!(gateway_file::check(&path).is_ok(), "it is not there yet");
+    gateway_file::write(&path, &format!("{MARK}\n")).unwrap();
+    assert!(gateway_file::check(&path).is_ok(), "an earlier search wrote it");
+    std::fs::write(&path, "listen: 127.0.0.1:80\n").unwrap();
+    let error = gateway_file::check(&path).unwrap_err().to_string();
+    assert!(error.contains("--write FILE") && error.contains("--force"), "{error}");
+}
+
+#[test]
+fn the_limit_keeps_five_percent_below_the_low_end() {
+    for (low, limit) in [(105.92, 100.0), (100.0, 95.0), (7.77, 7.38), (1_234.0, 1_170.0), (0.5, 0.475)] {
+        let found = Found::AtLeast { rate: rate(low), ceiling: Ceiling::Allowed, verified: true };
+        let limits = gateway_file::limits(&Outcome { found, ..outcome() }).unwrap();
+        assert!((limits.rate.per_second() - limit).abs() < 1e-9, "{low}: {}", limits.rate);
+    }
+    assert_eq!(gateway_file::limits(&Outcome { found: Found::Invalid, ..outcome() }), None);
+}
+
+#[test]
+fn exit_codes_follow_the_goals_that_were_asked_for() {
+    let unreachable = Found::Unreachable { lowest: rate(10.0), binding: p95() };
+    let peak = |per_second| Some(Peak { rate: rate(per_second), instances: None });
+    for (outcome, slo_given, exit) in [
+        (Outcome { peak: None, ..outcome() }, true, Exit::Done),
+        (Outcome { peak: peak(105.0), ..outcome() }, true, Exit::Done),
+        (Outcome { peak: peak(107.0), ..outcome() }, true, Exit::Missed),
+        (Outcome { found: unreachable, peak: None, ..outcome() }, true, Exit::Missed),
+        (Outcome { found: unreachable, peak: None, ..outcome() }, false, Exit::Done),
+        // Nothing is known about the service, so the goal was not missed.
+        (Outcome { found: Found::Invalid, ..outcome() }, false, Exit::Invalid),
+        (Outcome { found: Found::Invalid, peak: None, ..outcome() }, true, Exit::Invalid),
+        (Outcome { found: Found::Invalid, peak: None, ..outcome() }, false, Exit::Done),
+        (Outcome { ended: Ended::Interrupted, ..outcome() }, true, Exit::Failed),
+    ] {
+        assert_eq!(super::exit(slo_given, &outcome), exit, "{:?}", outcome.found);
+    }
+}
+
+#[test]
+fn a_search_that_was_cut_short_keeps_what_it_knows() {
+    let one = outcome().trials.remove(0);
+    assert_eq!(so_far(&[one]), Found::Unfinished { good: Some(rate(105.9)), bad: None });
+    assert_eq!(so_far(&[]), Found::Unfinished { good: None, bad: None });
+}
+
+#[test]
+fn json_has_the_fixed_names() {
+    let json = as_json::json(&outcome(), None);
+    assert_eq!(json["sustainable_rate"]["low"], 105.92);
+    assert_eq!(json["sustainable_rate"]["high"], 108.49);
+    let peak = &json["peak"];
+    assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
+    let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
+    assert!(unknown["sustainable_rate"].is_null());
+}
+
+#[test]
+fn the_page_shows_both_curves() {
+    let page = page::page(&outcome(), "the summary");
+    for part in ["the summary", "knee 2", "requests in flight", "offered requests a second", "105.9/s"] {
+        assert!(page.contains(part), "{part}");
+    }
+}

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs or finds the programs that tests compare headroom with, and prints where each of them is. They are linked in
+# target/peers, where the tests look first; HEADROOM_REQUIRE_PEERS=1 makes a test fail that misses one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+peers="$PWD/target/peers"
+mkdir -p "$peers"
+
+link() { # name, path
+    ln -sf "$2" "$peers/$1"
+    echo "$1: $2"
+}
+
+system() { # name, Debian packages
+    local name=$1
+    shift
+    if ! command -v "$name" >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } >&2 || true
+    fi
+    local found
+    found=$(command -v "$name") && link "$name" "$found"
+}
+
+venv() { # a package of Python with a command of the same name
+    python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet "$1" >&2 && link "$1" "$peers/venv/bin/$1"
+}
+
+gem_of() { # a package of Ruby with a command of the same name
+    gem install --silent --no-document --install-dir "$peers/gems" --bindir "$peers/gems/bin" "$1" >&2 &&
+        printf '#!/bin/sh\nGEM_HOME=%q exec %q "$@"\n' "$peers/gems" "$peers/gems/bin/$1" >"$peers/$1" &&
+        chmod +x "$peers/$1" && echo "$1: $peers/$1"
+}
+
+missing=()
+system wrk wrk || missing+=(wrk)
+system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
+system puma puma || gem_of puma || missing+=(puma)
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "missing: ${missing[*]}; install them with the system's packages" >&2
+    exit 1
+fi
