@@ -1,6 +1,7 @@
 //! `headroom sample-service`: the built-in service with a known limit, until it is interrupted.
 
 use crate::exit::Exit;
+use crate::output;
 use clap::ValueEnum;
 use sample::{Config, Distribution, Error, Route, Service, WhenFull};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -130,15 +131,7 @@ pub fn run(args: &Args) -> Exit {
     };
     match serve(plan(args), signals) {
         Ok(()) => Exit::Done,
-        Err(error) => {
-            eprintln!("error: {error}");
-            let mut cause = std::error::Error::source(&error);
-            while let Some(because) = cause {
-                eprintln!("  because: {because}");
-                cause = because.source();
-            }
-            exit(&error)
-        }
+        Err(error) => output::complain(&error, exit(&error)),
     }
 }
 
