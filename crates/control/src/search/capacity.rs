@@ -289,7 +289,8 @@ impl CapacitySearch {
             .filter(|rate| threshold.below(log(*rate)) >= 1.0 - 1.3 * tail && *rate <= high * (1.0 + near))
             .reduce(f64::min);
         let low = Rate::per_second_of(measured_low.unwrap_or(low));
-        let high = Rate::per_second_of(measured_high.unwrap_or(high));
+        let high =
+            Rate::per_second_of(measured_high.unwrap_or(high).min(self.beyond_chance().unwrap_or(high)));
         let verified = measured_low.is_some() && self.good_at_or_above(low) >= settings.verifications;
         let confirmed = self.trials.iter().any(|trial| trial.is_bad() && trial.trial.rate <= high);
         if !exhausted && !verified && left >= self.length_at(low) {
@@ -308,6 +309,20 @@ impl CapacitySearch {
             verified,
             confirmed,
         }))
+    }
+
+    /// A rate that so many bad trials without a good one among or above them speak against, that no width of the
+    /// blur is an excuse: the posterior, which allows for all widths, is slower to see it.
+    fn beyond_chance(&self) -> Option<f64> {
+        let rates = |good: bool| {
+            let of =
+                self.trials.iter().filter(move |trial| if good { trial.is_good() } else { trial.is_bad() });
+            of.map(|trial| trial.trial.rate.per_second())
+        };
+        let best = rates(true).fold(0.0, f64::max);
+        let mut above: Vec<f64> = rates(false).filter(|rate| *rate > best).collect();
+        above.sort_by(f64::total_cmp);
+        above.get(BAD_BEYOND_CHANCE - 1).copied()
     }
 
     /// The probability of every threshold, over the logarithm of the rate.
@@ -370,6 +385,8 @@ impl CapacitySearch {
     }
 }
 
+/// Were the threshold above them, each would have been good with probability of at least one half.
+const BAD_BEYOND_CHANCE: usize = 4;
 /// How often a disturbed trial is repeated before its rate counts as more than the generator can send.
 const REPEATS: u32 = 2;
 /// The new ceiling, as a share of a rate that the generator cannot send.
