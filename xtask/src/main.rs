@@ -44,7 +44,7 @@ fn ci() -> Result<()> {
     run("cargo", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
     run("cargo", &["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     bare::build()?;
-    run("cargo", &["deny", "--offline", "check", "bans", "licenses", "sources"], &[])?;
+    run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
     run("cargo", &["test", "--workspace", "--locked"], &[])
 }
 
