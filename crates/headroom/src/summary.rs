@@ -91,15 +91,7 @@ pub fn end(plan: &Plan) -> String {
 
 /// The account with its sum shown.
 pub fn account(accounting: &Accounting) -> String {
-    let fates = [
-        ("answered", accounting.answered),
-        ("shed", accounting.shed),
-        ("failed", accounting.failed),
-        ("timed out", accounting.timed_out),
-        ("unsent", accounting.unsent),
-        ("in flight", accounting.in_flight),
-    ];
-    let fates = fates.map(|(name, count)| format!("{name} {}", grouped(count)));
+    let fates = accounting.fates().map(|(name, count)| format!("{name} {}", grouped(count)));
     format!("scheduled {} = {}", grouped(accounting.scheduled), fates.join(" + "))
 }
 

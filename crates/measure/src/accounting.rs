@@ -120,9 +120,21 @@ impl Accounting {
         }
     }
 
+    /// The six fates in the order in which they are shown, each with its name for a person.
+    pub fn fates(&self) -> [(&'static str, u64); 6] {
+        [
+            ("answered", self.answered),
+            ("shed", self.shed),
+            ("failed", self.failed),
+            ("timed out", self.timed_out),
+            ("unsent", self.unsent),
+            ("in flight", self.in_flight),
+        ]
+    }
+
     /// The sum of the six fates.
     pub fn sum(&self) -> u64 {
-        self.answered + self.shed + self.failed + self.timed_out + self.unsent + self.in_flight
+        self.fates().iter().map(|(_, count)| count).sum()
     }
 
     /// Whether every scheduled arrival is accounted for.

@@ -170,7 +170,7 @@ fn second_json(second: &Second) -> Json {
 }
 
 fn account_json(accounting: &Accounting) -> Json {
-    let entries = fates(accounting).into_iter().map(|(name, count)| (name.replace(' ', "_"), json!(count)));
+    let entries = accounting.fates().into_iter().map(|(name, count)| (name.replace(' ', "_"), json!(count)));
     let all: Map<String, Json> =
         std::iter::once(("scheduled".to_owned(), json!(accounting.scheduled))).chain(entries).collect();
     Json::Object(all)
@@ -205,21 +205,10 @@ fn shown(quantiles: &measure::Quantiles) -> [(&'static str, measure::Value); 6] 
     ]
 }
 
-fn fates(accounting: &Accounting) -> [(&'static str, u64); 6] {
-    [
-        ("answered", accounting.answered),
-        ("shed", accounting.shed),
-        ("failed", accounting.failed),
-        ("timed out", accounting.timed_out),
-        ("unsent", accounting.unsent),
-        ("in flight", accounting.in_flight),
-    ]
-}
-
 /// Every scheduled arrival, and whether the fates add up to the schedule.
 fn account(accounting: &Accounting) -> String {
     let mut table = Table::new(&[("account", Align::Left), ("", Align::Right), ("", Align::Left)]);
-    for (name, count) in fates(accounting) {
+    for (name, count) in accounting.fates() {
         table.row([name.to_owned(), count.to_string()]);
     }
     let sum = accounting.sum();

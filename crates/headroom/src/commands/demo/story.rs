@@ -188,11 +188,13 @@ impl Teller<'_> {
         for change in stage.changes() {
             let label = match change.transition {
                 Transition::Engaged { .. } => "limit applies",
-                Transition::Lifted { .. } => "limit lifted",
+                Transition::Lifted { .. } => {
+                    if change.at >= flood_ended {
+                        lifted = lifted.or(Some(change.at.since(flood_ended)));
+                    }
+                    "limit lifted"
+                }
             };
-            if change.at >= flood_ended && label == "limit lifted" {
-                lifted = lifted.or(Some(change.at.since(flood_ended)));
-            }
             self.story
                 .marks
                 .push(report::Mark { at: change.at.since(Timestamp::ZERO), label: label.to_owned() });
