@@ -5,11 +5,13 @@
 mod accounting;
 mod histogram;
 mod measurement;
+mod pacing;
 mod series;
 mod validity;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
 pub use measurement::Measurement;
+pub use pacing::{Burst, Pacing};
 pub use series::{Second, Series};
 pub use validity::{Reason, Validity, Verdict};
