@@ -16,5 +16,8 @@ mod worker;
 
 pub use plan::{Arrivals, Model, Plan};
 pub use run::{Progress, Running, StartError, Watch, start, start_watched};
-pub use schedule::Schedule;
+pub use schedule::{
+    Level, NotAscending, Profile, ProfileError, Schedule, Stage, StageError, StageText, Stages, StagesError,
+    Trace, TraceError, UserProfile, UserSpan, UserStage,
+};
 pub use target::{Target, TargetError};

@@ -7,6 +7,7 @@ mod histogram;
 mod measurement;
 mod outcome;
 mod part;
+mod pacing;
 mod series;
 mod validity;
 
@@ -16,4 +17,6 @@ pub use measurement::Measurement;
 pub use outcome::Outcome;
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
+pub use pacing::{Burst, Pacing};
+pub use series::{Second, Series};
 pub use validity::{Reason, Validity, Verdict};
