@@ -48,12 +48,19 @@ impl Layout {
         let border = Timestamp::ZERO + length;
         let mut laid = Vec::with_capacity(stages.len() + 1);
         if !length.is_zero() {
-            laid.push(Span { name: "warm-up".to_owned(), from: Timestamp::ZERO, until: border, warm_up: true });
+            laid.push(Span {
+                name: "warm-up".to_owned(),
+                from: Timestamp::ZERO,
+                until: border,
+                warm_up: true,
+            });
         }
-        laid.extend(stages.into_iter().filter(|span| span.until > border).map(|span| Span {
-            from: span.from.max(border),
-            ..span
-        }));
+        laid.extend(
+            stages
+                .into_iter()
+                .filter(|span| span.until > border)
+                .map(|span| Span { from: span.from.max(border), ..span }),
+        );
         laid
     }
 }
@@ -69,13 +76,17 @@ mod tests {
 
     #[test]
     fn a_warm_up_takes_the_beginning() {
-        let laid = Layout::with_warm_up(vec![span("a", 0, 100), span("b", 100, 200)], Duration::from_millis(150));
+        let laid =
+            Layout::with_warm_up(vec![span("a", 0, 100), span("b", 100, 200)], Duration::from_millis(150));
         let shown: Vec<_> = laid.iter().map(|span| (span.name.as_str(), span.warm_up)).collect();
         assert_eq!(shown, [("warm-up", true), ("b", false)]);
         assert_eq!(laid[1].from, Timestamp::from_millis(150));
         let layout = Layout { endpoints: vec![], checks: vec![], stages: laid, end: Timestamp::NEVER };
         assert_eq!(layout.warm_up(), Duration::from_millis(150));
-        assert_eq!([149, 150, 199, 500].map(|at| layout.stage_at(Timestamp::from_millis(at), 0)), [0, 1, 1, 1]);
+        assert_eq!(
+            [149, 150, 199, 500].map(|at| layout.stage_at(Timestamp::from_millis(at), 0)),
+            [0, 1, 1, 1]
+        );
     }
 
     #[test]

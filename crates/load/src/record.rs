@@ -11,8 +11,8 @@
 
 use crate::layout::Layout;
 use measure::{
-    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Part, Second,
-    Series, Stage,
+    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Part,
+    Second, Series, Stage,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -349,7 +349,11 @@ impl Recorder {
             endpoints: layout
                 .endpoints
                 .iter()
-                .map(|(name, tags)| Endpoint { name: name.clone(), tags: tags.clone(), part: Part::default() })
+                .map(|(name, tags)| Endpoint {
+                    name: name.clone(),
+                    tags: tags.clone(),
+                    part: Part::default(),
+                })
                 .collect(),
             stages: layout
                 .stages
