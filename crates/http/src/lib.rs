@@ -7,5 +7,6 @@
 #![warn(missing_docs)]
 
 pub mod codec;
+pub mod dial;
 pub mod reactor;
 pub mod tls;
