@@ -1,14 +1,14 @@
 //! Settings made into a client that can open sessions.
 
-use super::verify::Anyone;
+use super::verify::{Anyone, Named};
 use super::{ClientSettings, Session, TlsError, Version, files};
-use rustls::client::{Resumption, WantsClientCert};
+use rustls::client::{Resumption, WantsClientCert, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::{
     ClientConfig, ConfigBuilder, Error, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion,
     version,
 };
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, ServerName};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -38,7 +38,11 @@ impl Client {
             let anyone = Anyone(provider.signature_verification_algorithms);
             builder.dangerous().with_custom_certificate_verifier(Arc::new(anyone))
         } else {
-            builder.with_root_certificates(roots(&settings.cacert)?)
+            let (roots, named) = roots(&settings.cacert)?;
+            let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                .build()
+                .map_err(|error| TlsError::Refused { why: error.to_string() })?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Named { usual, named }))
         };
         let mut config = own_certificate(builder, settings, &provider)?;
         config.alpn_protocols = settings.alpn.clone();
@@ -110,10 +114,12 @@ fn plain_name(name: &str) -> String {
     name.strip_suffix("POLY1305SHA256").map(|start| format!("{start}POLY1305")).unwrap_or(name)
 }
 
-fn roots(files: &[PathBuf]) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
+/// Whom to trust, and the certificates that the user has named.
+fn roots(files: &[PathBuf]) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
+    let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
     for file in files {
         for (index, certificate) in files::certificates("--cacert", file)?.into_iter().enumerate() {
+            named.push(certificate.clone());
             roots.add(certificate).map_err(|error| TlsError::BadCertificate {
                 option: "--cacert",
                 file: file.clone(),
@@ -132,7 +138,7 @@ fn roots(files: &[PathBuf]) -> Result<RootCertStore, TlsError> {
             return Err(TlsError::NoRoots { why });
         }
     }
-    Ok(roots)
+    Ok((roots, named))
 }
 
 fn own_certificate(

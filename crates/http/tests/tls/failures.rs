@@ -1,6 +1,7 @@
-use crate::server::{Pair, Serving, World};
+use crate::server::{Identity, Pair, Serving, World, self_made};
 use http::tls::{Client, ClientSettings, TlsFailure, Version};
 use proptest::prelude::*;
+use rcgen::ExtendedKeyUsagePurpose;
 use rustls::version;
 
 #[test]
@@ -36,10 +37,34 @@ fn each_problem_of_a_certificate_has_its_kind() {
 #[test]
 fn a_certificate_for_another_purpose_is_a_bad_one() {
     let world = World::new();
-    // An issuer's certificate is no server's.
-    let server = world.server(&world.issuer_itself(), &Serving::default());
+    let purposes = [ExtendedKeyUsagePurpose::ClientAuth];
+    let identity = world.identity_for("localhost", (2020, 2120), &purposes);
+    let server = world.server(&identity, &Serving::default());
     let mut pair = Pair::new(&Client::new(&world.trusting()).unwrap(), &server);
     assert_eq!(pair.settle(), Err(TlsFailure::BadCertificate));
+}
+
+#[test]
+fn a_certificate_that_vouches_for_itself_is_trusted_where_it_is_named() {
+    let world = World::new();
+    let (good, old) = (self_made((2020, 2120)), self_made((2000, 2001)));
+    let naming = |identity: &Identity| {
+        let file = world.file("self.pem", &identity.certificate);
+        Client::new(&ClientSettings { cacert: vec![file], ..ClientSettings::default() }).unwrap()
+    };
+    for (shown, client, name, expected) in [
+        (&good, naming(&good), "localhost", Ok(Vec::new())),
+        (&good, naming(&good), "elsewhere", Err(TlsFailure::NameMismatch)),
+        (&old, naming(&old), "localhost", Err(TlsFailure::CertificateExpired)),
+    ] {
+        let server = world.server(shown, &Serving::default());
+        assert_eq!(Pair::named(&client, &server, name).settle(), expected);
+    }
+    // One that is named, but not shown; and one that is shown, but not named.
+    for client in [naming(&self_made((2020, 2120))), Client::new(&world.trusting()).unwrap()] {
+        let server = world.server(&good, &Serving::default());
+        assert!(Pair::new(&client, &server).settle().is_err());
+    }
 }
 
 #[test]

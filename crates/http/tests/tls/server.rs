@@ -29,6 +29,16 @@ pub struct Identity {
     pub key: String,
 }
 
+/// A certificate for `localhost` that vouches for itself and is marked as an issuer's, as `openssl req -x509` makes it.
+pub fn self_made(years: (i32, i32)) -> Identity {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.not_before = date_time_ymd(years.0, 1, 1);
+    params.not_after = date_time_ymd(years.1, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    Identity { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
+}
+
 /// How a server differs from the usual.
 #[derive(Default)]
 pub struct Serving {
@@ -52,11 +62,21 @@ impl World {
 
     /// A certificate for a name, valid between two years.
     pub fn identity(&self, name: &str, years: (i32, i32)) -> Identity {
+        let both = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        self.identity_for(name, years, &both)
+    }
+
+    /// The same for some purposes only.
+    pub fn identity_for(
+        &self,
+        name: &str,
+        years: (i32, i32),
+        purposes: &[ExtendedKeyUsagePurpose],
+    ) -> Identity {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.not_before = date_time_ymd(years.0, 1, 1);
         params.not_after = date_time_ymd(years.1, 1, 1);
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.extended_key_usages = purposes.to_vec();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity { certificate: certificate.pem(), key: key.serialize_pem() }
@@ -65,11 +85,6 @@ impl World {
     /// A certificate for `localhost` that is valid now.
     pub fn valid(&self) -> Identity {
         self.identity("localhost", (2020, 2120))
-    }
-
-    /// The issuer's own certificate.
-    pub fn issuer_itself(&self) -> Identity {
-        Identity { certificate: self.issuer.pem(), key: self.issuer.key().serialize_pem() }
     }
 
     pub fn file(&self, name: &str, contents: &str) -> PathBuf {
