@@ -65,6 +65,8 @@ impl TlsFailure {
                     TlsFailure::CertificateNotYetValid
                 }
                 CertificateError::UnknownIssuer => TlsFailure::UnknownIssuer,
+                // It vouches for itself, and nobody has named it.
+                problem if vouches_for_itself(problem) => TlsFailure::UnknownIssuer,
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                     TlsFailure::NameMismatch
                 }
@@ -92,6 +94,11 @@ impl TlsFailure {
             _ => TlsFailure::Protocol,
         }
     }
+}
+
+/// Whether a certificate is refused because it is an issuer's own. rustls knows the reason by its name only.
+pub(super) fn vouches_for_itself(problem: &CertificateError) -> bool {
+    matches!(problem, CertificateError::Other(reason) if reason.to_string() == "CaUsedAsEndEntity")
 }
 
 impl fmt::Display for TlsFailure {

@@ -1,10 +1,11 @@
 //! Whom to trust where the usual rules do not say it all: anyone, for `-k`, and certificates that vouch for themselves.
 
+use super::failure::vouches_for_itself;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
 
@@ -68,9 +69,9 @@ impl ServerCertVerifier for Named {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.usual.verify_server_cert(certificate, between, name, ocsp, now) {
-            // That it is an issuer's comes under this head. Its dates have been checked before that.
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.iter().any(|named| named == certificate) =>
+            // Its dates have been checked before that.
+            Err(Error::InvalidCertificate(problem))
+                if vouches_for_itself(&problem) && self.named.iter().any(|named| named == certificate) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
                 Ok(ServerCertVerified::assertion())
