@@ -58,6 +58,7 @@ pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
             good: rest.number()?,
             good_response: rest.histogram()?,
             response: rest.histogram()?,
+            cells: Vec::new(),
         });
     }
     rest.end()?;
@@ -150,7 +151,7 @@ mod tests {
         (any::<[u64; 8]>(), any_histogram(), any_histogram()).prop_map(|(n, good_response, response)| {
             let [scheduled, answered, shed, failed, timed_out, unsent, in_flight, good] = n;
             let accounting = Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight };
-            Second { accounting, good, good_response, response }
+            Second { accounting, good, good_response, response, cells: Vec::new() }
         })
     }
 

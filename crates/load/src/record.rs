@@ -176,6 +176,7 @@ impl Recorder {
             good: second.good,
             good_response: second.good_response.sparse(),
             response: second.response.sparse(),
+            cells: Vec::new(),
         });
         second.accounting = Accounting::default();
         second.good = 0;

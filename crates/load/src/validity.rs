@@ -1,7 +1,7 @@
 //! Was the generator itself the bottleneck?
 
 use crate::plan::{Model, Plan};
-use measure::{Failure, Histogram, Measurement, Reason, Validity};
+use measure::{Histogram, Measurement, Reason, Validity};
 use std::time::Duration;
 use units::{Quantile, Ratio};
 
@@ -40,7 +40,8 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if accounting.unsent * UNSENT_ONE_IN > accounting.scheduled {
         reasons.push(Reason::Unsent { count: accounting.unsent, scheduled: accounting.scheduled });
     }
-    if let Some(&count) = measured.failures.get(&Failure::OutOfResources) {
+    let count = measured.failures.iter().filter(|(kind, _)| kind.is_ours()).map(|(_, count)| count).sum();
+    if count > 0 {
         reasons.push(Reason::OutOfResources { count });
     }
     if let Model::Open { connections: Some(connections), .. } = plan.model

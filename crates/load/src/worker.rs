@@ -558,11 +558,13 @@ fn failure_of(error: &io::Error) -> Failure {
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::TimedOut => {
             Failure::Unreachable
         }
-        ErrorKind::AddrNotAvailable | ErrorKind::OutOfMemory => Failure::OutOfResources,
+        ErrorKind::AddrNotAvailable => Failure::NoPorts,
+        ErrorKind::OutOfMemory => Failure::OutOfResources,
         _ => {
             use rustix::io::Errno;
             match Errno::from_io_error(error) {
-                Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS) => Failure::OutOfResources,
+                Some(Errno::MFILE | Errno::NFILE) => Failure::NoDescriptors,
+                Some(Errno::NOBUFS) => Failure::OutOfResources,
                 _ => Failure::Other,
             }
         }

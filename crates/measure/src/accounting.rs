@@ -43,7 +43,23 @@ pub enum Failure {
     ClosedEarly,
     /// The answer was not HTTP/1.1, or broke its framing.
     Malformed,
-    /// This machine had no descriptor, port or memory left: ours, not the service's.
+    /// The host's name leads to no address.
+    NameNotResolved,
+    /// The server's certificate has expired.
+    CertificateExpired,
+    /// The server's certificate is not one that we accept, for another reason.
+    Certificate,
+    /// Both sides could not agree on TLS.
+    Tls,
+    /// The other side ended the HTTP/2 stream.
+    StreamReset,
+    /// One redirect led to the next, beyond the bound.
+    TooManyRedirects,
+    /// This machine had no local port left: ours, not the service's.
+    NoPorts,
+    /// This machine had no descriptor left: ours, not the service's.
+    NoDescriptors,
+    /// This machine had no memory left: ours, not the service's.
     OutOfResources,
     /// Any other error of the operating system.
     Other,
@@ -51,12 +67,20 @@ pub enum Failure {
 
 impl Failure {
     /// The failures in the order in which they are shown.
-    pub const ALL: [Failure; 7] = [
+    pub const ALL: [Failure; 15] = [
         Failure::ConnectionRefused,
         Failure::Unreachable,
         Failure::Reset,
         Failure::ClosedEarly,
         Failure::Malformed,
+        Failure::NameNotResolved,
+        Failure::CertificateExpired,
+        Failure::Certificate,
+        Failure::Tls,
+        Failure::StreamReset,
+        Failure::TooManyRedirects,
+        Failure::NoPorts,
+        Failure::NoDescriptors,
         Failure::OutOfResources,
         Failure::Other,
     ];
@@ -69,9 +93,40 @@ impl Failure {
             Failure::Reset => "reset",
             Failure::ClosedEarly => "closed_early",
             Failure::Malformed => "malformed",
+            Failure::NameNotResolved => "name_not_resolved",
+            Failure::CertificateExpired => "certificate_expired",
+            Failure::Certificate => "certificate",
+            Failure::Tls => "tls",
+            Failure::StreamReset => "stream_reset",
+            Failure::TooManyRedirects => "too_many_redirects",
+            Failure::NoPorts => "no_ports",
+            Failure::NoDescriptors => "no_descriptors",
             Failure::OutOfResources => "out_of_resources",
             Failure::Other => "other",
         }
+    }
+
+    /// Whether this machine, not the service, was short of something.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Failure::NoPorts | Failure::NoDescriptors | Failure::OutOfResources)
+    }
+
+    /// What to do about it, where there is something to do.
+    pub fn remedy(self) -> Option<&'static str> {
+        Some(match self {
+            Failure::ConnectionRefused => "nobody listens there, or its accept queue is full",
+            Failure::NameNotResolved => {
+                "check the name, or give its address with --resolve HOST:PORT:ADDRESS"
+            }
+            Failure::CertificateExpired => "renew it, or test with -k",
+            Failure::Certificate => "name its issuer with --cacert FILE, or test with -k",
+            Failure::Tls => "see the versions that the server takes: --tlsv1.2, --tls-max 1.2, --ciphers",
+            Failure::NoPorts => {
+                "give more local addresses (--local-address), keep connections open, or widen net.ipv4.ip_local_port_range"
+            }
+            Failure::NoDescriptors => "raise `ulimit -n`, or allow fewer connections (-c)",
+            _ => return None,
+        })
     }
 
     /// The failure with this name.
@@ -88,7 +143,15 @@ impl fmt::Display for Failure {
             Failure::Reset => "connection reset",
             Failure::ClosedEarly => "closed before the answer was whole",
             Failure::Malformed => "malformed answer",
-            Failure::OutOfResources => "this machine ran out of descriptors, ports or memory",
+            Failure::NameNotResolved => "the name leads to no address",
+            Failure::CertificateExpired => "certificate expired",
+            Failure::Certificate => "certificate not accepted",
+            Failure::Tls => "TLS handshake failed",
+            Failure::StreamReset => "stream reset",
+            Failure::TooManyRedirects => "too many redirects",
+            Failure::NoPorts => "this machine had no local port left",
+            Failure::NoDescriptors => "this machine had no descriptor left",
+            Failure::OutOfResources => "this machine had no memory left",
             Failure::Other => "other error",
         })
     }

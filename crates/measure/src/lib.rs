@@ -5,13 +5,17 @@
 mod accounting;
 mod histogram;
 mod measurement;
+mod outcome;
 mod pacing;
+mod part;
 mod series;
 mod validity;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
 pub use measurement::Measurement;
+pub use outcome::Outcome;
 pub use pacing::{Burst, Pacing};
-pub use series::{Second, Series};
+pub use part::{Check, Endpoint, Iterations, Part, Stage};
+pub use series::{Cell, Second, Series};
 pub use validity::{Reason, Validity, Verdict};

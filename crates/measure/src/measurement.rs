@@ -1,6 +1,9 @@
 //! All that one run of load measured.
 
-use crate::{Accounting, Failure, Histogram, Series, Validity, Verdict};
+use crate::part::add_counts;
+use crate::{
+    Accounting, Check, Endpoint, Failure, Histogram, Iterations, Part, Series, Stage, Validity, Verdict,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::Rate;
@@ -8,7 +11,7 @@ use units::Rate;
 /// All that one run of load measured; the parts of several workers add up.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// How long the schedule ran (without the wait for the last answers).
+    /// How long the schedule ran, without its warm-up and without the wait for the last answers.
     pub elapsed: Duration,
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
@@ -27,8 +30,20 @@ pub struct Measurement {
     pub dispatch: Histogram,
     /// From intended start to the last byte of the requests that were shed.
     pub shed_response: Histogram,
-    /// The run second by second.
+    /// The run second by second, warm-up included.
     pub series: Series,
+    /// The kinds of requests; what workers report of one run is in the same order.
+    pub endpoints: Vec<Endpoint>,
+    /// The stretches of the run; likewise.
+    pub stages: Vec<Stage>,
+    /// Conditions on answers; likewise.
+    pub checks: Vec<Check>,
+    /// Walks through a scenario; none where there is no scenario.
+    pub iterations: Iterations,
+    /// From the attempt to connect to the connection, without TLS.
+    pub connect: Histogram,
+    /// From the connection to the end of the TLS handshake.
+    pub tls: Histogram,
     /// Connections that were opened.
     pub connections: u64,
     /// Bytes received.
@@ -52,6 +67,12 @@ impl Default for Measurement {
             dispatch: Histogram::new(),
             shed_response: Histogram::new(),
             series: Series::default(),
+            endpoints: Vec::new(),
+            stages: Vec::new(),
+            checks: Vec::new(),
+            iterations: Iterations::default(),
+            connect: Histogram::new(),
+            tls: Histogram::new(),
             connections: 0,
             bytes_received: 0,
             cpu: Duration::ZERO,
@@ -71,22 +92,57 @@ impl Measurement {
         Rate::of(self.completed, self.elapsed)
     }
 
+    /// Takes over a part as the whole.
+    pub fn set_whole(&mut self, part: &Part) {
+        self.accounting = part.accounting;
+        self.completed = part.completed;
+        self.statuses = part.statuses.clone();
+        self.failures = part.failures.clone();
+        self.response = part.response();
+        self.service = part.service.clone();
+        self.dispatch = part.dispatch.clone();
+        self.shed_response = part.by_outcome.get(&crate::Outcome::Shed).cloned().unwrap_or_default();
+    }
+
     /// Adds what another worker of the same run measured. The validity is judged afterwards, on the sum.
     pub fn add(&mut self, other: &Measurement) {
         self.elapsed = self.elapsed.max(other.elapsed);
         self.accounting += other.accounting;
         self.completed += other.completed;
-        for (&status, &count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        for (&failure, &count) in &other.failures {
-            *self.failures.entry(failure).or_default() += count;
-        }
+        add_counts(&mut self.statuses, &other.statuses);
+        add_counts(&mut self.failures, &other.failures);
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.dispatch.add(&other.dispatch);
         self.shed_response.add(&other.shed_response);
         self.series.add(&other.series);
+        for (place, theirs) in other.endpoints.iter().enumerate() {
+            match self.endpoints.get_mut(place) {
+                Some(ours) => ours.part.add(&theirs.part),
+                None => self.endpoints.push(theirs.clone()),
+            }
+        }
+        for (place, theirs) in other.stages.iter().enumerate() {
+            match self.stages.get_mut(place) {
+                Some(ours) => {
+                    ours.until = ours.until.max(theirs.until);
+                    ours.part.add(&theirs.part);
+                }
+                None => self.stages.push(theirs.clone()),
+            }
+        }
+        for (place, theirs) in other.checks.iter().enumerate() {
+            match self.checks.get_mut(place) {
+                Some(ours) => {
+                    ours.passed += theirs.passed;
+                    ours.failed += theirs.failed;
+                }
+                None => self.checks.push(theirs.clone()),
+            }
+        }
+        self.iterations.add(&other.iterations);
+        self.connect.add(&other.connect);
+        self.tls.add(&other.tls);
         self.connections += other.connections;
         self.bytes_received += other.bytes_received;
         self.cpu += other.cpu;

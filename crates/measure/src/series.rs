@@ -3,7 +3,7 @@
 //! Each arrival counts in the second of its *intended* start, also when its answer came seconds later: otherwise an
 //! overload looks like a service that answers old requests at full speed.
 
-use crate::{Accounting, Histogram, SparseHistogram};
+use crate::{Accounting, Histogram, Outcome, SparseHistogram};
 use std::time::Duration;
 
 /// What became of the arrivals of one second.
@@ -17,6 +17,32 @@ pub struct Second {
     pub good_response: SparseHistogram,
     /// Response times of the answered ones, with time-outs as censored values.
     pub response: SparseHistogram,
+    /// Times by endpoint and outcome; [`Second::response`] is the sum of those that are responses.
+    pub cells: Vec<Cell>,
+}
+
+/// The times of one endpoint's arrivals with one outcome, of one second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The endpoint's place in [`crate::Measurement::endpoints`].
+    pub endpoint: u32,
+    /// How they came out.
+    pub outcome: Outcome,
+    /// From intended start.
+    pub times: SparseHistogram,
+}
+
+impl Second {
+    fn add_cell(&mut self, theirs: &Cell) {
+        let ours = self
+            .cells
+            .iter_mut()
+            .find(|cell| (cell.endpoint, cell.outcome) == (theirs.endpoint, theirs.outcome));
+        match ours {
+            Some(cell) => cell.times = sum(&cell.times, &theirs.times),
+            None => self.cells.push(theirs.clone()),
+        }
+    }
 }
 
 /// The seconds of a run; index 0 is the second that began with the run.
@@ -39,6 +65,7 @@ impl Series {
             ours.good += theirs.good;
             ours.good_response = sum(&ours.good_response, &theirs.good_response);
             ours.response = sum(&ours.response, &theirs.response);
+            theirs.cells.iter().for_each(|cell| ours.add_cell(cell));
         }
     }
 
@@ -50,7 +77,7 @@ impl Series {
         self.add(&shifted);
     }
 
-    /// All arrivals of the seconds from `from` (inclusive) to `to` (exclusive), as one.
+    /// All arrivals of the seconds from `from` (inclusive) to `to` (exclusive), as one, without cells.
     pub fn between(&self, from: usize, to: usize) -> Second {
         let mut whole = Second::default();
         let (mut good, mut response) = (Histogram::new(), Histogram::new());
@@ -84,6 +111,7 @@ mod tests {
             good: good_ms.len() as u64,
             good_response: histogram.sparse(),
             response: histogram.sparse(),
+            cells: vec![Cell { endpoint: 0, outcome: Outcome::Success, times: histogram.sparse() }],
         }
     }
 
@@ -93,6 +121,8 @@ mod tests {
         series.add(&Series { seconds: vec![second(1, &[30]), second(3, &[40])] });
         assert_eq!(series.seconds.len(), 2);
         assert_eq!(series.seconds[0].accounting.scheduled, 3);
+        assert_eq!(series.seconds[0].cells.len(), 1);
+        assert_eq!(series.seconds[0].cells[0].times, series.seconds[0].response);
         assert_eq!(series.between(0, 2).good, 4);
         assert_eq!(series.between(1, 2).good_response.count(), 1);
     }

@@ -113,6 +113,7 @@ fn story() -> Series {
                 good,
                 good_response: response.sparse(),
                 response: response.sparse(),
+                cells: Vec::new(),
             }
         })
         .collect();

@@ -6,7 +6,13 @@ fn second(scheduled: u64, good: u64, shed: u64, ms: u64) -> Second {
     let mut histogram = Histogram::new();
     (0..good).for_each(|_| histogram.record(Duration::from_millis(ms)));
     let accounting = Accounting { scheduled, answered: good, shed, ..Accounting::default() };
-    Second { accounting, good, good_response: histogram.sparse(), response: histogram.sparse() }
+    Second {
+        accounting,
+        good,
+        good_response: histogram.sparse(),
+        response: histogram.sparse(),
+        cells: Vec::new(),
+    }
 }
 
 fn story() -> Series {
