@@ -11,6 +11,7 @@ mod record;
 mod run;
 mod schedule;
 mod target;
+pub mod threshold;
 mod validity;
 mod worker;
 
