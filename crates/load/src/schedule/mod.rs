@@ -15,11 +15,13 @@
 
 mod profile;
 mod stage;
+mod text;
 mod trace;
 mod users;
 
-pub use profile::{Profile, ProfileError, Stage};
-pub use stage::{Level, StageError, StageText, Stages, StagesError};
+pub use profile::{Profile, ProfileError};
+pub use stage::Stage;
+pub use text::{Level, StageError, StageText, Stages, StagesError};
 pub use trace::{Trace, TraceError};
 pub use users::{UserProfile, UserSpan, UserStage};
 
