@@ -97,8 +97,8 @@ impl Schedule {
     /// Evenly spaced, the k-th comes when the integral of the rate passes k (the first at the beginning). Poisson
     /// arrivals come when it passes the k-th point of a Poisson process of rate 1: rescaled time gives a Poisson
     /// process of exactly that rate.
-    pub fn profile(profile: Profile, arrivals: Arrivals) -> Self {
-        let course = Course::Profile { profile: Arc::new(profile), stage: 0 };
+    pub fn profile(profile: impl Into<Arc<Profile>>, arrivals: Arrivals) -> Self {
+        let course = Course::Profile { profile: profile.into(), stage: 0 };
         Schedule::of(Kind::Spaced(Spacing::of(arrivals), course))
     }
 

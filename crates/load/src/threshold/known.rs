@@ -3,6 +3,7 @@
 
 use super::metric::Division;
 use super::{Metric, Threshold};
+use crate::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tags of a plan: endpoints with their own tags, stages and checks.
@@ -81,6 +82,20 @@ impl Known {
     }
 }
 
+impl From<&Plan> for Known {
+    /// What the results of a plan will be divided by.
+    fn from(plan: &Plan) -> Self {
+        let layout = plan.layout();
+        let mut known = Known::new();
+        for (name, tags) in &layout.endpoints {
+            known.endpoint(name, tags.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+        }
+        layout.stages.iter().for_each(|stage| known.stage(&stage.name));
+        layout.checks.iter().for_each(|check| known.check(check));
+        known
+    }
+}
+
 impl Threshold {
     /// Checks its tags against those of the plan.
     ///
@@ -146,6 +161,7 @@ pub(super) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Arrivals, Course, Model, StageText, Stages, Target};
 
     fn check(text: &str) -> Result<(), String> {
         let mut known = Known::new();
@@ -197,5 +213,23 @@ mod tests {
         }
         let bare: Threshold = "checks{check:a}: rate>1%".parse().unwrap();
         assert!(bare.check(&Known::new()).unwrap_err().to_string().contains("the plan has none"));
+    }
+
+    #[test]
+    fn knows_the_endpoints_and_stages_of_a_plan() {
+        let mut target = Target::new("http://127.0.0.1/", "GET", &[], b"").unwrap();
+        target.name = "home".to_string();
+        let typed = ["1s:..10/s", "1s:10/s"].map(|text| text.parse::<StageText>().unwrap());
+        let Ok(Stages::Rates(profile)) = Stages::new(&typed) else { panic!("rates") };
+        let course = Course::Stages(profile.into());
+        let plan = Plan::new(target, Model::Open { course, arrivals: Arrivals::Even, connections: None });
+        let known = Known::from(&plan);
+        for text in
+            ["http_reqs{stage:1s:..10/s}: count>1", "p(95)<1s", "response_time{endpoint:home}: med<1s"]
+        {
+            text.parse::<Threshold>().unwrap().check(&known).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let other: Threshold = "http_reqs{stage:1s:20/s}: count>1".parse().unwrap();
+        assert!(other.check(&known).unwrap_err().to_string().contains("did you mean `1s:10/s`?"));
     }
 }
