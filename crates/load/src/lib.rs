@@ -14,6 +14,7 @@ mod record;
 mod run;
 mod schedule;
 mod target;
+pub mod threshold;
 mod user;
 mod validity;
 mod wire;
