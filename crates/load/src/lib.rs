@@ -9,6 +9,7 @@ mod exchange;
 mod plan;
 mod record;
 mod run;
+pub mod scenario;
 mod schedule;
 mod target;
 mod validity;
