@@ -12,6 +12,7 @@ mod layout;
 mod plan;
 mod record;
 mod run;
+pub mod scenario;
 mod schedule;
 mod target;
 pub mod threshold;
