@@ -1,0 +1,179 @@
+//! The control group of this process: how many cores its quota allows, and how often the kernel made it wait.
+//!
+//! A process under a quota looks idle and is late all the same; no counter of the process itself shows it. Quotas
+//! of the groups above hold as well, so the smallest on the way up counts.
+
+use crate::text::{number_after, read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the processor counters of this process's group are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroup {
+    version: Version,
+    mount: PathBuf,
+    group: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// How often a group used up its quota, since the group was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Throttling {
+    /// Periods in which the group had to wait.
+    pub periods: u64,
+    /// How long its threads waited, all together.
+    pub waited: Duration,
+}
+
+impl Cgroup {
+    /// Looks the group up; `None` where no hierarchy with processor counters is mounted.
+    pub fn of_this_process() -> Option<Self> {
+        let mut found = Cgroup::locate(&read("/proc/self/cgroup")?, &read("/proc/self/mounts")?)?;
+        // A container often sees the host's name of its group, but only the group itself under the mount.
+        if !found.folder().exists() {
+            found.group = PathBuf::new();
+        }
+        Some(found)
+    }
+
+    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A machine
+    /// that mounts both versions has its processor counters in version 1.
+    fn locate(groups: &str, mounts: &str) -> Option<Self> {
+        let mount_of = |kind: &str, controller: &str| {
+            mounts.lines().find_map(|line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let &[_, place, found, options, ..] = fields.as_slice() else { return None };
+                let has = controller.is_empty() || options.split(',').any(|option| option == controller);
+                (found == kind && has).then(|| PathBuf::from(place))
+            })
+        };
+        let group_of = |wanted: &dyn Fn(&str) -> bool| {
+            groups.lines().find_map(|line| {
+                let (_, rest) = line.split_once(':')?;
+                let (controllers, group) = rest.split_once(':')?;
+                wanted(controllers).then(|| PathBuf::from(group.trim_start_matches('/')))
+            })
+        };
+        if let Some(group) = group_of(&|controllers| controllers.split(',').any(|name| name == "cpu"))
+            && let Some(mount) = mount_of("cgroup", "cpu")
+        {
+            return Some(Cgroup { version: Version::V1, mount, group });
+        }
+        Some(Cgroup {
+            version: Version::V2,
+            mount: mount_of("cgroup2", "")?,
+            group: group_of(&|controllers| controllers.is_empty())?,
+        })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.mount.join(&self.group)
+    }
+
+    /// The cores that the quotas of this group and of those above it allow; `None` where there is no quota.
+    pub fn quota(&self) -> Option<f64> {
+        let above = self.group.ancestors().map(|group| self.mount.join(group));
+        above.filter_map(|folder| self.quota_in(&folder)).min_by(f64::total_cmp)
+    }
+
+    fn quota_in(&self, folder: &Path) -> Option<f64> {
+        match self.version {
+            Version::V2 => quota(&read(folder.join("cpu.max"))?),
+            Version::V1 => {
+                let quota_us = read(folder.join("cpu.cfs_quota_us"))?;
+                let period_us = read(folder.join("cpu.cfs_period_us"))?;
+                quota(&format!("{} {}", quota_us.trim(), period_us.trim()))
+            }
+        }
+    }
+
+    /// How often the group had to wait, and how long; `None` where the kernel does not count it.
+    pub fn throttling(&self) -> Option<Throttling> {
+        throttling(&read(self.folder().join("cpu.stat"))?)
+    }
+}
+
+/// Cores from `quota period`, both in microseconds. `max` and -1 are no quota.
+fn quota(text: &str) -> Option<f64> {
+    let (quota_us, period_us) = text.trim().split_once(' ')?;
+    let (quota_us, period_us): (u64, u64) = (quota_us.parse().ok()?, period_us.parse().ok()?);
+    (period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
+/// From the text of `cpu.stat`: version 2 counts microseconds, version 1 nanoseconds.
+fn throttling(stat: &str) -> Option<Throttling> {
+    let waited = number_after(stat, "throttled_usec")
+        .map(Duration::from_micros)
+        .or_else(|| number_after(stat, "throttled_time").map(Duration::from_nanos))?;
+    Some(Throttling { periods: number_after(stat, "nr_throttled")?, waited })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2_MOUNTS: &str = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
+    const V1_MOUNTS: &str = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
+        cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+        cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n\
+        cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+
+    #[test]
+    fn finds_the_group_of_either_version() {
+        let v2 = Cgroup::locate("0::/user.slice/x.scope\n", V2_MOUNTS).unwrap();
+        assert_eq!(v2.folder(), Path::new("/sys/fs/cgroup/user.slice/x.scope"));
+        assert_eq!(v2.version, Version::V2);
+        // Both are mounted: the processor's controller is in version 1, `cpuset` is another one.
+        let v1 = Cgroup::locate("3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n0::/\n", V1_MOUNTS).unwrap();
+        assert_eq!(v1.folder(), Path::new("/sys/fs/cgroup/cpu,cpuacct/docker/abc"));
+        assert_eq!(v1.version, Version::V1);
+        assert_eq!(Cgroup::locate("0::/\n", "proc /proc proc rw 0 0\n"), None);
+        assert_eq!(Cgroup::locate("", ""), None);
+    }
+
+    #[test]
+    fn a_quota_is_a_number_of_cores() {
+        for (text, cores) in [
+            // Version 2.
+            ("max 100000\n", None),
+            ("50000 100000\n", Some(0.5)),
+            ("250000 100000\n", Some(2.5)),
+            // Version 1 has -1 for none.
+            ("-1 100000", None),
+            // Broken texts.
+            ("50000", None),
+            ("1 0", None),
+            ("", None),
+        ] {
+            assert_eq!(quota(text), cores, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reads_throttling_of_either_version() {
+        let v2 = "usage_usec 77\nuser_usec 60\nsystem_usec 17\nnr_periods 9\nnr_throttled 3\nthrottled_usec 120000\n";
+        let v1 = "nr_periods 9\nnr_throttled 3\nthrottled_time 120000000\n";
+        let both = Throttling { periods: 3, waited: Duration::from_millis(120) };
+        assert_eq!(throttling(v2), Some(both));
+        assert_eq!(throttling(v1), Some(both));
+        assert_eq!(throttling("usage_usec 77\n"), None);
+    }
+
+    #[test]
+    fn a_quota_above_holds_as_well() {
+        let mount = std::env::temp_dir().join(format!("headroom-cgroup-{}", std::process::id()));
+        let inner = mount.join("outer/inner");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::write(inner.join("cpu.max"), "400000 100000\n").unwrap();
+        std::fs::write(mount.join("outer/cpu.max"), "150000 100000\n").unwrap();
+        let group = Cgroup { version: Version::V2, mount: mount.clone(), group: "outer/inner".into() };
+        let quota = group.quota();
+        std::fs::remove_dir_all(&mount).unwrap();
+        assert_eq!(quota, Some(1.5));
+    }
+}
