@@ -109,7 +109,7 @@ impl TcpCounts {
 }
 
 /// Connections in TIME_WAIT towards these addresses. The kernel writes a line for each connection of the machine
-/// while others wait, so this asks only where there are fewer than [`CHEAP`] of them; `None` otherwise.
+/// while others wait, so this asks only where there are at most 20,000 of them; `None` otherwise.
 pub fn time_wait_towards(addresses: &[IpAddr]) -> Option<u64> {
     let sockets = Sockets::now()?;
     if sockets.in_use.saturating_add(sockets.time_wait) > CHEAP {

@@ -9,6 +9,7 @@ mod outcome;
 mod part;
 mod series;
 mod validity;
+mod watched;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
@@ -17,3 +18,4 @@ pub use outcome::Outcome;
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
 pub use validity::{Reason, Validity, Verdict};
+pub use watched::{Gap, Reading, Seen, Watched};
