@@ -1,13 +1,15 @@
-//! The control group of this process: how many cores its quota allows, and how often the kernel made it wait.
+//! The control group of this process: how many cores its quota allows, how often the kernel made it wait, and how
+//! much memory it may still take.
 //!
-//! A process under a quota looks idle and is late all the same; no counter of the process itself shows it. Quotas
-//! of the groups above hold as well, so the smallest on the way up counts.
+//! A process under a quota looks idle and is late all the same; no counter of the process itself shows it. Limits of
+//! the groups above hold as well, so the smallest on the way up counts.
 
-use crate::text::{number_after, read};
+use crate::text::{number_after, read, read_number};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use units::Bytes;
 
-/// Where the processor counters of this process's group are.
+/// Where the files of this process's group are, of one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroup {
     version: Version,
@@ -31,9 +33,18 @@ pub struct Throttling {
 }
 
 impl Cgroup {
-    /// Looks the group up; `None` where no hierarchy with processor counters is mounted.
+    /// The group that bounds processor time; `None` where no hierarchy with it is mounted.
     pub fn of_this_process() -> Option<Self> {
-        let mut found = Cgroup::locate(&read("/proc/self/cgroup")?, &read("/proc/self/mounts")?)?;
+        Cgroup::with("cpu")
+    }
+
+    /// The group that bounds memory; likewise.
+    pub fn for_memory() -> Option<Self> {
+        Cgroup::with("memory")
+    }
+
+    fn with(controller: &str) -> Option<Self> {
+        let mut found = Cgroup::locate(&read("/proc/self/cgroup")?, &read("/proc/self/mounts")?, controller)?;
         // A container often sees the host's name of its group, but only the group itself under the mount.
         if !found.folder().exists() {
             found.group = PathBuf::new();
@@ -41,9 +52,9 @@ impl Cgroup {
         Some(found)
     }
 
-    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A machine
-    /// that mounts both versions has its processor counters in version 1.
-    fn locate(groups: &str, mounts: &str) -> Option<Self> {
+    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A controller
+    /// that is mounted in version 1 is not in version 2.
+    fn locate(groups: &str, mounts: &str, controller: &str) -> Option<Self> {
         let mount_of = |kind: &str, controller: &str| {
             mounts.lines().find_map(|line| {
                 let fields: Vec<&str> = line.split(' ').collect();
@@ -59,8 +70,8 @@ impl Cgroup {
                 wanted(controllers).then(|| PathBuf::from(group.trim_start_matches('/')))
             })
         };
-        if let Some(group) = group_of(&|controllers| controllers.split(',').any(|name| name == "cpu"))
-            && let Some(mount) = mount_of("cgroup", "cpu")
+        if let Some(group) = group_of(&|controllers| controllers.split(',').any(|name| name == controller))
+            && let Some(mount) = mount_of("cgroup", controller)
         {
             return Some(Cgroup { version: Version::V1, mount, group });
         }
@@ -79,6 +90,19 @@ impl Cgroup {
     pub fn quota(&self) -> Option<f64> {
         let above = self.group.ancestors().map(|group| self.mount.join(group));
         above.filter_map(|folder| self.quota_in(&folder)).min_by(f64::total_cmp)
+    }
+
+    /// The memory that this group and those above it may still take; `None` without a limit.
+    pub fn memory_left(&self) -> Option<Bytes> {
+        let (limit, usage) = match self.version {
+            Version::V2 => ("memory.max", "memory.current"),
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        };
+        let left = |folder: PathBuf| {
+            let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
+            Some(Bytes::new(limit.saturating_sub(read_number(folder.join(usage))?)))
+        };
+        self.group.ancestors().filter_map(|group| left(self.mount.join(group))).min()
     }
 
     fn quota_in(&self, folder: &Path) -> Option<f64> {
@@ -113,6 +137,9 @@ fn throttling(stat: &str) -> Option<Throttling> {
     Some(Throttling { periods: number_after(stat, "nr_throttled")?, waited })
 }
 
+/// Version 1 writes no limit as the largest number of whole pages; version 2 as `max`, which is no number.
+const NO_LIMIT: u64 = 1 << 62;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,15 +152,18 @@ mod tests {
 
     #[test]
     fn finds_the_group_of_either_version() {
-        let v2 = Cgroup::locate("0::/user.slice/x.scope\n", V2_MOUNTS).unwrap();
+        let v2 = Cgroup::locate("0::/user.slice/x.scope\n", V2_MOUNTS, "cpu").unwrap();
         assert_eq!(v2.folder(), Path::new("/sys/fs/cgroup/user.slice/x.scope"));
         assert_eq!(v2.version, Version::V2);
         // Both are mounted: the processor's controller is in version 1, `cpuset` is another one.
-        let v1 = Cgroup::locate("3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n0::/\n", V1_MOUNTS).unwrap();
+        let v1 = Cgroup::locate("3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n0::/\n", V1_MOUNTS, "cpu").unwrap();
         assert_eq!(v1.folder(), Path::new("/sys/fs/cgroup/cpu,cpuacct/docker/abc"));
         assert_eq!(v1.version, Version::V1);
-        assert_eq!(Cgroup::locate("0::/\n", "proc /proc proc rw 0 0\n"), None);
-        assert_eq!(Cgroup::locate("", ""), None);
+        assert_eq!(Cgroup::locate("0::/\n", "proc /proc proc rw 0 0\n", "cpu"), None);
+        assert_eq!(Cgroup::locate("", "", "cpu"), None);
+        // The memory is not in version 1 here.
+        let memory = Cgroup::locate("2:cpu,cpuacct:/docker/abc\n0::/x\n", V1_MOUNTS, "memory").unwrap();
+        assert_eq!(memory.folder(), Path::new("/sys/fs/cgroup/unified/x"));
     }
 
     #[test]
@@ -165,15 +195,22 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_above_holds_as_well() {
+    fn limits_above_hold_as_well() {
         let mount = std::env::temp_dir().join(format!("headroom-cgroup-{}", std::process::id()));
-        let inner = mount.join("outer/inner");
-        std::fs::create_dir_all(&inner).unwrap();
-        std::fs::write(inner.join("cpu.max"), "400000 100000\n").unwrap();
-        std::fs::write(mount.join("outer/cpu.max"), "150000 100000\n").unwrap();
+        std::fs::create_dir_all(mount.join("outer/inner")).unwrap();
+        for (file, content) in [
+            ("outer/inner/cpu.max", "400000 100000\n"),
+            ("outer/cpu.max", "150000 100000\n"),
+            ("outer/inner/memory.max", "max\n"),
+            ("outer/inner/memory.current", "10\n"),
+            ("outer/memory.max", "1000\n"),
+            ("outer/memory.current", "300\n"),
+        ] {
+            std::fs::write(mount.join(file), content).unwrap();
+        }
         let group = Cgroup { version: Version::V2, mount: mount.clone(), group: "outer/inner".into() };
-        let quota = group.quota();
+        let (quota, left) = (group.quota(), group.memory_left());
         std::fs::remove_dir_all(&mount).unwrap();
-        assert_eq!(quota, Some(1.5));
+        assert_eq!((quota, left), (Some(1.5), Some(Bytes::new(700))));
     }
 }

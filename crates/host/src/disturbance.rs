@@ -70,6 +70,25 @@ impl Disturbance {
         Disturbance::on_cores(before, after, cores)
     }
 
+    /// What is known, as names and values for people.
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
+        let share = |name, ratio: Option<Ratio>| Some((name, ratio?.to_string()));
+        let again = self.retransmitted.map(|count| match self.retransmitted_share {
+            Some(share) => format!("{count} ({share} of the segments sent)"),
+            None => count.to_string(),
+        });
+        let rows = [
+            share("own processor time", self.own),
+            share("processor time of others", self.others),
+            share("stolen processor time", self.stolen),
+            share("throttled by the quota", self.throttled),
+            share("some task waited for a processor", self.cpu_wait),
+            share("some task waited for memory", self.memory_wait),
+            again.map(|again| ("segments sent again", again)),
+        ];
+        rows.into_iter().flatten().collect()
+    }
+
     fn on_cores(before: &Sample, after: &Sample, cores: f64) -> Self {
         let span = after.at.saturating_duration_since(before.at);
         let ticks = both(before.ticks, after.ticks).map(|(before, after)| after.since(before));
@@ -150,6 +169,10 @@ mod tests {
         assert_eq!(found.retransmitted, Some(20));
         assert_eq!(percent(found.retransmitted_share), 2.0);
         assert_eq!(found.cpu_wait, None);
+        let rows = found.rows();
+        assert_eq!(rows.len(), 5);
+        assert_eq!(rows[2], ("stolen processor time", found.stolen.unwrap().to_string()));
+        assert!(rows[4].1.starts_with("20 ("), "{rows:?}");
     }
 
     #[test]

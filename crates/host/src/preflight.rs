@@ -11,13 +11,14 @@ use crate::cgroup::Cgroup;
 use crate::descriptors::Descriptors;
 use crate::memory::Memory;
 use crate::processor::usable_cores;
-use crate::sockets::{PortRange, Sockets, somaxconn, tw_reuse};
+use crate::sockets::{PortRange, Sockets, somaxconn, time_wait_towards, tw_reuse};
 use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 use units::{Bytes, Rate, show_duration};
 
 /// What a plan takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Needs {
     /// The most connections at a time; `None` opens as many as the arrivals need.
     pub connections: Option<u32>,
@@ -25,10 +26,8 @@ pub struct Needs {
     pub new_connections: Rate,
     /// Local addresses that connections go out from; at least 1.
     pub local_addresses: u32,
-    /// Pairs of remote address and port that they go to; at least 1.
-    pub remote_addresses: u32,
-    /// Whether all of those are loopback ones, which `tcp_tw_reuse` treats apart.
-    pub loopback: bool,
+    /// The addresses that they go to, each at one port; none for a unix socket, which takes no ports.
+    pub remote_addresses: Vec<IpAddr>,
     /// The highest rate of requests; `None` in the closed model.
     pub rate: Option<Rate>,
     /// Event loops.
@@ -46,8 +45,8 @@ pub struct Host {
     pub descriptors: Descriptors,
     /// Ports for new connections.
     pub ports: Option<PortRange>,
-    /// Sockets that are there already.
-    pub sockets: Option<Sockets>,
+    /// Connections that were closed by this side, towards the addresses of the plan where that is known.
+    pub time_wait: u64,
     /// `net.ipv4.tcp_tw_reuse`.
     pub tw_reuse: Option<u64>,
     /// `net.core.somaxconn`.
@@ -56,24 +55,27 @@ pub struct Host {
     pub cores: Option<f64>,
     /// Whether a quota is what bounds them.
     pub quota: bool,
-    /// The machine's memory.
-    pub memory: Option<Memory>,
+    /// Memory that could be had: of the machine, and within the limit of this process's control group.
+    pub memory: Option<Bytes>,
 }
 
 impl Host {
-    /// Reads what there is.
-    pub fn now() -> Self {
+    /// Reads what there is for a plan towards these addresses.
+    pub fn now(remote_addresses: &[IpAddr]) -> Self {
+        let time_wait = time_wait_towards(remote_addresses).or_else(|| Some(Sockets::now()?.time_wait));
+        let available = Memory::now().and_then(|memory| memory.available);
+        let left = Cgroup::for_memory().and_then(|group| group.memory_left());
         let cores = usable_cores();
         let quota = Cgroup::of_this_process().and_then(|group| group.quota());
         Host {
             descriptors: Descriptors::now(),
             ports: PortRange::now(),
-            sockets: Sockets::now(),
+            time_wait: time_wait.unwrap_or(0),
             tw_reuse: tw_reuse(),
             somaxconn: somaxconn(),
             cores,
             quota: quota.is_some() && quota == cores,
-            memory: Memory::now(),
+            memory: [available, left].into_iter().flatten().min(),
         }
     }
 }
@@ -111,7 +113,7 @@ impl fmt::Display for Finding {
 
 /// What of the plan does not fit on this machine now, worst first; empty where all of it does.
 pub fn preflight(needs: &Needs) -> Vec<Finding> {
-    preflight_on(needs, &Host::now())
+    preflight_on(needs, &Host::now(&needs.remote_addresses))
 }
 
 /// The same, for a machine that is given.
@@ -168,10 +170,9 @@ fn ports(needs: &Needs, host: &Host) -> Option<Finding> {
 
 fn time_wait(needs: &Needs, host: &Host) -> Option<Finding> {
     let places = places(needs, host)?;
-    let reused = matches!((host.tw_reuse, needs.loopback), (Some(1), _) | (Some(2), true));
+    let reused = matches!((host.tw_reuse, loopback(needs)), (Some(1), _) | (Some(2), true));
     let held = if reused { REUSED_AFTER } else { TIME_WAIT };
-    // Whatever waits already was made by somebody; it may be towards the same address.
-    let waiting = if reused { 0 } else { host.sockets.map_or(0, |sockets| sockets.time_wait) };
+    let waiting = if reused { 0 } else { host.time_wait };
     let free = places.saturating_sub(u64::from(needs.connections.unwrap_or(0))).saturating_sub(waiting);
     let most = (needs.new_connections * needs.lasts.map_or(held, |lasts| lasts.min(held))).ceil();
     let reuse = if reused { "" } else { ", set net.ipv4.tcp_tw_reuse to 1" };
@@ -194,15 +195,22 @@ fn time_wait(needs: &Needs, host: &Host) -> Option<Finding> {
     })
 }
 
+/// How many connections there can be; `None` where they take no ports.
 fn places(needs: &Needs, host: &Host) -> Option<u64> {
-    let ports = u64::from(host.ports?.count());
-    let pairs = u64::from(needs.local_addresses.max(1)) * u64::from(needs.remote_addresses.max(1));
-    Some(ports.saturating_mul(pairs))
+    let (ports, local, remote) =
+        (host.ports?.count(), needs.local_addresses.max(1), needs.remote_addresses.len());
+    (remote > 0).then(|| u64::from(ports).saturating_mul(u64::from(local)).saturating_mul(remote as u64))
+}
+
+/// The kernel reuses ports earlier on loopback, and the service is on this machine.
+fn loopback(needs: &Needs) -> bool {
+    !needs.remote_addresses.is_empty()
+        && needs.remote_addresses.iter().all(|address| address.to_canonical().is_loopback())
 }
 
 fn places_in_words(needs: &Needs, host: &Host, places: u64) -> String {
     let ports = host.ports.map_or(0, PortRange::count);
-    let (local, remote) = (needs.local_addresses.max(1), needs.remote_addresses.max(1));
+    let (local, remote) = (needs.local_addresses.max(1), needs.remote_addresses.len());
     format!("{places} ({ports} ports × {local} local × {remote} remote)")
 }
 
@@ -246,7 +254,7 @@ fn cores_in_words(host: &Host, cores: f64) -> String {
 }
 
 fn memory(needs: &Needs, host: &Host) -> Option<Finding> {
-    let (connections, available) = (needs.connections?, host.memory?.available?);
+    let (connections, available) = (needs.connections?, host.memory?);
     let each = if needs.tls { TLS_CONNECTION } else { CONNECTION };
     let taken = Bytes::new(each.saturating_mul(u64::from(connections)));
     (taken > available).then(|| Finding {
@@ -261,7 +269,7 @@ fn memory(needs: &Needs, host: &Host) -> Option<Finding> {
 /// Only where the service is on this machine does its limit say anything.
 fn accept_queue(needs: &Needs, host: &Host) -> Option<Finding> {
     let (connections, queue) = (needs.connections?, host.somaxconn?);
-    (needs.loopback && u64::from(connections) > queue).then(|| Finding {
+    (loopback(needs) && u64::from(connections) > queue).then(|| Finding {
         severity: Severity::Warning,
         what: "accept queue",
         needed: format!(

@@ -5,8 +5,7 @@ fn needs() -> Needs {
         connections: Some(64),
         new_connections: Rate::ZERO,
         local_addresses: 1,
-        remote_addresses: 1,
-        loopback: false,
+        remote_addresses: vec![IpAddr::from([192, 0, 2, 1])],
         rate: Some(Rate::per_second_of(1_000.0)),
         workers: 2,
         tls: false,
@@ -18,12 +17,12 @@ fn host() -> Host {
     Host {
         descriptors: Descriptors { in_use: Some(10), soft: Some(1_024), hard: Some(20_000) },
         ports: PortRange::parse("32768 60999", ""),
-        sockets: Some(Sockets { in_use: 5, time_wait: 32 }),
+        time_wait: 32,
         tw_reuse: Some(2),
         somaxconn: Some(4_096),
         cores: Some(2.0),
         quota: false,
-        memory: Some(Memory { total: Bytes::new(8_000_000_000), available: Some(Bytes::new(1_000_000_000)) }),
+        memory: Some(Bytes::new(1_000_000_000)),
     }
 }
 
@@ -56,7 +55,17 @@ fn finds_what_does_not_fit() {
         (Needs { connections: Some(28_232), ..needs() }, wide, vec![]),
         (Needs { connections: Some(28_233), ..needs() }, wide, vec![(Fatal, "ports")]),
         (Needs { connections: Some(40_000), local_addresses: 2, ..needs() }, wide, vec![]),
-        (Needs { connections: Some(40_000), remote_addresses: 2, ..needs() }, wide, vec![]),
+        (
+            Needs {
+                connections: Some(40_000),
+                remote_addresses: vec![IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])],
+                ..needs()
+            },
+            wide,
+            vec![],
+        ),
+        // A unix socket takes none.
+        (Needs { connections: Some(40_000), remote_addresses: vec![], ..needs() }, wide, vec![]),
         // 28,232 - 64 - 32 ports for a minute: 468.9 new connections a second.
         (Needs { new_connections: per_second(468.0), ..needs() }, host(), vec![]),
         (Needs { new_connections: per_second(470.0), ..needs() }, host(), vec![(Warning, "ports")]),
@@ -67,7 +76,15 @@ fn finds_what_does_not_fit() {
             vec![],
         ),
         // Reused after a second: on loopback where the setting is 2, everywhere where it is 1.
-        (Needs { new_connections: per_second(900.0), loopback: true, ..needs() }, host(), vec![]),
+        (
+            Needs {
+                new_connections: per_second(900.0),
+                remote_addresses: vec![IpAddr::from([127, 0, 0, 1])],
+                ..needs()
+            },
+            host(),
+            vec![],
+        ),
         (Needs { new_connections: per_second(900.0), ..needs() }, reuse, vec![]),
         // Cores.
         (Needs { workers: 3, ..needs() }, host(), vec![(Warning, "cores")]),
@@ -85,7 +102,11 @@ fn finds_what_does_not_fit() {
         (Needs { connections: Some(17_000), tls: true, ..needs() }, host(), vec![(Warning, "memory")]),
         // The service is here, and so is its queue.
         (
-            Needs { connections: Some(5_000), loopback: true, ..needs() },
+            Needs {
+                connections: Some(5_000),
+                remote_addresses: vec![IpAddr::from([127, 0, 0, 1])],
+                ..needs()
+            },
             host(),
             vec![(Warning, "accept queue")],
         ),
