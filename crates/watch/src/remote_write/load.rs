@@ -14,7 +14,7 @@
 
 use super::Sample;
 use measure::{Histogram, Outcome, Second};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 use units::{Quantile, Rate};
 
@@ -24,7 +24,11 @@ pub struct LoadSeries {
     run: String,
     totals: BTreeMap<(u32, Outcome), Total>,
     unsent: u64,
+    /// All series so far: name and labels.
+    said: BTreeSet<(&'static str, Labels)>,
 }
+
+type Labels = Vec<(&'static str, String)>;
 
 #[derive(Debug, Clone, Default)]
 struct Total {
@@ -57,8 +61,7 @@ impl LoadSeries {
 
     /// The samples to send now.
     pub fn samples(&mut self, now: &Now<'_>) -> Vec<Sample> {
-        let since_1970 = now.at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at_ms = i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX);
+        let at_ms = millis(now.at);
         self.unsent += now.added.accounting.unsent;
         let mut responses: BTreeMap<u32, Histogram> = BTreeMap::new();
         for cell in &now.added.cells {
@@ -98,8 +101,22 @@ impl LoadSeries {
                 say("headroom_load_response_time_seconds_bucket", &labels, count as f64);
             }
         }
+        self.said.extend(samples.iter().map(|sample| (sample.name, sample.labels.clone())));
         samples
     }
+
+    /// The samples that end all series: without them a dashboard shows the last values for five minutes more. `at`
+    /// is later than that of any sample before.
+    pub fn end(self, at: SystemTime) -> Vec<Sample> {
+        let at_ms = millis(at);
+        let end = |(name, labels)| Sample { name, labels, at_ms, value: f64::from_bits(STALE) };
+        self.said.into_iter().map(end).collect()
+    }
+}
+
+fn millis(at: SystemTime) -> i64 {
+    let since_1970 = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Total {
@@ -132,6 +149,9 @@ const BOUNDS_US: [(u64, &str); 15] = [
     (10_000_000, "10"),
     (u64::MAX, "+Inf"),
 ];
+
+/// The one of all not-a-numbers that says that a series has ended (remote write 1.0, "Staleness").
+const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,8 @@
 //! Watching and telling over real sockets, on loopback only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// Whom the system trusts, and nobody else.
+mod asks_over_tls;
 /// A small web server.
 mod fakes;
 /// Queries back from a real Prometheus what was written into it.

@@ -57,6 +57,19 @@ fn what_is_written_can_be_watched() {
     assert!(told[4].contains("absent"), "{}", told[4]);
     assert!(told[5].contains("sum(...)"), "{}", told[5]);
     assert!(told[6].contains("status 400: invalid parameter"), "{}", told[6]);
+
+    // After its end the run is gone from the dashboard at once, and not after five minutes.
+    let writer = RemoteWrite::new(Endpoint::new(&format!("{base}/api/v1/write")).unwrap());
+    writer.push(load.end(SystemTime::now()));
+    assert_eq!(writer.close(Duration::from_secs(20)).dropped, 0);
+    let source =
+        Source::prometheus(&Endpoint::new(&base).unwrap(), vec!["headroom_load_in_flight".parse().unwrap()]);
+    let watcher = Watcher::start(vec![source], Duration::from_millis(200), begun);
+    while watcher.so_far()[0].missing() == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", watcher.so_far());
+        sleep(Duration::from_millis(20));
+    }
+    assert!(watcher.stop()[0].gaps.contains_key(&measure::Gap::Absent));
 }
 
 /// A Prometheus that scrapes nothing and takes what is written into it; ends with the test.

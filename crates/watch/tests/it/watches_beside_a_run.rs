@@ -1,5 +1,6 @@
 use crate::fakes::start;
 use measure::{Gap, Reading, Watched};
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -126,4 +127,20 @@ fn samples_that_were_due_while_an_answer_was_out_are_late() {
     let series = watched(vec![prometheus(&format!("http://{}", slow.address), &["up"])], 8);
     assert!(series[0].gaps[&Gap::Late] >= 3, "{:?}", series[0]);
     assert!(series[0].seen().is_some());
+}
+
+#[test]
+fn a_target_that_hangs_up_after_each_answer_leaves_no_gap() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/metrics#up", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // It says nothing of closing, as a server whose keep-alive has just run out.
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup 1\n");
+        }
+    });
+    let series = watched(vec![Source::metrics(&url).unwrap()], 5);
+    let failed: Vec<_> = series[0].gaps.keys().filter(|gap| **gap != Gap::Late).collect();
+    assert!(failed.is_empty(), "{:?}", series[0]);
 }
