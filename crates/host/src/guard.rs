@@ -116,9 +116,9 @@ impl Guard {
         for (index, line) in text.lines().enumerate() {
             let entry = line.split_once('#').map_or(line, |(entry, _)| entry).trim();
             if !entry.is_empty() {
-                self.add(entry, || format!("{}:{}", self.file.display(), index + 1)).map(|entry| {
-                    self.allowed.push(entry);
-                })?;
+                let place = || format!("{}:{}", self.file.display(), index + 1);
+                let entry = Entry::parse(entry).ok_or_else(|| wrong(place(), entry))?;
+                self.allowed.push(entry);
             }
         }
         Ok(())
@@ -129,13 +129,9 @@ impl Guard {
     /// # Errors
     /// Where it is none of them.
     pub fn allow(&mut self, entry: &str) -> Result<(), WrongEntry> {
-        let entry = self.add(entry, || "--allow-host".to_owned())?;
+        let entry = Entry::parse(entry).ok_or_else(|| wrong("--allow-host".to_owned(), entry))?;
         self.allowed.push(entry);
         Ok(())
-    }
-
-    fn add(&self, text: &str, place: impl Fn() -> String) -> Result<Entry, WrongEntry> {
-        Entry::parse(text).ok_or_else(|| WrongEntry::Form { place: place(), found: text.to_owned() })
     }
 
     /// May load of this peak go to this host, which has these addresses? `None` is the closed model, whose rate
@@ -192,6 +188,10 @@ impl Entry {
             _ => false,
         }
     }
+}
+
+fn wrong(place: String, found: &str) -> WrongEntry {
+    WrongEntry::Form { place, found: found.to_owned() }
 }
 
 fn width(address: IpAddr) -> u32 {

@@ -42,20 +42,19 @@ impl Selector {
 
     /// What the exposition says of it.
     pub(crate) fn read(&self, text: &str) -> Result<Said, (Gap, String)> {
-        let kind = kind(text, &self.name);
-        if matches!(kind, Some("histogram" | "summary")) && self.sum(text, "").is_err() {
-            return Ok(Said::Mean { sum: self.sum(text, "_sum")?, count: self.sum(text, "_count")? });
-        }
-        if kind == Some("summary") {
-            // The bare name of a summary has its quantiles, which cannot be added.
-            return if self.labels.iter().any(|(name, _)| name == "quantile") {
+        let mean = || Ok(Said::Mean { sum: self.sum(text, "_sum")?, count: self.sum(text, "_count")? });
+        match kind(text, &self.name) {
+            Some("histogram") => mean(),
+            // The bare name of a summary has its quantiles, of which one may be chosen, and none added to others.
+            Some("summary") if self.labels.iter().any(|(name, _)| name == "quantile") => {
                 self.sum(text, "").map(Said::Value)
-            } else {
-                Ok(Said::Mean { sum: self.sum(text, "_sum")?, count: self.sum(text, "_count")? })
-            };
+            }
+            Some("summary") => mean(),
+            kind => {
+                let value = self.sum(text, "")?;
+                Ok(if self.counts(text, kind) { Said::Counter(value) } else { Said::Value(value) })
+            }
         }
-        let value = self.sum(text, "")?;
-        Ok(if self.counts(text, kind) { Said::Counter(value) } else { Said::Value(value) })
     }
 
     /// Does it only ever grow? What the exposition declares, or else the ending of the name.
