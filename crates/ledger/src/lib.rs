@@ -14,7 +14,6 @@
 
 mod blob;
 mod error;
-mod host;
 mod location;
 mod row;
 mod run;
@@ -23,7 +22,6 @@ mod store;
 mod wall_time;
 
 pub use error::Error;
-pub use host::{host_facts, passing_host_facts};
 pub use location::default_path;
 pub use run::{NewRun, NoRunId, Outcome, Recorded, Run, RunId, State};
 pub use store::{Filter, Ledger};

@@ -10,6 +10,7 @@ mod pacing;
 mod part;
 mod series;
 mod validity;
+mod watched;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
@@ -19,3 +20,4 @@ pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
 pub use validity::{Reason, Validity, Verdict};
+pub use watched::{Gap, Reading, Seen, Watched};

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Recorded, host_facts};
+use crate::Recorded;
+use host::host_facts;
 use measure::{Accounting, Failure, Fate, Histogram, Measurement, Reason, Second, Validity};
 use proptest::prelude::*;
 use std::process::{Child, Command};
