@@ -1,4 +1,4 @@
-//! HTTP/1.1 in layers.
+//! HTTP/1.1 in layers, and HTTP/2 for a client that drives load.
 //!
 //! The codec turns bytes into messages and does no I/O. The reactor is an event loop behind an I/O seam. Between
 //! them stands an exchange, one request and its answer as a state machine without I/O; the load generator and the
@@ -6,4 +6,5 @@
 #![warn(missing_docs)]
 
 pub mod codec;
+pub mod h2;
 pub mod reactor;
