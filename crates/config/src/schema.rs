@@ -1,22 +1,28 @@
-//! The JSON Schema of a gateway file, for editors.
+//! The JSON Schemas of the files, for editors.
 
 use crate::file::File;
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The schema, as draft 2020-12.
+/// The schema of a gateway file, as draft 2020-12.
 pub fn schema() -> Value {
+    schema_of::<File>("headroom gateway file")
+}
+
+/// The schema of a gateway file as it stands in the repository, with a line end.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
+}
+
+/// The schema of the file whose tables begin with `T`.
+pub(crate) fn schema_of<T: JsonSchema>(title: &str) -> Value {
     let mut schema =
-        SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<File>();
-    schema.insert("title".to_owned(), "headroom gateway file".into());
+        SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
     let mut schema = schema.to_value();
     without_null(&mut schema);
     schema
-}
-
-/// The schema as it stands in the repository, with a line end.
-pub fn schema_text() -> String {
-    format!("{:#}\n", schema())
 }
 
 /// An optional key may be left out, but a key without a value is a mistake.
