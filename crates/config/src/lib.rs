@@ -77,8 +77,11 @@ fn tables<T: table::Read>(text: &str, report: &mut Report) -> Option<T> {
         Ok(node) => T::read(&node, "", report),
         Err(malformed) => {
             let place = Place { path: String::new(), span: malformed.span };
-            let help =
+            let mut help =
                 "indent with blanks, write `key: value`, quote texts that hold `: ` or ` #`".to_owned();
+            if text.contains("${") {
+                help += ", and within braces those that hold `${…}`";
+            }
             report.wrong(&place, malformed.message, "here", help);
             None
         }

@@ -81,6 +81,8 @@ fn names_in_texts() {
         ("variables: { region: eu }", "variables: { uuid: eu }"),
         ("{ product: { json: /0/id } }", "{ 'a b': { json: /0/id }, product: { json: /1 } }"),
         ("text/html", "'${regoin}'"),
+        // Within braces, YAML itself wants quotes.
+        ("get: /products", "mix: [{ get: /products/${region} }]"),
     ]));
 }
 

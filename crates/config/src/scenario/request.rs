@@ -48,7 +48,11 @@ impl Builder<'_> {
                 suggestion(name, names.iter().map(String::as_str))
             }
         };
-        self.report.wrong(at, error.to_string(), "in this text", help);
+        // A header of the scenario is compiled for each step, because each knows other names.
+        let (path, message) = (&at.path, error.to_string());
+        if !self.report.problems.iter().any(|known| known.path == *path && known.message == message) {
+            self.report.wrong(at, message, "in this text", help);
+        }
     }
 
     pub(super) fn url(&mut self, at: &At<Text>, query: Option<&Names<At<Text>>>) -> Template {
@@ -58,6 +62,7 @@ impl Builder<'_> {
         if text.starts_with('/') {
             match self.common.base {
                 Some((_, path)) => template.fixed(path.as_bytes()),
+                None if self.report.knows_of("base") => {}
                 None => {
                     let help = "add `base: http://host:port`, or write the whole URL".to_owned();
                     self.report.wrong(&at.place, "a path, but no `base`".to_owned(), "leads nowhere", help);
@@ -167,6 +172,7 @@ impl Builder<'_> {
         match &node.kind {
             Kind::Empty => template.fixed(b"null"),
             Kind::Scalar(text) => {
+                let at = &Spot { path: at.path.clone(), span: node.span.clone() };
                 let literal = node.inferred && serde_json::from_str::<serde_json::Value>(text).is_ok();
                 let whole = text.starts_with("${") && text.find('}') == Some(text.len() - 1);
                 if literal {
