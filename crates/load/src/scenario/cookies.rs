@@ -133,8 +133,9 @@ fn parsed(now: Timestamp, origin: &Origin, path: &str, line: &[u8], date: Option
             _ => {}
         }
     }
-    let own = cookie.domain == origin.host();
-    if !own && !(cookie.domain.contains('.') && is_below(origin.host(), &cookie.domain)) {
+    // A domain without a dot, such as `com`, is no one's own.
+    let above = cookie.domain.contains('.') && is_below(origin.host(), &cookie.domain);
+    if cookie.domain != origin.host() && !above {
         return None;
     }
     let seconds = max_age.or_else(|| {

@@ -55,7 +55,7 @@ pub enum FeedError {
         name: String,
     },
     /// A row has more or fewer columns than the header.
-    #[error("line {line}, column {column}: the row has {found} columns, the header {expected}")]
+    #[error("line {line}, column {column}: the row has {found} of {expected} columns")]
     Columns {
         /// The line on which the row begins.
         line: u64,
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn errors_name_line_and_column() {
         let csv = |text: &[u8]| told(Feed::csv("f", text, Order::InOrder, OnEnd::Repeat));
-        assert_eq!(csv(b"a,b\n1,2\n1\n"), "line 3, column 2: the row has 1 columns, the header 2");
-        assert_eq!(csv(b"a,b\n1,2,3\n"), "line 2, column 3: the row has 3 columns, the header 2");
+        assert_eq!(csv(b"a,b\n1,2\n1\n"), "line 3, column 2: the row has 1 of 2 columns");
+        assert_eq!(csv(b"a,b\n1,2,3\n"), "line 2, column 3: the row has 3 of 2 columns");
         assert_eq!(csv(b"a,b\n1,\xff\n"), "line 2, column 2: the text is not UTF-8");
         assert_eq!(csv(b"a,a\n1,2\n"), "line 1, column 2: \"a\" cannot name a column, or stands twice");
         assert_eq!(csv(b"a\n"), "it has no rows");

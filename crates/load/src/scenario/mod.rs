@@ -34,6 +34,7 @@ pub use template::{Place, Scope, Template, TemplateError};
 pub use think::Think;
 pub use url::{Origin, split as split_url};
 pub use user::User;
+pub use value::stands_in_url;
 
 use std::collections::BTreeMap;
 

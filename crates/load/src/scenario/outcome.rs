@@ -16,7 +16,8 @@ pub enum Next<'a> {
         after: Duration,
     },
     /// The request of this step cannot be written. It is counted, nothing is sent, and the iteration is over: the
-    /// next call says so.
+    /// next call says so. A user of the closed model without think times may fail for ever in this way; the event
+    /// loop looks at its clock in between.
     Failed {
         /// The step.
         step: StepId,

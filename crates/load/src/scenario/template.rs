@@ -46,6 +46,11 @@ pub struct Scope<'a> {
 }
 
 impl Scope<'_> {
+    /// Whether a name means the same in every text, so that nothing else may be called so.
+    pub fn is_builtin(name: &str) -> bool {
+        BUILTINS.contains(&name) || name.starts_with("random.")
+    }
+
     /// All names, the builtins last.
     pub fn names(&self) -> Vec<String> {
         let columns = self

@@ -60,7 +60,7 @@ impl Value {
 }
 
 /// Whether a byte may stand in a URL that is sent (RFC 3986, 2); a fragment is never sent.
-pub(crate) fn stands_in_url(byte: u8) -> bool {
+pub fn stands_in_url(byte: u8) -> bool {
     byte.is_ascii_graphic() && !br##""<>\^`{|}#"##.contains(&byte)
 }
 

@@ -70,6 +70,19 @@ fn a_cookie_expires_as_it_says() {
 }
 
 #[test]
+fn without_a_date_only_an_expiry_long_ago_means_something() {
+    let (origin, path) = split("http://127.0.0.1/").unwrap();
+    for (expires, expected) in
+        [("Sat, 21 Nov 2026 12:00:00 GMT", "a=b"), ("Thu, 01 Jan 1970 00:00:00 GMT", "")]
+    {
+        let mut jar = Jar::default();
+        let line = format!("a=b; Expires={expires}");
+        jar.set(Timestamp::ZERO, &origin, path, line.as_bytes(), None);
+        assert_eq!(sent(&jar, 1_000_000, "http://127.0.0.1/"), expected);
+    }
+}
+
+#[test]
 fn a_later_cookie_replaces_or_deletes_the_same_one() {
     let url = "http://127.0.0.1/a/b";
     let mut jar = Jar::default();
