@@ -2,7 +2,8 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage, Validity, Verdict,
+    Accounting, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage, Validity,
+    Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
