@@ -134,12 +134,16 @@ pub fn start(plan: Plan) -> Result<Running, StartError> {
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
+pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartError> {
     if plan.end() == Timestamp::NEVER && plan.requests.is_none() {
         return Err(StartError::Endless);
     }
     if plan.model.peak_rate() == Some(units::Rate::ZERO) {
         return Err(StartError::NoRate);
+    }
+    // A worker without a connection would leave its part of the arrivals undone.
+    if let Some(connections) = plan.model.connections() {
+        plan.workers = plan.workers.min(connections);
     }
     let mut prepared = Vec::new();
     // The loops are made first, so that the clock starts when everything is ready.

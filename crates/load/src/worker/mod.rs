@@ -11,6 +11,8 @@
 mod connect;
 mod receive;
 mod send;
+#[cfg(test)]
+mod simulation;
 mod walk;
 
 use crate::agenda::{Agenda, Who};
@@ -49,6 +51,8 @@ struct Upstream {
     proven: bool,
     /// Connections that are being made.
     opening: usize,
+    /// It was asked for HTTP/2 and speaks HTTP/1.1.
+    single: bool,
     idle: Vec<usize>,
 }
 
@@ -88,6 +92,7 @@ pub(crate) struct Worker<'a, N: Net> {
     /// HTTP/2 connections with something to write.
     dirty: Vec<usize>,
     ended: Vec<(u32, Ending)>,
+    #[expect(clippy::vec_box, reason = "an exchange holds a pointer, which goes back and forth")]
     spare_kept: Vec<Box<Kept>>,
     recorder: Recorder,
     longest_stall: Duration,
@@ -192,7 +197,7 @@ impl<'a, N: Net> Worker<'a, N> {
             self.resolved();
             self.check_deadlines(woke);
             if woke >= next_report {
-                self.report(slot, woke);
+                self.report(slot, woke, next_due);
                 // In step with the run's beginning, so that what is compared from report to report has the same length.
                 next_report += self.watch.every;
                 if next_report <= woke {
@@ -208,7 +213,14 @@ impl<'a, N: Net> Worker<'a, N> {
         let known = self.upstreams.iter().position(|known| known.server.origin == server.origin);
         let place = known.unwrap_or_else(|| {
             let server = server.clone();
-            self.upstreams.push(Upstream { server, current: 0, proven: false, opening: 0, idle: Vec::new() });
+            self.upstreams.push(Upstream {
+                server,
+                current: 0,
+                proven: false,
+                opening: 0,
+                single: false,
+                idle: Vec::new(),
+            });
             self.upstreams.len() - 1
         });
         place as u32
@@ -255,7 +267,11 @@ impl<'a, N: Net> Worker<'a, N> {
 
     /// The number of a turn that begins now, if there may be another.
     fn iteration(&mut self) -> Option<u64> {
-        self.iterations_left = self.iterations_left.checked_sub(1)?;
+        let Some(left) = self.iterations_left.checked_sub(1) else {
+            self.agenda.exhausted();
+            return None;
+        };
+        self.iterations_left = left;
         let number = self.next_iteration;
         self.next_iteration += u64::from(self.plan.workers.get());
         Some(number)
@@ -329,8 +345,9 @@ impl<'a, N: Net> Worker<'a, N> {
             self.remove(index);
         }
         // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
-        let many = self.form.h2 && matches!(self.plan.model, Model::Open { .. });
-        if many && self.upstreams[server].opening > 0 {
+        let upstream = &self.upstreams[server];
+        let many = self.form.h2 && !upstream.single && matches!(self.plan.model, Model::Open { .. });
+        if many && (upstream.opening > 0 || self.resolving.asks_for(server)) {
             return false;
         }
         self.open(job, server);
@@ -360,10 +377,11 @@ impl<'a, N: Net> Worker<'a, N> {
         self.watch.bounds.iter().map(older).collect()
     }
 
-    fn report(&mut self, slot: &Slot, now: Timestamp) {
+    /// `next_due` is when the next arrival is due that nobody has looked at yet; it may have come by now.
+    fn report(&mut self, slot: &Slot, now: Timestamp, next_due: Timestamp) {
         let sent = self.jobs().map(|job| job.intended).min();
         let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
-        self.recorder.close_before(oldest.unwrap_or(now).min(now));
+        self.recorder.close_before(oldest.unwrap_or(now).min(now).min(next_due));
         let waiting = self.agenda.waiting() + self.stash.len() as u64;
         let (recent, good) = self.recorder.take_recent();
         let overdue = self.overdue(now);
@@ -407,7 +425,7 @@ impl<'a, N: Net> Worker<'a, N> {
         {
             self.recorder.enter(job.endpoint, job.intended, Fate::Unsent);
         }
-        self.report(slot, end);
+        self.report(slot, end, Timestamp::NEVER);
         let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
         Home { finished, longest_stall: self.longest_stall }
     }
@@ -444,7 +462,7 @@ fn closed_users(plan: &Plan, who: &Users, index: u32, users: &mut Slab<User>) ->
             }
             Users::Stages(profile) => User::running(profile.spans_of(number), walk),
         };
-        if let Some(at) = user.next_at(Timestamp::ZERO) {
+        if let Some(at) = user.next_at(Timestamp::ZERO).filter(|&at| at < plan.end()) {
             agenda.later(at, users.insert(user) as u32);
         }
     }

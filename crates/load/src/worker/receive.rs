@@ -2,7 +2,7 @@
 
 use super::connect::failure_of;
 use super::walk::Came;
-use super::{Worker, times};
+use super::{RETRY_AFTER, Worker, times};
 use crate::connection::{Job, State, What};
 use crate::exchange::Kept;
 use crate::streams::Ending;
@@ -21,9 +21,9 @@ impl<N: Net> Worker<'_, N> {
                 Ok(false) => return,
                 Ok(true) => self.connected(index, job),
                 Err(error) => {
-                    let server = connection.server as usize;
+                    let (server, place) = (connection.server as usize, connection.address);
                     self.remove(index);
-                    return self.connect_failed(job, server, &error);
+                    return self.connect_failed(job, server, place, &error);
                 }
             }
         } else if event.writable && !connection.out.is_empty() {
@@ -36,8 +36,7 @@ impl<N: Net> Worker<'_, N> {
 
     fn read(&mut self, index: usize, closed: bool) {
         let mut buffer = mem::take(&mut self.buffer);
-        loop {
-            let Some(connection) = self.connections.get_mut(index) else { break };
+        while let Some(connection) = self.connections.get_mut(index) {
             let generation = connection.generation;
             let count = match self.net.read(&mut connection.stream, &mut buffer) {
                 Ok(0) => {
@@ -167,11 +166,17 @@ impl<N: Net> Worker<'_, N> {
                 self.recorder.answered(times(&stream.job, now), stream.status);
                 self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
             }
-            Ending::Reset { unseen: true } if !stream.job.resent => {
+            Ending::Reset { unseen: true, .. } if !stream.job.resent => {
                 self.stash.push_back(Job { resent: true, ..stream.job });
             }
-            Ending::Reset { .. } => self.failed(stream.job, Failure::StreamReset, now),
-            Ending::Malformed => self.failed(stream.job, Failure::Malformed, now),
+            Ending::Reset { code, .. } => {
+                self.recorder.first_failure(Failure::StreamReset, || code.to_string());
+                self.failed(stream.job, Failure::StreamReset, now);
+            }
+            Ending::Malformed(why) => {
+                self.recorder.first_failure(Failure::Malformed, || why.to_string());
+                self.failed(stream.job, Failure::Malformed, now);
+            }
         }
     }
 
@@ -258,8 +263,17 @@ impl<N: Net> Worker<'_, N> {
         let begun = matches!(&connection.state, State::Busy(_, exchange) if exchange.has_begun());
         let single = matches!(connection.state, State::Busy(..));
         let server = connection.server as usize;
+        // It never got as far as a request: the next one is unlikely to, and nothing else would slow it down.
+        let fruitless = match connection.state {
+            State::Handshaking(_) => true,
+            State::Many(_) => !connection.reused,
+            _ => false,
+        };
         self.remove(index);
         let now = self.net.now();
+        if fruitless {
+            self.agenda.hold_until(now + RETRY_AFTER);
+        }
         for job in jobs {
             // The other side closed an idle connection while our request was on its way: that says nothing about
             // the request, and a client may send it again (RFC 9112, 9.3.1).

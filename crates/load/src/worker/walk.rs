@@ -82,7 +82,12 @@ impl<N: Net> Worker<'_, N> {
                         None => break,
                     }
                 }
-                Next::Stop => break,
+                Next::Stop => {
+                    // There was no data for it, so it did not begin after all.
+                    self.recorder.iterations.started -= 1;
+                    self.agenda.exhausted();
+                    break;
+                }
             }
         }
         self.users.remove(user as usize);
@@ -116,14 +121,10 @@ impl<N: Net> Worker<'_, N> {
     fn heard(&mut self, scenario: &Scenario, key: u32, job: &Job, came: Came, now: Timestamp) {
         let Some(walk) = self.users.get_mut(key as usize).and_then(|user| user.walk.as_mut()) else { return };
         let Came::Answer(status, kept) = came else { return walk.user.failed(scenario) };
-        let mut kept = kept.unwrap_or_default();
-        let answer = scenario::Answer {
-            status,
-            head: &kept.head,
-            body: &kept.body,
-            body_bytes: kept.body_bytes,
-            response_time: now.since(job.intended),
-        };
+        let (head, body, body_bytes) =
+            kept.as_ref().map_or((&[][..], &[][..], 0), |kept| (&kept.head, &kept.body, kept.body_bytes));
+        let response_time = now.since(job.intended);
+        let answer = scenario::Answer { status, head, body, body_bytes, response_time };
         let judged = walk.user.answered(scenario, now, &answer);
         for (check, passed) in judged.checks {
             self.recorder.checked(check.0, passed);
@@ -131,8 +132,10 @@ impl<N: Net> Worker<'_, N> {
         if let (Some(failure), Some(step)) = (judged.failure, walk.step) {
             self.recorder.step_failed(scenario, step, failure);
         }
-        kept.clear();
-        self.spare_kept.push(kept);
+        if let Some(mut kept) = kept {
+            kept.clear();
+            self.spare_kept.push(kept);
+        }
     }
 
     /// Whether something of the answer to a user's request is read.
