@@ -3,15 +3,23 @@
 #![warn(missing_docs)]
 
 mod accounting;
+mod blocks;
+mod compare;
 mod histogram;
+mod interval;
 mod measurement;
 mod outcome;
 mod part;
 mod series;
+#[cfg(test)]
+mod synthetic;
 mod validity;
 
 pub use accounting::{Accounting, Failure, Fate};
+pub use blocks::{Blocks, steady, within};
+pub use compare::{Comparison, Difference, Finding, Quantity, Row, compare};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
+pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;
 pub use outcome::Outcome;
 pub use part::{Check, Endpoint, Iterations, Part, Stage};

@@ -2,7 +2,8 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Check, Endpoint, Failure, Histogram, Iterations, Part, Series, Stage, Validity, Verdict,
+    Accounting, Blocks, Check, Endpoint, Failure, Histogram, Iterations, Part, Series, Stage, Validity,
+    Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -90,6 +91,12 @@ impl Measurement {
     /// The rate at which answers came while the schedule ran, shed ones left aside.
     pub fn achieved(&self) -> Rate {
         Rate::of(self.completed, self.elapsed)
+    }
+
+    /// The whole seconds of the run after its warm-up, as the units of intervals.
+    pub fn blocks(&self) -> Blocks {
+        let steady = crate::steady(&self.stages, self.elapsed);
+        Blocks::of(&self.series, steady).completed(self.completed, self.accounting.answered)
     }
 
     /// Takes over a part as the whole.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use units::{Rate, Timestamp};
 
 /// What came of some of the arrivals of a run; several add up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
@@ -56,7 +56,7 @@ pub(crate) fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, counts: &BT
 }
 
 /// One kind of request of a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Endpoint {
     /// Its name in results.
     pub name: String,
@@ -67,7 +67,7 @@ pub struct Endpoint {
 }
 
 /// A stretch of a run in which the load was meant to be one thing.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
     /// Its name in results: `200/s`, `warm-up`.
     pub name: String,
@@ -110,7 +110,7 @@ pub struct Check {
 }
 
 /// Walks through a scenario.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Iterations {
     /// Walks that began.
     pub started: u64,
