@@ -4,7 +4,7 @@
 //! A request that was given up took longer than its time-out. Its quantiles are still numbers, so that arithmetic
 //! works; the names of those that are only lower bounds stand beside them.
 
-use ::load::{Arrivals, Model, Plan};
+use ::load::{Arrivals, Course, Model, Plan};
 use measure::{Accounting, Histogram, Measurement, Validity, Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -100,10 +100,14 @@ pub fn plan(plan: &Plan) -> serde_json::Value {
 impl LoadRun {
     /// The result of a run of `plan`.
     pub fn of(plan: &Plan, measured: &Measurement, interrupted: bool) -> Self {
-        let (model, rate, arrivals, connections) = match plan.model {
-            Model::Closed { connections } => ("closed", None, None, Some(connections)),
-            Model::Open { rate, arrivals, connections } => {
-                ("open", Some(rate.per_second()), Some(arrivals), connections)
+        let (model, rate, arrivals, connections) = match &plan.model {
+            Model::Closed { .. } => ("closed", None, None, plan.model.connections()),
+            Model::Open { course, arrivals, connections } => {
+                let rate = match course {
+                    Course::Rate(rate) => Some(rate.per_second()),
+                    Course::Stages(_) | Course::Trace(_) => None,
+                };
+                ("open", rate, Some(*arrivals), *connections)
             }
         };
         let (arrivals, seed) = match arrivals {
@@ -113,7 +117,7 @@ impl LoadRun {
         };
         LoadRun {
             version: env!("CARGO_PKG_VERSION"),
-            target: plan.target.url.clone(),
+            target: plan.url().to_owned(),
             model,
             arrivals,
             seed,

@@ -1,15 +1,15 @@
 //! A plan and its result in words, for people.
 
-use ::load::{Arrivals, Model, Plan};
+use ::load::{Arrivals, Course, Model, Plan, Users, Work};
 use measure::{Accounting, Histogram, Measurement, Value};
 use std::fmt::Write;
 use std::time::Duration;
-use units::{Bytes, Quantile, Rate, show_duration};
+use units::{Bytes, Quantile, Rate, Timestamp, show_duration};
 
 /// What will happen.
 pub fn of_plan(plan: &Plan) -> String {
     let mut text = String::new();
-    row(&mut text, "target", &format!("{} at {}", plan.target.url, plan.target.address));
+    row(&mut text, "target", &target(plan));
     row(&mut text, "model", &model(plan));
     row(&mut text, "until", &end(plan));
     row(&mut text, "time-out", &show_duration(plan.timeout).to_string());
@@ -20,7 +20,7 @@ pub fn of_plan(plan: &Plan) -> String {
 /// What happened.
 pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String {
     let mut text = String::new();
-    row(&mut text, "target", &plan.target.url);
+    row(&mut text, "target", plan.url());
     row(&mut text, "model", &model(plan));
     let stopped = if interrupted { format!(", interrupted (planned: {})", end(plan)) } else { String::new() };
     row(&mut text, "elapsed", &format!("{}{stopped}", show_duration(measured.elapsed)));
@@ -59,16 +59,29 @@ pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String 
     text
 }
 
+/// Where the load goes, in words.
+fn target(plan: &Plan) -> String {
+    let Work::Targets(targets) = &plan.work;
+    let more = match targets.list.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", counted(count as u64 - 1, "request")),
+    };
+    let address = targets.list.first().and_then(|target| target.origin.addresses.first());
+    let address = address.map_or(String::new(), |address| format!(" at {address}"));
+    format!("{}{address}{more}", plan.url())
+}
+
 /// Who decides when a request is sent, in words.
 pub fn model(plan: &Plan) -> String {
-    match plan.model {
-        Model::Closed { connections } => {
-            format!(
-                "closed, {}, each sends when it is answered",
-                counted(connections.get().into(), "connection")
-            )
+    match &plan.model {
+        Model::Closed { users: Users::Constant(users) } => {
+            format!("closed, {}, each sends when it is answered", counted(users.get().into(), "connection"))
         }
-        Model::Open { rate, arrivals, connections } => {
+        Model::Closed { users: Users::Stages(profile) } => {
+            let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
+            format!("closed, users {}", stages.join(", "))
+        }
+        Model::Open { course, arrivals, connections } => {
             let spacing = match arrivals {
                 Arrivals::Even => "evenly spaced".to_owned(),
                 Arrivals::Poisson { seed } => format!("Poisson (seed {seed})"),
@@ -76,14 +89,27 @@ pub fn model(plan: &Plan) -> String {
             let bound = connections.map_or("as many connections as needed".to_owned(), |most| {
                 format!("at most {}", counted(most.get().into(), "connection"))
             });
-            format!("open, {}, arrivals {spacing}, {bound}", self::rate(rate))
+            let rate = match course {
+                Course::Rate(rate) => self::rate(*rate),
+                Course::Stages(profile) => {
+                    let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
+                    stages.join(", ")
+                }
+                Course::Trace(trace) => format!(
+                    "a trace of {} in steps of {}",
+                    counted(trace.count(), "arrival"),
+                    show_duration(trace.bin())
+                ),
+            };
+            format!("open, {rate}, arrivals {spacing}, {bound}")
         }
     }
 }
 
 /// What ends the schedule, in words.
 pub fn end(plan: &Plan) -> String {
-    let duration = plan.duration.map(|duration| show_duration(duration).to_string());
+    let end = plan.end();
+    let duration = (end != Timestamp::NEVER).then(|| show_duration(end.since(Timestamp::ZERO)).to_string());
     let requests = plan.requests.map(|requests| counted(requests, "request"));
     let ends: Vec<String> = duration.into_iter().chain(requests).collect();
     ends.join(" or ")

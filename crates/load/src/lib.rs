@@ -5,16 +5,24 @@
 //! [`measure::Measurement`].
 #![warn(missing_docs)]
 
+mod agenda;
+mod connection;
 mod exchange;
+mod layout;
 mod plan;
 mod record;
 mod run;
 mod schedule;
 mod target;
+mod user;
 mod validity;
+mod wire;
 mod worker;
 
-pub use plan::{Arrivals, Model, Plan};
+pub use plan::{Arrivals, Course, Model, Plan, Targets, Users, Work};
 pub use run::{Progress, Running, StartError, Watch, start, start_watched};
-pub use schedule::Schedule;
-pub use target::{Target, TargetError};
+pub use schedule::{
+    Level, NotAscending, Profile, ProfileError, Schedule, Stage, StageError, StageText, Stages, StagesError,
+    Trace, TraceError, UserProfile, UserSpan, UserStage,
+};
+pub use target::{Origin, Target, TargetError};

@@ -1,20 +1,23 @@
 //! What to send, when and for how long.
 
-use crate::Target;
+use crate::layout::{Layout, Span};
+use crate::{Profile, Schedule, Target, Trace, UserProfile};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 use units::{Rate, Timestamp};
 
 /// What to send, when and for how long.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where to, and the request.
-    pub target: Target,
+    /// What is sent.
+    pub work: Work,
     /// Who decides when a request is sent.
     pub model: Model,
-    /// When the schedule ends; `None` where only `requests` ends it.
+    /// When the schedule ends; `None` where its stages or only `requests` end it.
     pub duration: Option<Duration>,
-    /// After how many requests the schedule ends.
+    /// After how many arrivals the schedule ends.
     pub requests: Option<u64>,
     /// How long a request may take from its actual start before it is given up.
     pub timeout: Duration,
@@ -22,25 +25,101 @@ pub struct Plan {
     pub good_within: Duration,
     /// Event loops; each has a thread of its own.
     pub workers: NonZeroU32,
+    /// Arrivals that are due within this time of the beginning are left out of the results.
+    pub warm_up: Duration,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
+    /// A header that carries the number of each arrival, so that what arrived can be joined with what was sent.
+    pub arrival_header: Option<String>,
+}
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// Prepared requests, in turn.
+    Targets(Targets),
+}
+
+/// Prepared requests and the endpoints that their results are kept under.
+#[derive(Debug, Clone)]
+pub struct Targets {
+    /// In the order in which they are sent, from the first again after the last. At least one.
+    pub list: Arc<[Target]>,
+    /// Each one's place in the endpoints.
+    pub(crate) endpoint_of: Arc<[u32]>,
+    pub(crate) endpoints: Arc<[String]>,
+}
+
+impl Targets {
+    /// Requests in turn. Those of one name make one endpoint; beyond [`Targets::ENDPOINTS_MAX`] names, the rest make
+    /// one that is called `other`.
+    pub fn new(list: Vec<Target>) -> Self {
+        let mut endpoints: Vec<String> = Vec::new();
+        let mut places: BTreeMap<&str, u32> = BTreeMap::new();
+        let endpoint_of = list
+            .iter()
+            .map(|target| {
+                *places.entry(&target.name).or_insert_with(|| {
+                    if endpoints.len() < Targets::ENDPOINTS_MAX {
+                        endpoints.push(target.name.clone());
+                    } else if endpoints.len() == Targets::ENDPOINTS_MAX {
+                        endpoints.push("other".to_owned());
+                    }
+                    endpoints.len() as u32 - 1
+                })
+            })
+            .collect();
+        Targets { list: list.into(), endpoint_of, endpoints: endpoints.into() }
+    }
+
+    /// The most endpoints that results are kept under, one for the rest left aside: each takes some hundred
+    /// kilobytes of histograms.
+    pub const ENDPOINTS_MAX: usize = 100;
+}
+
+impl From<Target> for Work {
+    fn from(target: Target) -> Self {
+        Work::Targets(Targets::new(vec![target]))
+    }
 }
 
 /// Who decides when a request is sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum Model {
-    /// Each connection sends its next request when the last is answered: the service sets the rate.
+    /// Each user sends the next request when the last is answered: the service sets the rate.
     Closed {
-        /// Connections, each with one request in flight.
-        connections: NonZeroU32,
+        /// How many users there are, each with a connection of its own.
+        users: Users,
     },
     /// Requests come when the schedule says, whatever the service does.
     Open {
-        /// Arrivals a second, of all workers together.
-        rate: Rate,
+        /// How the rate goes, of all workers together.
+        course: Course,
         /// How the arrivals are spaced.
         arrivals: Arrivals,
         /// The most connections at a time; `None` opens as many as the arrivals need.
         connections: Option<NonZeroU32>,
     },
+}
+
+/// How many users the closed model has.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Users {
+    /// The same number all the time.
+    Constant(NonZeroU32),
+    /// A number that goes over time.
+    Stages(Arc<UserProfile>),
+}
+
+/// How the rate of the open model goes over time.
+#[derive(Debug, Clone)]
+pub enum Course {
+    /// Always the same.
+    Rate(Rate),
+    /// In stages.
+    Stages(Arc<Profile>),
+    /// So many in each bin of a trace.
+    Trace(Trace),
 }
 
 /// How arrivals are spaced.
@@ -55,26 +134,154 @@ pub enum Arrivals {
     },
 }
 
+impl Model {
+    /// The closed model with a constant number of users.
+    pub fn closed(users: NonZeroU32) -> Self {
+        Model::Closed { users: Users::Constant(users) }
+    }
+
+    /// The open model at a constant rate.
+    pub fn open(rate: Rate, arrivals: Arrivals, connections: Option<NonZeroU32>) -> Self {
+        Model::Open { course: Course::Rate(rate), arrivals, connections }
+    }
+
+    /// The highest rate that the plan asks for; `None` where the service sets it.
+    pub fn peak_rate(&self) -> Option<Rate> {
+        let Model::Open { course, .. } = self else { return None };
+        Some(match course {
+            Course::Rate(rate) => *rate,
+            Course::Stages(profile) => {
+                let ends = profile.stages().iter().flat_map(|stage| [stage.from, stage.to]);
+                ends.fold(Rate::ZERO, |most, rate| if rate > most { rate } else { most })
+            }
+            Course::Trace(trace) => Rate::of(trace.counts().iter().copied().max().unwrap_or(0), trace.bin()),
+        })
+    }
+
+    /// The most connections at a time; `None` where there is no bound.
+    pub fn connections(&self) -> Option<NonZeroU32> {
+        match self {
+            Model::Closed { users } => NonZeroU32::new(users.max()),
+            Model::Open { connections, .. } => *connections,
+        }
+    }
+}
+
+impl Users {
+    /// The most users at a time.
+    pub fn max(&self) -> u32 {
+        match self {
+            Users::Constant(users) => users.get(),
+            Users::Stages(profile) => profile.users_max(),
+        }
+    }
+}
+
 impl Plan {
+    /// A plan with the usual settings: no end yet, 30 s of patience, one worker.
+    pub fn new(work: impl Into<Work>, model: Model) -> Self {
+        Plan {
+            work: work.into(),
+            model,
+            duration: None,
+            requests: None,
+            timeout: PATIENCE,
+            good_within: PATIENCE,
+            workers: NonZeroU32::MIN,
+            warm_up: Duration::ZERO,
+            keep_alive: true,
+            arrival_header: None,
+        }
+    }
+
+    /// Where the load goes, for people: the first URL.
+    pub fn url(&self) -> &str {
+        match &self.work {
+            Work::Targets(targets) => targets.list.first().map_or("", |target| &target.url),
+        }
+    }
+
+    /// The schedule of the open model.
+    pub(crate) fn schedule(&self) -> Option<Schedule> {
+        let Model::Open { course, arrivals, .. } = &self.model else { return None };
+        let schedule = match course {
+            Course::Rate(rate) => Schedule::constant(*rate, *arrivals, self.duration, None),
+            Course::Stages(profile) => Schedule::profile(Profile::clone(profile), *arrivals),
+            Course::Trace(trace) => Schedule::trace(trace.clone(), *arrivals),
+        };
+        Some(schedule.limit(self.requests))
+    }
+
     /// When the schedule ends; never where only a number of requests ends it.
-    pub(crate) fn end(&self) -> Timestamp {
-        self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration)
+    pub fn end(&self) -> Timestamp {
+        let asked = self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration);
+        let planned = match &self.model {
+            Model::Open { course: Course::Stages(profile), .. } => profile.end(),
+            Model::Open { course: Course::Trace(trace), .. } => trace.end(),
+            Model::Closed { users: Users::Stages(profile) } => profile.end(),
+            _ => Timestamp::NEVER,
+        };
+        asked.min(planned)
     }
 
     /// The most connections that one worker may hold.
     pub(crate) fn connections_of(&self, worker: u32) -> Option<u32> {
-        let all = match self.model {
-            Model::Closed { connections } => connections,
-            Model::Open { connections, .. } => connections?,
-        };
-        let workers = self.workers.get();
-        Some(all.get() / workers + u32::from(worker < all.get() % workers))
+        Some(share(self.model.connections()?.get(), worker, self.workers.get()))
     }
 
-    /// The most requests that one worker may send.
+    /// The most arrivals of one worker.
     pub(crate) fn requests_of(&self, worker: u32) -> u64 {
         let Some(all) = self.requests else { return u64::MAX };
         let workers = u64::from(self.workers.get());
         all / workers + u64::from(u64::from(worker) < all % workers)
     }
+
+    /// How the results are divided.
+    pub(crate) fn layout(&self) -> Layout {
+        let endpoints = match &self.work {
+            Work::Targets(targets) => {
+                targets.endpoints.iter().map(|name| (name.clone(), BTreeMap::new())).collect()
+            }
+        };
+        let stages = Layout::with_warm_up(self.spans(), self.warm_up);
+        Layout { endpoints, checks: Vec::new(), stages, end: self.end() }
+    }
+
+    /// The stretches in which the load is meant to be one thing.
+    fn spans(&self) -> Vec<Span> {
+        let end = self.end();
+        let stages: Vec<(String, Duration)> = match &self.model {
+            Model::Open { course: Course::Stages(profile), .. } => {
+                profile.stages().iter().map(|stage| (stage.name.to_string(), stage.length)).collect()
+            }
+            Model::Closed { users: Users::Stages(profile) } => {
+                profile.stages().iter().map(|stage| (stage.name.to_string(), stage.length)).collect()
+            }
+            _ => {
+                return vec![Span {
+                    name: "all".to_owned(),
+                    from: Timestamp::ZERO,
+                    until: end,
+                    warm_up: false,
+                }];
+            }
+        };
+        let mut from = Timestamp::ZERO;
+        let mut spans = Vec::with_capacity(stages.len());
+        for (name, length) in stages {
+            let until = (from + length).min(end);
+            spans.push(Span { name, from, until, warm_up: false });
+            from = until;
+        }
+        spans.retain(|span| span.from < span.until);
+        spans
+    }
 }
+
+/// The part of worker `worker`, as even as whole numbers allow.
+pub(crate) fn share(all: u32, worker: u32, workers: u32) -> u32 {
+    all / workers + u32::from(worker < all % workers)
+}
+
+/// How long a request may take where nothing else was said.
+const PATIENCE: Duration = Duration::from_secs(30);

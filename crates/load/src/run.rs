@@ -123,10 +123,10 @@ pub fn start(plan: Plan) -> Result<Running, StartError> {
 /// # Errors
 /// As [`start`].
 pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
-    if plan.duration.is_none() && plan.requests.is_none() {
+    if plan.end() == Timestamp::NEVER && plan.requests.is_none() {
         return Err(StartError::Endless);
     }
-    if matches!(plan.model, crate::Model::Open { rate, .. } if rate == units::Rate::ZERO) {
+    if plan.model.peak_rate() == Some(units::Rate::ZERO) {
         return Err(StartError::NoRate);
     }
     let mut prepared = Vec::new();
@@ -204,8 +204,8 @@ impl Running {
             let home = handle.join().map_err(|_| StartError::Lost)?;
             let home = home.map_err(|source| StartError::Worker { worker, source })?;
             let part = home.finished.measurement;
-            if !part.elapsed.is_zero() {
-                busiest = busiest.max(part.cpu.as_secs_f64() / part.elapsed.as_secs_f64());
+            if !home.finished.ran.is_zero() {
+                busiest = busiest.max(part.cpu.as_secs_f64() / home.finished.ran.as_secs_f64());
             }
             lag.add(&home.finished.lag);
             waited += home.finished.waited;

@@ -2,25 +2,35 @@
 //!
 //! The request is written once, before the run: every connection sends the same bytes.
 
-use std::io::Write;
+use crate::wire::{Parts, Wire};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use thiserror::Error;
 
-/// Where requests go, and their bytes.
+/// A request and where it goes.
 #[derive(Debug, Clone)]
 pub struct Target {
+    /// What results call it.
+    pub name: String,
     /// The URL as it was given.
     pub url: String,
-    /// Where to connect; the first address that the name resolved to.
-    pub address: SocketAddr,
+    /// Where to connect.
+    pub origin: Origin,
     /// The path that is asked for, without its query.
     pub path: String,
-    /// The whole request.
-    pub(crate) request: Vec<u8>,
-    /// Whether the answer to it has no body whatever its head says.
-    pub(crate) head: bool,
-    /// Whether sending it twice does what sending it once does (RFC 9110, 9.2.2).
-    pub(crate) idempotent: bool,
+    pub(crate) method: String,
+    pub(crate) path_and_query: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A server, as a URL names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Host and port as the URL has them.
+    pub authority: String,
+    /// What the name resolved to, the first one first. At least one.
+    pub addresses: Arc<[SocketAddr]>,
 }
 
 /// Why there is nothing to send.
@@ -94,46 +104,52 @@ impl Target {
             return Err(TargetError::Method { method: method.to_owned() });
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
-        let mut request = format!("{method} {slash}{path} HTTP/1.1\r\n").into_bytes();
-        let mut given = Vec::new();
-        for header in headers {
-            given.push(header_name(header)?.to_ascii_lowercase());
-        }
-        let absent = |name: &str| !given.iter().any(|given| given == name);
-        let ours = [
-            ("host", format!("Host: {authority}"), true),
-            ("user-agent", format!("User-Agent: headroom/{}", env!("CARGO_PKG_VERSION")), true),
-            ("accept", "Accept: */*".to_owned(), true),
-            (
-                "content-length",
-                format!("Content-Length: {}", body.len()),
-                !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH"),
-            ),
-        ];
-        let lines = ours.iter().filter(|(name, _, wanted)| *wanted && absent(name)).map(|(_, line, _)| line);
-        for line in lines.chain(headers) {
-            request.extend_from_slice(line.as_bytes());
-            request.extend_from_slice(b"\r\n");
-        }
-        request.extend_from_slice(b"\r\n");
-        request.write_all(body).expect("a vector takes every byte");
+        let path_and_query = format!("{slash}{path}");
+        let headers = headers.iter().map(|header| header_parts(header)).collect::<Result<Vec<_>, _>>()?;
+        let path = path_and_query.split('?').next().unwrap_or_default().to_owned();
         Ok(Target {
+            name: path.clone(),
             url: url.to_owned(),
-            address: resolve(authority)?,
-            path: format!("{slash}{}", path.split('?').next().unwrap_or(path)),
-            request,
-            head: method == "HEAD",
-            idempotent: matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
+            origin: Origin { authority: authority.to_owned(), addresses: resolve(authority)? },
+            path,
+            method: method.to_owned(),
+            path_and_query,
+            headers,
+            body: body.to_vec(),
         })
+    }
+
+    /// The same request under another name in results.
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// The bytes to send; `origin` is the place of its origin.
+    pub(crate) fn wire(
+        &self,
+        origin: u32,
+        endpoint: u32,
+        keep_alive: bool,
+        arrival_header: Option<&str>,
+    ) -> Wire {
+        let parts = Parts {
+            method: &self.method,
+            authority: &self.origin.authority,
+            path: &self.path_and_query,
+            headers: &self.headers,
+            body: &self.body,
+        };
+        parts.wire(origin, endpoint, keep_alive, arrival_header)
     }
 
     /// Whether the load stays on this machine.
     pub fn is_loopback(&self) -> bool {
-        self.address.ip().is_loopback()
+        self.origin.addresses.iter().all(|address| address.ip().is_loopback())
     }
 }
 
-fn header_name(header: &str) -> Result<&str, TargetError> {
+fn header_parts(header: &str) -> Result<(String, String), TargetError> {
     let wrong = |why| TargetError::Header { header: header.to_owned(), why };
     let (name, value) = header.split_once(':').ok_or_else(|| wrong("it has no colon"))?;
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -146,21 +162,22 @@ fn header_name(header: &str) -> Result<&str, TargetError> {
     if name.eq_ignore_ascii_case("transfer-encoding") || name.eq_ignore_ascii_case("content-length") {
         return Err(wrong("the framing of the request is ours to write"));
     }
-    Ok(name)
+    Ok((name.to_owned(), value.trim().to_owned()))
 }
 
-fn resolve(authority: &str) -> Result<SocketAddr, TargetError> {
+fn resolve(authority: &str) -> Result<Arc<[SocketAddr]>, TargetError> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         !port.is_empty()
             && port.bytes().all(|byte| byte.is_ascii_digit())
             && (!host.contains(':') || host.ends_with(']'))
     });
     let host = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-    let mut addresses = match host.to_socket_addrs() {
-        Ok(addresses) => addresses,
-        Err(source) => return Err(TargetError::Resolve { host, source }),
-    };
-    addresses.next().ok_or(TargetError::NoAddress { host })
+    match host.to_socket_addrs() {
+        Ok(addresses) => Ok(addresses.collect::<Arc<[_]>>()).and_then(|found| {
+            if found.is_empty() { Err(TargetError::NoAddress { host }) } else { Ok(found) }
+        }),
+        Err(source) => Err(TargetError::Resolve { host, source }),
+    }
 }
 
 #[cfg(test)]
@@ -170,7 +187,7 @@ mod tests {
     fn text(url: &str, method: &str, headers: &[&str], body: &str) -> Result<String, String> {
         let headers: Vec<String> = headers.iter().map(|&header| header.to_owned()).collect();
         Target::new(url, method, &headers, body.as_bytes())
-            .map(|target| String::from_utf8(target.request).unwrap())
+            .map(|target| String::from_utf8(target.wire(0, 0, true, None).bytes).unwrap())
             .map_err(|error| error.to_string())
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if count > 0 {
         reasons.push(Reason::OutOfResources { count });
     }
-    if let Model::Open { connections: Some(connections), .. } = plan.model
+    if let Model::Open { connections: Some(connections), .. } = &plan.model
         && let Some(share) =
             Ratio::of(signs.waited, accounting.scheduled).filter(|share| share.get() > WAITED)
     {
@@ -82,23 +82,11 @@ mod tests {
     use super::*;
     use crate::{Arrivals, Target};
     use measure::Verdict;
-    use std::num::NonZeroU32;
     use units::Rate;
 
     fn verdict(lag_ms: u64, busiest: f64) -> Verdict {
-        let plan = Plan {
-            target: Target::new("http://127.0.0.1:1/", "GET", &[], b"").unwrap(),
-            model: Model::Open {
-                rate: Rate::per_second_of(10.0),
-                arrivals: Arrivals::Even,
-                connections: None,
-            },
-            duration: None,
-            requests: Some(1),
-            timeout: Duration::from_secs(1),
-            good_within: Duration::from_secs(1),
-            workers: NonZeroU32::MIN,
-        };
+        let target = Target::new("http://127.0.0.1:1/", "GET", &[], b"").unwrap();
+        let plan = Plan::new(target, Model::open(Rate::per_second_of(10.0), Arrivals::Even, None));
         let mut lag = Histogram::new();
         lag.record(Duration::from_millis(lag_ms));
         let signs = OwnSigns { lag: &lag, waited: 0, busiest, longest_stall: Duration::ZERO };

@@ -1,74 +1,38 @@
 //! One event loop that sends requests and waits for their answers.
 //!
-//! ## Why the queue is a number
-//! Arrivals that are due and have no connection yet wait in the order of the schedule. The schedule is pure, so a
-//! second walk over it says which one is next: a backlog of a million arrivals takes no memory, and none is lost.
-//!
 //! ## Two system calls a request
 //! Readiness is edge-triggered, so a connection is registered once. An answer is read in one call into a buffer of
 //! the loop; the next request is written at once. Only the parts of an answer that wait for more are kept.
 
+use crate::agenda::{Agenda, Who};
+use crate::connection::{Connection, Job, State, What};
 use crate::exchange::{Answer, Exchange};
-use crate::plan::{Model, Plan};
+use crate::plan::{Model, Plan, Users, Work};
 use crate::record::{Finished, Recorder, Times};
 use crate::run::{Slot, Watch};
-use crate::schedule::Schedule;
+use crate::target::Origin;
+use crate::user::User;
+use crate::wire::Wire;
 use http::codec::Limits;
 use http::codec::response::{AnswerTo, Scanner};
 use http::reactor::{Deadline, Net, Ready, Timers, Token};
 use measure::{Failure, Fate};
 use slab::Slab;
 use std::io::{self, ErrorKind};
-use std::iter::Peekable;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use units::Timestamp;
 
-/// One arrival on its way.
-#[derive(Debug, Clone, Copy)]
-struct Job {
-    intended: Timestamp,
-    started: Timestamp,
-    /// It was sent once already, on a connection that the other side was closing.
-    resent: bool,
-}
-
+/// A server that requests go to, and the connections to it that are free.
 #[derive(Debug)]
-enum State {
-    Connecting(Job),
-    Idle,
-    Busy(Job, Exchange),
-}
-
-struct Connection<S> {
-    stream: S,
-    state: State,
-    /// Tells this connection apart from a later one in the same place.
-    generation: u32,
-    deadline: Deadline,
-    /// How much of the request is written.
-    written: usize,
-    /// The beginning of an answer that waits for more.
-    pending: Vec<u8>,
-    /// Whether it has carried an answer before.
-    reused: bool,
-}
-
-/// The arrivals that are still to come and those that wait.
-#[expect(clippy::large_enum_variant, reason = "there is one a worker")]
-enum Source {
-    Open {
-        due: Peekable<Schedule>,
-        requests: u64,
-        waiting: Schedule,
-        waiting_count: u64,
-        counted_as_waited: u64,
-    },
-    Closed {
-        left: u64,
-        end: Timestamp,
-        retry_at: Timestamp,
-    },
+struct Server {
+    origin: Origin,
+    /// Which of its addresses is tried.
+    current: usize,
+    /// Whether that address has ever answered.
+    proven: bool,
+    idle: Vec<usize>,
 }
 
 /// One event loop that sends requests and waits for their answers.
@@ -76,11 +40,17 @@ pub(crate) struct Worker<'a, N: Net> {
     net: N,
     plan: &'a Plan,
     watch: &'a Watch,
-    answer_to: AnswerTo,
     limit: Option<usize>,
-    source: Source,
+    end: Timestamp,
+    wires: Vec<Wire>,
+    servers: Vec<Server>,
+    agenda: Agenda,
+    users: Slab<User>,
+    /// An arrival that was taken and found no connection yet.
+    stash: Option<Job>,
+    /// How many of the schedule's arrivals were looked at for having waited.
+    waited_until: u64,
     connections: Slab<Connection<N::Stream>>,
-    idle: Vec<usize>,
     busy: usize,
     generation: u32,
     timers: Timers<(usize, u32)>,
@@ -101,37 +71,52 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Worker `index` of the plan's workers.
     pub(crate) fn new(net: N, plan: &'a Plan, watch: &'a Watch, index: u32) -> Self {
         let workers = plan.workers.get();
-        let source = match plan.model {
-            Model::Open { rate, arrivals, .. } => {
-                let schedule =
-                    Schedule::constant(rate, arrivals, plan.duration, plan.requests).shard(index, workers);
-                Source::Open {
-                    due: schedule.clone().peekable(),
-                    requests: plan.requests_of(index),
-                    waiting: schedule,
-                    waiting_count: 0,
-                    counted_as_waited: 0,
+        let end = plan.end();
+        let limit = plan.requests_of(index);
+        let mut users = Slab::new();
+        let agenda = match (&plan.model, plan.schedule()) {
+            (Model::Open { .. }, Some(schedule)) => Agenda::open(schedule, index, workers, limit, end),
+            (Model::Closed { users: Users::Stages(profile) }, _) => {
+                let mut agenda = Agenda::users(index, workers, end);
+                for number in profile.users_of_shard(index, workers) {
+                    let user = User::staged(profile.spans_of(number));
+                    if let Some(at) = user.next_at(Timestamp::ZERO) {
+                        agenda.later(at, users.insert(user) as u32);
+                    }
                 }
+                agenda
             }
-            Model::Closed { .. } => {
-                Source::Closed { left: plan.requests_of(index), end: plan.end(), retry_at: Timestamp::ZERO }
+            _ => Agenda::closed(limit, index, workers, end),
+        };
+        let mut servers: Vec<Server> = Vec::new();
+        let wires = match &plan.work {
+            Work::Targets(targets) => {
+                let wire = |(target, &endpoint): (&crate::Target, &u32)| {
+                    let origin = place_of(&mut servers, &target.origin);
+                    target.wire(origin, endpoint, plan.keep_alive, plan.arrival_header.as_deref())
+                };
+                targets.list.iter().zip(targets.endpoint_of.iter()).map(wire).collect()
             }
         };
         Worker {
             net,
             plan,
             watch,
-            answer_to: if plan.target.head { AnswerTo::Head } else { AnswerTo::Other },
             limit: plan.connections_of(index).map(|limit| limit as usize),
-            source,
+            end,
+            wires,
+            servers,
+            agenda,
+            users,
+            stash: None,
+            waited_until: 0,
             connections: Slab::new(),
-            idle: Vec::new(),
             busy: 0,
             generation: 0,
             timers: Timers::default(),
             scanner: Scanner::new(Limits::default()),
             buffer: vec![0; READ_BYTES],
-            recorder: Recorder::new(plan.good_within, plan.end(), &watch.bounds),
+            recorder: Recorder::new(Arc::new(plan.layout()), plan.good_within, &watch.bounds),
             longest_stall: Duration::ZERO,
         }
     }
@@ -143,12 +128,12 @@ impl<'a, N: Net> Worker<'a, N> {
         let schedule_end = loop {
             let now = self.net.now();
             if slot.stop.load(Ordering::Relaxed) {
-                break now.min(self.plan.end());
+                break now.min(self.end);
             }
-            let next_due = self.note_due(now);
+            let next_due = self.agenda.note_due(now, &mut self.recorder.lag);
             self.dispatch(now);
             if next_due == Timestamp::NEVER && self.is_done(now) {
-                break now.min(self.plan.end());
+                break now.min(self.end);
             }
             let until = next_due.min(self.timers.next()).min(next_report);
             ready.clear();
@@ -171,89 +156,103 @@ impl<'a, N: Net> Worker<'a, N> {
         Ok(self.finish(schedule_end, slot))
     }
 
-    /// Counts the arrivals that have come due, and says when the next one will.
-    fn note_due(&mut self, now: Timestamp) -> Timestamp {
-        match &mut self.source {
-            Source::Open { due, requests, waiting_count, .. } => {
-                while let Some(intended) = due.next_if(|&intended| intended <= now) {
-                    self.recorder.scheduled(intended);
-                    self.recorder.lag.record(now.since(intended));
-                    *waiting_count += 1;
-                }
-                // The last gap belongs to the schedule: ten arrivals at 1/s take ten seconds, not nine.
-                let over = now >= self.plan.end() || self.recorder.accounting().scheduled >= *requests;
-                let end = if over { Timestamp::NEVER } else { self.plan.end() };
-                due.peek().copied().unwrap_or(end)
+    /// The next arrival whose turn has come, as a request.
+    fn next_job(&mut self, now: Timestamp) -> Option<Job> {
+        if let Some(job) = self.stash.take() {
+            return Some(Job { started: now, ..job });
+        }
+        let arrival = self.agenda.take(now)?;
+        let (what, wire, number) = match arrival.who {
+            Who::New(number) => {
+                let wire = self.in_turn(number);
+                (What::Prepared(wire), wire, number)
             }
-            Source::Closed { left, end, retry_at } => {
-                if *left == 0 || now >= *end {
-                    Timestamp::NEVER
-                } else if *retry_at > now {
-                    *retry_at
-                } else {
-                    *end
-                }
+            Who::User(user) => {
+                let number = self.users.get_mut(user as usize)?.next_number();
+                let wire = self.in_turn(number);
+                (What::PreparedOf { wire, user }, wire, number)
             }
+        };
+        let endpoint = self.wires[wire as usize].endpoint;
+        self.recorder.scheduled(endpoint, arrival.intended);
+        Some(Job { intended: arrival.intended, started: now, number, what, endpoint, resent: false })
+    }
+
+    fn in_turn(&self, number: u64) -> u32 {
+        match self.wires.len() {
+            1 => 0,
+            count => (number % count as u64) as u32,
         }
     }
 
-    fn next_arrival(&mut self, now: Timestamp) -> Option<Timestamp> {
-        match &mut self.source {
-            Source::Open { waiting, waiting_count, .. } => {
-                *waiting_count = waiting_count.checked_sub(1)?;
-                waiting.next()
-            }
-            Source::Closed { left, end, .. } => {
-                if *left == 0 || now >= *end {
-                    return None;
-                }
-                *left -= 1;
-                self.recorder.scheduled(now);
-                Some(now)
-            }
+    fn wire_of(&self, job: &Job) -> &Wire {
+        match job.what {
+            What::Prepared(wire) | What::PreparedOf { wire, .. } => &self.wires[wire as usize],
         }
     }
 
     /// Sends what is due on idle connections, and opens new ones as far as that is allowed.
     fn dispatch(&mut self, now: Timestamp) {
-        while let Some(&index) = self.idle.last() {
-            let Some(intended) = self.next_arrival(now) else { return };
-            self.idle.pop();
-            self.send(index, Job { intended, started: now, resent: false });
-        }
-        if let Source::Closed { retry_at, .. } = self.source
-            && now < retry_at
-        {
-            return;
-        }
-        while self.limit.is_none_or(|limit| self.connections.len() < limit) {
-            let Some(intended) = self.next_arrival(now) else { return };
-            self.open(Job { intended, started: now, resent: false });
-            if matches!(self.source, Source::Closed { retry_at, .. } if retry_at > now) {
-                return;
+        while self.has_room(now) {
+            let Some(job) = self.next_job(now) else { return };
+            if !self.place(job) {
+                self.stash = Some(job);
+                break;
             }
         }
-        if let Source::Open { waiting_count, counted_as_waited, .. } = &mut self.source {
-            // Each arrival is counted once, when it is first left waiting; those counted before and sent since
-            // came first, so what is new is what stands above the old mark.
-            let scheduled = self.recorder.accounting().scheduled;
-            let first_waiting = scheduled - *waiting_count;
-            self.recorder.waited += scheduled - (*counted_as_waited).max(first_waiting);
-            *counted_as_waited = scheduled;
+        // Each arrival is counted once, when it is first left waiting; those counted before and sent since came
+        // first, so what is new is what stands above the old mark.
+        let noted = self.agenda.noted();
+        let waiting = self.agenda.waiting() + u64::from(self.stash.is_some());
+        self.recorder.waited += noted.saturating_sub(self.waited_until.max(noted.saturating_sub(waiting)));
+        self.waited_until = noted;
+    }
+
+    /// Whether another request could be sent now, on some connection.
+    fn has_room(&self, now: Timestamp) -> bool {
+        let idle = self.servers.iter().any(|server| !server.idle.is_empty());
+        idle || (self.may_open() && !self.agenda.is_held(now))
+    }
+
+    fn may_open(&self) -> bool {
+        self.limit.is_none_or(|limit| self.connections.len() < limit)
+    }
+
+    /// Finds a connection for a request and sends it; says whether there was one.
+    fn place(&mut self, job: Job) -> bool {
+        let origin = self.wire_of(&job).origin as usize;
+        if let Some(index) = self.servers[origin].idle.pop() {
+            self.send(index, job);
+            return true;
         }
+        if !self.may_open() {
+            // A connection to another server that nobody needs now makes room.
+            let Some(index) = self.servers.iter().find_map(|server| server.idle.first().copied()) else {
+                return false;
+            };
+            self.remove(index);
+        }
+        self.open(job);
+        true
     }
 
     fn open(&mut self, job: Job) {
         self.generation = self.generation.wrapping_add(1);
+        let origin = self.wire_of(&job).origin;
+        let server = &self.servers[origin as usize];
+        let address = server.origin.addresses[server.current];
         let entry = self.connections.vacant_entry();
         let index = entry.key();
-        match self.net.connect(self.plan.target.address, Token(index)) {
+        match self.net.connect(address, Token(index)) {
             Ok(stream) => {
                 let mut connection = Connection {
                     stream,
+                    origin,
                     state: State::Connecting(job),
                     generation: self.generation,
                     deadline: Deadline::default(),
+                    asked_at: job.started,
+                    out: Vec::new(),
                     written: 0,
                     pending: Vec::new(),
                     reused: false,
@@ -263,36 +262,60 @@ impl<'a, N: Net> Worker<'a, N> {
                 entry.insert(connection);
                 self.busy += 1;
             }
-            Err(error) => self.connect_failed(job, &error),
+            Err(error) => self.connect_failed(job, origin, &error),
         }
     }
 
-    fn connect_failed(&mut self, job: Job, error: &io::Error) {
-        self.recorder.failed(job.intended, failure_of(error));
-        if let Source::Closed { retry_at, .. } = &mut self.source {
-            *retry_at = self.net.now() + RETRY_AFTER;
+    fn connect_failed(&mut self, job: Job, origin: u32, error: &io::Error) {
+        let now = self.net.now();
+        let server = &mut self.servers[origin as usize];
+        if !server.proven && server.current + 1 < server.origin.addresses.len() {
+            // A name often has an address that nobody listens on, such as ::1 for localhost.
+            server.current += 1;
+            return self.open(Job { started: now, ..job });
         }
+        self.agenda.hold_until(now + RETRY_AFTER);
+        self.failed(job, failure_of(error), now);
     }
 
     /// Writes the request on a connection that is ready for one.
     fn send(&mut self, index: usize, job: Job) {
         let connection = &mut self.connections[index];
-        connection.state = State::Busy(job, Exchange::new(self.answer_to));
-        connection.written = 0;
+        let wire = match job.what {
+            What::Prepared(wire) | What::PreparedOf { wire, .. } => &mut self.wires[wire as usize],
+        };
+        wire.set_number(job.number);
+        let answer_to = if wire.head { AnswerTo::Head } else { AnswerTo::Other };
+        connection.state = State::Busy(job, Exchange::new(answer_to));
         self.timers.set(
             (index, connection.generation),
             &mut connection.deadline,
             job.started + self.plan.timeout,
         );
         self.busy += 1;
-        self.write(index);
+        let mut written = 0;
+        while written < wire.bytes.len() {
+            match self.net.write(&mut connection.stream, &wire.bytes[written..]) {
+                Ok(0) => return self.broken(index, Failure::ClosedEarly),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // The next request may overwrite these bytes.
+                    connection.out.clear();
+                    connection.out.extend_from_slice(&wire.bytes[written..]);
+                    connection.written = 0;
+                    return;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return self.broken(index, failure_of(&error)),
+            }
+        }
     }
 
+    /// Writes what could not be written before.
     fn write(&mut self, index: usize) {
         let connection = &mut self.connections[index];
-        let request = &self.plan.target.request;
-        while connection.written < request.len() {
-            match self.net.write(&mut connection.stream, &request[connection.written..]) {
+        while connection.written < connection.out.len() {
+            match self.net.write(&mut connection.stream, &connection.out[connection.written..]) {
                 Ok(0) => return self.broken(index, Failure::ClosedEarly),
                 Ok(count) => connection.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -300,6 +323,8 @@ impl<'a, N: Net> Worker<'a, N> {
                 Err(error) => return self.broken(index, failure_of(&error)),
             }
         }
+        connection.out.clear();
+        connection.written = 0;
     }
 
     fn ready(&mut self, event: Ready) {
@@ -310,16 +335,19 @@ impl<'a, N: Net> Worker<'a, N> {
                 Ok(false) => return,
                 Ok(true) => {
                     self.busy -= 1;
-                    self.recorder.connected();
+                    self.recorder.connections += 1;
+                    self.recorder.connect.record(self.net.now().since(connection.asked_at));
+                    self.servers[connection.origin as usize].proven = true;
                     self.send(index, job);
                 }
                 Err(error) => {
+                    let origin = connection.origin;
                     self.remove(index);
-                    self.connect_failed(job, &error);
+                    self.connect_failed(job, origin, &error);
                     return;
                 }
             }
-        } else if event.writable && matches!(connection.state, State::Busy(..)) {
+        } else if event.writable && !connection.out.is_empty() {
             self.write(index);
         }
         if event.readable || event.closed {
@@ -337,7 +365,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.broken(index, failure_of(&error)),
             };
-            self.recorder.received(count);
+            self.recorder.bytes_received += count as u64;
             let State::Busy(job, exchange) = &mut connection.state else {
                 // Bytes that nobody asked for: the connection cannot be trusted with another request.
                 self.remove(index);
@@ -353,8 +381,9 @@ impl<'a, N: Net> Worker<'a, N> {
             match exchange.received(&mut self.scanner, input) {
                 Err(_) => return self.broken(index, Failure::Malformed),
                 Ok((used, Some(mut answer))) => {
-                    // Bytes after the answer were not asked for either.
-                    answer.keep_alive &= used == input.len();
+                    // Bytes after the answer were not asked for either, and a server that answers before it has
+                    // the whole request will not read the rest.
+                    answer.keep_alive &= used == input.len() && connection.out.is_empty();
                     connection.pending.clear();
                     self.answered(index, job, answer);
                 }
@@ -375,9 +404,9 @@ impl<'a, N: Net> Worker<'a, N> {
 
     fn answered(&mut self, index: usize, job: Job, answer: Answer) {
         let now = self.net.now();
-        self.recorder
-            .answered(Times { intended: job.intended, started: job.started, ended: now }, answer.status);
-        if !answer.keep_alive {
+        self.recorder.answered(times(&job, now), answer.status);
+        self.over(&job, now);
+        if !answer.keep_alive || !self.plan.keep_alive {
             self.remove(index);
             return;
         }
@@ -386,10 +415,34 @@ impl<'a, N: Net> Worker<'a, N> {
         connection.state = State::Idle;
         connection.deadline.clear();
         connection.reused = true;
-        match self.next_arrival(now) {
-            Some(intended) => self.send(index, Job { intended, started: now, resent: false }),
-            None => self.idle.push(index),
+        let origin = connection.origin as usize;
+        if self.servers.len() == 1 {
+            match self.next_job(now) {
+                Some(job) => self.send(index, job),
+                None => self.servers[0].idle.push(index),
+            }
+        } else {
+            self.servers[origin].idle.push(index);
+            self.dispatch(now);
         }
+    }
+
+    /// A request has come to its end: its user goes on.
+    fn over(&mut self, job: &Job, now: Timestamp) {
+        let Some(key) = job.what.user() else { return };
+        let Some(user) = self.users.get_mut(key as usize) else { return };
+        match user.next_at(now).filter(|&at| at < self.end) {
+            Some(at) => self.agenda.later(at, key),
+            None => {
+                self.users.remove(key as usize);
+            }
+        }
+    }
+
+    fn failed(&mut self, job: Job, failure: Failure, now: Timestamp) {
+        self.recorder.failed(times(&job, now), failure);
+        // Nothing else would slow down a user whose connections are refused.
+        self.over(&job, now + RETRY_AFTER);
     }
 
     /// The other side will send no more.
@@ -417,19 +470,20 @@ impl<'a, N: Net> Worker<'a, N> {
         // request, and a client may send it again (RFC 9112, 9.3.1).
         let closing = matches!(failure, Failure::Reset | Failure::ClosedEarly);
         let again =
-            untouched && closing && !exchange.has_begun() && self.plan.target.idempotent && !job.resent;
+            untouched && closing && !exchange.has_begun() && self.wire_of(&job).idempotent && !job.resent;
         self.remove(index);
         if again {
             self.open(Job { resent: true, ..job });
         } else {
-            self.recorder.failed(job.intended, failure);
+            let now = self.net.now();
+            self.failed(job, failure, now);
         }
     }
 
     fn remove(&mut self, index: usize) {
         let connection = self.connections.remove(index);
         match connection.state {
-            State::Idle => self.idle.retain(|&idle| idle != index),
+            State::Idle => self.servers[connection.origin as usize].idle.retain(|&idle| idle != index),
             State::Connecting(_) | State::Busy(..) => self.busy -= 1,
         }
     }
@@ -445,68 +499,49 @@ impl<'a, N: Net> Worker<'a, N> {
             if !self.timers.is_due(owner, &mut connection.deadline, now) {
                 continue;
             }
-            if let State::Busy(job, _) | State::Connecting(job) = connection.state {
-                self.recorder.timed_out(Times { intended: job.intended, started: job.started, ended: now });
-            }
+            let job = connection.job();
             self.remove(index);
+            if let Some(job) = job {
+                self.recorder.timed_out(times(&job, now));
+                self.over(&job, now);
+            }
         }
     }
 
     /// Nothing more will come: all was sent and answered, or the time for answers has passed too.
     fn is_done(&self, now: Timestamp) -> bool {
-        let waiting = match &self.source {
-            Source::Open { waiting_count, .. } => *waiting_count,
-            Source::Closed { .. } => 0,
-        };
-        let grace_over = now >= self.plan.end() + self.plan.timeout;
-        grace_over || (waiting == 0 && self.busy == 0)
+        let grace_over = now >= self.end + self.plan.timeout;
+        let waiting = self.agenda.waiting() > 0 || self.stash.is_some() || self.agenda.has_thinkers();
+        grace_over || (!waiting && self.busy == 0)
     }
 
-    /// The intended start of the oldest arrival that is not finished.
-    fn oldest(&self) -> Option<Timestamp> {
-        let waiting = match &self.source {
-            Source::Open { waiting, waiting_count, .. } if *waiting_count > 0 => waiting.clone().next(),
-            _ => None,
-        };
-        let sent = self.connections.iter().filter_map(|(_, connection)| match connection.state {
-            State::Connecting(job) | State::Busy(job, _) => Some(job.intended),
-            State::Idle => None,
-        });
-        sent.chain(waiting).min()
+    /// The requests that were sent and have no end.
+    fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        self.connections.iter().filter_map(|(_, connection)| connection.job()).chain(self.stash)
     }
 
     /// How many arrivals that are not finished are older than each of the watched bounds.
     fn overdue(&self, now: Timestamp) -> Vec<u64> {
-        let older = |bound: Duration, intended: Timestamp| now.since(intended) >= bound;
-        let sent = |bound| {
-            let jobs = self.connections.iter().filter_map(|(_, connection)| match connection.state {
-                State::Connecting(job) | State::Busy(job, _) => Some(job.intended),
-                State::Idle => None,
-            });
-            jobs.filter(|&intended| older(bound, intended)).count() as u64
+        let older = |&bound: &Duration| {
+            let sent = self.jobs().filter(|job| now.since(job.intended) >= bound).count() as u64;
+            let before = now.as_nanos().checked_sub(bound.as_nanos() as u64).map(Timestamp::from_nanos);
+            sent + before.map_or(0, |before| self.agenda.waiting_since(before))
         };
-        let waiting = |bound| match &self.source {
-            Source::Open { waiting, waiting_count, .. } => {
-                let due = waiting.clone().take(usize::try_from(*waiting_count).unwrap_or(usize::MAX));
-                due.take_while(|&intended| older(bound, intended)).count() as u64
-            }
-            Source::Closed { .. } => 0,
-        };
-        self.watch.bounds.iter().map(|&bound| sent(bound) + waiting(bound)).collect()
+        self.watch.bounds.iter().map(older).collect()
     }
 
     fn report(&mut self, slot: &Slot, now: Timestamp) {
-        let oldest = self.oldest();
+        let sent = self.jobs().map(|job| job.intended).min();
+        let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
         self.recorder.close_before(oldest.unwrap_or(now).min(now));
-        let waiting = match &self.source {
-            Source::Open { waiting_count, .. } => *waiting_count,
-            Source::Closed { .. } => 0,
-        };
+        let waiting = self.agenda.waiting() + u64::from(self.stash.is_some());
         let (recent, good) = self.recorder.take_recent();
         let overdue = self.overdue(now);
+        let mut accounting = self.recorder.accounting();
+        accounting.scheduled += self.agenda.waiting();
         slot.report(|progress| {
             progress.at = now;
-            progress.accounting = self.recorder.accounting();
+            progress.accounting = accounting;
             progress.in_flight = self.busy as u64;
             progress.waiting = waiting;
             progress.oldest = oldest;
@@ -525,30 +560,38 @@ impl<'a, N: Net> Worker<'a, N> {
     }
 
     fn finish(mut self, end: Timestamp, slot: &Slot) -> Home {
-        let open: Vec<Job> = self
-            .connections
-            .iter()
-            .filter_map(|(_, connection)| match connection.state {
-                State::Connecting(job) | State::Busy(job, _) => Some(job),
-                State::Idle => None,
-            })
-            .collect();
-        for job in open {
-            self.recorder.enter(job.intended, Fate::InFlight);
+        let unsent = self.stash.take();
+        let in_flight: Vec<Job> = self.jobs().collect();
+        for job in in_flight {
+            self.recorder.enter(job.endpoint, job.intended, Fate::InFlight);
         }
-        if let Source::Open { waiting, waiting_count, .. } = &mut self.source {
-            for intended in waiting.take(usize::try_from(*waiting_count).unwrap_or(usize::MAX)) {
-                self.recorder.enter(intended, Fate::Unsent);
-            }
-            *waiting_count = 0;
+        if let Some(job) = unsent {
+            self.recorder.enter(job.endpoint, job.intended, Fate::Unsent);
         }
+        // What is due and was not sent, with the endpoint that it would have gone to.
         self.busy = 0;
         self.connections.clear();
-        self.idle.clear();
+        while self.agenda.waiting() > 0
+            && let Some(job) = self.next_job(Timestamp::NEVER)
+        {
+            self.recorder.enter(job.endpoint, job.intended, Fate::Unsent);
+        }
         self.report(slot, end);
         let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
         Home { finished, longest_stall: self.longest_stall }
     }
+}
+
+fn place_of(servers: &mut Vec<Server>, origin: &Origin) -> u32 {
+    let place = servers.iter().position(|known| known.origin == *origin).unwrap_or_else(|| {
+        servers.push(Server { origin: origin.clone(), current: 0, proven: false, idle: Vec::new() });
+        servers.len() - 1
+    });
+    place as u32
+}
+
+fn times(job: &Job, ended: Timestamp) -> Times {
+    Times { endpoint: job.endpoint, intended: job.intended, started: job.started, ended }
 }
 
 fn failure_of(error: &io::Error) -> Failure {

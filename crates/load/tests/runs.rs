@@ -42,13 +42,10 @@ fn ok(mut stream: &TcpStream) -> bool {
 fn run(address: SocketAddr, model: Model, change: impl FnOnce(&mut Plan)) -> Measurement {
     let target = Target::new(&format!("http://{address}/"), "GET", &[], b"").unwrap();
     let mut plan = Plan {
-        target,
-        model,
         duration: Some(Duration::from_millis(1_500)),
-        requests: None,
         timeout: Duration::from_millis(500),
         good_within: Duration::from_millis(500),
-        workers: NonZeroU32::MIN,
+        ..Plan::new(target, model)
     };
     change(&mut plan);
     let measured = start(plan).unwrap().finish().unwrap();
@@ -60,11 +57,11 @@ fn run(address: SocketAddr, model: Model, change: impl FnOnce(&mut Plan)) -> Mea
 
 fn open(rate: f64, connections: u32) -> Model {
     let connections = NonZeroU32::new(connections);
-    Model::Open { rate: Rate::per_second_of(rate), arrivals: Arrivals::Even, connections }
+    Model::open(Rate::per_second_of(rate), Arrivals::Even, connections)
 }
 
 fn closed(connections: u32) -> Model {
-    Model::Closed { connections: NonZeroU32::new(connections).unwrap() }
+    Model::closed(NonZeroU32::new(connections).unwrap())
 }
 
 #[test]
@@ -193,13 +190,10 @@ fn stopping_accounts_for_what_is_under_way() {
     let address = server(|stream| answer_each(stream, |_| true));
     let target = Target::new(&format!("http://{address}/"), "GET", &[], b"").unwrap();
     let plan = Plan {
-        target,
-        model: open(100.0, 3),
         duration: Some(Duration::from_secs(60)),
-        requests: None,
         timeout: Duration::from_secs(60),
         good_within: Duration::from_secs(60),
-        workers: NonZeroU32::MIN,
+        ..Plan::new(target, open(100.0, 3))
     };
     let running = start(plan).unwrap();
     std::thread::sleep(Duration::from_millis(500));

@@ -202,6 +202,13 @@ impl SparseHistogram {
         self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
     }
 
+    /// Both distributions together.
+    pub fn plus(&self, other: &SparseHistogram) -> SparseHistogram {
+        let mut both = self.dense();
+        both.add_sparse(other);
+        both.sparse()
+    }
+
     /// The distribution in a form that answers questions.
     pub fn dense(&self) -> Histogram {
         let mut dense = Histogram::new();

@@ -9,6 +9,7 @@ mod histogram;
 mod interval;
 mod measurement;
 mod outcome;
+mod pacing;
 mod part;
 mod series;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
 pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;
 pub use outcome::Outcome;
+pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
 pub use validity::{Reason, Validity, Verdict};

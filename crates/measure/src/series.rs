@@ -39,7 +39,7 @@ impl Second {
             .iter_mut()
             .find(|cell| (cell.endpoint, cell.outcome) == (theirs.endpoint, theirs.outcome));
         match ours {
-            Some(cell) => cell.times = sum(&cell.times, &theirs.times),
+            Some(cell) => cell.times = cell.times.plus(&theirs.times),
             None => self.cells.push(theirs.clone()),
         }
     }
@@ -63,8 +63,8 @@ impl Series {
             let ours = &mut self.seconds[index];
             ours.accounting += theirs.accounting;
             ours.good += theirs.good;
-            ours.good_response = sum(&ours.good_response, &theirs.good_response);
-            ours.response = sum(&ours.response, &theirs.response);
+            ours.good_response = ours.good_response.plus(&theirs.good_response);
+            ours.response = ours.response.plus(&theirs.response);
             theirs.cells.iter().for_each(|cell| ours.add_cell(cell));
         }
     }
@@ -91,12 +91,6 @@ impl Series {
         whole.response = response.sparse();
         whole
     }
-}
-
-fn sum(one: &SparseHistogram, two: &SparseHistogram) -> SparseHistogram {
-    let mut both = one.dense();
-    both.add_sparse(two);
-    both.sparse()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use units::{Bytes, Rate};
+use units::{Bytes, Rate, parse_duration};
 
 /// The service as it will run. Start from [`Config::default`] or [`Config::search_cgi`] and set what differs.
 #[derive(Debug, Clone)]
@@ -40,8 +40,48 @@ pub struct Config {
     pub keep_alive: Duration,
     /// The time within which a request must arrive in full, and its response must be taken.
     pub read_timeout: Duration,
+    /// When the service stands still, if it ever does.
+    pub stall: Option<Stall>,
     /// Where to write one line for each request.
     pub record: Option<PathBuf>,
+}
+
+/// A service that stands still now and then, as in a long garbage collection: it keeps accepting connections and
+/// requests, and answers what came meanwhile when the stall ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stall {
+    /// How long it stands still.
+    pub length: Duration,
+    /// How often; longer than `length`. Each stall is at the end of its period.
+    pub every: Duration,
+}
+
+impl Stall {
+    /// How long what comes so long after the start has to wait.
+    pub(crate) fn wait(&self, since_start: Duration) -> Duration {
+        let place = since_start.as_nanos() % self.every.as_nanos().max(1);
+        let left = self.every.as_nanos().saturating_sub(place);
+        if left > self.length.as_nanos() {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for Stall {
+    type Err = Error;
+
+    /// Reads the length and how often: `1s/5s`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = |problem: &str| Error::Stall { found: text.to_string(), problem: problem.to_string() };
+        let (length, every) = text.split_once('/').ok_or_else(|| wrong("it has no `/`"))?;
+        let span = |text: &str| parse_duration(text.trim()).map_err(|error| wrong(&error.to_string()));
+        let stall = Stall { length: span(length)?, every: span(every)? };
+        if stall.length.is_zero() || stall.length >= stall.every {
+            return Err(wrong("the first span must be above zero and below the second"));
+        }
+        Ok(stall)
+    }
 }
 
 /// What happens to a request that finds the accept queue full.
@@ -173,6 +213,7 @@ impl Default for Config {
             seed: 1,
             keep_alive: Duration::from_secs(75),
             read_timeout: Duration::from_secs(10),
+            stall: None,
             record: None,
         }
     }
@@ -254,6 +295,19 @@ mod tests {
         ] {
             let message = text.parse::<Route>().unwrap_err().to_string();
             assert!(message.contains(problem), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_stall_is_the_end_of_its_period() {
+        let stall: Stall = "1s/5s".parse().unwrap();
+        let ms = Duration::from_millis;
+        for (at, wait) in [(0, 0), (3_999, 0), (4_000, 1_000), (4_900, 100), (5_000, 0), (9_500, 500)] {
+            assert_eq!(stall.wait(ms(at)), ms(wait), "{at}");
+        }
+        for text in ["1s", "5s/1s", "0s/1s", "1s/1s", "x/5s"] {
+            let message = text.parse::<Stall>().unwrap_err().to_string();
+            assert!(message.contains("1s/5s"), "{message}");
         }
     }
 

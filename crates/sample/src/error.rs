@@ -80,6 +80,14 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// A stall that cannot be read.
+    #[error("`{found}` is no stall: {problem}; write the length and how often, such as 1s/5s")]
+    Stall {
+        /// The text as it was found.
+        found: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The record cannot be written.
     #[error("cannot write the record {}; choose a path that is writable and has room", .path.display())]
     Record {

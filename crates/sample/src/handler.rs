@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) served: AtomicU64,
     pub(crate) refused: AtomicU64,
     pub(crate) stop: Stop,
+    started: Instant,
 }
 
 /// The streams of random numbers, one for each purpose.
@@ -62,6 +63,7 @@ impl Shared {
             served: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             stop: Stop::default(),
+            started: Instant::now(),
             config,
         }
     }
@@ -122,6 +124,9 @@ impl Shared {
 
     /// Does the work of a request and answers it; `None` where the connection is lost or the service stops.
     fn answer(&self, connection: &mut Connection, request: &Request, lock: Option<&Gate>) -> Option<()> {
+        if let Some(stall) = &self.config.stall {
+            sleep_until(Instant::now() + stall.wait(self.started.elapsed()), &self.stop);
+        }
         let queue = connection.arrival.elapsed();
         let work = self.config.work(&request.path);
         let mut spent = self.work(work, lock)?;

@@ -27,7 +27,7 @@ mod request;
 mod response;
 mod service;
 
-pub use config::{Config, KnownLimit, Route, WhenFull, Work};
+pub use config::{Config, KnownLimit, Route, Stall, WhenFull, Work};
 pub use distribution::Distribution;
 pub use error::Error;
 pub use service::{Running, Service, Totals};

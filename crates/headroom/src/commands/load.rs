@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Exit {
     descriptors::raise_limit();
     let mut recorder = Recorder::open(&args.ledger);
     let config = json::plan(&plan).to_string();
-    let run = recorder.begin(About { command: "load", target: &plan.target.url, config, parent: None });
+    let run = recorder.begin(About { command: "load", target: plan.url(), config, parent: None });
     match drive(args, plan.clone()) {
         Ok(ended) => {
             recorder.finish(run, Some(&ended.measured), None);
@@ -150,7 +150,7 @@ fn finished(args: &Args, plan: &Plan, ended: &Ended) -> Exit {
 
 /// The next sensible command.
 fn next(plan: &Plan, measured: &Measurement) -> String {
-    let url = &plan.target.url;
+    let url = plan.url();
     if measured.accounting.answered == 0 {
         format!("next: curl -v '{url}'   (nothing was answered)\n")
     } else {
@@ -171,13 +171,12 @@ fn plan(args: &Args) -> Result<Plan, UsageError> {
         (given, _) => given,
     };
     Ok(Plan {
-        target,
-        model,
         duration,
         requests: args.requests.map(NonZeroU64::get),
         timeout: args.timeout,
         good_within: args.timeout,
-        workers: args.workers.unwrap_or_else(|| workers(model)),
+        workers: args.workers.unwrap_or_else(|| workers(&model)),
+        ..Plan::new(target, model)
     })
 }
 
@@ -187,25 +186,24 @@ fn model(args: &Args) -> Result<Model, UsageError> {
         Some(rate) => {
             let arrivals = args.arrivals.seeded(args.seed);
             let connections = args.connections.and_then(NonZeroU32::new);
-            Ok(Model::Open { rate, arrivals, connections })
+            Ok(Model::open(rate, arrivals, connections))
         }
         None if args.arrivals == Spacing::Poisson => Err(UsageError::ArrivalsWithoutRate("poisson")),
         None => {
             let connections = args.connections.unwrap_or(CONNECTIONS);
             let connections = NonZeroU32::new(connections).ok_or(UsageError::UnboundedClosed)?;
-            Ok(Model::Closed { connections })
+            Ok(Model::closed(connections))
         }
     }
 }
 
 /// As many workers as the load can use: one core sends tens of thousands of requests a second, and a second loop
 /// takes processor time from a service on the same machine.
-pub fn workers(model: Model) -> NonZeroU32 {
+pub fn workers(model: &Model) -> NonZeroU32 {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let most = match model {
-        Model::Open { rate, .. } if rate.per_second() < ONE_WORKER => 1,
-        Model::Open { connections, .. } => connections.map_or(cores, NonZeroU32::get),
-        Model::Closed { connections } => connections.get(),
+    let most = match model.peak_rate() {
+        Some(rate) if rate.per_second() < ONE_WORKER => 1,
+        _ => model.connections().map_or(cores, NonZeroU32::get),
     };
     NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
 }
@@ -255,15 +253,13 @@ mod tests {
 
     #[test]
     fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {
-        let open = |rate, connections| Model::Open {
-            rate: Rate::per_second_of(rate),
-            arrivals: Arrivals::Even,
-            connections: NonZeroU32::new(connections),
+        let open = |rate, connections| {
+            Model::open(Rate::per_second_of(rate), Arrivals::Even, NonZeroU32::new(connections))
         };
-        assert_eq!(workers(open(9_999.0, 0)).get(), 1);
-        assert_eq!(workers(open(1e6, 1)).get(), 1);
-        assert_eq!(workers(Model::Closed { connections: NonZeroU32::MIN }).get(), 1);
-        assert!(workers(open(1e6, 0)).get() >= 1);
+        assert_eq!(workers(&open(9_999.0, 0)).get(), 1);
+        assert_eq!(workers(&open(1e6, 1)).get(), 1);
+        assert_eq!(workers(&Model::closed(NonZeroU32::MIN)).get(), 1);
+        assert!(workers(&open(1e6, 0)).get() >= 1);
     }
 
     #[test]

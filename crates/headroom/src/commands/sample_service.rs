@@ -3,7 +3,7 @@
 use crate::exit::Exit;
 use crate::output;
 use clap::ValueEnum;
-use sample::{Config, Distribution, Error, Route, Service, WhenFull};
+use sample::{Config, Distribution, Error, Route, Service, Stall, WhenFull};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -67,6 +67,10 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
     keep_alive: Option<Duration>,
 
+    /// Stand still now and then: LENGTH/EVERY, such as 1s/5s. It keeps accepting, and answers when the stall ends
+    #[arg(long, value_name = "STALL", help_heading = "Work of a request")]
+    stall: Option<Stall>,
+
     /// CPU time of a request
     #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
     cpu: Option<Distribution>,
@@ -113,6 +117,9 @@ enum Full {
     Unavailable,
 }
 
+/// More connections than the service takes at a time.
+const STALLED_QUEUE: usize = 1 << 20;
+
 const EXAMPLES: &str = "\
 Examples:
   headroom sample-service --preset search-cgi
@@ -145,6 +152,11 @@ fn plan(args: &Args) -> Config {
     config.seed = args.seed;
     config.record.clone_from(&args.record);
     config.global_lock = args.global_lock;
+    config.stall = args.stall;
+    if args.stall.is_some() {
+        // What comes during a stall waits for its end, however many they are.
+        config.accept_queue = STALLED_QUEUE;
+    }
     config.when_full = match args.when_full {
         Full::Close => WhenFull::Close,
         Full::Unavailable => WhenFull::Unavailable,

@@ -16,7 +16,7 @@ use ratatui::widgets::{Gauge, Paragraph, Sparkline};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::io::{self, BufWriter, Stderr, Write};
 use std::time::Duration;
-use units::{Quantile, show_duration};
+use units::{Quantile, show_duration, Timestamp};
 
 /// A screen that is up; taken down when dropped.
 pub struct Screen {
@@ -74,7 +74,7 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
     let [title, what, gauge, _, middle, _, errors, state, hint] =
         Layout::vertical([1, 1, 1, 1, 7, 1, 1, 1, 1].map(Constraint::Length)).areas(frame.area());
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    frame.render_widget(Line::styled(format!("headroom load {}", plan.target.url), bold), title);
+    frame.render_widget(Line::styled(format!("headroom load {}", plan.url()), bold), title);
     frame.render_widget(Line::raw(model(plan)), what);
     let (done, label) = progress(plan, pulse, stopping);
     frame.render_widget(Gauge::default().ratio(done).label(label).gauge_style(colour(Color::Blue)), gauge);
@@ -114,7 +114,8 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
 fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
     let at = pulse.now.at.as_secs_f64();
     let scheduled = pulse.now.accounting.scheduled;
-    let by_time = plan.duration.map_or(0.0, |duration| at / duration.as_secs_f64());
+    let end = plan.end();
+    let by_time = if end == Timestamp::NEVER { 0.0 } else { at / end.since(Timestamp::ZERO).as_secs_f64() };
     let by_count = plan.requests.map_or(0.0, |requests| scheduled as f64 / requests as f64);
     let done = by_time.max(by_count).clamp(0.0, 1.0);
     let label = if stopping {

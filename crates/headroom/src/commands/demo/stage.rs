@@ -56,13 +56,10 @@ impl Stage {
     /// Drives load for `length`.
     pub fn drive(&self, rate: Rate, length: Duration) -> Result<Measurement, StoryError> {
         let plan = Plan {
-            target: self.target.clone(),
-            model: Model::Open { rate, arrivals: Arrivals::Even, connections: None },
             duration: Some(length),
-            requests: None,
             timeout: PATIENCE,
             good_within: PATIENCE,
-            workers: NonZeroU32::MIN,
+            ..Plan::new(self.target.clone(), Model::open(rate, Arrivals::Even, None))
         };
         let running = ::load::start(plan)?;
         let mut line = LiveLine::default();

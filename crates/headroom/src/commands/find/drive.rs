@@ -56,18 +56,16 @@ pub struct Recovery {
 impl Driver<'_> {
     fn plan(&self, model: Model, duration: Option<Duration>) -> Plan {
         Plan {
-            target: self.target.clone(),
-            model,
             duration,
-            requests: None,
             timeout: self.timeout,
             good_within: self.timeout,
-            workers: workers(model),
+            workers: workers(&model),
+            ..Plan::new(self.target.clone(), model)
         }
     }
 
     fn open(&self, rate: Rate, duration: Duration) -> Plan {
-        let model = Model::Open { rate, arrivals: self.arrivals, connections: self.connections };
+        let model = Model::open(rate, self.arrivals, self.connections);
         self.plan(model, Some(duration))
     }
 
@@ -109,7 +107,7 @@ impl Driver<'_> {
 
     /// A few requests one after the other.
     pub fn probe(&self, requests: u64) -> Result<Measurement, Halt> {
-        let model = Model::Closed { connections: NonZeroU32::MIN };
+        let model = Model::closed(NonZeroU32::MIN);
         let plan = Plan { requests: Some(requests), ..self.plan(model, None) };
         let every = Watch { every: PROBE_LOOK, ..Watch::default() };
         self.run(
@@ -132,7 +130,7 @@ impl Driver<'_> {
         let connections = NonZeroU32::new(concurrency).unwrap_or(NonZeroU32::MIN);
         let every = length / CLOSED_LOOKS;
         let watch = Watch { every, ..Watch::default() };
-        let plan = self.plan(Model::Closed { connections }, Some(length));
+        let plan = self.plan(Model::closed(connections), Some(length));
         let mut from = None;
         let mut throughput = Rate::ZERO;
         let measured = self.run(plan, &watch, |number, now, finished| {

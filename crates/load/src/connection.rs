@@ -1,0 +1,78 @@
+//! One connection of a worker and what it is doing.
+
+use crate::exchange::Exchange;
+use http::reactor::Deadline;
+use units::Timestamp;
+
+/// One request on its way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job {
+    pub(crate) intended: Timestamp,
+    pub(crate) started: Timestamp,
+    /// The number of its arrival.
+    pub(crate) number: u64,
+    pub(crate) what: What,
+    /// The place of its endpoint in the results.
+    pub(crate) endpoint: u32,
+    /// It was sent once already, on a connection that the other side was closing.
+    pub(crate) resent: bool,
+}
+
+/// Where the bytes of a request are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The prepared request at this place.
+    Prepared(u32),
+    /// A prepared request that a user sends.
+    PreparedOf {
+        /// Which request.
+        wire: u32,
+        /// Which user.
+        user: u32,
+    },
+}
+
+impl What {
+    /// The user who sends it, where there is one.
+    pub(crate) fn user(self) -> Option<u32> {
+        match self {
+            What::Prepared(_) => None,
+            What::PreparedOf { user, .. } => Some(user),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    Connecting(Job),
+    Idle,
+    Busy(Job, Exchange),
+}
+
+pub(crate) struct Connection<S> {
+    pub(crate) stream: S,
+    pub(crate) origin: u32,
+    pub(crate) state: State,
+    /// Tells this connection apart from a later one in the same place.
+    pub(crate) generation: u32,
+    pub(crate) deadline: Deadline,
+    /// When the attempt to connect began.
+    pub(crate) asked_at: Timestamp,
+    /// What could not be written at once, and how much of it is written by now.
+    pub(crate) out: Vec<u8>,
+    pub(crate) written: usize,
+    /// The beginning of an answer that waits for more.
+    pub(crate) pending: Vec<u8>,
+    /// Whether it has carried an answer before.
+    pub(crate) reused: bool,
+}
+
+impl<S> Connection<S> {
+    /// What it carries or was opened for.
+    pub(crate) fn job(&self) -> Option<Job> {
+        match self.state {
+            State::Connecting(job) | State::Busy(job, _) => Some(job),
+            State::Idle => None,
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! When each request is due.
+//!
+//! ## Why a pure iterator
+//! The intended start of every request follows from the plan and the seed alone, never from what the service did.
+//! So it can be asked for again: the worker walks it once to see what is due and once to see what to send next,
+//! and the requests that wait need no queue.
+//!
+//! ## Why shards take every n-th arrival
+//! Arrivals are numbered, and shard i of n has those whose number leaves i when divided by n: the shards' union is
+//! the schedule, whatever their number and whatever the kind. Even spacing, profiles with even spacing, evenly
+//! spaced traces and recorded times go straight to the next number. Random spacing cannot: each instant rests on
+//! the draw before it, so a shard of n draws n numbers an arrival (`examples/schedule_cost.rs` prints what that
+//! costs). Independent processes, one a shard, would draw less, but then the arrivals would depend on the number
+//! of workers.
+
+mod profile;
+mod stage;
+mod trace;
+mod users;
+
+pub use profile::{Profile, ProfileError, Stage};
+pub use stage::{Level, StageError, StageText, Stages, StagesError};
+pub use trace::{Trace, TraceError};
+pub use users::{UserProfile, UserSpan, UserStage};
+
+use crate::plan::Arrivals;
+use profile::snap;
+use stats::Rng;
+use std::sync::Arc;
+use std::time::Duration;
+use trace::Walk;
+use units::{Rate, Timestamp};
+
+/// The intended starts, in order, from the beginning of the run.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    kind: Kind,
+    limit: u64,
+    /// The number of our next arrival, counted over all shards.
+    next: u64,
+    /// From one of our arrivals to the next.
+    stride: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Spaced(Spacing, Course),
+    Trace(Walk),
+    Recorded(Arc<[Timestamp]>),
+}
+
+/// At which counts the arrivals come: at the whole numbers, or at the points of a Poisson process of rate 1.
+#[derive(Debug, Clone)]
+enum Spacing {
+    Even,
+    Poisson {
+        rng: Rng,
+        /// How many arrivals were drawn.
+        drawn: u64,
+        sum: f64,
+    },
+}
+
+/// When a count is reached.
+#[derive(Debug, Clone)]
+enum Course {
+    Constant { rate: f64, end: Timestamp },
+    Profile { profile: Arc<Profile>, stage: usize },
+}
+
+/// Why recorded times are no schedule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "recorded time {index} ({at}) lies before the one before it ({before}); sort the times in ascending order"
+)]
+pub struct NotAscending {
+    /// Which one, counted from 0.
+    pub index: usize,
+    /// The time.
+    pub at: Timestamp,
+    /// The one before it.
+    pub before: Timestamp,
+}
+
+impl Schedule {
+    /// Arrivals at a constant rate until `length` has passed or `limit` have come, whichever is first.
+    pub fn constant(rate: Rate, arrivals: Arrivals, length: Option<Duration>, limit: Option<u64>) -> Self {
+        let end = length.map_or(Timestamp::NEVER, |length| Timestamp::ZERO + length);
+        let course = Course::Constant { rate: rate.per_second(), end };
+        Schedule::of(Kind::Spaced(Spacing::of(arrivals), course)).limit(limit)
+    }
+
+    /// Arrivals at a rate that goes over time.
+    ///
+    /// Evenly spaced, the k-th comes when the integral of the rate passes k (the first at the beginning). Poisson
+    /// arrivals come when it passes the k-th point of a Poisson process of rate 1: rescaled time gives a Poisson
+    /// process of exactly that rate.
+    pub fn profile(profile: Profile, arrivals: Arrivals) -> Self {
+        let course = Course::Profile { profile: Arc::new(profile), stage: 0 };
+        Schedule::of(Kind::Spaced(Spacing::of(arrivals), course))
+    }
+
+    /// So many arrivals in each bin of a trace.
+    pub fn trace(trace: Trace, arrivals: Arrivals) -> Self {
+        Schedule::of(Kind::Trace(Walk::new(trace, arrivals)))
+    }
+
+    /// Arrivals at exactly these instants.
+    ///
+    /// # Errors
+    /// Where an instant lies before the one before it; equal ones are allowed.
+    pub fn recorded(times: Arc<[Timestamp]>) -> Result<Self, NotAscending> {
+        match times.windows(2).position(|pair| pair[1] < pair[0]) {
+            Some(at) => Err(NotAscending { index: at + 1, at: times[at + 1], before: times[at] }),
+            None => Ok(Schedule::of(Kind::Recorded(times))),
+        }
+    }
+
+    fn of(kind: Kind) -> Self {
+        Schedule { kind, limit: u64::MAX, next: 0, stride: 1 }
+    }
+
+    /// At most this many arrivals, of all shards together; `None` sets no limit.
+    pub fn limit(mut self, limit: Option<u64>) -> Self {
+        self.limit = limit.unwrap_or(u64::MAX);
+        self
+    }
+
+    /// The part of worker `shard` of `shards`, counted from 0: every arrival belongs to exactly one.
+    ///
+    /// A shard can be divided again, so machines can share a schedule and the workers of each its part. A shard
+    /// that does not exist has no arrivals.
+    pub fn shard(mut self, shard: u32, shards: u32) -> Self {
+        if shard >= shards.max(1) {
+            return self.limit(Some(0));
+        }
+        self.next = self.next.saturating_add(self.stride.saturating_mul(u64::from(shard)));
+        self.stride = self.stride.saturating_mul(u64::from(shards.max(1)));
+        self
+    }
+
+    /// When the schedule ends: no arrival comes then or later. [`Timestamp::NEVER`] where only a number of arrivals
+    /// ends it, or nothing does.
+    pub fn end(&self) -> Timestamp {
+        match &self.kind {
+            Kind::Spaced(_, Course::Constant { end, .. }) => *end,
+            Kind::Spaced(_, Course::Profile { profile, .. }) => profile.end(),
+            Kind::Trace(walk) => walk.trace().end(),
+            Kind::Recorded(times) => {
+                times.last().map_or(Timestamp::ZERO, |&last| last + Duration::from_nanos(1))
+            }
+        }
+    }
+
+    /// How long the schedule lasts; `None` where [`Schedule::end`] is never.
+    pub fn length(&self) -> Option<Duration> {
+        let end = self.end();
+        (end != Timestamp::NEVER).then(|| end.since(Timestamp::ZERO))
+    }
+
+    /// How many arrivals all shards have together: the exact number, of Poisson arrivals the mean before the limit.
+    /// `None` where nothing ends the schedule.
+    pub fn expected_count(&self) -> Option<f64> {
+        let count = match &self.kind {
+            Kind::Spaced(spacing, course) => {
+                let count = course.count();
+                if matches!(spacing, Spacing::Even) { count.ceil() } else { count }
+            }
+            Kind::Trace(walk) => walk.trace().count() as f64,
+            Kind::Recorded(times) => times.len() as f64,
+        };
+        let limited = if self.limit == u64::MAX { count } else { count.min(self.limit as f64) };
+        limited.is_finite().then_some(limited)
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = Timestamp;
+
+    fn next(&mut self) -> Option<Timestamp> {
+        if self.next >= self.limit {
+            return None;
+        }
+        let at = match &mut self.kind {
+            Kind::Spaced(spacing, course) => course.time_of(spacing.count_at(self.next)),
+            Kind::Trace(walk) => walk.time_of(self.next),
+            Kind::Recorded(times) => {
+                usize::try_from(self.next).ok().and_then(|index| times.get(index)).copied()
+            }
+        }?;
+        self.next = self.next.saturating_add(self.stride);
+        Some(at)
+    }
+}
+
+impl Spacing {
+    fn of(arrivals: Arrivals) -> Self {
+        match arrivals {
+            Arrivals::Even => Spacing::Even,
+            Arrivals::Poisson { seed } => {
+                Spacing::Poisson { rng: Rng::new(seed, "arrivals"), drawn: 0, sum: 0.0 }
+            }
+        }
+    }
+
+    /// The count at which arrival `index` comes; the indices ascend.
+    fn count_at(&mut self, index: u64) -> f64 {
+        match self {
+            // From the index, not from the last one: sums of rounded gaps drift.
+            Spacing::Even => index as f64,
+            Spacing::Poisson { rng, drawn, sum } => {
+                while *drawn <= index {
+                    *sum += rng.exponential();
+                    *drawn += 1;
+                }
+                *sum
+            }
+        }
+    }
+}
+
+impl Course {
+    /// The number of arrivals, where they are evenly spaced rounded up; infinite where nothing ends them.
+    fn count(&self) -> f64 {
+        match self {
+            Course::Constant { rate: 0.0, .. } => 0.0,
+            Course::Constant { end: Timestamp::NEVER, .. } => f64::INFINITY,
+            Course::Constant { rate, end } => snap(rate * end.as_secs_f64()),
+            Course::Profile { profile, .. } => profile.count(),
+        }
+    }
+
+    fn time_of(&mut self, count: f64) -> Option<Timestamp> {
+        match self {
+            Course::Constant { rate, end } => {
+                // At rate zero this is no number or infinite: nothing ever comes.
+                let nanos = count / *rate * 1e9;
+                let at = Timestamp::from_nanos(nanos as u64);
+                (nanos.is_finite() && at < *end).then_some(at)
+            }
+            Course::Profile { profile, stage } => profile.time_of_from(stage, count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Pacing quality: were requests sent when they should have been?
+//!
+//! ## What a reader learns
+//! A generator that reaches its rate on average can still send it in clumps, and a service that is hit by clumps
+//! looks slower than it is. Three things tell:
+//!
+//! - *Lateness*, from the intended to the actual start: its p99 should be far below the service time. A median that
+//!   is late means that the generator or its connections cannot keep up; a late p99 alone, that it stalls at times.
+//! - *Variation of the gaps*, the standard deviation over the mean: 0 for even spacing, 1 for Poisson arrivals (of
+//!   one worker among n, 1/√n). The actual one should be near the intended one; where it is higher, requests bunch.
+//! - *Bursts*, the most starts within one millisecond and within ten: where the actual number is a multiple of the
+//!   intended one, what the service saw is not what was asked for.
+//!
+//! ## Why sums and windows
+//! All is kept in a few words and one histogram, whatever the number of requests. Sums of whole nanoseconds are
+//! exact, so parts of several workers add up to the same result in any order. Windows lie side by side, so a burst
+//! across a boundary may count up to half in each.
+
+use crate::Histogram;
+use units::Timestamp;
+
+/// How well one worker, or several added up, kept to the intended starts.
+#[derive(Debug, Clone, Default)]
+pub struct Pacing {
+    lateness: Histogram,
+    intended: Starts,
+    actual: Starts,
+}
+
+/// The most starts within a window of time, as intended and as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// The most that were due in one window.
+    pub intended: u64,
+    /// The most that were sent in one window.
+    pub actual: u64,
+}
+
+impl Pacing {
+    /// Nothing sent yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes a request that was due at `intended` and sent at `actual`; in the order in which they were sent.
+    pub fn started(&mut self, intended: Timestamp, actual: Timestamp) {
+        self.lateness.record(actual.since(intended));
+        self.intended.note(intended);
+        self.actual.note(actual);
+    }
+
+    /// Adds what another worker of the same run sent. The gap between its requests and ours is not one.
+    pub fn add(&mut self, other: &Pacing) {
+        self.lateness.add(&other.lateness);
+        self.intended.add(&other.intended);
+        self.actual.add(&other.actual);
+    }
+
+    /// How long after its intended start each request was sent.
+    pub fn lateness(&self) -> &Histogram {
+        &self.lateness
+    }
+
+    /// How many requests were sent.
+    pub fn count(&self) -> u64 {
+        self.lateness.count()
+    }
+
+    /// Standard deviation of the intended gaps over their mean; `None` before there are two gaps, or where all of
+    /// them are zero.
+    pub fn intended_variation(&self) -> Option<f64> {
+        self.intended.variation()
+    }
+
+    /// The same of the actual gaps.
+    pub fn actual_variation(&self) -> Option<f64> {
+        self.actual.variation()
+    }
+
+    /// The most starts within one millisecond. Of several workers it is the sum of each one's most, an upper bound
+    /// on both sides: they need not have fallen into the same millisecond.
+    pub fn burst_1ms(&self) -> Burst {
+        Burst { intended: self.intended.in_1ms.most, actual: self.actual.in_1ms.most }
+    }
+
+    /// The most starts within ten milliseconds; of several workers as in [`Pacing::burst_1ms`].
+    pub fn burst_10ms(&self) -> Burst {
+        Burst { intended: self.intended.in_10ms.most, actual: self.actual.in_10ms.most }
+    }
+}
+
+/// A row of starts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Starts {
+    last: Option<Timestamp>,
+    gaps: u64,
+    /// The sum of the gaps in ns, and of their squares.
+    sum: u128,
+    squares: u128,
+    in_1ms: Windows<1_000_000>,
+    in_10ms: Windows<10_000_000>,
+}
+
+impl Starts {
+    fn note(&mut self, at: Timestamp) {
+        if let Some(last) = self.last.replace(at) {
+            // A retry may be sent before what was due earlier: the size of the step counts.
+            let gap = u128::from(at.as_nanos().abs_diff(last.as_nanos()));
+            self.gaps += 1;
+            self.sum += gap;
+            self.squares = self.squares.saturating_add(gap * gap);
+        }
+        self.in_1ms.note(at);
+        self.in_10ms.note(at);
+    }
+
+    fn add(&mut self, other: &Starts) {
+        self.gaps += other.gaps;
+        self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
+        self.in_1ms.most += other.in_1ms.most;
+        self.in_10ms.most += other.in_10ms.most;
+    }
+
+    fn variation(&self) -> Option<f64> {
+        if self.gaps < 2 || self.sum == 0 {
+            return None;
+        }
+        let (count, sum) = (self.gaps as f64, self.sum as f64);
+        // Rounding can bring gaps that are all alike below zero.
+        let variance = (self.squares as f64 * count / (sum * sum) - 1.0).max(0.0);
+        Some(variance.sqrt())
+    }
+}
+
+/// Counts starts in windows of so many nanoseconds that lie side by side.
+#[derive(Debug, Clone, Copy, Default)]
+struct Windows<const NANOS: u64> {
+    window: u64,
+    count: u64,
+    most: u64,
+}
+
+impl<const NANOS: u64> Windows<NANOS> {
+    fn note(&mut self, at: Timestamp) {
+        let window = at.as_nanos() / NANOS;
+        self.count = if window == self.window { self.count + 1 } else { 1 };
+        self.window = window;
+        self.most = self.most.max(self.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::Duration;
+    use units::Quantile;
+
+    fn of(starts: impl IntoIterator<Item = (u64, u64)>) -> Pacing {
+        let mut pacing = Pacing::new();
+        for (intended, actual) in starts {
+            pacing.started(Timestamp::from_nanos(intended), Timestamp::from_nanos(actual));
+        }
+        pacing
+    }
+
+    #[test]
+    fn perfect_pacing_has_neither_lateness_nor_variation() {
+        let pacing = of((0..1_000).map(|k| (k * 100_000, k * 100_000)));
+        assert!(pacing.actual_variation().unwrap() < 1e-6);
+        assert_eq!(pacing.burst_1ms(), Burst { intended: 10, actual: 10 });
+        assert_eq!(pacing.burst_10ms(), Burst { intended: 100, actual: 100 });
+        assert!(pacing.lateness().max().unwrap().at <= Duration::from_micros(1));
+    }
+
+    #[test]
+    fn clumps_show_in_lateness_variation_and_bursts() {
+        // Ten requests are due within each millisecond and all of them sent at its end.
+        let pacing = of((0..10_000).map(|k| (k * 100_000, (k / 10 + 1) * 1_000_000)));
+        assert!(pacing.intended_variation().unwrap() < 1e-6);
+        assert!((pacing.actual_variation().unwrap() - 3.0).abs() < 0.01);
+        let p50 = pacing.lateness().quantile(Quantile::P50).unwrap().at;
+        assert!(p50 >= Duration::from_micros(499) && p50 <= Duration::from_micros(601), "{p50:?}");
+        let stalled = of((0..100).map(|k| (k * 100_000, 10_000_000)));
+        assert_eq!(stalled.burst_1ms(), Burst { intended: 10, actual: 100 });
+    }
+
+    #[test]
+    fn variation_needs_two_gaps() {
+        assert_eq!(of([]).actual_variation(), None);
+        assert_eq!(of([(0, 0), (5, 5)]).actual_variation(), None);
+        assert_eq!(of([(7, 7); 9]).actual_variation(), None);
+    }
+
+    #[test]
+    fn poisson_arrivals_vary_by_their_mean() {
+        let mut rng = stats::Rng::new(1, "arrivals");
+        let mut at = 0.0;
+        let times: Vec<u64> = std::iter::repeat_with(|| {
+            at += rng.exponential() * 1e6;
+            at as u64
+        })
+        .take(100_000)
+        .collect();
+        let variation = of(times.iter().map(|&at| (at, at))).intended_variation().unwrap();
+        assert!((variation - 1.0).abs() < 0.02, "{variation}");
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_addition_in_any_order(a in starts(), b in starts(), c in starts()) {
+            let sum = |parts: [&[(u64, u64)]; 3]| {
+                let mut sum = Pacing::new();
+                parts.iter().for_each(|part| sum.add(&of(part.iter().copied())));
+                (
+                    sum.count(),
+                    sum.intended_variation(),
+                    sum.actual_variation(),
+                    sum.burst_1ms(),
+                    sum.burst_10ms(),
+                    sum.lateness().quantiles(),
+                )
+            };
+            prop_assert_eq!(sum([&a, &b, &c]), sum([&c, &a, &b]));
+        }
+    }
+
+    fn starts() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        prop::collection::vec((0_u64..1_000_000_000, 0_u64..1_000_000_000), 0..50)
+    }
+}
