@@ -34,6 +34,12 @@ impl Part {
         all
     }
 
+    /// Arrivals that failed, timed out or were answered with a server's error.
+    pub fn errors(&self) -> u64 {
+        let server_errors = self.by_outcome.get(&Outcome::ServerError).map_or(0, Histogram::count);
+        self.accounting.failed + self.accounting.timed_out + server_errors
+    }
+
     /// Adds what another worker, or another part, measured.
     pub fn add(&mut self, other: &Part) {
         self.accounting += other.accounting;
