@@ -32,6 +32,7 @@ enum Command {
     Config(config::Args),
     Runs(runs::Args),
     Show(show::Args),
+    Compare(compare::Args),
     SampleService(sample_service::Args),
 }
 
@@ -44,6 +45,7 @@ fn main() -> Exit {
         Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
     }
 }

@@ -1,11 +1,12 @@
 //! A plan and its result in words, for people.
 
+pub mod parts;
+
 use ::load::{Arrivals, Course, Model, Plan, Users, Work};
 use measure::{Accounting, Histogram, Measurement, Value};
 pub use report::{grouped, quantile, rate, time};
 use std::fmt::Write;
-use std::time::Duration;
-use units::{Bytes, Quantile, Rate, Timestamp, show_duration};
+use units::{Bytes, Quantile, Timestamp, show_duration};
 
 /// What will happen.
 pub fn of_plan(plan: &Plan) -> String {
@@ -161,7 +162,7 @@ pub fn row(text: &mut String, name: &str, value: &str) {
 }
 
 /// Sentences in lines that fit a terminal of 80 columns beside the names.
-fn wrapped(text: &str) -> Vec<String> {
+pub fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {

@@ -140,7 +140,8 @@ impl Blocks {
         let mean = answered.iter().sum::<f64>() / found as f64;
         let deviations: Vec<f64> = answered.iter().map(|each| each - mean).collect();
         let LongRun { variance, freedom } = enough(&deviations)?;
-        Ok(Estimate::Mean { mean, error: variance.sqrt(), freedom })
+        // Where every second has the same count, an arrival more or less at an end is still chance.
+        Ok(Estimate::Mean { mean, error: variance.sqrt(), freedom, edge: 1.0 / found as f64 })
     }
 
     /// The share of arrivals that `part` counts.
@@ -162,7 +163,7 @@ fn enough(deviations: &[f64]) -> Result<LongRun, Refusal> {
 pub(crate) enum Estimate {
     Quantile { times: Times, share: Share },
     Share(Share),
-    Mean { mean: f64, error: f64, freedom: f64 },
+    Mean { mean: f64, error: f64, freedom: f64, edge: f64 },
 }
 
 /// A share, and as how many independent draws it is worth.
@@ -224,8 +225,8 @@ impl Estimate {
                 let (low, high) = (low.min(share.share), high.max(share.share));
                 Interval { estimate: share.share, low, high, lower_bound: false }
             }
-            Estimate::Mean { mean, error, freedom } => {
-                let half = student_t(1.0 - confidence, *freedom) * error;
+            Estimate::Mean { mean, error, freedom, edge } => {
+                let half = student_t(1.0 - confidence, *freedom) * error + edge;
                 Interval { estimate: *mean, low: mean - half, high: mean + half, lower_bound: false }
             }
         }

@@ -1,5 +1,6 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
+pub mod compare;
 pub mod config;
 pub mod demo;
 pub mod find;
