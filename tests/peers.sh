@@ -21,6 +21,16 @@ system() { # name, Debian packages
     found=$(command -v "$name") && link "$name" "$found"
 }
 
+unpacked() { # a Debian package with a command of the same name, which would start a service if it were installed
+    local name=$1 folder="$peers/unpacked"
+    if ! command -v "$name" >/dev/null && command -v apt-get >/dev/null && mkdir -p "$folder"; then
+        { [ "$(id -u)" != 0 ] || apt-get update -qq; } >&2 || true
+        { (cd "$folder" && apt-get download -qq "$name" && dpkg-deb -x "$name"_*.deb . && rm "$name"_*.deb); } >&2 || true
+    fi
+    local found
+    found=$(command -v "$name" || ls "$folder/usr/bin/$name") && link "$name" "$found"
+}
+
 venv() { # a package of Python with a command of the same name
     python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet "$1" >&2 && link "$1" "$peers/venv/bin/$1"
 }
@@ -35,6 +45,7 @@ missing=()
 system wrk wrk || missing+=(wrk)
 system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
 system puma puma || gem_of puma || missing+=(puma)
+unpacked prometheus || missing+=(prometheus)
 if [ ${#missing[@]} -gt 0 ]; then
     echo "missing: ${missing[*]}; install them with the system's packages" >&2
     exit 1

@@ -148,7 +148,7 @@ fn pool(name: &str, found: &FilePool, report: &mut Report) -> Option<Pool> {
     })
 }
 
-fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {
+pub(crate) fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {
     let found = at.value.0;
     if !(least..=most).contains(&found) {
         let message = format!("{found} is outside {least} to {most}");

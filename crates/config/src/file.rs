@@ -1,10 +1,8 @@
 //! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
 
 use crate::scalar::{Address, Count, Frequency, PerMinute, Share, Span, Text};
-use crate::table::{At, Named, Names, Needed, Read, Report, place, tables};
+use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 
 tables! {
     /// What a headroom gateway does.
@@ -206,24 +204,5 @@ impl Read for FileShed {
     }
 }
 
-/// A single word, or a table.
-macro_rules! schema_of_word_or_table {
-    ($name:ident, $word:tt, $table:ty) => {
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                json_schema!({ "anyOf": [$word, generator.subschema_for::<$table>()] })
-            }
-        }
-    };
-}
 schema_of_word_or_table!(FileRule, { "type": "string" }, FileRuleText);
 schema_of_word_or_table!(FileShed, { "const": "problem" }, FileShedTable);
-
-impl<T> Names<T> {
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Named<T>> {
-        self.0.iter()
-    }
-}

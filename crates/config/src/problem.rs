@@ -151,6 +151,11 @@ impl Problems {
         Problems(problems)
     }
 
+    /// Problems in the order of the file; `None` where there is none.
+    pub fn of(problems: Vec<Problem>) -> Option<Self> {
+        (!problems.is_empty()).then(|| Problems::new(problems))
+    }
+
     /// One by one.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()

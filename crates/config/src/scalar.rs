@@ -1,12 +1,10 @@
 //! Single values: each says how it is written, and reads itself from text.
 
-use crate::table::{Read, Report, place};
+use crate::table::{Report, place};
 use crate::yaml::{Kind, Node};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
-use units::{Rate, Ratio, parse_duration};
+use units::{Bytes, Rate, Ratio, parse_duration};
 
 /// A value of one word or line.
 pub(crate) trait Scalar: Sized {
@@ -15,7 +13,7 @@ pub(crate) trait Scalar: Sized {
     fn parse(text: &str) -> Option<Self>;
 }
 
-fn read<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
+pub(crate) fn read<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
     let found = match &node.kind {
         Kind::Scalar(text) => match T::parse(text) {
             Some(value) => return Some(value),
@@ -38,24 +36,30 @@ fn shortened(text: &str) -> String {
 
 macro_rules! scalar {
     ($name:ty, $schema:tt) => {
-        impl Read for $name {
-            fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
-                read(node, path, report)
+        impl $crate::table::Read for $name {
+            fn read(
+                node: &$crate::yaml::Node,
+                path: &str,
+                report: &mut $crate::table::Report,
+            ) -> Option<Self> {
+                $crate::scalar::read(node, path, report)
             }
         }
-        impl JsonSchema for $name {
+        impl schemars::JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
             }
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     };
 }
+
+pub(crate) use scalar;
 
 /// Any text of one line or more.
 #[derive(Debug, Clone)]
@@ -134,6 +138,18 @@ impl Scalar for Share {
     const EXPECTED: &'static str = "a share from 0% to 100%, such as `95%` or `0.95`";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(Share)
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size(pub(crate) Bytes);
+scalar!(Size, { "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?([kKMG](i?B)?|B)?$" });
+
+impl Scalar for Size {
+    const EXPECTED: &'static str = "a size, such as `512`, `64KiB` or `10MB`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Size)
     }
 }
 

@@ -99,6 +99,12 @@ pub(crate) struct Named<T> {
     pub(crate) value: Option<T>,
 }
 
+impl<T> Names<T> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Named<T>> {
+        self.0.iter()
+    }
+}
+
 impl<T> Default for Names<T> {
     fn default() -> Self {
         Names(Vec::new())
@@ -235,6 +241,21 @@ macro_rules! tables {
     )* };
 }
 pub(crate) use tables;
+
+/// The schema of something that is written as a single word, or as a table.
+macro_rules! schema_of_word_or_table {
+    ($name:ident, $word:tt, $table:ty) => {
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "anyOf": [$word, generator.subschema_for::<$table>()] })
+            }
+        }
+    };
+}
+pub(crate) use schema_of_word_or_table;
 
 /// A wrapper looks in the schema like what it wraps.
 macro_rules! schema_of_content {

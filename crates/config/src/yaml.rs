@@ -25,6 +25,8 @@ const ALIAS_EVENTS_MAX: usize = 10_000;
 pub(crate) struct Node {
     pub(crate) kind: Kind,
     pub(crate) span: Range<usize>,
+    /// Whether YAML takes it for a number or a truth value: `5`, but not `"5"`.
+    pub(crate) inferred: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -128,6 +130,7 @@ enum RawKind {
 
 fn node(raw: Spanned<RawKind>, text: &str, bytes: &Bytes) -> Node {
     let span = bytes.range(&raw.referenced, 0);
+    let inferred = matches!(raw.value, RawKind::Inferred);
     let kind = match raw.value {
         RawKind::Empty => Kind::Empty,
         RawKind::Text(found) => Kind::Scalar(found),
@@ -137,7 +140,7 @@ fn node(raw: Spanned<RawKind>, text: &str, bytes: &Bytes) -> Node {
             entries.into_iter().map(|(name, value)| (key(name, bytes), node(value, text, bytes))).collect(),
         ),
     };
-    Node { kind, span }
+    Node { kind, span, inferred }
 }
 
 fn key(raw: Spanned<String>, bytes: &Bytes) -> Key {

@@ -4,7 +4,8 @@
 
 use crate::ledger_file::LedgerArgs;
 use crate::output;
-use ledger::{Ledger, NewRun, Outcome, RunId, WallTime, host_facts, passing_host_facts};
+use host::{host_facts, passing_host_facts};
+use ledger::{Ledger, NewRun, Outcome, RunId, WallTime};
 use measure::Measurement;
 
 /// The ledger of this process, if it can be used.

@@ -14,7 +14,6 @@
 
 mod blob;
 mod error;
-mod host;
 mod location;
 mod part;
 mod row;
@@ -24,7 +23,6 @@ mod store;
 mod wall_time;
 
 pub use error::Error;
-pub use host::{host_facts, passing_host_facts};
 pub use location::default_path;
 pub use run::{NewRun, NoRunId, Outcome, Parts, Recorded, Run, RunId, State};
 pub use store::{Filter, Ledger};

@@ -92,7 +92,7 @@ pub struct NewRun {
     pub config: String,
     /// What the load goes to, usually a URL.
     pub target: String,
-    /// The machine that makes the load: [`crate::host_facts`].
+    /// The machine that makes the load: `host::host_facts`.
     pub host: Vec<(String, String)>,
     /// When it began.
     pub started: WallTime,
@@ -107,7 +107,7 @@ pub struct Outcome<'a> {
     pub measurement: Option<&'a Measurement>,
     /// What the command concluded, as JSON; `None` where the measurement says it all.
     pub result: Option<String>,
-    /// What has changed on the machine since the beginning: [`crate::passing_host_facts`].
+    /// What has changed on the machine since the beginning: `host::passing_host_facts`.
     pub host_after: Vec<(String, String)>,
 }
 

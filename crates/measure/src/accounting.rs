@@ -55,6 +55,8 @@ pub enum Failure {
     StreamReset,
     /// One redirect led to the next, beyond the bound.
     TooManyRedirects,
+    /// A public address that the run was not allowed to load.
+    HostNotAllowed,
     /// This machine had no local port left: ours, not the service's.
     NoPorts,
     /// This machine had no descriptor left: ours, not the service's.
@@ -67,7 +69,7 @@ pub enum Failure {
 
 impl Failure {
     /// The failures in the order in which they are shown.
-    pub const ALL: [Failure; 15] = [
+    pub const ALL: [Failure; 16] = [
         Failure::ConnectionRefused,
         Failure::Unreachable,
         Failure::Reset,
@@ -79,6 +81,7 @@ impl Failure {
         Failure::Tls,
         Failure::StreamReset,
         Failure::TooManyRedirects,
+        Failure::HostNotAllowed,
         Failure::NoPorts,
         Failure::NoDescriptors,
         Failure::OutOfResources,
@@ -99,6 +102,7 @@ impl Failure {
             Failure::Tls => "tls",
             Failure::StreamReset => "stream_reset",
             Failure::TooManyRedirects => "too_many_redirects",
+            Failure::HostNotAllowed => "host_not_allowed",
             Failure::NoPorts => "no_ports",
             Failure::NoDescriptors => "no_descriptors",
             Failure::OutOfResources => "out_of_resources",
@@ -121,6 +125,7 @@ impl Failure {
             Failure::CertificateExpired => "renew it, or test with -k",
             Failure::Certificate => "name its issuer with --cacert FILE, or test with -k",
             Failure::Tls => "see the versions that the server takes: --tlsv1.2, --tls-max 1.2, --ciphers",
+            Failure::HostNotAllowed => "name it with --allow-host, if it is yours",
             Failure::NoPorts => {
                 "give more local addresses (--local-address), keep connections open, or widen net.ipv4.ip_local_port_range"
             }
@@ -149,6 +154,7 @@ impl fmt::Display for Failure {
             Failure::Tls => "TLS handshake failed",
             Failure::StreamReset => "stream reset",
             Failure::TooManyRedirects => "too many redirects",
+            Failure::HostNotAllowed => "a public address that was not allowed",
             Failure::NoPorts => "this machine had no local port left",
             Failure::NoDescriptors => "this machine had no descriptor left",
             Failure::OutOfResources => "this machine had no memory left",

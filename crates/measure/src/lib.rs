@@ -15,6 +15,7 @@ mod series;
 #[cfg(test)]
 mod synthetic;
 mod validity;
+mod watched;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use blocks::{Blocks, steady, within};
@@ -27,3 +28,4 @@ pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
 pub use validity::{Reason, Validity, Verdict};
+pub use watched::{Gap, Reading, Seen, Watched};

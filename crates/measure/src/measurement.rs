@@ -2,8 +2,8 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Blocks, Check, Endpoint, Failure, Histogram, Iterations, Part, Series, Stage, Validity,
-    Verdict,
+    Accounting, Blocks, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage,
+    Validity, Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,6 +39,12 @@ pub struct Measurement {
     pub stages: Vec<Stage>,
     /// Conditions on answers; likewise.
     pub checks: Vec<Check>,
+    /// Whether requests were sent when they were due, in the open model.
+    pub pacing: Pacing,
+    /// Why walks through a scenario broke off: each reason, and how often.
+    pub step_failures: BTreeMap<String, u64>,
+    /// What the first failure of each kind said.
+    pub first_failures: BTreeMap<Failure, String>,
     /// Walks through a scenario; none where there is no scenario.
     pub iterations: Iterations,
     /// From the attempt to connect to the connection, without TLS.
@@ -71,6 +77,9 @@ impl Default for Measurement {
             endpoints: Vec::new(),
             stages: Vec::new(),
             checks: Vec::new(),
+            pacing: Pacing::new(),
+            step_failures: BTreeMap::new(),
+            first_failures: BTreeMap::new(),
             iterations: Iterations::default(),
             connect: Histogram::new(),
             tls: Histogram::new(),
@@ -146,6 +155,13 @@ impl Measurement {
                 }
                 None => self.checks.push(theirs.clone()),
             }
+        }
+        self.pacing.add(&other.pacing);
+        for (reason, count) in &other.step_failures {
+            *self.step_failures.entry(reason.clone()).or_default() += count;
+        }
+        for (&failure, what) in &other.first_failures {
+            self.first_failures.entry(failure).or_insert_with(|| what.clone());
         }
         self.iterations.add(&other.iterations);
         self.connect.add(&other.connect);

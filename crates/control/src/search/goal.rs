@@ -7,7 +7,7 @@
 
 mod parse;
 
-pub use parse::ConditionError;
+pub use parse::{ConditionError, bound_named, quantile_named};
 
 use alloc::vec::Vec;
 use core::fmt;

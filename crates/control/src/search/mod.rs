@@ -19,6 +19,6 @@ mod judge;
 
 pub use capacity::{CapacitySearch, Settings, Step};
 pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};
-pub use goal::{CONDITIONS_MAX, Condition, ConditionError, Goal, GoalError};
+pub use goal::{CONDITIONS_MAX, Condition, ConditionError, Goal, GoalError, bound_named, quantile_named};
 pub use instances::{headroom, instances_needed};
 pub use judge::{Bad, Good, HORIZON, Judge, Progress, Share, Verdict};

@@ -16,7 +16,7 @@ use ratatui::widgets::{Gauge, Paragraph, Sparkline};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::io::{self, BufWriter, Stderr, Write};
 use std::time::Duration;
-use units::{Quantile, show_duration, Timestamp};
+use units::{Quantile, Timestamp, show_duration};
 
 /// A screen that is up; taken down when dropped.
 pub struct Screen {

@@ -5,12 +5,14 @@
 //! milliseconds therefore ends by a timer descriptor that stands in the same epoll set; longer ones use epoll's own
 //! time-out for all but their last milliseconds, so that a busy loop makes no extra system call.
 
+use super::stream::KernelStream;
 use super::{Net, Ready, Token};
-use mio::net::{TcpListener, TcpStream};
+use crate::dial::Address;
+use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Registry, Waker};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -93,6 +95,13 @@ impl KernelNet {
         Ok(listener)
     }
 
+    fn watch(&self, mut stream: KernelStream, token: Token) -> io::Result<KernelStream> {
+        stream.set_nodelay()?;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        self.registry.register(stream.source(), mio::Token(token.0), both)?;
+        Ok(stream)
+    }
+
     fn arm_timer(&mut self, until: Timestamp, now: Timestamp) -> io::Result<()> {
         if self.timer_armed == until {
             return Ok(());
@@ -108,36 +117,29 @@ impl KernelNet {
 }
 
 impl Net for KernelNet {
-    type Stream = TcpStream;
+    type Stream = KernelStream;
     type Listener = TcpListener;
 
     fn now(&mut self) -> Timestamp {
         self.clock.now()
     }
 
-    fn connect(&mut self, to: SocketAddr, token: Token) -> io::Result<TcpStream> {
-        let mut stream = TcpStream::connect(to)?;
-        stream.set_nodelay(true)?;
-        self.registry.register(&mut stream, mio::Token(token.0), Interest::READABLE | Interest::WRITABLE)?;
-        Ok(stream)
+    fn connect(&mut self, to: SocketAddr, token: Token) -> io::Result<KernelStream> {
+        self.connect_to(&Address::Tcp(to), None, token)
     }
 
-    fn connected(&mut self, stream: &TcpStream) -> io::Result<bool> {
-        if let Some(error) = stream.take_error()? {
-            return Err(error);
-        }
-        match stream.peer_addr() {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(false),
-            Err(error) => Err(error),
-        }
+    fn connect_to(&mut self, to: &Address, from: Option<IpAddr>, token: Token) -> io::Result<KernelStream> {
+        let stream = KernelStream::connect(to, from)?;
+        self.watch(stream, token)
     }
 
-    fn accept(&mut self, listener: &TcpListener, token: Token) -> io::Result<(TcpStream, SocketAddr)> {
-        let (mut stream, from) = listener.accept()?;
-        stream.set_nodelay(true)?;
-        self.registry.register(&mut stream, mio::Token(token.0), Interest::READABLE | Interest::WRITABLE)?;
-        Ok((stream, from))
+    fn connected(&mut self, stream: &KernelStream) -> io::Result<bool> {
+        stream.connected()
+    }
+
+    fn accept(&mut self, listener: &TcpListener, token: Token) -> io::Result<(KernelStream, SocketAddr)> {
+        let (stream, from) = listener.accept()?;
+        Ok((self.watch(KernelStream::Tcp(stream), token)?, from))
     }
 
     fn stop_listening(&mut self, mut listener: TcpListener) {
@@ -145,22 +147,22 @@ impl Net for KernelNet {
         let _ = self.registry.deregister(&mut listener);
     }
 
-    fn read(&mut self, stream: &mut TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    #[inline]
+    fn read(&mut self, stream: &mut KernelStream, into: &mut [u8]) -> io::Result<usize> {
         stream.read(into)
     }
 
-    fn write(&mut self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    #[inline]
+    fn write(&mut self, stream: &mut KernelStream, bytes: &[u8]) -> io::Result<usize> {
         stream.write(bytes)
     }
 
-    fn reset(&mut self, stream: TcpStream) {
-        // Closing without patience is a reset; where the system refuses that, the connection ends all the same.
-        let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+    fn reset(&mut self, stream: KernelStream) {
+        stream.reset();
     }
 
-    fn shut_down(&mut self, stream: &mut TcpStream) {
-        // A connection that is gone already needs no farewell.
-        let _ = stream.shutdown(Shutdown::Write);
+    fn shut_down(&mut self, stream: &mut KernelStream) {
+        stream.shut_down();
     }
 
     fn wait(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
@@ -201,6 +203,7 @@ impl Net for KernelNet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_wait_ends_at_its_instant() {
@@ -215,36 +218,121 @@ mod tests {
         }
     }
 
-    #[test]
-    fn bytes_go_both_ways() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut net = KernelNet::new(Clock::starting_now()).unwrap();
-        let listener = net.listen(listener, Token(0)).unwrap();
-        let mut client = net.connect(address, Token(1)).unwrap();
+    /// Sends `hello` from the client to whoever `accept` gives, and returns what arrived there.
+    fn hello(
+        net: &mut KernelNet,
+        mut client: KernelStream,
+        mut accept: impl FnMut(&mut KernelNet) -> io::Result<KernelStream>,
+    ) -> Vec<u8> {
         let mut server = None;
         let (mut buffer, mut got, mut ready) = ([0_u8; 64], Vec::new(), Vec::new());
         let end = net.now() + Duration::from_secs(5);
+        let mut sent = false;
         while got != b"hello" && net.now() < end {
             ready.clear();
             net.wait(end, &mut ready).unwrap();
             for event in &ready {
                 match event.token {
-                    Token(0) => server = net.accept(&listener, Token(2)).ok(),
-                    Token(1) if event.writable && net.connected(&client).unwrap() => {
+                    Token(0) => server = accept(net).ok(),
+                    Token(1) if event.writable && !sent && net.connected(&client).unwrap() => {
                         assert_eq!(net.write(&mut client, b"hello").unwrap(), 5);
+                        sent = true;
                     }
-                    Token(2) if event.readable => {
-                        let (stream, _) = server.as_mut().unwrap();
-                        match net.read(stream, &mut buffer) {
-                            Ok(n) => got.extend_from_slice(&buffer[..n]),
-                            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
-                        }
-                    }
+                    Token(2) if event.readable => match net.read(server.as_mut().unwrap(), &mut buffer) {
+                        Ok(n) => got.extend_from_slice(&buffer[..n]),
+                        Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+                    },
                     _ => {}
                 }
             }
         }
-        assert_eq!(got, b"hello");
+        got
+    }
+
+    #[test]
+    fn bytes_go_from_the_local_address_that_was_asked_for() {
+        let mut net = KernelNet::new(Clock::starting_now()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = Address::Tcp(listener.local_addr().unwrap());
+        let listener = net.listen(listener, Token(0)).unwrap();
+        for local in [None, Some("127.0.0.1"), Some("127.0.0.2"), Some("127.0.0.77")] {
+            let local = local.map(|local| local.parse::<IpAddr>().unwrap());
+            let client = net.connect_to(&to, local, Token(1)).unwrap();
+            let mut peer = None;
+            let got = hello(&mut net, client, |net| {
+                let (stream, from) = net.accept(&listener, Token(2))?;
+                peer = Some(from.ip());
+                Ok(stream)
+            });
+            assert_eq!(got, b"hello");
+            assert_eq!(peer, local.or("127.0.0.1".parse().ok()));
+        }
+    }
+
+    #[test]
+    fn connections_of_several_local_addresses_stand_side_by_side() {
+        let mut net = KernelNet::new(Clock::starting_now()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = Address::Tcp(listener.local_addr().unwrap());
+        let connect = |number: u8| {
+            let from = IpAddr::from([127, 0, 1, number % 4]);
+            net.connect_to(&to, Some(from), Token(usize::from(number))).unwrap()
+        };
+        let streams: Vec<KernelStream> = (0..100).map(connect).collect();
+        let peers: BTreeSet<SocketAddr> = streams.iter().map(|_| listener.accept().unwrap().1).collect();
+        assert_eq!(peers.len(), 100);
+        assert_eq!(peers.iter().map(SocketAddr::ip).collect::<BTreeSet<_>>().len(), 4);
+    }
+
+    #[test]
+    fn a_unix_socket_is_an_address_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.sock");
+        let mut net = KernelNet::new(Clock::starting_now()).unwrap();
+        let to = Address::Unix(path.clone());
+        assert_eq!(net.connect_to(&to, None, Token(1)).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let mut client = net.connect_to(&to, None, Token(1)).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        assert!(net.connected(&client).unwrap());
+        assert_eq!(net.write(&mut client, b"hello").unwrap(), 5);
+        let mut buffer = [0; 5];
+        io::Read::read_exact(&mut server, &mut buffer).unwrap();
+        io::Write::write_all(&mut server, &buffer).unwrap();
+        let end = net.now() + Duration::from_secs(5);
+        let mut ready = Vec::new();
+        while !ready.iter().any(|event: &Ready| event.readable) && net.now() < end {
+            net.wait(end, &mut ready).unwrap();
+        }
+        assert!(ready.iter().all(|event| event.token == Token(1)));
+        assert_eq!(net.read(&mut client, &mut buffer).unwrap(), 5);
+        assert_eq!(&buffer, b"hello");
+        net.shut_down(&mut client);
+        assert_eq!(io::Read::read(&mut server, &mut buffer).unwrap(), 0);
+        net.reset(client);
+        // Nobody listens any more.
+        drop(listener);
+        let error = net.connect_to(&to, None, Token(1)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_full_backlog_of_a_unix_socket_is_a_refusal() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("service.sock");
+        let mut net = KernelNet::new(Clock::starting_now()).unwrap();
+        let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&socket2::SockAddr::unix(&path).unwrap()).unwrap();
+        socket.listen(1).unwrap();
+        let to = Address::Unix(path);
+        let mut held = Vec::new();
+        let error = loop {
+            match net.connect_to(&to, None, Token(held.len())) {
+                Ok(stream) => held.push(stream),
+                Err(error) => break error,
+            }
+            assert!(held.len() < 100, "the backlog has no end");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused, "{error}");
     }
 }

@@ -14,6 +14,7 @@
 
 mod kernel;
 mod net;
+mod stream;
 mod timers;
 #[cfg(any(test, feature = "virtual-net"))]
 pub mod virtual_net;
@@ -21,4 +22,5 @@ pub mod virtual_net;
 pub use kernel::{Clock, KernelNet};
 pub use mio::Waker;
 pub use net::{Net, Ready, Token};
+pub use stream::KernelStream;
 pub use timers::{Deadline, Timers};

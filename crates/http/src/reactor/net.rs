@@ -1,7 +1,8 @@
 //! What an event loop needs of the world.
 
-use std::io;
-use std::net::SocketAddr;
+use crate::dial::Address;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
 use units::Timestamp;
 
 /// The owner's name for a connection or a listener, returned with its readiness.
@@ -39,6 +40,18 @@ pub trait Net {
     /// # Errors
     /// Whatever the system refuses at once: no descriptor, no port, no route.
     fn connect(&mut self, to: SocketAddr, token: Token) -> io::Result<Self::Stream>;
+
+    /// Like [`Net::connect`], also to unix sockets, and from a local address that is chosen. Worlds that have neither
+    /// need not say so.
+    ///
+    /// # Errors
+    /// Whatever the system refuses at once; `Unsupported` where this world has no such thing.
+    fn connect_to(&mut self, to: &Address, from: Option<IpAddr>, token: Token) -> io::Result<Self::Stream> {
+        match (to, from) {
+            (Address::Tcp(to), None) => self.connect(*to, token),
+            _ => Err(ErrorKind::Unsupported.into()),
+        }
+    }
 
     /// How a connection attempt stands: `Ok(true)` connected, `Ok(false)` not yet.
     ///

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{Recorded, host_facts};
+use crate::Recorded;
+use host::host_facts;
 use measure::{
     Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Second, Stage,
     Validity,

@@ -15,11 +15,13 @@
 
 mod profile;
 mod stage;
+mod text;
 mod trace;
 mod users;
 
-pub use profile::{Profile, ProfileError, Stage};
-pub use stage::{Level, StageError, StageText, Stages, StagesError};
+pub use profile::{Profile, ProfileError};
+pub use stage::Stage;
+pub use text::{Level, StageError, StageText, Stages, StagesError};
 pub use trace::{Trace, TraceError};
 pub use users::{UserProfile, UserSpan, UserStage};
 
@@ -95,8 +97,8 @@ impl Schedule {
     /// Evenly spaced, the k-th comes when the integral of the rate passes k (the first at the beginning). Poisson
     /// arrivals come when it passes the k-th point of a Poisson process of rate 1: rescaled time gives a Poisson
     /// process of exactly that rate.
-    pub fn profile(profile: Profile, arrivals: Arrivals) -> Self {
-        let course = Course::Profile { profile: Arc::new(profile), stage: 0 };
+    pub fn profile(profile: impl Into<Arc<Profile>>, arrivals: Arrivals) -> Self {
+        let course = Course::Profile { profile: profile.into(), stage: 0 };
         Schedule::of(Kind::Spaced(Spacing::of(arrivals), course))
     }
 
@@ -177,19 +179,33 @@ impl Schedule {
 impl Iterator for Schedule {
     type Item = Timestamp;
 
+    #[inline]
     fn next(&mut self) -> Option<Timestamp> {
         if self.next >= self.limit {
             return None;
         }
-        let at = match &mut self.kind {
+        // The path of most runs, at 100,000 arrivals a second and more, is short enough to be inlined.
+        let at = match &self.kind {
+            Kind::Spaced(Spacing::Even, Course::Constant { rate, end }) => {
+                constant_time_of(self.next as f64, *rate, *end)
+            }
+            _ => self.time_of_next(),
+        }?;
+        self.next = self.next.saturating_add(self.stride);
+        Some(at)
+    }
+}
+
+impl Schedule {
+    #[inline(never)]
+    fn time_of_next(&mut self) -> Option<Timestamp> {
+        match &mut self.kind {
             Kind::Spaced(spacing, course) => course.time_of(spacing.count_at(self.next)),
             Kind::Trace(walk) => walk.time_of(self.next),
             Kind::Recorded(times) => {
                 usize::try_from(self.next).ok().and_then(|index| times.get(index)).copied()
             }
-        }?;
-        self.next = self.next.saturating_add(self.stride);
-        Some(at)
+        }
     }
 }
 
@@ -232,15 +248,15 @@ impl Course {
 
     fn time_of(&mut self, count: f64) -> Option<Timestamp> {
         match self {
-            Course::Constant { rate, end } => {
-                // At rate zero this is no number or infinite: nothing ever comes.
-                let nanos = count / *rate * 1e9;
-                let at = Timestamp::from_nanos(nanos as u64);
-                (nanos.is_finite() && at < *end).then_some(at)
-            }
+            Course::Constant { rate, end } => constant_time_of(count, *rate, *end),
             Course::Profile { profile, stage } => profile.time_of_from(stage, count),
         }
     }
+}
+
+fn constant_time_of(count: f64, rate: f64, end: Timestamp) -> Option<Timestamp> {
+    let at = Timestamp::from_nanos((count / rate * 1e9) as u64);
+    (at < end && rate > 0.0).then_some(at)
 }
 
 #[cfg(test)]

@@ -10,67 +10,10 @@
 //! A stage of k6 (`30s:200`) always ramps from where the last one ended to its target. Here `30s:200/s` holds the
 //! rate from the first instant, and a ramp is written with two dots: `30s:..200/s`. See [`super::StageText`].
 
+use super::Stage;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Rate, Timestamp};
-
-/// A part of a profile in which the rate goes in a straight line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stage {
-    /// How long it lasts, above zero.
-    pub length: Duration,
-    /// The rate at its beginning.
-    pub from: Rate,
-    /// The rate that it reaches at its end.
-    pub to: Rate,
-    /// What results call it.
-    pub name: Arc<str>,
-}
-
-impl Stage {
-    /// The same rate all the time.
-    pub fn hold(rate: Rate, length: Duration) -> Self {
-        Stage::ramp(rate, rate, length)
-    }
-
-    /// From one rate to another in a straight line.
-    pub fn ramp(from: Rate, to: Rate, length: Duration) -> Self {
-        let name = if from == to { format!("{length:?}:{to}") } else { format!("{length:?}:{from}..{to}") };
-        Stage { length, from, to, name: name.into() }
-    }
-
-    /// The same stage under another name.
-    pub fn named(mut self, name: &str) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// The arrivals in the whole stage.
-    fn count(&self) -> f64 {
-        self.count_after(self.length.as_secs_f64())
-    }
-
-    /// The arrivals in its first `t` seconds: `from·t + (to − from)·t² / (2·length)`.
-    fn count_after(&self, t: f64) -> f64 {
-        self.from.per_second() * t + self.slope() * t * t / 2.0
-    }
-
-    /// The seconds after which `count` arrivals have come: the inverse of [`Stage::count_after`].
-    fn seconds_to(&self, count: f64) -> f64 {
-        let from = self.from.per_second();
-        if self.from == self.to {
-            return count / from;
-        }
-        // The root in the form that does not subtract: also exact for slopes near zero.
-        let root = (from * from + 2.0 * self.slope() * count).max(0.0).sqrt();
-        if count <= 0.0 { 0.0 } else { 2.0 * count / (from + root) }
-    }
-
-    /// How much the rate grows, per second and second.
-    fn slope(&self) -> f64 {
-        (self.to.per_second() - self.from.per_second()) / self.length.as_secs_f64()
-    }
-}
 
 /// Why stages are no profile.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -57,13 +57,14 @@ impl FromStr for Condition {
             let below = bound.parse::<Ratio>().map_err(|_| wrong(bound, bound_at, SHARE))?;
             return Ok(Condition::Failed { below });
         }
-        let quantile = quantile(metric).ok_or_else(|| wrong(metric, metric_at, METRIC))?;
-        let below = span(bound).ok_or_else(|| wrong(bound, bound_at, SPAN))?;
+        let quantile = quantile_named(metric).ok_or_else(|| wrong(metric, metric_at, METRIC))?;
+        let below = bound_named(bound).ok_or_else(|| wrong(bound, bound_at, SPAN))?;
         Ok(Condition::ResponseTime { quantile, below })
     }
 }
 
-fn quantile(metric: &str) -> Option<Quantile> {
+/// The quantile that a condition names: `p(95)`, `p95`, `med`.
+pub fn quantile_named(metric: &str) -> Option<Quantile> {
     if matches!(metric, "med" | "median") {
         return Some(Quantile::P50);
     }
@@ -72,8 +73,8 @@ fn quantile(metric: &str) -> Option<Quantile> {
     format!("p{}", inner.trim()).parse().ok()
 }
 
-/// A number alone is in milliseconds.
-fn span(bound: &str) -> Option<Duration> {
+/// The bound on times that a condition names: `50ms`; a number alone is in milliseconds.
+pub fn bound_named(bound: &str) -> Option<Duration> {
     let alone = bound.ends_with(|c: char| c.is_ascii_digit() || c == '.');
     let with_unit = if alone { format!("{bound}ms") } else { bound.to_string() };
     parse_duration(&with_unit).ok()

@@ -1,0 +1,98 @@
+//! Load and thresholds of a scenario file.
+
+use super::file::{FileLoad, FileThreshold, ScenarioTable};
+use super::words::{FileStage, StageEnd, word};
+use super::{Load, LoadModel, Spanned, Threshold};
+use crate::scalar::{Count, Frequency, Span, Text};
+use crate::table::{At, Names, Report};
+use std::time::Duration;
+
+pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
+    let Some(FileLoad { rate, users, stages, duration }) = found else { return Load::default() };
+    let mut models = Vec::new();
+    if let Some(At { value: Frequency(rate), place }) = rate {
+        if rate.per_second() <= 0.0 {
+            report.wrong(place, "no load".to_owned(), "zero", "write a rate such as `100/s`".to_owned());
+        }
+        models.push(Spanned::new(LoadModel::Rate(*rate), place));
+    }
+    if let Some(At { value: Count(users), place }) = users {
+        if *users == 0 {
+            report.wrong(place, "no load".to_owned(), "zero", "write a number such as `50`".to_owned());
+        }
+        models.push(Spanned::new(LoadModel::Users(*users), place));
+    }
+    if let Some(at) = stages {
+        models.push(Spanned::new(staged(at, report), &at.place));
+        if let Some(duration) = duration {
+            let help = "remove it: the stages say how long they last".to_owned();
+            report.wrong(&duration.place, "`duration` beside `stages`".to_owned(), "said twice", help);
+        }
+    }
+    if let Some(second) = models.get(1) {
+        let place = crate::problem::Place { path: second.path.clone(), span: second.span.clone() };
+        let message = "expected only one of `rate`, `users` and `stages`".to_owned();
+        report.wrong(&place, message, "another model", "keep one of them".to_owned());
+    }
+    if let Some(duration) = duration.as_ref().filter(|at| at.value.0.is_zero()) {
+        let help = "write a span such as `1m`".to_owned();
+        report.wrong(&duration.place, "no load".to_owned(), "zero", help);
+    }
+    let duration = duration.as_ref().map(|At { value: Span(span), place }| Spanned::new(*span, place));
+    Load { model: models.into_iter().next(), duration }
+}
+
+fn staged(at: &At<Vec<At<FileStage>>>, report: &mut Report) -> LoadModel {
+    let (mut rates, mut users) = (Vec::new(), Vec::new());
+    for stage in &at.value {
+        let lasts = stage.value.lasts;
+        match stage.value.end {
+            StageEnd::Rate(rate) => rates.push((lasts, rate)),
+            StageEnd::Users(count) => users.push((lasts, count)),
+        }
+        if !rates.is_empty() && !users.is_empty() {
+            let message = "stages with rates and stages with users".to_owned();
+            let help = "write all as `30s:200/s`, or all as `30s:50`".to_owned();
+            report.wrong(&stage.place, message, "of another kind", help);
+            break;
+        }
+    }
+    if at.value.is_empty() && !report.knows_of(&at.place.path) {
+        report.wrong(&at.place, "no stage".to_owned(), "empty", "add one, such as `30s:200/s`".to_owned());
+    }
+    if rates.is_empty() { LoadModel::UserStages(users) } else { LoadModel::RateStages(rates) }
+}
+
+pub(super) fn thresholds(file: &ScenarioTable, report: &mut Report) -> Vec<Threshold> {
+    let mut thresholds = Vec::new();
+    for named in file.thresholds.iter().flat_map(Names::iter) {
+        let Some(conditions) = &named.value else { continue };
+        if conditions.is_empty() && !report.knows_of(&named.place.path) {
+            let help = "add one, such as `p(95)<500ms`, or remove the metric".to_owned();
+            report.wrong(&named.place, "no condition".to_owned(), "empty", help);
+        }
+        for condition in conditions {
+            let (Text(text), place, abort, after) = match &condition.value {
+                FileThreshold::Word(text) => (text, &condition.place, None, None),
+                FileThreshold::Table(table) => (
+                    &table.threshold.value,
+                    &table.threshold.place,
+                    table.abort.as_ref(),
+                    table.after.as_ref(),
+                ),
+            };
+            let abort = word(abort, &[("false", false), ("true", true)], report);
+            if let Some(after) = after.filter(|_| !abort) {
+                let help = "add `abort: true`, or remove it".to_owned();
+                report.wrong(&after.place, "`after` without `abort`".to_owned(), "means nothing", help);
+            }
+            thresholds.push(Threshold {
+                metric: Spanned::new(named.name.clone(), &named.place),
+                condition: Spanned::new(text.clone(), place),
+                abort,
+                after: after.map_or(Duration::ZERO, |at| at.value.0),
+            });
+        }
+    }
+    thresholds
+}

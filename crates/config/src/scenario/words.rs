@@ -1,0 +1,140 @@
+//! Values that only scenario files have: each says how it is written, and reads itself.
+
+use crate::scalar::{Scalar, Text, scalar};
+use crate::table::{At, Read, Report};
+use crate::yaml::{Kind, Node};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::time::Duration;
+use units::{Rate, parse_duration};
+
+/// A wait that is always the same, or a range.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileWait {
+    pub(crate) from: Duration,
+    pub(crate) to: Duration,
+}
+scalar!(FileWait, { "type": "string" });
+
+impl Scalar for FileWait {
+    const EXPECTED: &'static str =
+        "a wait, such as `2s`, `1s..3s`, `{ exponential: 2s }` or `{ lognormal: { median: 2s, p95: 8s } }`";
+    fn parse(text: &str) -> Option<Self> {
+        let (from, to) = text.split_once("..").unwrap_or((text, text));
+        let (from, to) = (parse_duration(from.trim()).ok()?, parse_duration(to.trim()).ok()?);
+        (from <= to).then_some(FileWait { from, to })
+    }
+}
+
+/// What a stage ends with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StageEnd {
+    Rate(Rate),
+    Users(u32),
+}
+
+/// A stage.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileStage {
+    pub(crate) lasts: Duration,
+    pub(crate) end: StageEnd,
+}
+scalar!(FileStage, { "type": "string", "pattern": "^[^:]+:[^:]+$" });
+
+impl Scalar for FileStage {
+    const EXPECTED: &'static str = "a stage, such as `30s:200/s` (a rate) or `30s:50` (users)";
+    fn parse(text: &str) -> Option<Self> {
+        let (lasts, end) = text.split_once(':')?;
+        let end = end.trim();
+        let end = if end.contains('/') {
+            StageEnd::Rate(end.parse().ok()?)
+        } else {
+            StageEnd::Users(end.parse().ok()?)
+        };
+        let lasts = parse_duration(lasts).ok().filter(|lasts| !lasts.is_zero())?;
+        Some(FileStage { lasts, end })
+    }
+}
+
+/// A status, or a class of them, with its spelling.
+#[derive(Debug, Clone)]
+pub(crate) struct FileStatus {
+    pub(crate) text: String,
+    pub(crate) range: (u16, u16),
+}
+scalar!(FileStatus, { "type": ["integer", "string"], "minimum": 100, "maximum": 999, "pattern": "^[1-9]([0-9][0-9]|xx)$" });
+
+impl Scalar for FileStatus {
+    const EXPECTED: &'static str = "a status, such as `200` or `2xx`";
+    fn parse(text: &str) -> Option<Self> {
+        let range = match text.strip_suffix("xx") {
+            Some(class) => {
+                let class: u16 = class.parse().ok().filter(|class| (1..=9).contains(class))?;
+                (class * 100, class * 100 + 99)
+            }
+            None => {
+                let status = text.parse().ok().filter(|status| (100..=999).contains(status))?;
+                (status, status)
+            }
+        };
+        Some(FileStatus { text: text.to_owned(), range })
+    }
+}
+
+/// One status or a list of them.
+#[derive(Debug, Clone)]
+pub(crate) struct FileStatuses(pub(crate) Vec<FileStatus>);
+
+impl Read for FileStatuses {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::List(_) => Vec::read(node, path, report).map(FileStatuses),
+            _ => FileStatus::read(node, path, report).map(|status| FileStatuses(vec![status])),
+        }
+    }
+}
+
+impl JsonSchema for FileStatuses {
+    fn schema_name() -> Cow<'static, str> {
+        "FileStatuses".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<FileStatus>();
+        json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    }
+}
+
+/// Any YAML.
+#[derive(Debug, Clone)]
+pub(crate) struct FileTree(pub(crate) Node);
+
+impl Read for FileTree {
+    fn read(node: &Node, _: &str, _: &mut Report) -> Option<Self> {
+        Some(FileTree(node.clone()))
+    }
+}
+
+impl JsonSchema for FileTree {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "FileTree".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::default()
+    }
+}
+
+/// One of a few words; the first where the key is absent or wrong.
+pub(crate) fn word<T: Copy>(at: Option<&At<Text>>, words: &[(&str, T)], report: &mut Report) -> T {
+    let Some(At { value: Text(found), place }) = at else { return words[0].1 };
+    match words.iter().find(|(word, _)| word == found) {
+        Some((_, value)) => *value,
+        None => {
+            let help = crate::suggest::suggestion(found, words.iter().map(|(word, _)| *word));
+            report.wrong(place, format!("unknown word `{found}`"), "this value", help);
+            words[0].1
+        }
+    }
+}

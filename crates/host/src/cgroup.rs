@@ -1,0 +1,216 @@
+//! The control group of this process: how many cores its quota allows, how often the kernel made it wait, and how
+//! much memory it may still take.
+//!
+//! A process under a quota looks idle and is late all the same; no counter of the process itself shows it. Limits of
+//! the groups above hold as well, so the smallest on the way up counts.
+
+use crate::text::{number_after, read, read_number};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::Bytes;
+
+/// Where the files of this process's group are, of one controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cgroup {
+    version: Version,
+    mount: PathBuf,
+    group: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// How often a group used up its quota, since the group was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Throttling {
+    /// Periods in which the group had to wait.
+    pub periods: u64,
+    /// How long its threads waited, all together.
+    pub waited: Duration,
+}
+
+impl Cgroup {
+    /// The group that bounds processor time; `None` where no hierarchy with it is mounted.
+    pub fn of_this_process() -> Option<Self> {
+        Cgroup::with("cpu")
+    }
+
+    /// The group that bounds memory; likewise.
+    pub fn for_memory() -> Option<Self> {
+        Cgroup::with("memory")
+    }
+
+    fn with(controller: &str) -> Option<Self> {
+        let mut found = Cgroup::locate(&read("/proc/self/cgroup")?, &read("/proc/self/mounts")?, controller)?;
+        // A container often sees the host's name of its group, but only the group itself under the mount.
+        if !found.folder().exists() {
+            found.group = PathBuf::new();
+        }
+        Some(found)
+    }
+
+    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A controller
+    /// that is mounted in version 1 is not in version 2.
+    fn locate(groups: &str, mounts: &str, controller: &str) -> Option<Self> {
+        let mount_of = |kind: &str, controller: &str| {
+            mounts.lines().find_map(|line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let &[_, place, found, options, ..] = fields.as_slice() else { return None };
+                let has = controller.is_empty() || options.split(',').any(|option| option == controller);
+                (found == kind && has).then(|| PathBuf::from(place))
+            })
+        };
+        let group_of = |wanted: &dyn Fn(&str) -> bool| {
+            groups.lines().find_map(|line| {
+                let (_, rest) = line.split_once(':')?;
+                let (controllers, group) = rest.split_once(':')?;
+                wanted(controllers).then(|| PathBuf::from(group.trim_start_matches('/')))
+            })
+        };
+        if let Some(group) = group_of(&|controllers| controllers.split(',').any(|name| name == controller))
+            && let Some(mount) = mount_of("cgroup", controller)
+        {
+            return Some(Cgroup { version: Version::V1, mount, group });
+        }
+        Some(Cgroup {
+            version: Version::V2,
+            mount: mount_of("cgroup2", "")?,
+            group: group_of(&|controllers| controllers.is_empty())?,
+        })
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.mount.join(&self.group)
+    }
+
+    /// The cores that the quotas of this group and of those above it allow; `None` where there is no quota.
+    pub fn quota(&self) -> Option<f64> {
+        let above = self.group.ancestors().map(|group| self.mount.join(group));
+        above.filter_map(|folder| self.quota_in(&folder)).min_by(f64::total_cmp)
+    }
+
+    /// The memory that this group and those above it may still take; `None` without a limit.
+    pub fn memory_left(&self) -> Option<Bytes> {
+        let (limit, usage) = match self.version {
+            Version::V2 => ("memory.max", "memory.current"),
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+        };
+        let left = |folder: PathBuf| {
+            let limit = read_number(folder.join(limit)).filter(|&limit| limit < NO_LIMIT)?;
+            Some(Bytes::new(limit.saturating_sub(read_number(folder.join(usage))?)))
+        };
+        self.group.ancestors().filter_map(|group| left(self.mount.join(group))).min()
+    }
+
+    fn quota_in(&self, folder: &Path) -> Option<f64> {
+        match self.version {
+            Version::V2 => quota(&read(folder.join("cpu.max"))?),
+            Version::V1 => {
+                let quota_us = read(folder.join("cpu.cfs_quota_us"))?;
+                let period_us = read(folder.join("cpu.cfs_period_us"))?;
+                quota(&format!("{} {}", quota_us.trim(), period_us.trim()))
+            }
+        }
+    }
+
+    /// How often the group had to wait, and how long; `None` where the kernel does not count it.
+    pub fn throttling(&self) -> Option<Throttling> {
+        throttling(&read(self.folder().join("cpu.stat"))?)
+    }
+}
+
+/// Cores from `quota period`, both in microseconds. `max` and -1 are no quota.
+fn quota(text: &str) -> Option<f64> {
+    let (quota_us, period_us) = text.trim().split_once(' ')?;
+    let (quota_us, period_us): (u64, u64) = (quota_us.parse().ok()?, period_us.parse().ok()?);
+    (period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
+/// From the text of `cpu.stat`: version 2 counts microseconds, version 1 nanoseconds.
+fn throttling(stat: &str) -> Option<Throttling> {
+    let waited = number_after(stat, "throttled_usec")
+        .map(Duration::from_micros)
+        .or_else(|| number_after(stat, "throttled_time").map(Duration::from_nanos))?;
+    Some(Throttling { periods: number_after(stat, "nr_throttled")?, waited })
+}
+
+/// Version 1 writes no limit as the largest number of whole pages; version 2 as `max`, which is no number.
+const NO_LIMIT: u64 = 1 << 62;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2_MOUNTS: &str = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
+    const V1_MOUNTS: &str = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\n\
+        cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+        cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\n\
+        cgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+
+    #[test]
+    fn finds_the_group_of_either_version() {
+        let v2 = Cgroup::locate("0::/user.slice/x.scope\n", V2_MOUNTS, "cpu").unwrap();
+        assert_eq!(v2.folder(), Path::new("/sys/fs/cgroup/user.slice/x.scope"));
+        assert_eq!(v2.version, Version::V2);
+        // Both are mounted: the processor's controller is in version 1, `cpuset` is another one.
+        let v1 = Cgroup::locate("3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n0::/\n", V1_MOUNTS, "cpu").unwrap();
+        assert_eq!(v1.folder(), Path::new("/sys/fs/cgroup/cpu,cpuacct/docker/abc"));
+        assert_eq!(v1.version, Version::V1);
+        assert_eq!(Cgroup::locate("0::/\n", "proc /proc proc rw 0 0\n", "cpu"), None);
+        assert_eq!(Cgroup::locate("", "", "cpu"), None);
+        // The memory is not in version 1 here.
+        let memory = Cgroup::locate("2:cpu,cpuacct:/docker/abc\n0::/x\n", V1_MOUNTS, "memory").unwrap();
+        assert_eq!(memory.folder(), Path::new("/sys/fs/cgroup/unified/x"));
+    }
+
+    #[test]
+    fn a_quota_is_a_number_of_cores() {
+        for (text, cores) in [
+            // Version 2.
+            ("max 100000\n", None),
+            ("50000 100000\n", Some(0.5)),
+            ("250000 100000\n", Some(2.5)),
+            // Version 1 has -1 for none.
+            ("-1 100000", None),
+            // Broken texts.
+            ("50000", None),
+            ("1 0", None),
+            ("", None),
+        ] {
+            assert_eq!(quota(text), cores, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reads_throttling_of_either_version() {
+        let v2 = "usage_usec 77\nuser_usec 60\nsystem_usec 17\nnr_periods 9\nnr_throttled 3\nthrottled_usec 120000\n";
+        let v1 = "nr_periods 9\nnr_throttled 3\nthrottled_time 120000000\n";
+        let both = Throttling { periods: 3, waited: Duration::from_millis(120) };
+        assert_eq!(throttling(v2), Some(both));
+        assert_eq!(throttling(v1), Some(both));
+        assert_eq!(throttling("usage_usec 77\n"), None);
+    }
+
+    #[test]
+    fn limits_above_hold_as_well() {
+        let mount = std::env::temp_dir().join(format!("headroom-cgroup-{}", std::process::id()));
+        std::fs::create_dir_all(mount.join("outer/inner")).unwrap();
+        for (file, content) in [
+            ("outer/inner/cpu.max", "400000 100000\n"),
+            ("outer/cpu.max", "150000 100000\n"),
+            ("outer/inner/memory.max", "max\n"),
+            ("outer/inner/memory.current", "10\n"),
+            ("outer/memory.max", "1000\n"),
+            ("outer/memory.current", "300\n"),
+        ] {
+            std::fs::write(mount.join(file), content).unwrap();
+        }
+        let group = Cgroup { version: Version::V2, mount: mount.clone(), group: "outer/inner".into() };
+        let (quota, left) = (group.quota(), group.memory_left());
+        std::fs::remove_dir_all(&mount).unwrap();
+        assert_eq!((quota, left), (Some(1.5), Some(Bytes::new(700))));
+    }
+}

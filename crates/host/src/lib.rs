@@ -1,0 +1,34 @@
+//! What Linux says of this machine, and what follows for a run: may it begin, was it disturbed, may it go there.
+//!
+//! ## Why readers and parsers apart
+//! Everything is text in `/proc` and `/sys`. Each module has pure functions from such a text to a value, tested on
+//! recorded texts, and one function that reads. A fact that a kernel or a container does not show is `None`, never
+//! an error: a run must not fail because a counter is hidden.
+//!
+//! Formats: proc(5), the kernel's `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1/`.
+#![warn(missing_docs)]
+
+mod address;
+mod cgroup;
+mod descriptors;
+mod disturbance;
+mod facts;
+mod guard;
+mod memory;
+mod preflight;
+mod pressure;
+mod processor;
+mod sockets;
+mod text;
+
+pub use address::is_public;
+pub use cgroup::{Cgroup, Throttling};
+pub use descriptors::Descriptors;
+pub use disturbance::{Disturbance, Sample};
+pub use facts::{host_facts, passing_host_facts};
+pub use guard::{Guard, Peak, Refused, WrongEntry};
+pub use memory::Memory;
+pub use preflight::{Finding, Host, Needs, Severity, preflight, preflight_on};
+pub use pressure::{Pressure, Stalls};
+pub use processor::{Ticks, governor, own_cpu, usable_cores};
+pub use sockets::{PortRange, Sockets, TcpCounts, time_wait_towards};

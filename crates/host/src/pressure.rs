@@ -1,0 +1,60 @@
+//! Pressure stall information: for how long did anybody on this machine wait for a processor, memory or a disk?
+
+use crate::text::read;
+use std::time::Duration;
+
+/// Waiting time since the machine started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stalls {
+    /// At least one task waited.
+    pub some: Duration,
+    /// All tasks that wanted to run waited. Always zero for processors of a whole machine.
+    pub full: Duration,
+}
+
+/// The waiting for each resource, where the kernel counts it (`CONFIG_PSI`, and not switched off).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pressure {
+    /// For a processor.
+    pub cpu: Option<Stalls>,
+    /// For memory.
+    pub memory: Option<Stalls>,
+    /// For disks.
+    pub io: Option<Stalls>,
+}
+
+impl Pressure {
+    /// What `/proc/pressure` says now.
+    pub fn now() -> Self {
+        let stalls = |name: &str| parse(&read(format!("/proc/pressure/{name}"))?);
+        Pressure { cpu: stalls("cpu"), memory: stalls("memory"), io: stalls("io") }
+    }
+}
+
+/// From `some avg10=1.78 avg60=5.99 avg300=4.41 total=2603226650`, the total in microseconds. The averages are left
+/// aside: they are of the last seconds, not of the run. Kernels before 5.13 have no `full` line for processors.
+fn parse(text: &str) -> Option<Stalls> {
+    let total = |kind: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+        let number = line.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+        number.parse().ok().map(Duration::from_micros)
+    };
+    Some(Stalls { some: total("some ")?, full: total("full ").unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_totals() {
+        let text = "some avg10=1.78 avg60=5.99 avg300=4.41 total=2603226650\n\
+                    full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        let stalls = parse(text).unwrap();
+        assert_eq!(stalls.some, Duration::from_micros(2_603_226_650));
+        assert_eq!(stalls.full, Duration::from_micros(7));
+        assert_eq!(parse("some avg10=0.00 total=5\n").unwrap().full, Duration::ZERO);
+        assert_eq!(parse("some total=much\n"), None);
+        assert_eq!(parse(""), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! headroom's own captures: one JSON object a line, one request an object.
+//!
+//! | key | holds |
+//! |---|---|
+//! | `at_us` | when the request came, in microseconds since 1970 UTC |
+//! | `at_whole_second` | `true` where `at_us` is only known to the second after it |
+//! | `method`, `url` | required; the URL is absolute, or a path with its query |
+//! | `headers` | a list of `[name, value]`, in order, repeats kept |
+//! | `body_base64` | the body, padded base64; absent where there is none |
+//! | `user` | who made it: any text that is the same for the same client |
+//! | `status`, `response_us`, `bytes` | what came of it: status, microseconds to the end of the answer, its bytes |
+//!
+//! ## Why lines of JSON
+//! A capture is appended to while it is read, cut in the middle by a full disk, filtered with `jq` and `grep`, and
+//! joined by `cat`. Headers are a list because an object keeps neither order nor repeats. Unknown keys are
+//! passed over, so that an older headroom reads the captures of a newer one.
+
+use crate::error::Fault;
+use crate::reader::LineParser;
+use crate::vegeta::checked;
+use crate::{At, Edge, Entry, json};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(crate) struct Capture;
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_us: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    at_whole_second: bool,
+    method: String,
+    url: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    headers: Vec<(String, String)>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    body_base64: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+impl LineParser for Capture {
+    fn parse(&mut self, text: &[u8]) -> Result<Option<Entry>, Fault> {
+        if text.trim_ascii().is_empty() {
+            return Ok(None);
+        }
+        let line: Line = json::object(text, EXAMPLE)?;
+        checked(text, &line.method, &line.url, &line.headers)?;
+        let at =
+            line.at_us.map(|micros| At { micros, whole_second: line.at_whole_second, edge: Edge::Start });
+        Ok(Some(Entry {
+            at,
+            body: json::body(text, &line.body_base64)?,
+            method: line.method,
+            url: line.url,
+            headers: line.headers,
+            user: line.user,
+            status: line.status,
+            response_time: line.response_us.map(Duration::from_micros),
+            bytes: line.bytes,
+        }))
+    }
+}
+
+/// Writes one request as a line of a capture. A time that is the answer's end is written as the request's start.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_capture(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
+    let line = Line {
+        at_us: entry.at.map(|at| at.start(entry.response_time)),
+        at_whole_second: entry.at.is_some_and(|at| at.whole_second),
+        method: entry.method.clone(),
+        url: entry.url.clone(),
+        headers: entry.headers.clone(),
+        body_base64: json::encode(&entry.body),
+        user: entry.user.clone(),
+        status: entry.status,
+        response_us: entry.response_time.map(|span| u64::try_from(span.as_micros()).unwrap_or(u64::MAX)),
+        bytes: entry.bytes,
+    };
+    serde_json::to_writer(&mut *out, &line)?;
+    out.write_all(b"\n")
+}
+
+const EXAMPLE: &str =
+    r#"{"at_us": 1772366405250000, "method": "GET", "url": "/path", "headers": [["Name", "value"]]}"#;

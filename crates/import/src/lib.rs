@@ -1,0 +1,39 @@
+//! What people already have, read as requests: targets, curl commands, access logs, captures, traffic tables.
+//!
+//! Reads, never sends: whoever drives load takes [`Entry`] after [`Entry`] from [`read`], or builds a
+//! [`Recording`] from them and asks a [`Replay`] when each is due.
+//!
+//! ## Why one line never ends a reading
+//! A log of ten million lines has a broken one. Each line that cannot be used is a [`LineError`] that names line and
+//! column, what was found and what was expected; the iterator goes on after it, and whether the rest is used is the
+//! caller's policy. Lines have a bound, so that memory does too.
+#![warn(missing_docs)]
+
+mod access_log;
+mod alb;
+mod body;
+mod capture;
+mod curl;
+mod entry;
+mod error;
+mod format;
+mod header;
+mod input;
+mod json;
+mod lines;
+mod reader;
+mod replay;
+mod request_line;
+mod time;
+mod traffic;
+mod urls;
+mod vegeta;
+
+pub use capture::write_capture;
+pub use entry::{At, Edge, Entry};
+pub use error::{FormatError, LineError};
+pub use format::{Format, detect};
+pub use input::{Input, open};
+pub use reader::{Entries, Options, read};
+pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
+pub use traffic::{Moment, Row, Rows, Traffic, TrafficError};

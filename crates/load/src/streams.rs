@@ -1,0 +1,154 @@
+//! The requests of one HTTP/2 connection.
+
+use crate::connection::Job;
+use crate::exchange::Kept;
+use http::h2;
+use slab::Slab;
+use units::Timestamp;
+
+/// The requests of one HTTP/2 connection.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) machine: h2::Connection,
+    slots: Slab<Stream>,
+    /// Whether it stands among the free connections of its server.
+    pub(crate) listed: bool,
+    /// Whether it is noted as having something to write.
+    pub(crate) dirty: bool,
+}
+
+/// One request in flight.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) job: Job,
+    pub(crate) status: u16,
+    pub(crate) kept: Option<Box<Kept>>,
+}
+
+/// How a request came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Answered,
+    Malformed,
+    /// Ended by the other side, which has not worked on it where `unseen` is set.
+    Reset {
+        unseen: bool,
+    },
+}
+
+impl Streams {
+    pub(crate) fn new(streams: u32, out: &mut Vec<u8>) -> Self {
+        let settings = h2::Settings { streams_max: streams, ..h2::Settings::default() };
+        Streams {
+            machine: h2::Connection::new(settings, out),
+            slots: Slab::new(),
+            listed: false,
+            dirty: false,
+        }
+    }
+
+    /// Sends a request; there is room for it.
+    pub(crate) fn request(
+        &mut self,
+        head: &h2::RequestHead,
+        body: &[u8],
+        job: Job,
+        kept: Option<Box<Kept>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), h2::NoCapacity> {
+        let key = self.slots.vacant_key() as u32;
+        self.machine.request(head, body, key, out)?;
+        self.slots.insert(Stream { job, status: 0, kept });
+        Ok(())
+    }
+
+    /// Takes what was received; `ended` tells which requests came to their end.
+    pub(crate) fn received(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        ended: &mut Vec<(u32, Ending)>,
+    ) -> Result<(), h2::H2Error> {
+        let mut listener = Listener { slots: &mut self.slots, ended };
+        self.machine.received(input, out, &mut listener)
+    }
+
+    /// Takes a request out that has come to its end.
+    pub(crate) fn take(&mut self, key: u32) -> Option<Stream> {
+        self.slots.try_remove(key as usize)
+    }
+
+    /// Gives up the requests that started at or before `started`.
+    pub(crate) fn give_up(&mut self, started: Timestamp, out: &mut Vec<u8>) -> Vec<Stream> {
+        let old: Vec<u32> = self
+            .slots
+            .iter()
+            .filter(|(_, stream)| stream.job.started <= started)
+            .map(|(key, _)| key as u32)
+            .collect();
+        old.into_iter()
+            .filter_map(|key| {
+                self.machine.cancel(key, out);
+                self.take(key)
+            })
+            .collect()
+    }
+
+    /// When the oldest request started.
+    pub(crate) fn oldest_start(&self) -> Option<Timestamp> {
+        self.jobs().map(|job| job.started).min()
+    }
+
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        self.slots.iter().map(|(_, stream)| stream.job)
+    }
+
+    /// How many requests are in flight.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+struct Listener<'a> {
+    slots: &'a mut Slab<Stream>,
+    ended: &'a mut Vec<(u32, Ending)>,
+}
+
+impl h2::Sink for Listener<'_> {
+    fn wants_headers(&mut self, key: u32) -> bool {
+        self.slots.get(key as usize).is_some_and(|stream| stream.kept.is_some())
+    }
+
+    fn head(&mut self, key: u32, status: u16, headers: h2::Headers<'_>) {
+        let Some(stream) = self.slots.get_mut(key as usize) else { return };
+        stream.status = status;
+        if let Some(kept) = &mut stream.kept {
+            for (name, value) in headers {
+                for part in [name, b": ", value, b"\r\n"] {
+                    kept.head.extend_from_slice(part);
+                }
+            }
+        }
+    }
+
+    fn data(&mut self, key: u32, data: &[u8]) {
+        if let Some(kept) = self.slots.get_mut(key as usize).and_then(|stream| stream.kept.as_mut()) {
+            kept.data(data);
+        }
+    }
+
+    fn end(&mut self, key: u32) {
+        self.ended.push((key, Ending::Answered));
+    }
+
+    fn reset(&mut self, key: u32, _: h2::ErrorCode, retry_safe: bool) {
+        self.ended.push((key, Ending::Reset { unseen: retry_safe }));
+    }
+
+    fn malformed(&mut self, key: u32, _: h2::Malformed) {
+        self.ended.push((key, Ending::Malformed));
+    }
+
+    // The machine has no capacity from then on, which is all that there is to know.
+    fn goaway(&mut self, _: h2::ErrorCode, _: &[u8]) {}
+}

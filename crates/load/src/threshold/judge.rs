@@ -1,0 +1,223 @@
+//! Judges thresholds by what was measured.
+
+use super::known::{CHECK, ENDPOINT, STAGE};
+use super::{Metric, Statistic, Threshold};
+use measure::{Histogram, Measurement, Part, Value};
+use std::fmt;
+use std::time::Duration;
+use units::{Quantile, Rate, Ratio, Timestamp, show_duration};
+
+/// A threshold with what was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The threshold.
+    pub threshold: Threshold,
+    /// What was seen.
+    pub observed: Observed,
+    /// Whether it holds.
+    pub met: bool,
+    /// The samples beyond the quantile, where they are too few for the next run to give the same number.
+    pub few_beyond: Option<u64>,
+}
+
+/// What was seen of a metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Observed {
+    /// A time, perhaps a lower bound.
+    Time(Value),
+    /// A share.
+    Share(Ratio),
+    /// A number.
+    Count(u64),
+    /// A number per time.
+    Rate(Rate),
+    /// Nothing to take a time or a share of.
+    Nothing,
+}
+
+/// Judges thresholds by a measurement: of a whole run, or of what has come so far.
+pub fn evaluate(thresholds: &[Threshold], measured: &Measurement) -> Vec<Judged> {
+    thresholds.iter().map(|threshold| judge(threshold, measured)).collect()
+}
+
+impl Judged {
+    /// Whether the run ends now: the threshold says so, its delay is over, and something was seen.
+    pub fn aborts(&self, now: Timestamp) -> bool {
+        let due = self.threshold.abort_on_fail && now.since(Timestamp::ZERO) >= self.threshold.delay_abort;
+        due && !self.met && self.observed != Observed::Nothing
+    }
+}
+
+/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
+const BEYOND: f64 = 30.0;
+
+fn judge(threshold: &Threshold, measured: &Measurement) -> Judged {
+    let (observed, few_beyond) = observe(threshold, measured);
+    let condition = threshold.condition;
+    let holds = |number: f64| condition.sign.holds(number, condition.bound.number());
+    let met = match observed {
+        Observed::Nothing => false,
+        // The true time is longer: what holds here must hold of every longer one as well.
+        Observed::Time(time) if time.censored => holds(time.at.as_secs_f64()) && holds(f64::INFINITY),
+        Observed::Time(time) => holds(time.at.as_secs_f64()),
+        Observed::Share(share) => holds(share.get()),
+        Observed::Count(count) => holds(count as f64),
+        Observed::Rate(rate) => holds(rate.per_second()),
+    };
+    Judged { threshold: threshold.clone(), observed, met, few_beyond }
+}
+
+fn observe(threshold: &Threshold, measured: &Measurement) -> (Observed, Option<u64>) {
+    let statistic = threshold.condition.statistic;
+    let counter = |count, elapsed| match statistic {
+        Statistic::PerTime => (Observed::Rate(Rate::of(count, elapsed)), None),
+        _ => (Observed::Count(count), None),
+    };
+    let requests = || Requests::of(threshold, measured);
+    match threshold.metric {
+        Metric::ResponseTime => of_times(statistic, &requests().response()),
+        Metric::ServiceTime => of_times(statistic, &requests().part.service),
+        Metric::DispatchDelay => of_times(statistic, &requests().part.dispatch),
+        Metric::ConnectTime => of_times(statistic, &measured.connect),
+        Metric::TlsTime => of_times(statistic, &measured.tls),
+        Metric::IterationTime => of_times(statistic, &measured.iterations.time),
+        Metric::Failed => {
+            let requests = requests();
+            (share(requests.ended().saturating_sub(requests.succeeded()), requests.ended()), None)
+        }
+        Metric::Shed => {
+            let requests = requests();
+            (share(requests.part.accounting.shed, requests.ended()), None)
+        }
+        Metric::Checks => {
+            let chosen = |name: &str| threshold.tags.iter().all(|(key, value)| key == CHECK && value == name);
+            let checks = measured.checks.iter().filter(|check| chosen(&check.name));
+            let (passed, all) = checks.fold((0, 0), |(passed, all), check| {
+                (passed + check.passed, all + check.passed + check.failed)
+            });
+            (share(passed, all), None)
+        }
+        Metric::Requests => {
+            let requests = requests();
+            counter(requests.ended() + requests.part.accounting.in_flight, requests.elapsed)
+        }
+        Metric::Unsent => {
+            let requests = requests();
+            counter(requests.part.accounting.unsent, requests.elapsed)
+        }
+        Metric::Iterations => counter(measured.iterations.completed, measured.elapsed),
+    }
+}
+
+fn share(part: u64, whole: u64) -> Observed {
+    Ratio::of(part, whole).map_or(Observed::Nothing, Observed::Share)
+}
+
+fn of_times(statistic: Statistic, times: &Histogram) -> (Observed, Option<u64>) {
+    let observed = match statistic {
+        // Of given-up requests only the time that they had reached is known, so their mean is a lower bound.
+        Statistic::Average => times.mean().map(|at| Value { at, censored: times.censored() > 0 }),
+        Statistic::Min => times.quantile(LOWEST),
+        Statistic::Quantile(quantile) => times.quantile(quantile),
+        _ => times.max(),
+    };
+    let few = match statistic {
+        Statistic::Quantile(quantile) => {
+            let beyond = (1.0 - quantile.get()) * times.count() as f64;
+            // The product of a whole number of samples may lie a rounding below it.
+            (times.count() > 0 && beyond + 1e-6 < BEYOND).then_some((beyond + 1e-6) as u64)
+        }
+        _ => None,
+    };
+    (observed.map_or(Observed::Nothing, Observed::Time), few)
+}
+
+/// Below every sample but the first.
+const LOWEST: Quantile = Quantile::new(1e-15).expect("above 0 and below 1");
+
+/// The requests that a threshold chooses.
+struct Requests {
+    part: Part,
+    /// Response times, where all requests are chosen: a measurement has them apart.
+    response: Option<Histogram>,
+    elapsed: Duration,
+}
+
+impl Requests {
+    fn of(threshold: &Threshold, measured: &Measurement) -> Self {
+        if threshold.tags.is_empty() {
+            let part = Part {
+                accounting: measured.accounting,
+                statuses: measured.statuses.clone(),
+                service: measured.service.clone(),
+                dispatch: measured.dispatch.clone(),
+                ..Part::default()
+            };
+            return Requests { part, response: Some(measured.response.clone()), elapsed: measured.elapsed };
+        }
+        let mut part = Part::default();
+        if let Some((_, name)) = threshold.tags.iter().find(|(key, _)| key == STAGE) {
+            let mut elapsed = Duration::ZERO;
+            for stage in measured.stages.iter().filter(|stage| stage.name == *name) {
+                part.add(&stage.part);
+                elapsed += stage.length();
+            }
+            return Requests { part, response: None, elapsed };
+        }
+        for endpoint in &measured.endpoints {
+            let has = |(key, value): &(String, String)| {
+                endpoint.tags.get(key) == Some(value)
+                    || (ENDPOINT.contains(&key.as_str()) && endpoint.name == *value)
+            };
+            if threshold.tags.iter().all(has) {
+                part.add(&endpoint.part);
+            }
+        }
+        Requests { part, response: None, elapsed: measured.elapsed }
+    }
+
+    fn response(self) -> Histogram {
+        self.response.unwrap_or_else(|| self.part.response())
+    }
+
+    /// Requests with an end: answered, shed, failed or given up.
+    fn ended(&self) -> u64 {
+        let accounting = self.part.accounting;
+        accounting.answered + accounting.shed + accounting.failed + accounting.timed_out
+    }
+
+    /// Requests that k6 expects to come out as they did: those with a status from 200 to 399.
+    fn succeeded(&self) -> u64 {
+        self.part.statuses.range(200..400).map(|(_, count)| count).sum()
+    }
+}
+
+impl fmt::Display for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Observed::Time(time) => {
+                let more = if time.censored { "> " } else { "" };
+                write!(f, "{more}{}", show_duration(time.at))
+            }
+            Observed::Share(share) => share.fmt(f),
+            Observed::Count(count) => count.fmt(f),
+            Observed::Rate(rate) => rate.fmt(f),
+            Observed::Nothing => f.write_str("nothing was measured"),
+        }
+    }
+}
+
+impl fmt::Display for Judged {
+    /// `response_time: p(95)<500ms: missed, 612 ms (only 12 samples beyond it, 30 make it repeatable)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.met { "met" } else { "missed" };
+        write!(f, "{}: {verdict}, {}", self.threshold, self.observed)?;
+        match self.few_beyond {
+            Some(beyond) => write!(f, " (only {beyond} samples beyond it, {BEYOND} make it repeatable)"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,466 @@
+//! One event loop that sends requests and waits for their answers.
+//!
+//! ```text
+//! agenda (what is due) → next_job → place (which connection) → send → receive → answered → next_job …
+//! ```
+//!
+//! ## Two system calls a request
+//! Readiness is edge-triggered, so a connection is registered once. An answer is read in one call into a buffer of
+//! the loop; the next request is written at once. Only the parts of an answer that wait for more are kept.
+
+mod connect;
+mod receive;
+mod send;
+mod walk;
+
+use crate::agenda::{Agenda, Who};
+use crate::connecting::Server;
+use crate::connection::{Connection, Job, State, What};
+use crate::exchange::Kept;
+use crate::plan::{Model, Plan, Users, Work};
+use crate::record::{Finished, Recorder, Times};
+use crate::run::{Slot, Watch};
+use crate::streams::Ending;
+use crate::user::{User, Walk};
+use crate::wire::{Form, Wire};
+use crate::{Protocol, UserSpan};
+use connect::Resolving;
+use walk::Came;
+use http::codec::Limits;
+use http::codec::response::Scanner;
+use http::dial::dns::Lookup;
+use http::reactor::{Net, Ready, Timers};
+use measure::{Failure, Fate};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use units::Timestamp;
+
+/// A server that requests go to, and the connections to it that are free.
+#[derive(Debug)]
+struct Upstream {
+    server: Server,
+    /// Which of its addresses is tried.
+    current: usize,
+    /// Whether that address has ever answered.
+    proven: bool,
+    /// Connections that are being made.
+    opening: usize,
+    idle: Vec<usize>,
+}
+
+/// One event loop that sends requests and waits for their answers.
+pub(crate) struct Worker<'a, N: Net> {
+    net: N,
+    plan: &'a Plan,
+    watch: &'a Watch,
+    form: Form,
+    limit: Option<usize>,
+    end: Timestamp,
+    wires: Vec<Wire>,
+    /// The request of a scenario's user, written when it is sent, and whose it is.
+    step: Wire,
+    step_of: Option<u32>,
+    upstreams: Vec<Upstream>,
+    agenda: Agenda,
+    users: Slab<User>,
+    /// How many iterations users may still begin, and the number of the next.
+    iterations_left: u64,
+    next_iteration: u64,
+    /// Requests that were taken and found no connection yet, or lost it.
+    stash: VecDeque<Job>,
+    /// How many of the schedule's arrivals were looked at for having waited.
+    waited_until: u64,
+    connections: Slab<Connection<N::Stream>>,
+    resolving: Resolving,
+    /// Requests in flight, those whose connection is being made among them.
+    busy: usize,
+    generation: u32,
+    /// Counts connections, to take local addresses in turn.
+    opened: usize,
+    timers: Timers<(usize, u32)>,
+    scanner: Scanner,
+    buffer: Vec<u8>,
+    plain: Vec<u8>,
+    /// HTTP/2 connections with something to write.
+    dirty: Vec<usize>,
+    ended: Vec<(u32, Ending)>,
+    spare_kept: Vec<Box<Kept>>,
+    recorder: Recorder,
+    longest_stall: Duration,
+}
+
+/// What a worker brings home beside its record.
+#[derive(Debug)]
+pub(crate) struct Home {
+    pub(crate) finished: Finished,
+    pub(crate) longest_stall: Duration,
+}
+
+impl<'a, N: Net> Worker<'a, N> {
+    /// Worker `index` of the plan's workers. `lookup` is there where each connection asks for its address.
+    pub(crate) fn new(net: N, plan: &'a Plan, watch: &'a Watch, index: u32, lookup: Option<Lookup>) -> Self {
+        let workers = plan.workers.get();
+        let end = plan.end();
+        let limit = plan.requests_of(index);
+        let mut users = Slab::new();
+        let agenda = match (&plan.model, plan.schedule()) {
+            (Model::Open { .. }, Some(schedule)) => Agenda::open(schedule, index, workers, limit, end),
+            (Model::Closed { users: who }, _) => match (who, &plan.work) {
+                (Users::Constant(_), Work::Targets(_)) => Agenda::closed(limit, index, workers, end),
+                _ => closed_users(plan, who, index, &mut users),
+            },
+            (Model::Open { .. }, None) => Agenda::users(index, workers, end),
+        };
+        let form = Form {
+            keep_alive: plan.keep_alive,
+            arrival_header: plan.arrival_header.clone(),
+            h2: matches!(plan.connecting.protocol, Protocol::Http2 { .. }),
+        };
+        let mut worker = Worker {
+            net,
+            plan,
+            watch,
+            form,
+            limit: plan.connections_of(index).map(|limit| limit as usize),
+            end,
+            wires: Vec::new(),
+            step: Wire::default(),
+            step_of: None,
+            upstreams: Vec::new(),
+            agenda,
+            users,
+            iterations_left: limit,
+            next_iteration: u64::from(index),
+            stash: VecDeque::new(),
+            waited_until: 0,
+            connections: Slab::new(),
+            resolving: Resolving::new(lookup),
+            busy: 0,
+            generation: 0,
+            opened: index as usize,
+            timers: Timers::default(),
+            scanner: Scanner::new(Limits::default()),
+            buffer: vec![0; READ_BYTES],
+            plain: Vec::new(),
+            dirty: Vec::new(),
+            ended: Vec::new(),
+            spare_kept: Vec::new(),
+            recorder: Recorder::new(Arc::new(plan.layout()), plan.good_within, &watch.bounds),
+            longest_stall: Duration::ZERO,
+        };
+        match &plan.work {
+            Work::Targets(targets) => {
+                for (target, &endpoint) in targets.list.iter().zip(targets.endpoint_of.iter()) {
+                    let server = worker.upstream_of(&target.server);
+                    worker.wires.push(target.wire(server, endpoint, &worker.form));
+                }
+            }
+            Work::Scenario { servers, .. } => servers.iter().for_each(|server| {
+                worker.upstream_of(server);
+            }),
+        }
+        worker
+    }
+
+    /// Runs until the schedule is done and every answer has come or been given up, or until told to stop.
+    pub(crate) fn run(mut self, slot: &Slot) -> io::Result<Home> {
+        let mut ready: Vec<Ready> = Vec::with_capacity(1024);
+        let mut next_report = Timestamp::ZERO + self.watch.every;
+        let schedule_end = loop {
+            let now = self.net.now();
+            if slot.stop.load(Ordering::Relaxed) {
+                break now.min(self.end);
+            }
+            let next_due = self.agenda.note_due(now, &mut self.recorder.lag);
+            self.dispatch(now);
+            self.flush();
+            if next_due == Timestamp::NEVER && self.is_done(now) {
+                break now.min(self.end);
+            }
+            let until = next_due.min(self.timers.next()).min(next_report);
+            ready.clear();
+            self.net.wait(until, &mut ready)?;
+            let woke = self.net.now();
+            self.longest_stall = self.longest_stall.max(woke.since(until.max(now)));
+            for event in &ready {
+                self.ready(*event);
+            }
+            self.resolved();
+            self.check_deadlines(woke);
+            if woke >= next_report {
+                self.report(slot, woke);
+                // In step with the run's beginning, so that what is compared from report to report has the same length.
+                next_report += self.watch.every;
+                if next_report <= woke {
+                    next_report = woke + self.watch.every;
+                }
+            }
+        };
+        Ok(self.finish(schedule_end, slot))
+    }
+
+    /// The place of a server among ours.
+    fn upstream_of(&mut self, server: &Server) -> u32 {
+        let known = self.upstreams.iter().position(|known| known.server.origin == server.origin);
+        let place = known.unwrap_or_else(|| {
+            let server = server.clone();
+            self.upstreams.push(Upstream { server, current: 0, proven: false, opening: 0, idle: Vec::new() });
+            self.upstreams.len() - 1
+        });
+        place as u32
+    }
+
+    /// The next request whose turn has come.
+    fn next_job(&mut self, now: Timestamp) -> Option<Job> {
+        if let Some(job) = self.stash.pop_front() {
+            return Some(Job { started: now, ..job });
+        }
+        loop {
+            let arrival = self.agenda.take(now)?;
+            let intended = arrival.intended;
+            let job = match arrival.who {
+                Who::New(number) => {
+                    let job = match &self.plan.work {
+                        Work::Targets(_) => Some(self.prepared(number, intended, now, None)),
+                        Work::Scenario { scenario, .. } => {
+                            let walk = Walk::new(scenario, number, self.plan.seed);
+                            let user = self.users.insert(User::passing(walk)) as u32;
+                            self.begin(user, number, intended);
+                            self.step_job(user, intended, now)
+                        }
+                    };
+                    if matches!(self.plan.model, Model::Open { .. }) && now != Timestamp::NEVER {
+                        self.recorder.pacing.started(intended, now);
+                    }
+                    job
+                }
+                Who::User(user) => match self.users.get(user as usize) {
+                    Some(User { walk: Some(_), .. }) => self.step_job(user, intended, now),
+                    Some(_) => self.iteration().map(|number| self.prepared(number, intended, now, Some(user))),
+                    None => None,
+                },
+            };
+            if let Some(job) = job {
+                self.recorder.scheduled(job.endpoint, intended);
+                return Some(job);
+            }
+        }
+    }
+
+    /// The number of a turn that begins now, if there may be another.
+    fn iteration(&mut self) -> Option<u64> {
+        self.iterations_left = self.iterations_left.checked_sub(1)?;
+        let number = self.next_iteration;
+        self.next_iteration += u64::from(self.plan.workers.get());
+        Some(number)
+    }
+
+    fn prepared(&self, number: u64, intended: Timestamp, started: Timestamp, user: Option<u32>) -> Job {
+        let wire = match self.wires.len() {
+            1 => 0,
+            count => (number % count as u64) as u32,
+        };
+        let what = user.map_or(What::Prepared(wire), |user| What::PreparedOf { wire, user });
+        let endpoint = self.wires[wire as usize].endpoint;
+        Job { intended, started, number, what, endpoint, resent: false }
+    }
+
+    /// Sends what is due on free connections, and opens new ones as far as that is allowed.
+    fn dispatch(&mut self, mut now: Timestamp) {
+        let mut first = true;
+        while self.has_room(now) {
+            if !first {
+                // Each of many that are due at once starts at its own time.
+                now = self.net.now();
+            }
+            first = false;
+            let Some(job) = self.next_job(now) else { break };
+            if !self.place(job) {
+                self.stash.push_front(job);
+                break;
+            }
+        }
+        // Each arrival is counted once, when it is first left waiting; those counted before and sent since came
+        // first, so what is new is what stands above the old mark.
+        let noted = self.agenda.noted();
+        let waiting = self.agenda.waiting() + self.stash.len() as u64;
+        self.recorder.waited += noted.saturating_sub(self.waited_until.max(noted.saturating_sub(waiting)));
+        self.waited_until = noted;
+    }
+
+    /// Whether another request could be sent now, on some connection.
+    fn has_room(&self, now: Timestamp) -> bool {
+        let idle = self.upstreams.iter().any(|upstream| !upstream.idle.is_empty());
+        idle || (self.may_open() && !self.agenda.is_held(now))
+    }
+
+    fn may_open(&self) -> bool {
+        self.limit.is_none_or(|limit| self.connections.len() + self.resolving.len() < limit)
+    }
+
+    /// Finds a connection for a request and sends it; says whether there was one.
+    fn place(&mut self, job: Job) -> bool {
+        let server = match self.server_of(&job) {
+            Ok(server) => server as usize,
+            Err(failure) => {
+                let now = self.net.now();
+                self.failed(job, failure, now);
+                return true;
+            }
+        };
+        if let Some(&index) = self.upstreams[server].idle.last() {
+            if matches!(self.connections[index].state, State::Idle) {
+                self.upstreams[server].idle.pop();
+            }
+            self.send(index, job);
+            return true;
+        }
+        if !self.may_open() {
+            // A connection to another server that nobody needs now makes room.
+            let free = self.upstreams.iter().flat_map(|upstream| &upstream.idle);
+            let unused = free.copied().find(|&index| self.connections[index].jobs().next().is_none());
+            let Some(index) = unused else { return false };
+            self.remove(index);
+        }
+        // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
+        let many = self.form.h2 && matches!(self.plan.model, Model::Open { .. });
+        if many && self.upstreams[server].opening > 0 {
+            return false;
+        }
+        self.open(job, server);
+        true
+    }
+
+    /// Nothing more will come: all was sent and answered, or the time for answers has passed too.
+    fn is_done(&self, now: Timestamp) -> bool {
+        let grace_over = now >= self.end + self.plan.timeout;
+        let waiting = self.agenda.waiting() > 0 || !self.stash.is_empty() || self.agenda.has_thinkers();
+        grace_over || (!waiting && self.busy == 0)
+    }
+
+    /// The requests that were taken and have no end.
+    fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        let sent = self.connections.iter().flat_map(|(_, connection)| connection.jobs());
+        sent.chain(self.resolving.jobs()).chain(self.stash.iter().copied())
+    }
+
+    /// How many arrivals that are not finished are older than each of the watched bounds.
+    fn overdue(&self, now: Timestamp) -> Vec<u64> {
+        let older = |&bound: &Duration| {
+            let sent = self.jobs().filter(|job| now.since(job.intended) >= bound).count() as u64;
+            let before = now.as_nanos().checked_sub(bound.as_nanos() as u64).map(Timestamp::from_nanos);
+            sent + before.map_or(0, |before| self.agenda.waiting_since(before))
+        };
+        self.watch.bounds.iter().map(older).collect()
+    }
+
+    fn report(&mut self, slot: &Slot, now: Timestamp) {
+        let sent = self.jobs().map(|job| job.intended).min();
+        let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
+        self.recorder.close_before(oldest.unwrap_or(now).min(now));
+        let waiting = self.agenda.waiting() + self.stash.len() as u64;
+        let (recent, good) = self.recorder.take_recent();
+        let overdue = self.overdue(now);
+        let mut accounting = self.recorder.accounting();
+        accounting.scheduled += self.agenda.waiting();
+        slot.report(|progress| {
+            progress.at = now;
+            progress.accounting = accounting;
+            progress.in_flight = self.busy as u64;
+            progress.waiting = waiting;
+            progress.oldest = oldest;
+            progress.connections = self.connections.len() as u64;
+            progress.recent.add(&recent);
+            progress.recent_good += good;
+            progress.longest_stall = self.longest_stall;
+            let (succeeded, within) = self.recorder.succeeded();
+            progress.succeeded = succeeded;
+            progress.within.clear();
+            progress.within.extend_from_slice(within);
+            progress.overdue = overdue;
+            progress.lag =
+                self.recorder.lag.quantile(units::Quantile::P99).map_or(Duration::ZERO, |p99| p99.at);
+        });
+        if slot.wants_snapshot() {
+            slot.snapshot(self.recorder.so_far(now.since(Timestamp::ZERO)));
+        }
+    }
+
+    fn finish(mut self, end: Timestamp, slot: &Slot) -> Home {
+        let unsent: Vec<Job> = self.stash.drain(..).collect();
+        let in_flight: Vec<Job> = self.jobs().collect();
+        for (jobs, fate) in [(in_flight, Fate::InFlight), (unsent, Fate::Unsent)] {
+            jobs.into_iter().for_each(|job| self.recorder.enter(job.endpoint, job.intended, fate));
+        }
+        self.busy = 0;
+        self.connections.clear();
+        self.resolving = Resolving::new(None);
+        // What is due and was not sent, with the endpoint that it would have gone to.
+        while self.agenda.waiting() > 0
+            && let Some(job) = self.next_job(Timestamp::NEVER)
+        {
+            self.recorder.enter(job.endpoint, job.intended, Fate::Unsent);
+        }
+        self.report(slot, end);
+        let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
+        Home { finished, longest_stall: self.longest_stall }
+    }
+
+    /// Whether this run speaks HTTP/2 on a connection without TLS, or with one that did not ask.
+    fn speaks_h2(&self, agreed: Option<&[u8]>, secure: bool) -> bool {
+        match self.plan.connecting.protocol {
+            Protocol::Http1 => false,
+            Protocol::Http2 { prior_knowledge, .. } => !secure || prior_knowledge || agreed == Some(b"h2"),
+        }
+    }
+
+    fn failed(&mut self, job: Job, failure: Failure, now: Timestamp) {
+        self.recorder.failed(times(&job, now), failure);
+        // Nothing else would slow down a user whose connections are refused.
+        self.over(&job, Came::Nothing, now + RETRY_AFTER);
+    }
+}
+
+/// The users of the closed model whose turns need an agenda.
+fn closed_users(plan: &Plan, who: &Users, index: u32, users: &mut Slab<User>) -> Agenda {
+    let workers = plan.workers.get();
+    let mut agenda = Agenda::users(index, workers, plan.end());
+    let numbers = (index..who.max()).step_by(workers as usize);
+    for number in numbers {
+        let walk = match &plan.work {
+            Work::Scenario { scenario, .. } => Some(Walk::new(scenario, u64::from(number), plan.seed)),
+            Work::Targets(_) => None,
+        };
+        let user = match who {
+            Users::Constant(_) => {
+                let always = UserSpan { start: Timestamp::ZERO, stop: Timestamp::NEVER };
+                User::running(std::iter::once(always), walk)
+            }
+            Users::Stages(profile) => User::running(profile.spans_of(number), walk),
+        };
+        if let Some(at) = user.next_at(Timestamp::ZERO) {
+            agenda.later(at, users.insert(user) as u32);
+        }
+    }
+    agenda
+}
+
+fn times(job: &Job, ended: Timestamp) -> Times {
+    Times { endpoint: job.endpoint, intended: job.intended, started: job.started, ended }
+}
+
+/// The processor time of the calling thread.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// A loop's read buffer: an answer of a page or a picture's first part in one call.
+const READ_BYTES: usize = 64 * 1024;
+
+/// After a failed connection attempt, the closed model waits this long: nothing else would slow it down.
+const RETRY_AFTER: Duration = Duration::from_millis(50);

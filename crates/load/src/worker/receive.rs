@@ -1,0 +1,346 @@
+//! From bytes on a socket to answers, and to what comes of requests that get none.
+
+use super::connect::failure_of;
+use super::walk::Came;
+use super::{Worker, times};
+use crate::connection::{Job, State, What};
+use crate::exchange::Kept;
+use crate::streams::Ending;
+use http::reactor::{Net, Ready};
+use measure::Failure;
+use std::io::ErrorKind;
+use std::mem;
+use units::Timestamp;
+
+impl<N: Net> Worker<'_, N> {
+    pub(super) fn ready(&mut self, event: Ready) {
+        let index = event.token.0;
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        if let State::Connecting(job) = connection.state {
+            match self.net.connected(&connection.stream) {
+                Ok(false) => return,
+                Ok(true) => self.connected(index, job),
+                Err(error) => {
+                    let server = connection.server as usize;
+                    self.remove(index);
+                    return self.connect_failed(job, server, &error);
+                }
+            }
+        } else if event.writable && !connection.out.is_empty() {
+            self.write(index);
+        }
+        if event.readable || event.closed {
+            self.read(index, event.closed);
+        }
+    }
+
+    fn read(&mut self, index: usize, closed: bool) {
+        let mut buffer = mem::take(&mut self.buffer);
+        loop {
+            let Some(connection) = self.connections.get_mut(index) else { break };
+            let generation = connection.generation;
+            let count = match self.net.read(&mut connection.stream, &mut buffer) {
+                Ok(0) => {
+                    self.closed(index);
+                    break;
+                }
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.broken(index, failure_of(&error));
+                    break;
+                }
+            };
+            self.recorder.bytes_received += count as u64;
+            if connection.tls.is_some() {
+                self.decrypt(index, &mut buffer[..count]);
+            } else {
+                self.received(index, &buffer[..count]);
+            }
+            // A short read has taken everything; only the end of the stream may still be behind it. And what is at
+            // this place now may be another connection.
+            let same = self.connections.get(index).is_some_and(|found| found.generation == generation);
+            if !same || (count < buffer.len() && !closed) {
+                break;
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn decrypt(&mut self, index: usize, input: &mut [u8]) {
+        let mut plain = mem::take(&mut self.plain);
+        plain.clear();
+        let connection = &mut self.connections[index];
+        let generation = connection.generation;
+        let Some(session) = &mut connection.tls else { return };
+        let taken = session.received(input, &mut plain);
+        session.flush(&mut connection.out);
+        if !connection.out.is_empty() {
+            self.write(index);
+        }
+        if matches!(self.connections.get(index), Some(found) if found.generation == generation) {
+            self.shaken(index);
+        }
+        if !plain.is_empty()
+            && matches!(self.connections.get(index), Some(found) if found.generation == generation)
+        {
+            self.received(index, &plain);
+        }
+        self.plain = plain;
+        if let Err(failure) = taken
+            && matches!(self.connections.get(index), Some(found) if found.generation == generation)
+        {
+            self.tls_failed(index, failure);
+        }
+    }
+
+    /// Takes bytes of answers.
+    fn received(&mut self, index: usize, input: &[u8]) {
+        let connection = &mut self.connections[index];
+        match &mut connection.state {
+            State::Busy(job, exchange) => {
+                let job = *job;
+                let whole = if connection.pending.is_empty() {
+                    input
+                } else {
+                    connection.pending.extend_from_slice(input);
+                    &connection.pending[..]
+                };
+                match exchange.received(&mut self.scanner, whole) {
+                    Err(refusal) => {
+                        self.recorder.first_failure(Failure::Malformed, || refusal.to_string());
+                        self.broken(index, Failure::Malformed);
+                    }
+                    Ok((used, Some(answer))) => {
+                        // Bytes after the answer were not asked for, and a server that answers before it has the
+                        // whole request will not read the rest.
+                        let clean = used == whole.len() && connection.out.is_empty();
+                        connection.pending.clear();
+                        let kept = exchange.kept.take();
+                        let keep_alive = answer.keep_alive && clean && self.plan.keep_alive;
+                        self.answered(index, job, answer.status, kept, keep_alive);
+                    }
+                    Ok((used, None)) => {
+                        if connection.pending.is_empty() {
+                            connection.pending.extend_from_slice(&input[used..]);
+                        } else {
+                            connection.pending.drain(..used);
+                        }
+                    }
+                }
+            }
+            State::Many(streams) => {
+                let mut ended = mem::take(&mut self.ended);
+                let out = if connection.tls.is_some() { &mut connection.clear } else { &mut connection.out };
+                let taken = streams.received(input, out, &mut ended);
+                if !out.is_empty() && !streams.dirty {
+                    streams.dirty = true;
+                    self.dirty.push(index);
+                }
+                for (key, ending) in ended.drain(..) {
+                    self.stream_ended(index, key, ending);
+                }
+                self.ended = ended;
+                if let Err(error) = taken {
+                    self.recorder.first_failure(Failure::Malformed, || error.to_string());
+                    self.broken(index, Failure::Malformed);
+                } else {
+                    self.offer(index);
+                }
+            }
+            // Bytes that nobody asked for: the connection cannot be trusted with a request.
+            State::Idle => self.remove(index),
+            State::Connecting(_) | State::Handshaking(_) => self.broken(index, Failure::Malformed),
+        }
+    }
+
+    fn stream_ended(&mut self, index: usize, key: u32, ending: Ending) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let State::Many(streams) = &mut connection.state else { return };
+        let Some(stream) = streams.take(key) else { return };
+        connection.reused = true;
+        self.busy -= 1;
+        let now = self.net.now();
+        match ending {
+            Ending::Answered => {
+                self.recorder.answered(times(&stream.job, now), stream.status);
+                self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
+            }
+            Ending::Reset { unseen: true } if !stream.job.resent => {
+                self.stash.push_back(Job { resent: true, ..stream.job });
+            }
+            Ending::Reset { .. } => self.failed(stream.job, Failure::StreamReset, now),
+            Ending::Malformed => self.failed(stream.job, Failure::Malformed, now),
+        }
+    }
+
+    /// An HTTP/2 connection may have room again, or have come to its end.
+    fn offer(&mut self, index: usize) {
+        let Some(connection) = self.connections.get_mut(index) else { return };
+        let State::Many(streams) = &mut connection.state else { return };
+        if streams.len() == 0 {
+            connection.deadline.clear();
+        }
+        if streams.machine.goaway().is_some() && streams.len() == 0 {
+            return self.remove(index);
+        }
+        if !streams.listed && streams.machine.capacity() > 0 {
+            streams.listed = true;
+            self.upstreams[connection.server as usize].idle.push(index);
+        }
+        let now = self.net.now();
+        self.dispatch(now);
+    }
+
+    fn answered(&mut self, index: usize, job: Job, status: u16, kept: Option<Box<Kept>>, keep_alive: bool) {
+        let now = self.net.now();
+        self.recorder.answered(times(&job, now), status);
+        if !keep_alive {
+            self.remove(index);
+            return self.over(&job, Came::Answer(status, kept), now);
+        }
+        self.busy -= 1;
+        let connection = &mut self.connections[index];
+        connection.state = State::Idle;
+        connection.deadline.clear();
+        connection.reused = true;
+        self.over(&job, Came::Answer(status, kept), now);
+        if self.upstreams.len() == 1 {
+            match self.next_job(now) {
+                Some(job) => match self.server_of(&job) {
+                    Ok(0) => self.send(index, job),
+                    _ => {
+                        // A server that nobody knew of until now.
+                        self.stash.push_front(job);
+                        self.free(index);
+                        self.dispatch(now);
+                    }
+                },
+                None => self.free(index),
+            }
+        } else {
+            self.free(index);
+            self.dispatch(now);
+        }
+    }
+
+    /// A connection has nothing to do.
+    pub(super) fn free(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        if let State::Idle = connection.state {
+            self.upstreams[connection.server as usize].idle.push(index);
+        }
+    }
+
+    /// The other side will send no more.
+    fn closed(&mut self, index: usize) {
+        match &mut self.connections[index].state {
+            State::Busy(job, exchange) => {
+                let job = *job;
+                match exchange.closed() {
+                    Some(answer) => {
+                        let kept = exchange.kept.take();
+                        self.answered(index, job, answer.status, kept, false);
+                    }
+                    None => self.broken(index, Failure::ClosedEarly),
+                }
+            }
+            _ => self.broken(index, Failure::ClosedEarly),
+        }
+    }
+
+    /// The connection is of no further use.
+    pub(super) fn broken(&mut self, index: usize, failure: Failure) {
+        let connection = &self.connections[index];
+        let untouched = connection.reused && connection.pending.is_empty();
+        let jobs: Vec<Job> = connection.jobs().collect();
+        let begun = matches!(&connection.state, State::Busy(_, exchange) if exchange.has_begun());
+        let single = matches!(connection.state, State::Busy(..));
+        let server = connection.server as usize;
+        self.remove(index);
+        let now = self.net.now();
+        for job in jobs {
+            // The other side closed an idle connection while our request was on its way: that says nothing about
+            // the request, and a client may send it again (RFC 9112, 9.3.1).
+            let closing = matches!(failure, Failure::Reset | Failure::ClosedEarly);
+            let again = single && untouched && closing && !begun && !job.resent;
+            if again && self.is_idempotent(&job) {
+                self.open(Job { resent: true, ..job }, server);
+            } else {
+                self.failed(job, failure, now);
+            }
+        }
+    }
+
+    fn is_idempotent(&mut self, job: &Job) -> bool {
+        match job.what {
+            What::Prepared(wire) | What::PreparedOf { wire, .. } => self.wires[wire as usize].idempotent,
+            What::StepOf(user) => self.write_step(user).is_ok() && self.step.idempotent,
+        }
+    }
+
+    /// Takes a connection out; what it carried has been dealt with, or is dealt with by the caller.
+    pub(super) fn remove(&mut self, index: usize) {
+        let connection = self.connections.remove(index);
+        let upstream = &mut self.upstreams[connection.server as usize];
+        match connection.state {
+            State::Idle => upstream.idle.retain(|&idle| idle != index),
+            State::Connecting(_) | State::Handshaking(_) => {
+                upstream.opening -= 1;
+                self.busy -= 1;
+            }
+            State::Busy(..) => self.busy -= 1,
+            State::Many(streams) => {
+                self.busy -= streams.len();
+                if streams.listed {
+                    upstream.idle.retain(|&idle| idle != index);
+                }
+            }
+        }
+    }
+
+    pub(super) fn check_deadlines(&mut self, now: Timestamp) {
+        while let Some(owner) = self.timers.pop(now) {
+            let (index, generation) = owner;
+            let Some(connection) =
+                self.connections.get_mut(index).filter(|found| found.generation == generation)
+            else {
+                continue;
+            };
+            if !self.timers.is_due(owner, &mut connection.deadline, now) {
+                continue;
+            }
+            let timeout = self.plan.timeout;
+            let overdue: Vec<Job> = match &mut connection.state {
+                State::Many(streams) => {
+                    let out =
+                        if connection.tls.is_some() { &mut connection.clear } else { &mut connection.out };
+                    let before = Timestamp::from_nanos(now.as_nanos().saturating_sub(timeout.as_nanos() as u64));
+                    let given_up = streams.give_up(before, out);
+                    if !streams.dirty {
+                        streams.dirty = true;
+                        self.dirty.push(index);
+                    }
+                    if let Some(oldest) = streams.oldest_start() {
+                        self.timers.set(owner, &mut connection.deadline, oldest + timeout);
+                    }
+                    self.busy -= given_up.len();
+                    given_up.into_iter().map(|stream| stream.job).collect()
+                }
+                _ => {
+                    let jobs = connection.jobs().collect();
+                    self.remove(index);
+                    jobs
+                }
+            };
+            for job in overdue {
+                self.recorder.timed_out(times(&job, now));
+                self.over(&job, Came::Nothing, now);
+            }
+            if self.connections.contains(index) {
+                self.offer(index);
+            }
+        }
+    }
+}

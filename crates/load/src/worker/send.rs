@@ -1,0 +1,147 @@
+//! From a request to bytes on a socket.
+
+use super::Worker;
+use super::connect::failure_of;
+use crate::connection::{Job, State, What};
+use crate::exchange::{Exchange, Kept};
+use http::codec::response::AnswerTo;
+use http::reactor::Net;
+use measure::Failure;
+use std::io::ErrorKind;
+use units::Timestamp;
+
+impl<N: Net> Worker<'_, N> {
+    /// Sends a request on a connection that has room for it.
+    pub(super) fn send(&mut self, index: usize, job: Job) {
+        let mut kept = None;
+        if let What::StepOf(user) = job.what {
+            if self.step_of != Some(user)
+                && let Err(failure) = self.write_step(user)
+            {
+                let now = self.now();
+                self.free(index);
+                return self.failed(job, failure, now);
+            }
+            self.step_of = None;
+            kept = self.keeps(user).then(|| self.spare_kept.pop().unwrap_or_default());
+        }
+        self.busy += 1;
+        if let State::Many(_) = self.connections[index].state {
+            self.send_stream(index, job, kept);
+        } else {
+            self.send_one(index, job, kept);
+        }
+    }
+
+    /// As the only request of a connection.
+    fn send_one(&mut self, index: usize, job: Job, kept: Option<Box<Kept>>) {
+        let wire = match job.what {
+            What::Prepared(wire) | What::PreparedOf { wire, .. } => &mut self.wires[wire as usize],
+            What::StepOf(_) => &mut self.step,
+        };
+        wire.set_number(job.number);
+        let connection = &mut self.connections[index];
+        let answer_to = if wire.head { AnswerTo::Head } else { AnswerTo::Other };
+        connection.state = State::Busy(job, Exchange::new(answer_to, kept));
+        let due = job.started + self.plan.timeout;
+        self.timers.set((index, connection.generation), &mut connection.deadline, due);
+        if let Some(session) = &mut connection.tls {
+            return match session.send(&wire.bytes, &mut connection.out) {
+                Ok(()) => self.write(index),
+                Err(failure) => self.tls_failed(index, failure),
+            };
+        }
+        let mut written = 0;
+        while written < wire.bytes.len() {
+            match self.net.write(&mut connection.stream, &wire.bytes[written..]) {
+                Ok(0) => return self.broken(index, Failure::ClosedEarly),
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // The next request may overwrite these bytes.
+                    connection.out.extend_from_slice(&wire.bytes[written..]);
+                    return;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return self.broken(index, failure_of(&error)),
+            }
+        }
+    }
+
+    /// As one of many on a connection. The bytes go out with those of others, when the loop is through.
+    fn send_stream(&mut self, index: usize, job: Job, kept: Option<Box<Kept>>) {
+        let wire = match job.what {
+            What::Prepared(wire) | What::PreparedOf { wire, .. } => &mut self.wires[wire as usize],
+            What::StepOf(_) => &mut self.step,
+        };
+        wire.set_number(job.number);
+        let connection = &mut self.connections[index];
+        let State::Many(streams) = &mut connection.state else { return };
+        let secure = connection.tls.is_some();
+        let out = if secure { &mut connection.clear } else { &mut connection.out };
+        let sent = wire.h2.as_ref().map(|h2| streams.request(&h2.block, wire.body(), job, kept, out));
+        if !matches!(sent, Some(Ok(()))) {
+            // It took fewer than it had said; another connection will do.
+            self.busy -= 1;
+            self.stash.push_back(job);
+        }
+        if !streams.dirty {
+            streams.dirty = true;
+            self.dirty.push(index);
+        }
+        if connection.deadline.at() == Timestamp::NEVER {
+            let due = job.started + self.plan.timeout;
+            self.timers.set((index, connection.generation), &mut connection.deadline, due);
+        }
+        if streams.listed && streams.machine.capacity() == 0 {
+            streams.listed = false;
+            let idle = &mut self.upstreams[connection.server as usize].idle;
+            match idle.last() {
+                Some(&last) if last == index => {
+                    idle.pop();
+                }
+                _ => idle.retain(|&listed| listed != index),
+            }
+        }
+    }
+
+    /// Writes what requests have left on HTTP/2 connections.
+    pub(super) fn flush(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for index in dirty.drain(..) {
+            let Some(connection) = self.connections.get_mut(index) else { continue };
+            let State::Many(streams) = &mut connection.state else { continue };
+            streams.dirty = false;
+            if let Some(session) = &mut connection.tls
+                && !connection.clear.is_empty()
+            {
+                let sent = session.send(&connection.clear, &mut connection.out);
+                connection.clear.clear();
+                if let Err(failure) = sent {
+                    self.tls_failed(index, failure);
+                    continue;
+                }
+            }
+            self.write(index);
+        }
+        // Writing makes nothing dirty, so the memory can be used again.
+        if self.dirty.is_empty() {
+            self.dirty = dirty;
+        }
+    }
+
+    /// Writes what could not be written before.
+    pub(super) fn write(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        while connection.written < connection.out.len() {
+            match self.net.write(&mut connection.stream, &connection.out[connection.written..]) {
+                Ok(0) => return self.broken(index, Failure::ClosedEarly),
+                Ok(count) => connection.written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return self.broken(index, failure_of(&error)),
+            }
+        }
+        connection.out.clear();
+        connection.written = 0;
+    }
+}

@@ -1,0 +1,83 @@
+//! Prometheus' query API: one number for one query.
+//!
+//! A query must give one series. Several are refused and not added: whether `sum`, `max` or `avg` is meant is for
+//! the query to say, and a wrong guess would look like a measurement.
+//!
+//! Format: Prometheus documentation, "HTTP API", instant queries.
+
+use crate::endpoint::Answer;
+use measure::Gap;
+use serde_json::Value;
+
+/// The path of instant queries.
+pub(crate) const PATH: &str = "/api/v1/query";
+
+/// The number that an answer of the query API holds.
+pub(crate) fn read(answer: &Answer) -> Result<f64, (Gap, String)> {
+    let json: Option<Value> = serde_json::from_str(&answer.body).ok();
+    if answer.status != 200 {
+        let said = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or("no reason given");
+        return Err((Gap::Refused, format!("status {}: {said}", answer.status)));
+    }
+    let unreadable = || (Gap::Unreadable, "the answer is not that of Prometheus' query API".to_owned());
+    let json = json.ok_or_else(unreadable)?;
+    let result = &json["data"]["result"];
+    let value = match json["data"]["resultType"].as_str() {
+        Some("scalar") => &result[1],
+        Some("vector") => match result.as_array().map(Vec::as_slice) {
+            Some([]) => return Err((Gap::Absent, "the query gave no series".to_owned())),
+            Some([one]) => &one["value"][1],
+            Some(several) => {
+                let count = several.len();
+                let detail =
+                    format!("the query gave {count} series; make them one with sum(...) or max(...)");
+                return Err((Gap::Several, detail));
+            }
+            None => return Err(unreadable()),
+        },
+        Some(kind @ ("matrix" | "string")) => {
+            return Err((Gap::Unreadable, format!("the query gives a {kind}, not a number; try rate(...)")));
+        }
+        _ => return Err(unreadable()),
+    };
+    let value: f64 = value.as_str().and_then(|text| text.parse().ok()).ok_or_else(unreadable)?;
+    if value.is_finite() { Ok(value) } else { Err((Gap::NotANumber, format!("the query gave {value}"))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: u16, body: &str) -> Result<f64, (Gap, String)> {
+        super::read(&Answer { status, body: body.to_owned() })
+    }
+
+    fn vector(result: &str) -> String {
+        format!(r#"{{"status":"success","data":{{"resultType":"vector","result":[{result}]}}}}"#)
+    }
+
+    #[test]
+    fn a_query_gives_one_number() {
+        let one = r#"{"metric":{"job":"x"},"value":[1435781451.781,"2.5"]}"#;
+        assert_eq!(read(200, &vector(one)), Ok(2.5));
+        let scalar = r#"{"status":"success","data":{"resultType":"scalar","result":[1435781451,"1"]}}"#;
+        assert_eq!(read(200, scalar), Ok(1.0));
+        let gap = |status, body: &str| read(status, body).unwrap_err();
+        assert_eq!(gap(200, &vector("")).0, Gap::Absent);
+        assert_eq!(
+            gap(200, &vector(&format!("{one},{one}"))),
+            (Gap::Several, "the query gave 2 series; make them one with sum(...) or max(...)".to_owned())
+        );
+        assert_eq!(gap(200, &vector(&one.replace("2.5", "NaN"))).0, Gap::NotANumber);
+        assert_eq!(
+            gap(400, r#"{"status":"error","errorType":"bad_data","error":"parse error: unclosed"}"#),
+            (Gap::Refused, "status 400: parse error: unclosed".to_owned())
+        );
+        assert_eq!(gap(502, "<html>").0, Gap::Refused);
+        for body in ["", "<html>", "{}", "[]", r#"{"data":{"resultType":"vector","result":7}}"#, &vector("7")]
+        {
+            assert_eq!(gap(200, body).0, Gap::Unreadable, "{body}");
+        }
+        assert!(gap(200, r#"{"data":{"resultType":"matrix","result":[]}}"#).1.contains("rate(...)"));
+    }
+}
