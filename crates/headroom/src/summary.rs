@@ -63,12 +63,17 @@ pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String 
 
 /// Where the load goes, in words.
 fn target(plan: &Plan) -> String {
-    let Work::Targets(targets) = &plan.work;
-    let more = match targets.list.len() {
-        0 | 1 => String::new(),
-        count => format!(" and {} more", counted(count as u64 - 1, "request")),
+    let (server, more) = match &plan.work {
+        Work::Targets(targets) => {
+            let more = match targets.list.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", counted(count as u64 - 1, "request")),
+            };
+            (targets.list.first().map(|target| &target.server), more)
+        }
+        Work::Scenario { servers, .. } => (servers.first(), String::new()),
     };
-    let address = targets.list.first().and_then(|target| target.origin.addresses.first());
+    let address = server.and_then(|server| server.addresses.first());
     let address = address.map_or(String::new(), |address| format!(" at {address}"));
     format!("{}{address}{more}", plan.url())
 }

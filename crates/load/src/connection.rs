@@ -1,7 +1,9 @@
 //! One connection of a worker and what it is doing.
 
 use crate::exchange::Exchange;
+use crate::streams::Streams;
 use http::reactor::Deadline;
+use http::tls::Session;
 use units::Timestamp;
 
 /// One request on its way.
@@ -30,6 +32,8 @@ pub(crate) enum What {
         /// Which user.
         user: u32,
     },
+    /// The request that this user's walk through the scenario has come to.
+    StepOf(u32),
 }
 
 impl What {
@@ -37,28 +41,38 @@ impl What {
     pub(crate) fn user(self) -> Option<u32> {
         match self {
             What::Prepared(_) => None,
-            What::PreparedOf { user, .. } => Some(user),
+            What::PreparedOf { user, .. } | What::StepOf(user) => Some(user),
         }
     }
 }
 
 #[derive(Debug)]
 pub(crate) enum State {
+    /// The socket is not connected yet.
     Connecting(Job),
+    /// The TLS handshake is under way.
+    Handshaking(Job),
+    /// HTTP/1.1, and free.
     Idle,
+    /// HTTP/1.1, and waiting for an answer.
     Busy(Job, Exchange),
+    /// HTTP/2.
+    Many(Box<Streams>),
 }
 
 pub(crate) struct Connection<S> {
     pub(crate) stream: S,
-    pub(crate) origin: u32,
+    pub(crate) server: u32,
     pub(crate) state: State,
     /// Tells this connection apart from a later one in the same place.
     pub(crate) generation: u32,
     pub(crate) deadline: Deadline,
-    /// When the attempt to connect began.
-    pub(crate) asked_at: Timestamp,
-    /// What could not be written at once, and how much of it is written by now.
+    /// When the attempt to connect began; once there is a connection, when it was there.
+    pub(crate) since: Timestamp,
+    pub(crate) tls: Option<Box<Session>>,
+    /// What waits to be encrypted, in HTTP/2.
+    pub(crate) clear: Vec<u8>,
+    /// What could not be written yet, and how much of it is written by now.
     pub(crate) out: Vec<u8>,
     pub(crate) written: usize,
     /// The beginning of an answer that waits for more.
@@ -69,10 +83,12 @@ pub(crate) struct Connection<S> {
 
 impl<S> Connection<S> {
     /// What it carries or was opened for.
-    pub(crate) fn job(&self) -> Option<Job> {
-        match self.state {
-            State::Connecting(job) | State::Busy(job, _) => Some(job),
-            State::Idle => None,
-        }
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
+        let (one, many) = match &self.state {
+            State::Connecting(job) | State::Handshaking(job) | State::Busy(job, _) => (Some(*job), None),
+            State::Idle => (None, None),
+            State::Many(streams) => (None, Some(streams.jobs())),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
     }
 }

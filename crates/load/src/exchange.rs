@@ -1,4 +1,4 @@
-//! One request and its answer, from the client's side, as a state machine without I/O.
+//! One request and its answer in HTTP/1.1, from the client's side, as a state machine without I/O.
 
 use http::codec::Refusal;
 use http::codec::body::Decoder;
@@ -10,6 +10,8 @@ pub(crate) struct Exchange {
     answer_to: AnswerTo,
     head: Option<Scan>,
     body: Decoder,
+    /// What is kept of the answer, where somebody reads it.
+    pub(crate) kept: Option<Box<Kept>>,
 }
 
 /// A whole answer.
@@ -20,9 +22,39 @@ pub(crate) struct Answer {
     pub(crate) keep_alive: bool,
 }
 
+/// What is kept of an answer, for a scenario that reads it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept {
+    /// Header lines with their line ends.
+    pub(crate) head: Vec<u8>,
+    /// The body, up to [`Kept::BODY_MAX`].
+    pub(crate) body: Vec<u8>,
+    /// How long the body is.
+    pub(crate) body_bytes: u64,
+}
+
+impl Kept {
+    /// Takes a part of the body.
+    pub(crate) fn data(&mut self, data: &[u8]) {
+        self.body_bytes += data.len() as u64;
+        let room = Kept::BODY_MAX.saturating_sub(self.body.len());
+        self.body.extend_from_slice(&data[..data.len().min(room)]);
+    }
+
+    /// Forgets it and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.head.clear();
+        self.body.clear();
+        self.body_bytes = 0;
+    }
+
+    /// What is beyond is counted and not kept: no scenario reads values from the end of a download.
+    pub(crate) const BODY_MAX: usize = 4 << 20;
+}
+
 impl Exchange {
-    pub(crate) fn new(answer_to: AnswerTo) -> Self {
-        Exchange { answer_to, head: None, body: Decoder::new(http::codec::Body::None) }
+    pub(crate) fn new(answer_to: AnswerTo, kept: Option<Box<Kept>>) -> Self {
+        Exchange { answer_to, head: None, body: Decoder::new(http::codec::Body::None), kept }
     }
 
     /// Takes bytes that arrived: how many were used, and the answer once it is whole. Unused bytes of a head come
@@ -35,18 +67,38 @@ impl Exchange {
         let mut used = 0;
         loop {
             if let Some(head) = self.head {
-                let skipped = self.body.skip(&input[used..])?;
+                let (consumed, done) = self.body(&input[used..])?;
                 let answer = Answer { status: head.status, keep_alive: head.keep_alive };
-                return Ok((used + skipped.consumed, skipped.done.then_some(answer)));
+                return Ok((used + consumed, done.then_some(answer)));
             }
             let Some(scan) = scanner.scan(&input[used..], self.answer_to)? else {
                 return Ok((used, None));
             };
-            used += scan.head_len;
+            let end = used + scan.head_len;
             // An interim answer: the one that counts is still to come.
             if scan.status >= 200 {
+                if let Some(kept) = &mut self.kept {
+                    kept.head.extend_from_slice(&input[used..end]);
+                }
                 self.body = Decoder::new(scan.framing);
                 self.head = Some(scan);
+            }
+            used = end;
+        }
+    }
+
+    fn body(&mut self, input: &[u8]) -> Result<(usize, bool), Refusal> {
+        let Some(kept) = &mut self.kept else {
+            let skipped = self.body.skip(input)?;
+            return Ok((skipped.consumed, skipped.done));
+        };
+        let mut used = 0;
+        loop {
+            let step = self.body.decode(&input[used..])?;
+            kept.data(&input[used..][step.data]);
+            used += step.consumed;
+            if step.done || used == input.len() {
+                return Ok((used, step.done));
             }
         }
     }
@@ -70,18 +122,28 @@ mod tests {
     use http::codec::Limits;
 
     fn read(parts: &[&str]) -> Result<Option<Answer>, Refusal> {
+        let plain = read_keeping(parts, None).map(|(answer, _)| answer);
+        let kept = read_keeping(parts, Some(Box::default())).map(|(answer, _)| answer);
+        assert_eq!(plain, kept, "what is kept changes nothing");
+        plain
+    }
+
+    fn read_keeping(
+        parts: &[&str],
+        kept: Option<Box<Kept>>,
+    ) -> Result<(Option<Answer>, Option<Box<Kept>>), Refusal> {
         let mut scanner = Scanner::new(Limits::default());
-        let mut exchange = Exchange::new(AnswerTo::Other);
+        let mut exchange = Exchange::new(AnswerTo::Other, kept);
         let mut pending = Vec::new();
         for part in parts {
             pending.extend_from_slice(part.as_bytes());
             let (used, answer) = exchange.received(&mut scanner, &pending)?;
             pending.drain(..used);
             if answer.is_some() {
-                return Ok(answer);
+                return Ok((answer, exchange.kept));
             }
         }
-        Ok(exchange.closed())
+        Ok((exchange.closed(), exchange.kept))
     }
 
     #[test]
@@ -105,5 +167,16 @@ mod tests {
             assert_eq!(read(parts), Ok(None), "{parts:?}");
         }
         assert!(read(&["SSH-2.0-OpenSSH\r\n"]).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_is_the_body_without_its_framing() {
+        let parts = &[
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nA: b\r\n\r\n2\r\nhe",
+            "\r\n3\r\nllo\r\n0\r\n\r\n",
+        ];
+        let kept = read_keeping(parts, Some(Box::default())).unwrap().1.unwrap();
+        assert_eq!((kept.body.as_slice(), kept.body_bytes), (&b"hello"[..], 5));
+        assert!(kept.head.ends_with(b"A: b\r\n\r\n"));
     }
 }

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod agenda;
+mod connecting;
 mod connection;
 mod exchange;
 mod layout;
@@ -14,6 +15,7 @@ mod record;
 mod run;
 pub mod scenario;
 mod schedule;
+mod streams;
 mod target;
 pub mod threshold;
 mod user;
@@ -21,10 +23,11 @@ mod validity;
 mod wire;
 mod worker;
 
+pub use connecting::{Connecting, Protocol, Server, Servers};
 pub use plan::{Arrivals, Course, Model, Plan, Targets, Users, Work};
 pub use run::{Progress, Running, StartError, Watch, start, start_watched};
 pub use schedule::{
     Level, NotAscending, Profile, ProfileError, Schedule, Stage, StageError, StageText, Stages, StagesError,
     Trace, TraceError, UserProfile, UserSpan, UserStage,
 };
-pub use target::{Origin, Target, TargetError};
+pub use target::{Target, TargetError};

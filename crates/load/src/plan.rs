@@ -1,6 +1,8 @@
 //! What to send, when and for how long.
 
+use crate::connecting::{Connecting, Server};
 use crate::layout::{Layout, Span};
+use crate::scenario::Scenario;
 use crate::{Profile, Schedule, Target, Trace, UserProfile};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -27,8 +29,12 @@ pub struct Plan {
     pub workers: NonZeroU32,
     /// Arrivals that are due within this time of the beginning are left out of the results.
     pub warm_up: Duration,
+    /// How connections are made.
+    pub connecting: Connecting,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
+    /// The seed of what is random in a scenario.
+    pub seed: u64,
     /// A header that carries the number of each arrival, so that what arrived can be joined with what was sent.
     pub arrival_header: Option<String>,
 }
@@ -38,6 +44,13 @@ pub struct Plan {
 pub enum Work {
     /// Prepared requests, in turn.
     Targets(Targets),
+    /// Users who walk through a scenario.
+    Scenario {
+        /// What they do.
+        scenario: Arc<Scenario>,
+        /// The servers that it names, the one of its base first.
+        servers: Arc<[Server]>,
+    },
 }
 
 /// Prepared requests and the endpoints that their results are kept under.
@@ -189,7 +202,9 @@ impl Plan {
             good_within: PATIENCE,
             workers: NonZeroU32::MIN,
             warm_up: Duration::ZERO,
+            connecting: Connecting::default(),
             keep_alive: true,
+            seed: 1,
             arrival_header: None,
         }
     }
@@ -198,6 +213,7 @@ impl Plan {
     pub fn url(&self) -> &str {
         match &self.work {
             Work::Targets(targets) => targets.list.first().map_or("", |target| &target.url),
+            Work::Scenario { scenario, .. } => &scenario.definition().name,
         }
     }
 
@@ -206,7 +222,7 @@ impl Plan {
         let Model::Open { course, arrivals, .. } = &self.model else { return None };
         let schedule = match course {
             Course::Rate(rate) => Schedule::constant(*rate, *arrivals, self.duration, None),
-            Course::Stages(profile) => Schedule::profile(Profile::clone(profile), *arrivals),
+            Course::Stages(profile) => Schedule::profile(Arc::clone(profile), *arrivals),
             Course::Trace(trace) => Schedule::trace(trace.clone(), *arrivals),
         };
         Some(schedule.limit(self.requests))
@@ -242,9 +258,20 @@ impl Plan {
             Work::Targets(targets) => {
                 targets.endpoints.iter().map(|name| (name.clone(), BTreeMap::new())).collect()
             }
+            Work::Scenario { scenario, .. } => scenario
+                .endpoints()
+                .iter()
+                .map(|endpoint| (endpoint.name.clone(), endpoint.tags.clone()))
+                .collect(),
         };
         let stages = Layout::with_warm_up(self.spans(), self.warm_up);
-        Layout { endpoints, checks: Vec::new(), stages, end: self.end() }
+        let checks = match &self.work {
+            Work::Targets(_) => Vec::new(),
+            Work::Scenario { scenario, .. } => {
+                scenario.checks().iter().map(|check| check.name.clone()).collect()
+            }
+        };
+        Layout { endpoints, checks, stages, end: self.end() }
     }
 
     /// The stretches in which the load is meant to be one thing.

@@ -10,9 +10,10 @@
 //! an endpoint, the whole) is a sum of cells, added when a second is closed.
 
 use crate::layout::Layout;
+use crate::scenario::{Scenario, StepFailure, StepId};
 use measure::{
-    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Part,
-    Second, Series, Stage,
+    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Iterations, Measurement, Outcome, Pacing,
+    Part, Second, Series, Stage,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -88,6 +89,11 @@ pub(crate) struct Recorder {
     pub(crate) connect: Histogram,
     pub(crate) tls: Histogram,
     pub(crate) iterations: Iterations,
+    pub(crate) pacing: Pacing,
+    step_failures: BTreeMap<(StepId, StepFailure), u64>,
+    /// Their names, once there are any.
+    step_names: BTreeMap<(StepId, StepFailure), String>,
+    first_failures: BTreeMap<Failure, String>,
     /// Passed and failed.
     checks: Vec<(u64, u64)>,
 }
@@ -118,6 +124,10 @@ impl Recorder {
             connect: Histogram::new(),
             tls: Histogram::new(),
             iterations: Iterations::default(),
+            pacing: Pacing::new(),
+            step_failures: BTreeMap::new(),
+            step_names: BTreeMap::new(),
+            first_failures: BTreeMap::new(),
             checks,
         }
     }
@@ -243,6 +253,28 @@ impl Recorder {
         }
     }
 
+    /// A walk through the scenario is over.
+    pub(crate) fn iteration_over(&mut self, completed: bool, took: Duration) {
+        if completed {
+            self.iterations.completed += 1;
+            self.iterations.time.record(took);
+        } else {
+            self.iterations.broken += 1;
+        }
+    }
+
+    /// A walk through the scenario broke off at a step.
+    pub(crate) fn step_failed(&mut self, scenario: &Scenario, step: StepId, failure: StepFailure) {
+        let name = || format!("{}: {}", scenario.step(step).name, scenario.describe(failure));
+        self.step_names.entry((step, failure)).or_insert_with(name);
+        *self.step_failures.entry((step, failure)).or_default() += 1;
+    }
+
+    /// What the first failure of a kind said.
+    pub(crate) fn first_failure(&mut self, failure: Failure, what: impl FnOnce() -> String) {
+        self.first_failures.entry(failure).or_insert_with(what);
+    }
+
     pub(crate) fn accounting(&self) -> Accounting {
         self.so_far
     }
@@ -301,8 +333,9 @@ impl Recorder {
     }
 
     /// What was measured so far, without the series: for conditions that may end the run.
-    pub(crate) fn so_far(&self) -> Measurement {
+    pub(crate) fn so_far(&self, elapsed: Duration) -> Measurement {
         let mut measured = self.summed();
+        measured.elapsed = elapsed - self.layout.warm_up().min(elapsed);
         for second in &self.open {
             for cell in &second.cells {
                 let (stage, endpoint) = self.place(cell.part as usize);
@@ -374,6 +407,13 @@ impl Recorder {
             connect: self.connect.clone(),
             tls: self.tls.clone(),
             iterations: self.iterations.clone(),
+            pacing: self.pacing.clone(),
+            step_failures: self
+                .step_failures
+                .iter()
+                .filter_map(|(key, &count)| Some((self.step_names.get(key)?.clone(), count)))
+                .collect(),
+            first_failures: self.first_failures.clone(),
             ..Measurement::default()
         };
         for (index, record) in self.parts.iter().enumerate() {
@@ -507,7 +547,7 @@ mod tests {
         }
         recorder.scheduled(0, at(2_100));
         recorder.failed(times(0, 2_100, 2_100, 2_200), Failure::Reset);
-        let so_far = recorder.so_far();
+        let so_far = recorder.so_far(Duration::from_secs(3));
         let measured = recorder.finish(Duration::from_secs(3), Duration::ZERO).measurement;
         assert_eq!(measured.accounting.scheduled, 3);
         assert_eq!(measured.elapsed, Duration::from_millis(1_500));

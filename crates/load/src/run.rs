@@ -3,6 +3,7 @@
 use crate::plan::Plan;
 use crate::validity::{OwnSigns, judge};
 use crate::worker::{Home, Worker};
+use http::dial::dns::Lookup;
 use http::reactor::{Clock, KernelNet, Waker};
 use measure::{Accounting, Histogram, Measurement};
 use std::io;
@@ -86,10 +87,21 @@ impl Default for Watch {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) stop: AtomicBool,
+    /// Whether somebody wants to see what was measured so far.
+    wants_snapshot: AtomicBool,
+    snapshot: Mutex<Option<Box<Measurement>>>,
     progress: Mutex<Progress>,
 }
 
 impl Slot {
+    pub(crate) fn wants_snapshot(&self) -> bool {
+        self.wants_snapshot.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn snapshot(&self, measured: Measurement) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(measured));
+    }
+
     pub(crate) fn report(&self, write: impl FnOnce(&mut Progress)) {
         write(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -135,16 +147,22 @@ pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
     for worker in 0..plan.workers.get() {
         let net = KernelNet::new(clock).map_err(|source| StartError::Worker { worker, source })?;
         let waker = net.waker().map_err(|source| StartError::Worker { worker, source })?;
-        prepared.push((net, waker));
+        let lookup = plan.connecting.resolve_each.then(|| {
+            let (resolver, waker) = (plan.connecting.resolver.clone(), Arc::clone(&waker));
+            // A worker that cannot be woken sees the answer with its next report.
+            Lookup::start(resolver, LOOKUPS, move || drop(waker.wake()))
+        });
+        let lookup = lookup.transpose().map_err(|source| StartError::Worker { worker, source })?;
+        prepared.push((net, waker, lookup));
     }
     let mut running = Running { plan, workers: Vec::new() };
-    for (worker, (net, waker)) in (0..).zip(prepared) {
+    for (worker, (net, waker, lookup)) in (0..).zip(prepared) {
         let slot = Arc::new(Slot::default());
         let handle = {
             let (plan, watch, slot) = (running.plan.clone(), watch.clone(), Arc::clone(&slot));
             std::thread::Builder::new()
                 .name(format!("load-{worker}"))
-                .spawn(move || Worker::new(net, &plan, &watch, worker).run(&slot))
+                .spawn(move || Worker::new(net, &plan, &watch, worker, lookup).run(&slot))
                 .map_err(|source| StartError::Worker { worker, source })?
         };
         running.workers.push(Thread { slot, waker, handle: Some(handle) });
@@ -175,6 +193,22 @@ impl Running {
             progress.recent_good = 0;
         }
         all
+    }
+
+    /// What was measured when this was last asked, without its series; `None` where not all workers have said it yet.
+    /// They say it again with one of their next reports.
+    pub fn so_far(&self) -> Option<Measurement> {
+        let mut all = Measurement::default();
+        let mut complete = true;
+        for worker in &self.workers {
+            let slot = &worker.slot;
+            match slot.snapshot.lock().unwrap_or_else(PoisonError::into_inner).as_deref() {
+                Some(part) => all.add(part),
+                None => complete = false,
+            }
+            slot.wants_snapshot.store(true, Ordering::Relaxed);
+        }
+        complete.then_some(all)
     }
 
     /// Tells the workers to stop at once; what is in flight is counted so.
@@ -217,6 +251,9 @@ impl Running {
         Ok(measured)
     }
 }
+
+/// The most names of one worker that wait to be looked up.
+const LOOKUPS: usize = 4_096;
 
 /// Adds element by element; the shorter one grows.
 fn add_each(sums: &mut Vec<u64>, counts: &[u64]) {

@@ -1,21 +1,22 @@
-//! Where requests go and what they say.
+//! A request that is sent as it is, again and again.
 //!
-//! The request is written once, before the run: every connection sends the same bytes.
+//! It is written once, before the run: every connection sends the same bytes.
 
+use crate::connecting::{Server, Servers};
 use crate::wire::{Parts, Wire};
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use http::dial::{Origin, OriginError, ResolveError, Resolver};
+use std::net::SocketAddr;
 use thiserror::Error;
 
 /// A request and where it goes.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// What results call it.
+    /// What results call it: the path, where nothing else was said.
     pub name: String,
     /// The URL as it was given.
     pub url: String,
     /// Where to connect.
-    pub origin: Origin,
+    pub server: Server,
     /// The path that is asked for, without its query.
     pub path: String,
     pub(crate) method: String,
@@ -24,40 +25,15 @@ pub struct Target {
     pub(crate) body: Vec<u8>,
 }
 
-/// A server, as a URL names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    /// Host and port as the URL has them.
-    pub authority: String,
-    /// What the name resolved to, the first one first. At least one.
-    pub addresses: Arc<[SocketAddr]>,
-}
-
 /// Why there is nothing to send.
 #[derive(Debug, Error)]
 pub enum TargetError {
     /// Not a URL that can be sent to.
-    #[error("`{url}` is no URL that load can be sent to: {why}; write it as http://host:port/path")]
-    Url {
-        /// The URL as it was given.
-        url: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    Url(#[from] OriginError),
     /// The name leads nowhere.
-    #[error("cannot find the address of `{host}`")]
-    Resolve {
-        /// Host and port.
-        host: String,
-        /// What the resolver said.
-        source: std::io::Error,
-    },
-    /// The name has no address at all.
-    #[error("`{host}` has no address")]
-    NoAddress {
-        /// Host and port.
-        host: String,
-    },
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
     /// A header that cannot be sent.
     #[error("header `{header}` cannot be sent: {why}; write it as `Name: value`")]
     Header {
@@ -75,42 +51,38 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Prepares a request. `headers` are `Name: value`; a `Host`, `User-Agent`, `Accept` or `Content-Length` among
-    /// them replaces ours.
+    /// Prepares a request. `headers` are `Name: value`; a `Host`, `User-Agent` or `Accept` among them replaces ours.
     ///
     /// # Errors
     /// Names the part that cannot be used, and how to write it.
     pub fn new(url: &str, method: &str, headers: &[String], body: &[u8]) -> Result<Self, TargetError> {
-        let wrong = |why| TargetError::Url { url: url.to_owned(), why };
-        let rest = match url.split_once("://") {
-            Some(("http", rest)) => rest,
-            Some(("https", _)) => return Err(wrong("https is not supported yet")),
-            Some(_) => return Err(wrong("its scheme is not http")),
-            None => url,
-        };
-        let rest = rest.split('#').next().unwrap_or(rest);
-        let split = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(split);
-        if authority.is_empty() {
-            return Err(wrong("it has no host"));
-        }
-        if authority.contains('@') {
-            return Err(wrong("credentials belong in a header (-H 'Authorization: …')"));
-        }
-        if rest.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
-            return Err(wrong("it contains a space or a control character"));
-        }
+        let resolver = Resolver::default();
+        Target::at(&mut Servers::new(&resolver), url, method, headers, body)
+    }
+
+    /// As [`Target::new`], with addresses from `servers`.
+    ///
+    /// # Errors
+    /// As [`Target::new`].
+    pub fn at(
+        servers: &mut Servers<'_>,
+        url: &str,
+        method: &str,
+        headers: &[String],
+        body: &[u8],
+    ) -> Result<Self, TargetError> {
+        let (origin, rest) = Origin::of_url(url)?;
         if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-') {
             return Err(TargetError::Method { method: method.to_owned() });
         }
-        let slash = if path.starts_with('/') { "" } else { "/" };
-        let path_and_query = format!("{slash}{path}");
+        let slash = if rest.starts_with('/') { "" } else { "/" };
+        let path_and_query = format!("{slash}{rest}");
         let headers = headers.iter().map(|header| header_parts(header)).collect::<Result<Vec<_>, _>>()?;
         let path = path_and_query.split('?').next().unwrap_or_default().to_owned();
         Ok(Target {
             name: path.clone(),
             url: url.to_owned(),
-            origin: Origin { authority: authority.to_owned(), addresses: resolve(authority)? },
+            server: servers.find(&origin)?,
             path,
             method: method.to_owned(),
             path_and_query,
@@ -125,27 +97,34 @@ impl Target {
         self
     }
 
-    /// The bytes to send; `origin` is the place of its origin.
-    pub(crate) fn wire(
-        &self,
-        origin: u32,
-        endpoint: u32,
-        keep_alive: bool,
-        arrival_header: Option<&str>,
-    ) -> Wire {
-        let parts = Parts {
-            method: &self.method,
-            authority: &self.origin.authority,
-            path: &self.path_and_query,
-            headers: &self.headers,
-            body: &self.body,
-        };
-        parts.wire(origin, endpoint, keep_alive, arrival_header)
-    }
-
     /// Whether the load stays on this machine.
     pub fn is_loopback(&self) -> bool {
-        self.origin.addresses.iter().all(|address| address.ip().is_loopback())
+        self.server.addresses.iter().all(http::dial::Address::is_loopback)
+    }
+
+    /// Where to connect over TCP; `None` for a unix socket.
+    pub fn socket_address(&self) -> Option<SocketAddr> {
+        self.server.addresses.iter().find_map(|address| match address {
+            http::dial::Address::Tcp(address) => Some(*address),
+            http::dial::Address::Unix(_) => None,
+        })
+    }
+
+    /// The bytes to send; `server` is the place of its server among those of the worker.
+    pub(crate) fn wire(&self, server: u32, endpoint: u32, form: &crate::wire::Form) -> Wire {
+        let mut wire = Wire::default();
+        let headers = self.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let parts = Parts {
+            method: &self.method,
+            secure: self.server.origin.scheme == http::dial::Scheme::Https,
+            authority: &self.server.origin.authority,
+            path: &self.path_and_query,
+            body: &self.body,
+        };
+        parts.write(headers, form, &mut wire);
+        wire.server = server;
+        wire.endpoint = endpoint;
+        wire
     }
 }
 
@@ -165,29 +144,15 @@ fn header_parts(header: &str) -> Result<(String, String), TargetError> {
     Ok((name.to_owned(), value.trim().to_owned()))
 }
 
-fn resolve(authority: &str) -> Result<Arc<[SocketAddr]>, TargetError> {
-    let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
-        !port.is_empty()
-            && port.bytes().all(|byte| byte.is_ascii_digit())
-            && (!host.contains(':') || host.ends_with(']'))
-    });
-    let host = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-    match host.to_socket_addrs() {
-        Ok(addresses) => Ok(addresses.collect::<Arc<[_]>>()).and_then(|found| {
-            if found.is_empty() { Err(TargetError::NoAddress { host }) } else { Ok(found) }
-        }),
-        Err(source) => Err(TargetError::Resolve { host, source }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::Form;
 
     fn text(url: &str, method: &str, headers: &[&str], body: &str) -> Result<String, String> {
         let headers: Vec<String> = headers.iter().map(|&header| header.to_owned()).collect();
         Target::new(url, method, &headers, body.as_bytes())
-            .map(|target| String::from_utf8(target.wire(0, 0, true, None).bytes).unwrap())
+            .map(|target| String::from_utf8(target.wire(0, 0, &Form::default()).bytes).unwrap())
             .map_err(|error| error.to_string())
     }
 
@@ -206,15 +171,14 @@ mod tests {
         );
         assert!(text("http://127.0.0.1?x", "GET", &[], "").unwrap().starts_with("GET /?x HTTP/1.1\r\n"));
         let post = text("http://[::1]:80/", "POST", &["Host: other", "X-A: b"], "hello").unwrap();
-        assert!(post.ends_with("Content-Length: 5\r\nHost: other\r\nX-A: b\r\n\r\nhello"), "{post}");
+        assert!(post.ends_with("Host: other\r\nX-A: b\r\nContent-Length: 5\r\n\r\nhello"), "{post}");
         assert_eq!(post.matches("Host:").count(), 1);
     }
 
     #[test]
     fn names_what_cannot_be_sent() {
         for (url, method, header, part) in [
-            ("https://127.0.0.1/", "GET", "A: b", "https is not supported yet"),
-            ("ftp://127.0.0.1/", "GET", "A: b", "scheme is not http"),
+            ("ftp://127.0.0.1/", "GET", "A: b", "http"),
             ("http:///x", "GET", "A: b", "no host"),
             ("http://127.0.0.1/a b", "GET", "A: b", "space"),
             ("http://me@127.0.0.1/", "GET", "A: b", "credentials"),
@@ -222,7 +186,7 @@ mod tests {
             ("http://127.0.0.1/", "GET", "A", "no colon"),
             ("http://127.0.0.1/", "GET", "A: b\r\nC: d", "control character"),
             ("http://127.0.0.1/", "GET", "Content-Length: 5", "framing"),
-            ("http://127.0.0.1:99999/", "GET", "A: b", "cannot find"),
+            ("http://127.0.0.1:99999/", "GET", "A: b", "port"),
         ] {
             let error = text(url, method, &[header], "").unwrap_err();
             assert!(error.contains(part), "{url} {method} {header}: {error}");

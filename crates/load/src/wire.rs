@@ -1,16 +1,20 @@
-//! A request as the bytes that are sent.
+//! A request in the form in which it is sent.
 
-use std::fmt::Write;
+use http::h2::RequestHead;
 
 /// A request that is ready to be sent, any number of times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wire {
-    /// The place of its origin among those of the worker.
-    pub(crate) origin: u32,
+    /// The place of its server among those of the worker.
+    pub(crate) server: u32,
     /// The place of its endpoint in the results.
     pub(crate) endpoint: u32,
     /// The whole request of HTTP/1.1.
     pub(crate) bytes: Vec<u8>,
+    /// Where in it the body begins.
+    body_at: usize,
+    /// The head for HTTP/2, where that is spoken.
+    pub(crate) h2: Option<Box<H2Head>>,
     /// Where the digits of the arrival's number are, if it carries one.
     number_at: Option<usize>,
     /// Whether the answer to it has no body whatever its head says.
@@ -19,78 +23,161 @@ pub(crate) struct Wire {
     pub(crate) idempotent: bool,
 }
 
+/// The head of a request in HTTP/2.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct H2Head {
+    pub(crate) block: RequestHead,
+    /// What to render it from again for each arrival's number: method, scheme, authority, path, headers.
+    numbered: Option<[String; 4]>,
+    headers: Vec<(String, Vec<u8>)>,
+}
+
+/// What all requests of a plan have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Form {
+    pub(crate) keep_alive: bool,
+    /// The header that carries the number of each arrival.
+    pub(crate) arrival_header: Option<String>,
+    /// Whether HTTP/2 may be spoken.
+    pub(crate) h2: bool,
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Form { keep_alive: true, arrival_header: None, h2: false }
+    }
+}
+
 impl Wire {
+    /// The body, as it is.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[self.body_at..]
+    }
+
     /// Writes an arrival's number into the request, where it carries one.
     pub(crate) fn set_number(&mut self, number: u64) {
         let Some(at) = self.number_at else { return };
+        let mut digits = [b'0'; NUMBER_DIGITS];
         let mut rest = number;
-        for digit in self.bytes[at..at + NUMBER_DIGITS].iter_mut().rev() {
+        for digit in digits.iter_mut().rev() {
             *digit = b'0' + (rest % 10) as u8;
             rest /= 10;
+        }
+        self.bytes[at..at + NUMBER_DIGITS].copy_from_slice(&digits);
+        if let Some(h2) = &mut self.h2
+            && let Some([method, scheme, authority, path]) = &h2.numbered
+        {
+            if let Some((_, value)) = h2.headers.last_mut() {
+                value.clear();
+                value.extend_from_slice(&digits);
+            }
+            let headers = h2.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+            // It was rendered before with other digits, and digits are no reason to refuse it.
+            let _ = h2.block.render(method, scheme, authority, path, headers);
         }
     }
 }
 
-/// What a request says.
+/// What a request says, its headers left aside.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub(crate) method: &'a str,
+    pub(crate) secure: bool,
     pub(crate) authority: &'a str,
     /// With its query; begins with a slash.
     pub(crate) path: &'a str,
-    pub(crate) headers: &'a [(String, String)],
     pub(crate) body: &'a [u8],
 }
 
 impl Parts<'_> {
-    /// Writes it. A `Host`, `User-Agent` or `Accept` among its headers replaces ours.
-    pub(crate) fn wire(
+    /// Writes it into `wire`, in the memory that it has. A `Host`, `User-Agent` or `Accept` among the headers
+    /// replaces ours.
+    pub(crate) fn write<'h>(
         &self,
-        origin: u32,
-        endpoint: u32,
-        keep_alive: bool,
-        arrival_header: Option<&str>,
-    ) -> Wire {
-        let Parts { method, authority, path, headers, body } = *self;
-        let given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-        let mut text = format!("{method} {path} HTTP/1.1\r\n");
-        let mut line = |name: &str, value: &str| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{name}: {value}\r\n");
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
+        form: &Form,
+        wire: &mut Wire,
+    ) {
+        let Parts { method, authority, path, body, .. } = *self;
+        let given =
+            |name: &str| headers.clone().any(|(given, _)| given.eq_ignore_ascii_case(name.as_bytes()));
+        let length =
+            (!body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH")).then(|| body.len().to_string());
+        let agent = (!given("user-agent")).then_some(USER_AGENT);
+        let accept = (!given("accept")).then_some("*/*");
+        let bytes = &mut wire.bytes;
+        bytes.clear();
+        for part in [method, " ", path, " HTTP/1.1\r\n"] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        let mut line = |name: &[u8], value: &[u8]| {
+            for part in [name, b": ", value, b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
         };
         if !given("host") {
-            line("Host", authority);
+            line(b"Host", authority.as_bytes());
         }
-        if !given("user-agent") {
-            line("User-Agent", USER_AGENT);
+        if let Some(agent) = agent {
+            line(b"User-Agent", agent.as_bytes());
         }
-        if !given("accept") {
-            line("Accept", "*/*");
+        if let Some(accept) = accept {
+            line(b"Accept", accept.as_bytes());
         }
-        if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
-            line("Content-Length", &body.len().to_string());
+        headers.clone().for_each(|(name, value)| line(name, value));
+        if let Some(length) = &length {
+            line(b"Content-Length", length.as_bytes());
         }
-        if !keep_alive && !given("connection") {
-            line("Connection", "close");
+        if !form.keep_alive && !given("connection") {
+            line(b"Connection", b"close");
         }
-        headers.iter().for_each(|(name, value)| line(name, value));
-        if let Some(name) = arrival_header {
-            line(name, NO_NUMBER);
+        if let Some(name) = &form.arrival_header {
+            line(name.as_bytes(), NO_NUMBER.as_bytes());
         }
-        let number_at = arrival_header.map(|_| text.len() - 2 - NUMBER_DIGITS);
-        text.push_str("\r\n");
-        let mut bytes = text.into_bytes();
+        wire.number_at = form.arrival_header.as_ref().map(|_| bytes.len() - 2 - NUMBER_DIGITS);
+        bytes.extend_from_slice(b"\r\n");
+        wire.body_at = bytes.len();
         bytes.extend_from_slice(body);
-        Wire {
-            origin,
-            endpoint,
-            bytes,
-            number_at,
-            head: method == "HEAD",
-            idempotent: matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
+        wire.head = method == "HEAD";
+        wire.idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE");
+        if form.h2 {
+            let ours = [("user-agent", agent), ("accept", accept), ("content-length", length.as_deref())];
+            self.write_h2(ours, headers, form, wire);
         }
     }
+
+    fn write_h2<'h>(
+        &self,
+        ours: [(&'static str, Option<&str>); 3],
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+        form: &Form,
+        wire: &mut Wire,
+    ) {
+        let h2 = wire.h2.get_or_insert_default();
+        h2.headers.clear();
+        let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+        h2.headers.extend(ours);
+        // As curl does: what is about a connection of HTTP/1.1 is left out.
+        let kept = headers.filter(|(name, _)| !HOP_BY_HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop)));
+        h2.headers
+            .extend(kept.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.to_vec())));
+        if let Some(name) = &form.arrival_header {
+            h2.headers.push((name.clone(), NO_NUMBER.into()));
+        }
+        let scheme = if self.secure { "https" } else { "http" };
+        let fields = h2.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        // What HTTP/1.1 takes and HTTP/2 does not was left out; a head that is refused all the same stays empty, and
+        // sending it fails.
+        let _ = h2.block.render(self.method, scheme, self.authority, self.path, fields);
+        h2.numbered = form
+            .arrival_header
+            .as_ref()
+            .map(|_| [self.method, scheme, self.authority, self.path].map(str::to_owned));
+    }
 }
+
+const HOP_BY_HOP: [&[u8]; 5] =
+    [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 /// Who we are, honestly: a server's operator must be able to tell load from users.
 pub(crate) const USER_AGENT: &str = concat!("headroom/", env!("CARGO_PKG_VERSION"));
@@ -106,13 +193,18 @@ mod tests {
 
     #[test]
     fn each_arrival_carries_its_number() {
-        let parts = Parts { method: "GET", authority: "a", path: "/", headers: &[], body: b"x" };
-        let mut wire = parts.wire(0, 0, false, Some("X-Headroom-Arrival"));
+        let parts = Parts { method: "GET", secure: false, authority: "a", path: "/", body: b"x" };
+        let form =
+            Form { keep_alive: false, arrival_header: Some("X-Headroom-Arrival".to_owned()), h2: true };
+        let mut wire = Wire::default();
+        parts.write(std::iter::empty(), &form, &mut wire);
         for number in [0, 42, u64::MAX, 7] {
             wire.set_number(number);
             let text = String::from_utf8(wire.bytes.clone()).unwrap();
             assert!(text.contains(&format!("X-Headroom-Arrival: {number:020}\r\n\r\nx")), "{text}");
             assert!(text.contains("Connection: close\r\n"), "{text}");
+            assert!(!wire.h2.as_ref().unwrap().block.block().is_empty());
         }
+        assert_eq!(wire.body(), b"x");
     }
 }

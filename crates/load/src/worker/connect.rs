@@ -54,7 +54,9 @@ impl<N: Net> Worker<'_, N> {
     /// Takes the addresses that have been found.
     pub(super) fn resolved(&mut self) {
         while let Some(answer) = self.resolving.lookup.as_ref().and_then(Lookup::poll) {
-            let Some((job, server, since)) = self.resolving.jobs.try_remove(answer.id as usize) else { continue };
+            let Some((job, server, since)) = self.resolving.jobs.try_remove(answer.id as usize) else {
+                continue;
+            };
             self.busy -= 1;
             match answer.addresses.as_deref() {
                 Ok([first, ..]) => self.connect(job, server, first, since),
@@ -147,7 +149,9 @@ impl<N: Net> Worker<'_, N> {
         let now = self.now();
         let connection = &mut self.connections[index];
         let State::Handshaking(job) = connection.state else { return };
-        let Some(session) = connection.tls.as_ref().filter(|session| !session.is_handshaking()) else { return };
+        let Some(session) = connection.tls.as_ref().filter(|session| !session.is_handshaking()) else {
+            return;
+        };
         self.recorder.tls.record(now.since(connection.since));
         let agreed = session.alpn().map(<[u8]>::to_vec);
         self.established(index, job, agreed.as_deref(), true);

@@ -25,7 +25,6 @@ use crate::user::{User, Walk};
 use crate::wire::{Form, Wire};
 use crate::{Protocol, UserSpan};
 use connect::Resolving;
-use walk::Came;
 use http::codec::Limits;
 use http::codec::response::Scanner;
 use http::dial::dns::Lookup;
@@ -38,6 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use units::Timestamp;
+use walk::Came;
 
 /// A server that requests go to, and the connections to it that are free.
 #[derive(Debug)]
@@ -240,7 +240,9 @@ impl<'a, N: Net> Worker<'a, N> {
                 }
                 Who::User(user) => match self.users.get(user as usize) {
                     Some(User { walk: Some(_), .. }) => self.step_job(user, intended, now),
-                    Some(_) => self.iteration().map(|number| self.prepared(number, intended, now, Some(user))),
+                    Some(_) => {
+                        self.iteration().map(|number| self.prepared(number, intended, now, Some(user)))
+                    }
                     None => None,
                 },
             };

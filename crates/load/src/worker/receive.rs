@@ -316,7 +316,8 @@ impl<N: Net> Worker<'_, N> {
                 State::Many(streams) => {
                     let out =
                         if connection.tls.is_some() { &mut connection.clear } else { &mut connection.out };
-                    let before = Timestamp::from_nanos(now.as_nanos().saturating_sub(timeout.as_nanos() as u64));
+                    let before =
+                        Timestamp::from_nanos(now.as_nanos().saturating_sub(timeout.as_nanos() as u64));
                     let given_up = streams.give_up(before, out);
                     if !streams.dirty {
                         streams.dirty = true;

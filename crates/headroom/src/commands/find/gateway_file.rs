@@ -76,7 +76,7 @@ pub fn limits(outcome: &Outcome) -> Option<Limits> {
 pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings {
     let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut settings = config::quick(Quick {
-        to: target.origin.addresses[0],
+        to: address(target),
         listen: local(LISTEN),
         limit: Some(limits.rate),
         target: Some(limits.target),
