@@ -1,13 +1,18 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod commands;
+mod connect;
 mod descriptors;
 mod exit;
+mod guard;
+mod inputs;
 mod json;
 mod ledger_file;
 mod live;
 mod output;
+mod outputs;
 mod recorder;
+mod remote;
 mod request;
 mod summary;
 

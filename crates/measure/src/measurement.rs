@@ -108,6 +108,13 @@ impl Measurement {
         Blocks::of(&self.series, steady).completed(self.completed, self.accounting.answered)
     }
 
+    /// Whether the load was meant to be one thing, warm-up left aside: over several, a quantile means nothing.
+    pub fn is_one_load(&self) -> bool {
+        let mut measured = self.stages.iter().filter(|stage| !stage.warm_up);
+        let first = measured.next();
+        measured.next().is_none() && !first.is_some_and(Stage::is_ramp)
+    }
+
     /// Takes over a part as the whole.
     pub fn set_whole(&mut self, part: &Part) {
         self.accounting = part.accounting;

@@ -93,6 +93,11 @@ impl Stage {
         self.until.since(self.from)
     }
 
+    /// Whether its load changed as it went: stages are named as they are typed, and a ramp goes from one to another.
+    pub fn is_ramp(&self) -> bool {
+        self.name.contains("..")
+    }
+
     /// The rate at which arrivals were due.
     pub fn offered(&self) -> Rate {
         Rate::of(self.part.accounting.scheduled, self.length())

@@ -13,12 +13,20 @@ use std::io::{self, Write};
 use std::time::Duration;
 use units::{Quantile, Timestamp};
 
-/// Writes the seconds of a run, with a line of headings.
+/// Writes the seconds of a run, with a line of headings. `more` adds columns: their headings, and the cells of a
+/// second, which stand in the row for all.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(measured: &Measurement, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{COLUMNS}")?;
+pub fn write(
+    measured: &Measurement,
+    more: (&[String], &dyn Fn(u64) -> Vec<String>),
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (headings, cells_of) = more;
+    let headings: String = headings.iter().map(|heading| format!(",{}", field(heading))).collect();
+    let commas = ",".repeat(more.0.len());
+    writeln!(out, "{COLUMNS}{headings}")?;
     for (at, second) in (0_u64..).zip(&measured.series.seconds) {
         let stage = field(stage(&measured.stages, at));
         let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } =
@@ -28,8 +36,9 @@ pub fn write(measured: &Measurement, out: &mut impl Write) -> io::Result<()> {
         let times = times(&second.response.dense());
         writeln!(
             out,
-            "{at},{stage},all,all,{scheduled},{answered},{shed},{failed},{timed_out},{unsent},{in_flight},{},{rate:.3},{times}",
-            second.good
+            "{at},{stage},all,all,{scheduled},{answered},{shed},{failed},{timed_out},{unsent},{in_flight},{},{rate:.3},{times}{}",
+            second.good,
+            cells_of(at).iter().map(|cell| format!(",{cell}")).collect::<String>()
         )?;
         for cell in &second.cells {
             let name = usize::try_from(cell.endpoint).ok().and_then(|place| measured.endpoints.get(place));
@@ -40,7 +49,7 @@ pub fn write(measured: &Measurement, out: &mut impl Write) -> io::Result<()> {
             let rate = if length > 0.0 { answered as f64 / length } else { 0.0 };
             writeln!(
                 out,
-                "{at},{stage},{name},{},,{answered},{},{},{},,,,{rate:.3},{}",
+                "{at},{stage},{name},{},,{answered},{},{},{},,,,{rate:.3},{}{commas}",
                 outcome.name(),
                 of(Column::Shed),
                 of(Column::Failed),
