@@ -218,13 +218,19 @@ pub fn model(plan: &Plan) -> String {
                     let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
                     stages.join(", ")
                 }
+                Course::Recorded(times) => {
+                    format!("{} at their recorded times", counted(times.len() as u64, "arrival"))
+                }
                 Course::Trace(trace) => format!(
                     "a trace of {} in steps of {}",
                     counted(trace.count(), "arrival"),
                     show_duration(trace.bin())
                 ),
             };
-            format!("open, {rate}, arrivals {spacing}, {bound}")
+            match course {
+                Course::Recorded(_) => format!("open, {rate}, {bound}"),
+                _ => format!("open, {rate}, arrivals {spacing}, {bound}"),
+            }
         }
     }
 }

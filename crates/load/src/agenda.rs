@@ -112,13 +112,17 @@ impl Agenda {
         let thought = self.thinking.peek().map_or(Timestamp::NEVER, |Reverse((at, _))| *at);
         let fresh = match &mut self.source {
             Source::Open { due, noted, limit, .. } => {
-                while let Some(intended) = due.next_if(|&intended| intended <= now) {
+                while let Some(intended) = due.next_if(|&intended| intended <= now && intended < self.end) {
                     lag.record(now.since(intended));
                     *noted += 1;
                 }
                 // The last gap belongs to the schedule: ten arrivals at 1/s take ten seconds, not nine.
                 let over = now >= self.end || *noted >= *limit;
-                due.peek().copied().unwrap_or(if over { Timestamp::NEVER } else { self.end })
+                due.peek().copied().filter(|&next| next < self.end).unwrap_or(if over {
+                    Timestamp::NEVER
+                } else {
+                    self.end
+                })
             }
             Source::Closed { left, retry_at, .. } => {
                 if *left == 0 || now >= self.end {
