@@ -20,6 +20,7 @@ mod words;
 
 use crate::problem::{Place, Problem, Problems, Source, source};
 use crate::table::Report;
+use ::load::Stages;
 use ::load::scenario::Scenario;
 use serde_json::Value;
 use std::ops::Range;
@@ -70,10 +71,8 @@ pub enum LoadModel {
     Rate(Rate),
     /// Closed: so many users, each with one iteration after the other.
     Users(u32),
-    /// Open, with the rate at the end of each stage; it changes evenly within a stage.
-    RateStages(Vec<(Duration, Rate)>),
-    /// Closed, with the users at the end of each stage; their number changes evenly within a stage.
-    UserStages(Vec<(Duration, u32)>),
+    /// Stages, of rates (open) or of users (closed), as on the command line.
+    Stages(Stages),
 }
 
 /// A condition on a metric, as it was written.

@@ -4,11 +4,13 @@
 //! A request that was given up took longer than its time-out. Its quantiles are still numbers, so that arithmetic
 //! works; the names of those that are only lower bounds stand beside them.
 
-use ::load::{Arrivals, Course, Model, Plan};
-use measure::{Accounting, Histogram, Measurement, Validity, Value};
+use ::load::threshold::Judged;
+use ::load::{Arrivals, Course, Model, Plan, Protocol};
+use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity, Watched};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use units::{Quantile, Rate};
 
 /// What `headroom load --json` prints.
 #[derive(Debug, Serialize)]
@@ -22,11 +24,26 @@ pub struct LoadRun {
     rate: Option<f64>,
     /// The most at a time; null where there is no bound.
     connections: Option<u32>,
+    protocol: &'static str,
+    /// HTTP/2: the most requests in flight on a connection.
+    streams: Option<u32>,
+    keep_alive: bool,
+    warm_up_s: f64,
     workers: u32,
     timeout_s: f64,
     interrupted: bool,
     #[serde(flatten)]
     measured: Measured,
+    thresholds: Vec<Threshold>,
+    watched: serde_json::Value,
+}
+
+/// A condition, and what came of it.
+#[derive(Debug, Serialize)]
+struct Threshold {
+    threshold: String,
+    met: bool,
+    said: String,
 }
 
 /// What a stretch of load measured, whatever command drove it.
@@ -42,10 +59,71 @@ pub struct Measured {
     service_time_ms: Times,
     dispatch_delay_ms: Times,
     shed_response_time_ms: Times,
+    /// 95 %; null where they cannot be said.
+    intervals: Intervals,
+    connect_time_ms: Times,
+    tls_time_ms: Times,
+    stages: Vec<Part>,
+    endpoints: Vec<Part>,
+    checks: Vec<Check>,
+    iterations: Option<Iterations>,
+    step_failures: BTreeMap<String, u64>,
+    pacing: Option<Pacing>,
     connections_opened: u64,
     bytes_received: u64,
     cpu_s: f64,
     validity: Verdict,
+}
+
+/// Limits between which the truth lies in 95 of 100 runs.
+#[derive(Debug, Serialize)]
+struct Intervals {
+    achieved_per_second: Option<[f64; 2]>,
+    /// The upper limit is null where it lies among requests that were given up.
+    response_time_ms: BTreeMap<&'static str, (f64, Option<f64>)>,
+}
+
+/// A stage or an endpoint.
+#[derive(Debug, Serialize)]
+struct Part {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warm_up: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, String>,
+    offered_per_second: f64,
+    achieved_per_second: f64,
+    accounting: Account,
+    status: BTreeMap<u16, u64>,
+    failures: BTreeMap<&'static str, u64>,
+    response_time_ms: Times,
+    service_time_ms: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: String,
+    passed: u64,
+    failed: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Iterations {
+    started: u64,
+    completed: u64,
+    broken: u64,
+    time_ms: Times,
+}
+
+/// Whether requests left when they were due.
+#[derive(Debug, Serialize)]
+struct Pacing {
+    count: u64,
+    late_ms: Times,
+    intended_variation: Option<f64>,
+    actual_variation: Option<f64>,
+    /// The most starts within a millisecond.
+    burst_1ms: [u64; 2],
 }
 
 #[derive(Debug, Serialize)]
@@ -72,6 +150,9 @@ struct Times {
     mean: Option<f64>,
     /// Which of the above fall among requests that were given up: the true value is larger.
     lower_bounds: Vec<&'static str>,
+    /// Which of the above are null because fewer than 30 samples lie beyond them: the next run would give another
+    /// number.
+    too_few_samples: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,7 +186,7 @@ impl LoadRun {
             Model::Open { course, arrivals, connections } => {
                 let rate = match course {
                     Course::Rate(rate) => Some(rate.per_second()),
-                    Course::Stages(_) | Course::Trace(_) => None,
+                    Course::Stages(_) | Course::Trace(_) | Course::Recorded(_) => None,
                 };
                 ("open", rate, Some(*arrivals), *connections)
             }
@@ -123,11 +204,35 @@ impl LoadRun {
             seed,
             rate,
             connections: connections.map(u32::from),
+            protocol: match plan.connecting.protocol {
+                Protocol::Http1 => "http/1.1",
+                Protocol::Http2 { .. } => "http/2",
+            },
+            streams: match plan.connecting.protocol {
+                Protocol::Http1 => None,
+                Protocol::Http2 { streams, .. } => Some(streams.get()),
+            },
+            keep_alive: plan.keep_alive,
+            warm_up_s: plan.warm_up.as_secs_f64(),
             workers: plan.workers.get(),
             timeout_s: plan.timeout.as_secs_f64(),
             interrupted,
             measured: Measured::of(measured),
+            thresholds: Vec::new(),
+            watched: watch::as_json(&[]),
         }
+    }
+
+    /// The same with what was asked of the run and what was watched beside it.
+    pub fn with(mut self, judged: &[Judged], watched: &[Watched]) -> Self {
+        let threshold = |judged: &Judged| Threshold {
+            threshold: judged.threshold.to_string(),
+            met: judged.met,
+            said: judged.to_string(),
+        };
+        self.thresholds = judged.iter().map(threshold).collect();
+        self.watched = watch::as_json(watched);
+        self
     }
 
     /// The JSON text, with a line end.
@@ -139,22 +244,119 @@ impl LoadRun {
 impl Measured {
     /// The numbers of a measurement.
     pub fn of(measured: &Measurement) -> Self {
+        let one_load = measured.is_one_load();
+        let times = |histogram| if one_load { Times::of(histogram) } else { Times::counted(histogram) };
         Measured {
             elapsed_s: measured.elapsed.as_secs_f64(),
             offered_per_second: measured.offered().per_second(),
             achieved_per_second: measured.achieved().per_second(),
             accounting: Account::of(&measured.accounting),
             status: measured.statuses.clone(),
-            failures: measured.failures.iter().map(|(kind, &count)| (kind.name(), count)).collect(),
-            response_time_ms: Times::of(&measured.response),
-            service_time_ms: Times::of(&measured.service),
-            dispatch_delay_ms: Times::of(&measured.dispatch),
-            shed_response_time_ms: Times::of(&measured.shed_response),
+            failures: named(&measured.failures),
+            response_time_ms: times(&measured.response),
+            service_time_ms: times(&measured.service),
+            dispatch_delay_ms: times(&measured.dispatch),
+            shed_response_time_ms: times(&measured.shed_response),
+            intervals: Intervals::of(measured),
+            connect_time_ms: Times::of(&measured.connect),
+            tls_time_ms: Times::of(&measured.tls),
+            stages: measured.stages.iter().map(Part::of_stage).collect(),
+            endpoints: measured
+                .endpoints
+                .iter()
+                .map(|endpoint| Part::of_endpoint(endpoint, measured.elapsed, one_load))
+                .collect(),
+            checks: measured
+                .checks
+                .iter()
+                .map(|check| Check { name: check.name.clone(), passed: check.passed, failed: check.failed })
+                .collect(),
+            iterations: (measured.iterations.started > 0).then(|| Iterations {
+                started: measured.iterations.started,
+                completed: measured.iterations.completed,
+                broken: measured.iterations.broken,
+                time_ms: Times::of(&measured.iterations.time),
+            }),
+            step_failures: measured.step_failures.clone(),
+            pacing: Pacing::of(&measured.pacing),
             connections_opened: measured.connections,
             bytes_received: measured.bytes_received,
             cpu_s: measured.cpu.as_secs_f64(),
             validity: Verdict::of(&measured.validity),
         }
+    }
+}
+
+fn named(failures: &BTreeMap<Failure, u64>) -> BTreeMap<&'static str, u64> {
+    failures.iter().map(|(kind, &count)| (kind.name(), count)).collect()
+}
+
+impl Intervals {
+    fn of(measured: &Measurement) -> Self {
+        let blocks = measured.blocks();
+        let mut times = BTreeMap::new();
+        let points = [
+            ("p50", Quantile::P50),
+            ("p90", Quantile::P90),
+            ("p95", Quantile::P95),
+            ("p99", Quantile::P99),
+            ("p999", Quantile::P999),
+        ];
+        for (name, point) in points.into_iter().filter(|_| measured.is_one_load()) {
+            if let Ok(Interval { low, high, .. }) = blocks.quantile(point, 0.95) {
+                times.insert(name, (low * 1e3, high.is_finite().then_some(high * 1e3)));
+            }
+        }
+        let rate = blocks.rate(0.95).ok().map(|rate| [rate.low, rate.high]);
+        Intervals { achieved_per_second: rate, response_time_ms: times }
+    }
+}
+
+impl Part {
+    fn of_stage(stage: &measure::Stage) -> Self {
+        let part = &stage.part;
+        let steady = !stage.is_ramp();
+        Part {
+            warm_up: Some(stage.warm_up),
+            ..Part::of(&stage.name, part, stage.offered(), stage.achieved(), steady)
+        }
+    }
+
+    fn of_endpoint(endpoint: &measure::Endpoint, elapsed: Duration, steady: bool) -> Self {
+        let part = &endpoint.part;
+        let over = |count| Rate::of(count, elapsed);
+        let (offered, achieved) = (over(part.accounting.scheduled), over(part.completed));
+        Part { tags: endpoint.tags.clone(), ..Part::of(&endpoint.name, part, offered, achieved, steady) }
+    }
+
+    fn of(name: &str, part: &measure::Part, offered: Rate, achieved: Rate, steady: bool) -> Self {
+        let times =
+            |histogram: &Histogram| if steady { Times::of(histogram) } else { Times::counted(histogram) };
+        Part {
+            name: name.to_owned(),
+            warm_up: None,
+            tags: BTreeMap::new(),
+            offered_per_second: offered.per_second(),
+            achieved_per_second: achieved.per_second(),
+            accounting: Account::of(&part.accounting),
+            status: part.statuses.clone(),
+            failures: named(&part.failures),
+            response_time_ms: times(&part.response()),
+            service_time_ms: times(&part.service),
+        }
+    }
+}
+
+impl Pacing {
+    fn of(pacing: &measure::Pacing) -> Option<Self> {
+        let burst = pacing.burst_1ms();
+        (pacing.count() > 0).then(|| Pacing {
+            count: pacing.count(),
+            late_ms: Times::of(pacing.lateness()),
+            intended_variation: pacing.intended_variation(),
+            actual_variation: pacing.actual_variation(),
+            burst_1ms: [burst.intended, burst.actual],
+        })
     }
 }
 
@@ -167,27 +369,46 @@ impl Account {
 
 impl Times {
     fn of(histogram: &Histogram) -> Self {
-        let quantiles = histogram.quantiles();
-        let value = |of: fn(measure::Quantiles) -> Value| quantiles.map(|quantiles| millis(of(quantiles).at));
-        let lower_bounds = quantiles.map_or(Vec::new(), |all| {
-            [("p50", all.p50), ("p90", all.p90), ("p95", all.p95), ("p99", all.p99), ("p999", all.p999)]
-                .into_iter()
-                .chain([("max", all.max)])
-                .filter(|(_, value)| value.censored)
-                .map(|(name, _)| name)
-                .chain((histogram.censored() > 0).then_some("mean"))
-                .collect()
-        });
+        let mut times = Times::counted(histogram);
+        let points = [
+            ("p50", Quantile::P50, &mut times.p50),
+            ("p90", Quantile::P90, &mut times.p90),
+            ("p95", Quantile::P95, &mut times.p95),
+            ("p99", Quantile::P99, &mut times.p99),
+            ("p999", Quantile::P999, &mut times.p999),
+        ];
+        for (name, point, place) in points {
+            match histogram.supported(point) {
+                Ok(value) => {
+                    *place = Some(millis(value.at));
+                    times.lower_bounds.extend(value.censored.then_some(name));
+                }
+                Err(_) if histogram.count() > 0 => times.too_few_samples.push(name),
+                Err(_) => {}
+            }
+        }
+        if let Some(max) = histogram.max() {
+            times.max = Some(millis(max.at));
+            times.lower_bounds.extend(max.censored.then_some("max"));
+        }
+        times.mean = histogram.mean().map(millis);
+        times.lower_bounds.extend((histogram.censored() > 0).then_some("mean"));
+        times
+    }
+
+    /// Only how many there are: of several loads, quantiles mean nothing.
+    fn counted(histogram: &Histogram) -> Self {
         Times {
             count: histogram.count(),
-            p50: value(|all| all.p50),
-            p90: value(|all| all.p90),
-            p95: value(|all| all.p95),
-            p99: value(|all| all.p99),
-            p999: value(|all| all.p999),
-            max: value(|all| all.max),
-            mean: quantiles.map(|all| millis(all.mean)),
-            lower_bounds,
+            p50: None,
+            p90: None,
+            p95: None,
+            p99: None,
+            p999: None,
+            max: None,
+            mean: None,
+            lower_bounds: Vec::new(),
+            too_few_samples: Vec::new(),
         }
     }
 }

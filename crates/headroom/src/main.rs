@@ -1,13 +1,18 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod commands;
+mod connect;
 mod descriptors;
 mod exit;
+mod guard;
+mod inputs;
 mod json;
 mod ledger_file;
 mod live;
 mod output;
+mod outputs;
 mod recorder;
+mod remote;
 mod request;
 mod summary;
 
@@ -28,10 +33,12 @@ enum Command {
     Demo(demo::Args),
     Load(load::Args),
     Find(find::Args),
+    Replay(replay::Args),
     Gateway(gateway::Args),
     Config(config::Args),
     Runs(runs::Args),
     Show(show::Args),
+    Compare(compare::Args),
     SampleService(sample_service::Args),
 }
 
@@ -40,10 +47,12 @@ fn main() -> Exit {
         Command::Demo(args) => demo::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Find(args) => find::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::SampleService(args) => sample_service::run(&args),
     }
 }

@@ -32,6 +32,12 @@ pub fn complain(error: &dyn Error, exit: Exit) -> Exit {
     exit
 }
 
+/// Says something that a reader should know, and goes on.
+pub fn note(text: &str) {
+    // Where nobody can be told, the run is worth more than the note.
+    let _ = writeln!(stderr(), "note: {text}");
+}
+
 /// Everything that is wrong with a file: with the places drawn on a terminal, a line each elsewhere.
 pub fn problems(problems: &config::Problems) -> String {
     if stderr().is_terminal() { problems.graphical() } else { problems.plain() }

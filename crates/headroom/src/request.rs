@@ -1,6 +1,6 @@
 //! What is sent, and how it is spaced: the flags of every command that drives load.
 
-use ::load::{Arrivals, Target, TargetError};
+use ::load::{Arrivals, Servers, Target, TargetError};
 use clap::ValueEnum;
 use std::io::{self, Read};
 use thiserror::Error;
@@ -48,14 +48,19 @@ pub enum RequestError {
 }
 
 impl RequestArgs {
-    /// The request, ready to be sent to `url`.
+    /// The request, ready to be sent to `url`, whose address is among `servers`.
     ///
     /// # Errors
     /// Where the body cannot be read, or a part of the request cannot be sent.
-    pub fn target(&self, url: &str) -> Result<Target, RequestError> {
+    pub fn target(&self, url: &str, servers: &mut Servers<'_>) -> Result<Target, RequestError> {
         let body = self.data.as_deref().map(body).transpose()?;
         let method = self.method.as_deref().unwrap_or(if body.is_some() { "POST" } else { "GET" });
-        Ok(Target::new(url, method, &self.headers, &body.unwrap_or_default())?)
+        Ok(Target::at(servers, url, method, &self.headers, &body.unwrap_or_default())?)
+    }
+
+    /// The headers, for requests that come from elsewhere.
+    pub fn headers(&self) -> &[String] {
+        &self.headers
     }
 }
 

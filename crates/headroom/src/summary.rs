@@ -1,36 +1,73 @@
 //! A plan and its result in words, for people.
 
-use ::load::{Arrivals, Course, Model, Plan, Users, Work};
-use measure::{Accounting, Histogram, Measurement, Value};
+pub mod parts;
+
+use crate::live::Ended;
+use ::load::threshold::Judged;
+use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
+use measure::{Accounting, Blocks, Histogram, Interval, Measurement, Value, Watched};
+pub use report::{grouped, quantile, rate, time};
 use std::fmt::Write;
 use std::time::Duration;
-use units::{Bytes, Quantile, Rate, Timestamp, show_duration};
+use units::{Bytes, Quantile, Timestamp, show_duration};
 
 /// What will happen.
-pub fn of_plan(plan: &Plan) -> String {
+pub fn of_plan(plan: &Plan, thresholds: &[String]) -> String {
     let mut text = String::new();
     row(&mut text, "target", &target(plan));
     row(&mut text, "model", &model(plan));
+    row(&mut text, "protocol", &protocol(plan));
     row(&mut text, "until", &end(plan));
+    if !plan.warm_up.is_zero() {
+        row(&mut text, "warm-up", &format!("{}, left out of the results", show_duration(plan.warm_up)));
+    }
     row(&mut text, "time-out", &show_duration(plan.timeout).to_string());
     row(&mut text, "workers", &plan.workers.to_string());
+    thresholds.iter().for_each(|threshold| row(&mut text, "threshold", threshold));
     text
 }
 
 /// What happened.
-pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String {
+pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]) -> String {
+    let Ended { measured, interrupted, aborted } = ended;
     let mut text = String::new();
     row(&mut text, "target", plan.url());
     row(&mut text, "model", &model(plan));
-    let stopped = if interrupted { format!(", interrupted (planned: {})", end(plan)) } else { String::new() };
+    let stopped = match (interrupted, aborted) {
+        (true, _) => format!(", interrupted (planned: {})", end(plan)),
+        (_, true) => format!(", ended because a threshold was missed (planned: {})", end(plan)),
+        _ => String::new(),
+    };
     row(&mut text, "elapsed", &format!("{}{stopped}", show_duration(measured.elapsed)));
+    let blocks = measured.blocks();
+    let achieved = match blocks.rate(CONFIDENCE) {
+        Ok(Interval { low, high, .. }) => format!(" ({low:.1} to {high:.1})"),
+        Err(_) => String::new(),
+    };
     row(
         &mut text,
         "rate",
-        &format!("offered {}, achieved {}", rate(measured.offered()), rate(measured.achieved())),
+        &format!("offered {}, achieved {}{achieved}", rate(measured.offered()), rate(measured.achieved())),
     );
     text.push('\n');
-    times(&mut text, measured);
+    times(&mut text, measured, &blocks);
+    for table in [
+        parts::stages(&measured.stages),
+        staged_users(plan, measured),
+        parts::endpoints(&measured.endpoints, measured.elapsed),
+        parts::iterations(&measured.iterations),
+        parts::checks(&measured.checks),
+        if measured.tls.count() > 0 || !plan.keep_alive {
+            parts::connections(&measured.connect, &measured.tls)
+        } else {
+            String::new()
+        },
+    ] {
+        if !table.is_empty() {
+            text.push('\n');
+            text.push_str(&table);
+        }
+    }
     text.push('\n');
     row(&mut text, "account", &account(&measured.accounting));
     if !measured.statuses.is_empty() {
@@ -38,25 +75,106 @@ pub fn of_run(plan: &Plan, measured: &Measurement, interrupted: bool) -> String 
             measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
         row(&mut text, "statuses", &statuses.collect::<Vec<_>>().join("   "));
     }
-    for (&kind, &count) in &measured.failures {
-        row(&mut text, "failures", &format!("{} {kind}", grouped(count)));
-    }
+    failures(&mut text, measured);
     let received = Bytes::new(measured.bytes_received);
-    row(
-        &mut text,
-        "network",
-        &format!("{} opened, {received} received", counted(measured.connections, "connection")),
-    );
+    let connections = counted(measured.connections, "connection");
+    row(&mut text, "network", &format!("{connections} opened, {received} received"));
+    if let Some(pacing) = pacing(measured) {
+        row(&mut text, "pacing", &pacing);
+    }
     let workers = counted(plan.workers.get().into(), "worker");
     let cpu = show_duration(measured.cpu);
     row(&mut text, "generator", &format!("{cpu} of processor time in {workers}"));
+    for (name, words) in watch::rows(watched) {
+        row(&mut text, "watched", &format!("{name}: {words}"));
+    }
     row(&mut text, "validity", measured.validity.verdict.name());
     for reason in &measured.validity.reasons {
         for line in wrapped(&reason.to_string()) {
             row(&mut text, "", &line);
         }
     }
+    for judged in judged {
+        row(&mut text, if judged.met { "met" } else { "MISSED" }, &judged.to_string());
+    }
     text
+}
+
+/// What went wrong, and what to do about it.
+fn failures(text: &mut String, measured: &Measurement) {
+    for (&kind, &count) in &measured.failures {
+        let said = measured.first_failures.get(&kind).filter(|said| !said.is_empty());
+        let said = said.map_or(String::new(), |said| format!(" ({said})"));
+        let remedy = kind.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+        for (index, line) in wrapped(&format!("{} {kind}{said}{remedy}", grouped(count))).iter().enumerate() {
+            row(text, if index == 0 { "failures" } else { "" }, line);
+        }
+    }
+    for (what, &count) in &measured.step_failures {
+        row(text, "broken off", &format!("{} {what}", grouped(count)));
+    }
+    let redirects: u64 = measured.statuses.range(300..400).map(|(_, &count)| count).sum();
+    if redirects > 0 && measured.iterations.started == 0 {
+        let all = measured.accounting.answered;
+        row(
+            text,
+            "redirects",
+            &format!("{} of {} answers; they are not followed", grouped(redirects), grouped(all)),
+        );
+    }
+}
+
+/// How well requests left when they were due.
+fn pacing(measured: &Measurement) -> Option<String> {
+    let pacing = &measured.pacing;
+    let late = pacing.lateness();
+    let p99 = late.quantile(Quantile::P99)?;
+    let p50 = late.quantile(Quantile::P50)?;
+    let mut text = format!("started {} late at p50, {} at p99", time(p50), time(p99));
+    if let (Some(intended), Some(actual)) = (pacing.intended_variation(), pacing.actual_variation()) {
+        let _ = write!(text, "; variation of the gaps {actual:.2} (intended {intended:.2})");
+    }
+    Some(text)
+}
+
+/// Of users in stages: where more users bring more, and where they only wait longer.
+fn staged_users(plan: &Plan, measured: &Measurement) -> String {
+    let Model::Closed { users: Users::Stages(_) } = &plan.model else { return String::new() };
+    let mut text = String::new();
+    let held = measured.stages.iter().filter(|stage| !stage.warm_up && stage.part.completed > 0);
+    let held: Vec<_> = held.collect();
+    for pair in held.windows(2) {
+        let (few, many) = (pair[0], pair[1]);
+        let (before, after) = (few.achieved().per_second(), many.achieved().per_second());
+        let median = |stage: &measure::Stage| {
+            stage.part.response().quantile(Quantile::P50).map(|value| value.at.as_secs_f64())
+        };
+        let (Some(fast), Some(slow)) = (median(few), median(many)) else { continue };
+        let (more, longer) = (after / before, slow / fast);
+        // By Little's law users = rate x time: what more users do not bring in rate, they wait for.
+        let reading = if more >= longer {
+            "users-bound: more users bring more requests, the service has room"
+        } else {
+            "queue-bound: more users mostly wait longer, the service is at its limit"
+        };
+        let _ = writeln!(
+            text,
+            "{} → {}: {more:.2} times the rate, {longer:.2} times the time: {reading}",
+            few.name, many.name
+        );
+    }
+    text
+}
+
+/// What is spoken.
+fn protocol(plan: &Plan) -> String {
+    match plan.connecting.protocol {
+        Protocol::Http1 if plan.keep_alive => "HTTP/1.1".to_owned(),
+        Protocol::Http1 => "HTTP/1.1, a new connection for each request".to_owned(),
+        Protocol::Http2 { streams, .. } => {
+            format!("HTTP/2, at most {} on a connection", counted(streams.get().into(), "stream"))
+        }
+    }
 }
 
 /// Where the load goes, in words.
@@ -100,13 +218,19 @@ pub fn model(plan: &Plan) -> String {
                     let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
                     stages.join(", ")
                 }
+                Course::Recorded(times) => {
+                    format!("{} at their recorded times", counted(times.len() as u64, "arrival"))
+                }
                 Course::Trace(trace) => format!(
                     "a trace of {} in steps of {}",
                     counted(trace.count(), "arrival"),
                     show_duration(trace.bin())
                 ),
             };
-            format!("open, {rate}, arrivals {spacing}, {bound}")
+            match course {
+                Course::Recorded(_) => format!("open, {rate}, {bound}"),
+                _ => format!("open, {rate}, arrivals {spacing}, {bound}"),
+            }
         }
     }
 }
@@ -126,66 +250,48 @@ pub fn account(accounting: &Accounting) -> String {
     format!("scheduled {} = {}", grouped(accounting.scheduled), fates.join(" + "))
 }
 
-/// `1,234,567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `30,980/s`; with its decimals where it is small.
-pub fn rate(rate: Rate) -> String {
-    let whole = rate.per_second().round();
-    if whole < 1_000.0 { rate.to_string() } else { format!("{}/s", grouped(whole as u64)) }
-}
-
-/// A time of a distribution; `> 3.00 s` where requests were given up.
-pub fn time(value: Value) -> String {
-    // The histograms count whole microseconds, and less than one as one.
-    if value.at <= Duration::from_micros(1) && !value.censored {
-        return "≤ 1 µs".to_owned();
-    }
-    let more = if value.censored { "> " } else { "" };
-    format!("{more}{}", show_duration(value.at))
-}
-
-/// A quantile, where enough samples lie beyond it to say it.
-pub fn quantile(histogram: &Histogram, quantile: Quantile) -> String {
-    match histogram.quantile(quantile) {
-        None => "-".to_owned(),
-        Some(_) if (1.0 - quantile.get()) * (histogram.count() as f64) < BEYOND - 1e-6 => {
-            "too few samples".to_owned()
-        }
-        Some(value) => time(value),
-    }
-}
-
-fn times(text: &mut String, measured: &Measurement) {
+fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
     if measured.response.count() == 0 && measured.shed_response.count() == 0 {
         text.push_str("nothing was answered, so there are no response times\n");
         return;
     }
-    let columns = [&measured.response, &measured.service, &measured.dispatch];
-    let mut line = |name: &str, cells: [String; 3]| {
-        let [response, service, dispatch] = cells;
-        let _ = writeln!(text, "{name:<11}{response:>17}{service:>17}{dispatch:>17}");
-    };
-    line("", ["response time", "service time", "dispatch delay"].map(str::to_owned));
-    for point in [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999] {
-        line(&point.to_string(), columns.map(|column| quantile(column, point)));
+    if !measured.is_one_load() {
+        text.push_str(
+            "response times are those of each stage: over several loads, a quantile means nothing\n",
+        );
+        return;
     }
-    line("max", columns.map(|column| column.max().map_or("-".to_owned(), time)));
+    let interval = |point| match blocks.quantile(point, CONFIDENCE) {
+        Ok(Interval { low, high, .. }) if high.is_finite() => {
+            let shown = |seconds: f64| show_duration(Duration::from_secs_f64(seconds.max(0.0))).to_string();
+            format!("{} .. {}", shown(low), shown(high))
+        }
+        Ok(Interval { low, .. }) => format!("above {}", show_duration(Duration::from_secs_f64(low.max(0.0)))),
+        Err(_) => String::new(),
+    };
+    let points = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
+    let intervals = points.map(interval);
+    let said = intervals.iter().any(|interval| !interval.is_empty());
+    let columns = [&measured.response, &measured.service, &measured.dispatch];
+    let mut line = |name: &str, cells: [String; 3], interval: &str| {
+        let [response, service, dispatch] = cells;
+        let line = if said {
+            format!("{name:<6}{response:>15}{interval:>22}{service:>17}{dispatch:>17}")
+        } else {
+            format!("{name:<11}{response:>17}{service:>17}{dispatch:>17}")
+        };
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    line("", ["response time", "service time", "dispatch delay"].map(str::to_owned), "95 % interval");
+    for (point, interval) in points.into_iter().zip(&intervals) {
+        line(&point.to_string(), columns.map(|column| quantile(column, point)), interval);
+    }
+    line("max", columns.map(|column| column.max().map_or("-".to_owned(), time)), "");
     let mean = |column: &Histogram| {
         let at = column.mean()?;
         Some(time(Value { at, censored: column.censored() > 0 }))
     };
-    line("mean", columns.map(|column| mean(column).unwrap_or("-".to_owned())));
+    line("mean", columns.map(|column| mean(column).unwrap_or("-".to_owned())), "");
     if measured.shed_response.count() > 0 {
         let shed = &measured.shed_response;
         let at = |point| quantile(shed, point);
@@ -205,7 +311,7 @@ pub fn row(text: &mut String, name: &str, value: &str) {
 }
 
 /// Sentences in lines that fit a terminal of 80 columns beside the names.
-fn wrapped(text: &str) -> Vec<String> {
+pub fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {
@@ -220,43 +326,15 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
+/// What the intervals hold at.
+const CONFIDENCE: f64 = 0.95;
+
 /// Of 80 columns, without those of the names.
 const WIDTH: usize = 69;
-
-/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
-const BEYOND: f64 = 30.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn groups_digits_by_three() {
-        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn a_quantile_needs_thirty_samples_beyond_it() {
-        let mut histogram = Histogram::new();
-        assert_eq!(quantile(&histogram, Quantile::P95), "-");
-        for _ in 0..599 {
-            histogram.record(Duration::from_millis(10));
-        }
-        assert_eq!(quantile(&histogram, Quantile::P95), "too few samples");
-        histogram.record(Duration::from_millis(10));
-        assert_eq!(quantile(&histogram, Quantile::P95), "10.0 ms");
-    }
-
-    #[test]
-    fn a_quantile_among_the_given_up_is_a_lower_bound() {
-        let mut histogram = Histogram::new();
-        for _ in 0..1_000 {
-            histogram.record_censored(Duration::from_secs(3));
-        }
-        assert_eq!(quantile(&histogram, Quantile::P50), "> 3.00 s");
-    }
 
     #[test]
     fn the_account_shows_its_sum() {

@@ -2,21 +2,32 @@
 //!
 //! ## Why our own form
 //! Only values that occurred are kept, each as the step from the one before, and all numbers as varints (seven bits a
-//! byte, least significant first, as in Protocol Buffers). A second of a run takes some 200 bytes, a hundredth of
-//! a dense histogram. The first byte is the version of the form, so that a later one can be told apart.
+//! byte, least significant first, as in Protocol Buffers). A distribution of a second takes some 200 bytes, a
+//! hundredth of a dense one. The first byte is the version of the form, so that a later one can be told apart.
 
-use measure::{Accounting, Second, Series, SparseHistogram};
+use measure::{Accounting, Cell, Outcome, Second, Series, SparseHistogram};
 
 /// The bytes of a distribution.
 pub(crate) fn of_histogram(histogram: &SparseHistogram) -> Vec<u8> {
-    let mut bytes = vec![VERSION];
+    let mut bytes = vec![HISTOGRAM];
     put_histogram(&mut bytes, histogram);
+    bytes
+}
+
+/// The bytes of distributions by outcome.
+pub(crate) fn of_outcomes(histograms: &[(Outcome, SparseHistogram)]) -> Vec<u8> {
+    let mut bytes = vec![HISTOGRAM];
+    put(&mut bytes, histograms.len() as u64);
+    for (outcome, histogram) in histograms {
+        put(&mut bytes, outcome.index() as u64);
+        put_histogram(&mut bytes, histogram);
+    }
     bytes
 }
 
 /// The bytes of a series.
 pub(crate) fn of_series(series: &Series) -> Vec<u8> {
-    let mut bytes = vec![VERSION];
+    let mut bytes = vec![SERIES];
     put(&mut bytes, series.seconds.len() as u64);
     for second in &series.seconds {
         let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } =
@@ -26,21 +37,38 @@ pub(crate) fn of_series(series: &Series) -> Vec<u8> {
         }
         put_histogram(&mut bytes, &second.good_response);
         put_histogram(&mut bytes, &second.response);
+        put(&mut bytes, second.cells.len() as u64);
+        for cell in &second.cells {
+            put(&mut bytes, u64::from(cell.endpoint));
+            put(&mut bytes, cell.outcome.index() as u64);
+            put_histogram(&mut bytes, &cell.times);
+        }
     }
     bytes
 }
 
 /// The distribution that these bytes are, or what is wrong with them.
 pub(crate) fn histogram(bytes: &[u8]) -> Result<SparseHistogram, String> {
-    let mut rest = Reader::of(bytes)?;
+    let (mut rest, _) = Reader::of(bytes, HISTOGRAM)?;
     let histogram = rest.histogram()?;
     rest.end()?;
     Ok(histogram)
 }
 
+/// The distributions by outcome that these bytes are, or what is wrong with them.
+pub(crate) fn outcomes(bytes: &[u8]) -> Result<Vec<(Outcome, SparseHistogram)>, String> {
+    let (mut rest, _) = Reader::of(bytes, HISTOGRAM)?;
+    let mut histograms = Vec::new();
+    for _ in 0..rest.number()? {
+        histograms.push((rest.outcome()?, rest.histogram()?));
+    }
+    rest.end()?;
+    Ok(histograms)
+}
+
 /// The series that these bytes are, or what is wrong with them.
 pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
-    let mut rest = Reader::of(bytes)?;
+    let (mut rest, version) = Reader::of(bytes, SERIES)?;
     let count = rest.number()?;
     let mut seconds = Vec::new();
     // Nothing is reserved for a count that damaged bytes may claim.
@@ -58,7 +86,8 @@ pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
             good: rest.number()?,
             good_response: rest.histogram()?,
             response: rest.histogram()?,
-            cells: Vec::new(),
+            // The first version knew no endpoints.
+            cells: if version == 1 { Vec::new() } else { rest.cells()? },
         });
     }
     rest.end()?;
@@ -90,11 +119,12 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn of(bytes: &'a [u8]) -> Result<Self, String> {
+    /// Reads the version too, which is at most `known`.
+    fn of(bytes: &'a [u8], known: u8) -> Result<(Self, u8), String> {
         let mut rest = bytes.iter();
         match rest.next() {
-            Some(&VERSION) => Ok(Reader { rest }),
-            Some(other) => Err(format!("its form has version {other}, this headroom knows {VERSION}")),
+            Some(&version) if (1..=known).contains(&version) => Ok((Reader { rest }, version)),
+            Some(other) => Err(format!("its form has version {other}, this headroom knows up to {known}")),
             None => Err("it is empty".to_owned()),
         }
     }
@@ -127,13 +157,32 @@ impl<'a> Reader<'a> {
         Ok(SparseHistogram::from_counts(counts, censored))
     }
 
+    fn outcome(&mut self) -> Result<Outcome, String> {
+        let number = self.number()?;
+        let index = usize::try_from(number).ok().and_then(|index| Outcome::ALL.get(index));
+        index.copied().ok_or_else(|| format!("{number} in it is no outcome"))
+    }
+
+    fn cells(&mut self) -> Result<Vec<Cell>, String> {
+        let mut cells = Vec::new();
+        for _ in 0..self.number()? {
+            let endpoint =
+                u32::try_from(self.number()?).map_err(|_| "an endpoint in it has more than 32 bits")?;
+            cells.push(Cell { endpoint, outcome: self.outcome()?, times: self.histogram()? });
+        }
+        Ok(cells)
+    }
+
     fn end(self) -> Result<(), String> {
         let left = self.rest.len();
         if left == 0 { Ok(()) } else { Err(format!("{left} bytes follow its end")) }
     }
 }
 
-const VERSION: u8 = 1;
+/// The version of the form of distributions.
+const HISTOGRAM: u8 = 1;
+/// The version of the form of series; the first one had no cells.
+const SERIES: u8 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -148,11 +197,18 @@ mod tests {
     }
 
     fn any_second() -> impl Strategy<Value = Second> {
-        (any::<[u64; 8]>(), any_histogram(), any_histogram()).prop_map(|(n, good_response, response)| {
-            let [scheduled, answered, shed, failed, timed_out, unsent, in_flight, good] = n;
-            let accounting = Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight };
-            Second { accounting, good, good_response, response, cells: Vec::new() }
-        })
+        let cells = prop::collection::vec((any::<u32>(), 0..Outcome::ALL.len(), any_histogram()), 0..4);
+        (any::<[u64; 8]>(), any_histogram(), any_histogram(), cells).prop_map(
+            |(n, good_response, response, cells)| {
+                let [scheduled, answered, shed, failed, timed_out, unsent, in_flight, good] = n;
+                let accounting =
+                    Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight };
+                let cell =
+                    |(endpoint, outcome, times)| Cell { endpoint, outcome: Outcome::ALL[outcome], times };
+                let cells = cells.into_iter().map(cell).collect();
+                Second { accounting, good, good_response, response, cells }
+            },
+        )
     }
 
     proptest! {
@@ -169,18 +225,29 @@ mod tests {
         }
 
         #[test]
-        fn damaged_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let versioned: Vec<u8> = std::iter::once(VERSION).chain(bytes).collect();
-            let _ = (histogram(&versioned), series(&versioned));
+        fn damaged_bytes_never_panic(version in 0..4_u8, bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let versioned: Vec<u8> = std::iter::once(version).chain(bytes).collect();
+            let _ = (histogram(&versioned), outcomes(&versioned), series(&versioned));
         }
     }
 
     #[test]
+    fn the_first_version_of_a_series_is_still_read() {
+        // One second: eight counts, no good response, a response of 300 µs, twice.
+        let bytes = [1, 1, 2, 2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0xac, 2, 2];
+        let Series { seconds } = series(&bytes).unwrap();
+        assert_eq!((seconds[0].accounting.scheduled, seconds[0].good), (2, 2));
+        assert_eq!(seconds[0].response, SparseHistogram::from_counts(vec![(300, 2)], 0));
+        assert!(seconds.len() == 1 && seconds[0].cells.is_empty());
+    }
+
+    #[test]
     fn says_what_is_wrong() {
+        assert!(outcomes(&[HISTOGRAM, 1, 7, 0, 0]).unwrap_err().contains("7 in it is no outcome"));
         assert!(histogram(&[]).unwrap_err().contains("empty"));
         assert!(histogram(&[9]).unwrap_err().contains("version 9"));
-        assert!(histogram(&[VERSION, 0, 5, 1]).unwrap_err().contains("too early"));
-        assert!(histogram(&[VERSION, 0, 0, 7]).unwrap_err().contains("1 bytes follow"));
+        assert!(histogram(&[HISTOGRAM, 0, 5, 1]).unwrap_err().contains("too early"));
+        assert!(histogram(&[HISTOGRAM, 0, 0, 7]).unwrap_err().contains("1 bytes follow"));
     }
 
     #[test]

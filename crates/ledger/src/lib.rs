@@ -15,6 +15,7 @@
 mod blob;
 mod error;
 mod location;
+mod part;
 mod row;
 mod run;
 mod schema;
@@ -23,6 +24,6 @@ mod wall_time;
 
 pub use error::Error;
 pub use location::default_path;
-pub use run::{NewRun, NoRunId, Outcome, Recorded, Run, RunId, State};
+pub use run::{NewRun, NoRunId, Outcome, Parts, Recorded, Run, RunId, State};
 pub use store::{Filter, Ledger};
 pub use wall_time::WallTime;

@@ -1,7 +1,7 @@
 //! Between the columns of the tables and the values of this crate.
 
 use crate::{Error, NewRun, Recorded, Run, RunId, State, WallTime, blob};
-use measure::{Accounting, Failure, Measurement, SparseHistogram, Verdict};
+use measure::{Accounting, Failure, Iterations, Measurement, SparseHistogram, Verdict};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql, Transaction, params};
 use serde_json::json;
@@ -13,7 +13,8 @@ pub(crate) const SELECT: &str = "
     SELECT id, parent, state, command, command_line, version, config, target, host, host_after,
            started_us, ended_us, error, result,
            elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight, statuses, failures,
-           response, service, dispatch, shed_response, connections, bytes_received, cpu_ns, verdict, reasons
+           response, service, dispatch, shed_response, connections, bytes_received, cpu_ns, verdict, reasons,
+           completed, iterations_started, iterations_completed, iterations_broken, iteration_time, connect, tls
     FROM run LEFT JOIN measurement ON measurement.run = run.id";
 
 /// Writes the row of a run that begins.
@@ -44,15 +45,13 @@ pub(crate) fn insert_measurement(
 ) -> rusqlite::Result<()> {
     let recorded = Recorded::from(measurement);
     let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = recorded.accounting;
-    let statuses: BTreeMap<String, u64> =
-        recorded.statuses.iter().map(|(status, &count)| (status.to_string(), count)).collect();
-    let failures: BTreeMap<&str, u64> =
-        recorded.failures.iter().map(|(failure, &count)| (failure.name(), count)).collect();
     transaction.execute(
         "INSERT INTO measurement (run, elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight,
             statuses, failures, response, service, dispatch, shed_response, series, connections, bytes_received,
-            cpu_ns, verdict, reasons)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+            cpu_ns, verdict, reasons, completed, iterations_started, iterations_completed, iterations_broken,
+            iteration_time, connect, tls)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+            ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
         params![
             id,
             nanos(recorded.elapsed),
@@ -63,8 +62,8 @@ pub(crate) fn insert_measurement(
             integer(timed_out),
             integer(unsent),
             integer(in_flight),
-            json!(statuses).to_string(),
-            json!(failures).to_string(),
+            statuses(&recorded.statuses),
+            failures(&recorded.failures),
             blob::of_histogram(&recorded.response),
             blob::of_histogram(&recorded.service),
             blob::of_histogram(&recorded.dispatch),
@@ -75,9 +74,29 @@ pub(crate) fn insert_measurement(
             nanos(recorded.cpu),
             recorded.verdict.name(),
             json!(recorded.reasons).to_string(),
+            recorded.completed.map(integer),
+            integer(recorded.iterations.started),
+            integer(recorded.iterations.completed),
+            integer(recorded.iterations.broken),
+            blob::of_histogram(&recorded.iterations.time.sparse()),
+            blob::of_histogram(&recorded.connect),
+            blob::of_histogram(&recorded.tls),
         ],
     )?;
     Ok(())
+}
+
+/// Answers by status as JSON.
+pub(crate) fn statuses(counts: &BTreeMap<u16, u64>) -> String {
+    let named: BTreeMap<String, u64> =
+        counts.iter().map(|(status, &count)| (status.to_string(), count)).collect();
+    json!(named).to_string()
+}
+
+/// Failures by their names as JSON.
+pub(crate) fn failures(counts: &BTreeMap<Failure, u64>) -> String {
+    let named: BTreeMap<&str, u64> = counts.iter().map(|(failure, &count)| (failure.name(), count)).collect();
+    json!(named).to_string()
 }
 
 /// Names and values as JSON, in their order.
@@ -91,9 +110,10 @@ pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<Result<Run, Error>> {
     Ok(columns.run())
 }
 
-struct Columns<'r> {
-    id: RunId,
-    row: &'r Row<'r>,
+/// The columns of a row that belongs to a run; an error names the run and the column.
+pub(crate) struct Columns<'r> {
+    pub(crate) id: RunId,
+    pub(crate) row: &'r Row<'r>,
 }
 
 impl Columns<'_> {
@@ -125,35 +145,27 @@ impl Columns<'_> {
     }
 
     fn recorded(&self) -> Result<Recorded, Error> {
-        let named = |json: BTreeMap<String, u64>| {
-            json.into_iter()
-                .map(|(name, count)| {
-                    let failure = Failure::named(&name).ok_or_else(|| format!("`{name}` is no failure"))?;
-                    Ok((failure, count))
-                })
-                .collect::<Result<BTreeMap<_, _>, String>>()
-        };
         Ok(Recorded {
             elapsed: Duration::from_nanos(self.count("elapsed_ns")?),
-            accounting: Accounting {
-                scheduled: self.count("scheduled")?,
-                answered: self.count("answered")?,
-                shed: self.count("shed")?,
-                failed: self.count("failed")?,
-                timed_out: self.count("timed_out")?,
-                unsent: self.count("unsent")?,
-                in_flight: self.count("in_flight")?,
+            accounting: self.accounting()?,
+            completed: match self.column::<Option<i64>>("completed")? {
+                Some(_) => Some(self.count("completed")?),
+                None => None,
             },
             statuses: self.json("statuses")?,
-            failures: named(self.json("failures")?).map_err(|what| Error::Damaged {
-                id: self.id,
-                field: "failures",
-                what,
-            })?,
+            failures: self.failures()?,
             response: self.histogram("response")?,
             service: self.histogram("service")?,
             dispatch: self.histogram("dispatch")?,
             shed_response: self.histogram("shed_response")?,
+            iterations: Iterations {
+                started: self.count("iterations_started")?,
+                completed: self.count("iterations_completed")?,
+                broken: self.count("iterations_broken")?,
+                time: self.later_histogram("iteration_time")?.dense(),
+            },
+            connect: self.later_histogram("connect")?,
+            tls: self.later_histogram("tls")?,
             connections: self.count("connections")?,
             bytes_received: self.count("bytes_received")?,
             cpu: Duration::from_nanos(self.count("cpu_ns")?),
@@ -164,8 +176,30 @@ impl Columns<'_> {
         })
     }
 
+    pub(crate) fn accounting(&self) -> Result<Accounting, Error> {
+        Ok(Accounting {
+            scheduled: self.count("scheduled")?,
+            answered: self.count("answered")?,
+            shed: self.count("shed")?,
+            failed: self.count("failed")?,
+            timed_out: self.count("timed_out")?,
+            unsent: self.count("unsent")?,
+            in_flight: self.count("in_flight")?,
+        })
+    }
+
+    pub(crate) fn failures(&self) -> Result<BTreeMap<Failure, u64>, Error> {
+        let counts: BTreeMap<String, u64> = self.json("failures")?;
+        let named = counts.into_iter().map(|(name, count)| {
+            let damaged =
+                || Error::Damaged { id: self.id, field: "failures", what: format!("`{name}` is no failure") };
+            Ok((Failure::named(&name).ok_or_else(damaged)?, count))
+        });
+        named.collect()
+    }
+
     /// A column, put through `parse`.
-    fn read<C: FromSql, T>(
+    pub(crate) fn read<C: FromSql, T>(
         &self,
         field: &'static str,
         parse: impl FnOnce(C) -> Result<T, String>,
@@ -177,29 +211,37 @@ impl Columns<'_> {
             .map_err(|what| Error::Damaged { id: self.id, field, what })
     }
 
-    fn column<T: FromSql>(&self, field: &'static str) -> Result<T, Error> {
+    pub(crate) fn column<T: FromSql>(&self, field: &'static str) -> Result<T, Error> {
         self.read(field, Ok)
     }
 
-    fn count(&self, field: &'static str) -> Result<u64, Error> {
+    pub(crate) fn count(&self, field: &'static str) -> Result<u64, Error> {
         self.read(field, |number: i64| u64::try_from(number).map_err(|_| format!("{number} is no count")))
     }
 
-    fn json<T: serde::de::DeserializeOwned>(&self, field: &'static str) -> Result<T, Error> {
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&self, field: &'static str) -> Result<T, Error> {
         self.read(field, |text: String| serde_json::from_str(&text).map_err(|error| error.to_string()))
     }
 
-    fn histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
+    pub(crate) fn histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
         self.read(field, |bytes: Vec<u8>| blob::histogram(&bytes))
+    }
+
+    /// A distribution that runs of the first schema have not.
+    fn later_histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
+        match self.column::<Option<Vec<u8>>>(field)? {
+            Some(_) => self.histogram(field),
+            None => Ok(SparseHistogram::default()),
+        }
     }
 }
 
 /// SQLite has 63 bits for a count: enough for a million a second for 290,000 years.
-fn integer(count: u64) -> i64 {
+pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn nanos(span: Duration) -> i64 {
+pub(crate) fn nanos(span: Duration) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }
 

@@ -1,7 +1,9 @@
 //! What the ledger knows of a run.
 
 use crate::WallTime;
-use measure::{Accounting, Failure, Measurement, SparseHistogram, Verdict};
+use measure::{
+    Accounting, Check, Endpoint, Failure, Iterations, Measurement, SparseHistogram, Stage, Verdict,
+};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -130,13 +132,15 @@ pub struct Run {
     pub recorded: Option<Recorded>,
 }
 
-/// What was measured, as the ledger has it. The series is apart: [`crate::Ledger::series`].
+/// What was measured, as the ledger has it. Apart are [`crate::Ledger::series`] and [`crate::Ledger::parts`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     /// How long the schedule ran.
     pub elapsed: Duration,
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
+    /// Answers that came while the schedule ran, shed ones left aside; `None` in runs of headroom 0.1.
+    pub completed: Option<u64>,
     /// How many answers had each status.
     pub statuses: BTreeMap<u16, u64>,
     /// How many requests failed in each way.
@@ -149,6 +153,12 @@ pub struct Recorded {
     pub dispatch: SparseHistogram,
     /// From intended start to the last byte of the requests that were shed.
     pub shed_response: SparseHistogram,
+    /// Walks through a scenario.
+    pub iterations: Iterations,
+    /// From the attempt to connect to the connection, without TLS.
+    pub connect: SparseHistogram,
+    /// From the connection to the end of the TLS handshake.
+    pub tls: SparseHistogram,
     /// Connections that were opened.
     pub connections: u64,
     /// Bytes received.
@@ -161,17 +171,39 @@ pub struct Recorded {
     pub reasons: Vec<String>,
 }
 
+/// The parts that a run was looked at in; empty where it had none. Read with [`crate::Ledger::parts`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parts {
+    /// The kinds of requests, in the order in which the cells of the seconds count them.
+    pub endpoints: Vec<Endpoint>,
+    /// The stretches of the run.
+    pub stages: Vec<Stage>,
+    /// Conditions on answers.
+    pub checks: Vec<Check>,
+}
+
+impl From<&Measurement> for Parts {
+    fn from(measurement: &Measurement) -> Self {
+        let Measurement { endpoints, stages, checks, .. } = measurement.clone();
+        Parts { endpoints, stages, checks }
+    }
+}
+
 impl From<&Measurement> for Recorded {
     fn from(measurement: &Measurement) -> Self {
         Recorded {
             elapsed: measurement.elapsed,
             accounting: measurement.accounting,
+            completed: Some(measurement.completed),
             statuses: measurement.statuses.clone(),
             failures: measurement.failures.clone(),
             response: measurement.response.sparse(),
             service: measurement.service.sparse(),
             dispatch: measurement.dispatch.sparse(),
             shed_response: measurement.shed_response.sparse(),
+            iterations: measurement.iterations.clone(),
+            connect: measurement.connect.sparse(),
+            tls: measurement.tls.sparse(),
             connections: measurement.connections,
             bytes_received: measurement.bytes_received,
             cpu: measurement.cpu,

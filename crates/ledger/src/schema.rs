@@ -62,7 +62,8 @@ const APPLICATION_ID: i64 = 0x6864_726d;
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;
 
 /// Each step leads from the version before to the next; a step that was ever released is never changed.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE run (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         parent INTEGER REFERENCES run (id),
@@ -103,4 +104,46 @@ const STEPS: &[&str] = &["
         verdict TEXT NOT NULL,
         reasons TEXT NOT NULL
     ) STRICT;
-"];
+",
+    "
+    ALTER TABLE measurement ADD COLUMN completed INTEGER;
+    ALTER TABLE measurement ADD COLUMN iterations_started INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE measurement ADD COLUMN iterations_completed INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE measurement ADD COLUMN iterations_broken INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE measurement ADD COLUMN iteration_time BLOB;
+    ALTER TABLE measurement ADD COLUMN connect BLOB;
+    ALTER TABLE measurement ADD COLUMN tls BLOB;
+    CREATE TABLE part (
+        run INTEGER NOT NULL REFERENCES measurement (run),
+        kind TEXT NOT NULL,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        tags TEXT NOT NULL,
+        from_ns INTEGER NOT NULL,
+        until_ns INTEGER NOT NULL,
+        warm_up INTEGER NOT NULL,
+        scheduled INTEGER NOT NULL,
+        answered INTEGER NOT NULL,
+        shed INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        timed_out INTEGER NOT NULL,
+        unsent INTEGER NOT NULL,
+        in_flight INTEGER NOT NULL,
+        completed INTEGER NOT NULL,
+        statuses TEXT NOT NULL,
+        failures TEXT NOT NULL,
+        by_outcome BLOB NOT NULL,
+        service BLOB NOT NULL,
+        dispatch BLOB NOT NULL,
+        PRIMARY KEY (run, kind, place)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE answer_check (
+        run INTEGER NOT NULL REFERENCES measurement (run),
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        passed INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        PRIMARY KEY (run, place)
+    ) STRICT, WITHOUT ROWID;
+",
+];

@@ -3,7 +3,7 @@
 //! Each call is one transaction that takes the write lock at once, so that processes that write at the same time
 //! wait for each other and none is turned away halfway. The write-ahead log lets readers go on meanwhile.
 
-use crate::{Error, NewRun, Outcome, Run, RunId, State, WallTime, blob, row, schema};
+use crate::{Error, NewRun, Outcome, Parts, Run, RunId, State, WallTime, blob, part, row, schema};
 use measure::Series;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
@@ -75,6 +75,7 @@ impl Ledger {
             )?;
             if let Some(measurement) = outcome.measurement.filter(|_| changed == 1) {
                 row::insert_measurement(transaction, id, measurement)?;
+                part::insert(transaction, id, measurement)?;
             }
             Ok(changed)
         })?;
@@ -139,6 +140,15 @@ impl Ledger {
             .map_err(|source| self.failed(source))?;
         let damaged = |what| Error::Damaged { id, field: "series", what };
         bytes.map_or(Ok(Series::default()), |bytes| blob::series(&bytes).map_err(damaged))
+    }
+
+    /// The endpoints, stages and checks of a run; empty where it had none.
+    ///
+    /// # Errors
+    /// As [`Ledger::run`].
+    pub fn parts(&self, id: RunId) -> Result<Parts, Error> {
+        self.state(id)?;
+        part::read(&self.connection, id).unwrap_or_else(|source| Err(self.failed(source)))
     }
 
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {

@@ -3,6 +3,7 @@
 //! It is written once, before the run: every connection sends the same bytes.
 
 use crate::connecting::{Server, Servers};
+use crate::scenario::{self, Cookies, Definition, Flow, Item, Scenario, Step, StepId, Template, Think};
 use crate::wire::{Parts, Wire};
 use http::dial::{Origin, OriginError, ResolveError, Resolver};
 use std::net::SocketAddr;
@@ -95,6 +96,36 @@ impl Target {
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.to_owned();
         self
+    }
+
+    /// A scenario of this one request, with a pause after each answer.
+    pub fn as_scenario(&self, think: Think) -> Scenario {
+        let fixed = |bytes: &[u8]| {
+            let mut template = Template::default();
+            template.fixed(bytes);
+            template
+        };
+        let lines = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let origin = &self.server.origin;
+        Scenario::new(Definition {
+            name: self.url.clone(),
+            base: Some(scenario::Origin {
+                secure: origin.scheme == http::dial::Scheme::Https,
+                authority: origin.authority.clone(),
+            }),
+            flows: vec![Flow { name: self.name.clone(), weight: 1, items: vec![Item::Step(StepId(0))] }],
+            steps: vec![Step {
+                name: self.name.clone(),
+                method: self.method.clone(),
+                url: fixed(self.path_and_query.as_bytes()),
+                headers: fixed(lines.collect::<String>().as_bytes()),
+                body: fixed(&self.body),
+                think,
+                ..Step::default()
+            }],
+            cookies: Cookies::Off,
+            ..Definition::default()
+        })
     }
 
     /// Whether the load stays on this machine.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use units::Quantile;
 
 /// A distribution of times from 1 µs to 1 day, three significant digits, merged by addition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     micros: Hdr<u64>,
     censored: u64,
@@ -167,6 +167,13 @@ fn micros(time: Duration) -> u64 {
     time.as_secs().saturating_mul(1_000_000).saturating_add(u64::from((time.subsec_nanos() + 500) / 1_000))
 }
 
+/// The smallest and the largest time in µs that the histogram cannot tell from this one: it keeps eleven bits.
+pub(crate) fn equivalent(micros: u64) -> (u64, u64) {
+    let width = 1_u64 << micros.checked_ilog2().unwrap_or(0).saturating_sub(10);
+    let lowest = micros & !(width - 1);
+    (lowest, lowest + width - 1)
+}
+
 /// A distribution that is kept, not recorded into: only the values that occurred.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SparseHistogram {
@@ -255,6 +262,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn equivalent_times_are_those_of_the_histogram(micros in 1_u64..LARGEST_US) {
+            let hdr = Hdr::<u64>::new_with_bounds(1, LARGEST_US, 3).unwrap();
+            prop_assert_eq!(
+                equivalent(micros),
+                (hdr.lowest_equivalent(micros), hdr.highest_equivalent(micros))
+            );
+        }
+
         #[test]
         fn merging_is_addition(a in prop::collection::vec(1_u64..5_000, 0..50), b in prop::collection::vec(1_u64..5_000, 0..50)) {
             let mut merged = of(&a);

@@ -3,17 +3,25 @@
 #![warn(missing_docs)]
 
 mod accounting;
+mod blocks;
+mod compare;
 mod histogram;
+mod interval;
 mod measurement;
 mod outcome;
 mod pacing;
 mod part;
 mod series;
+#[cfg(test)]
+mod synthetic;
 mod validity;
 mod watched;
 
 pub use accounting::{Accounting, Failure, Fate};
+pub use blocks::{Blocks, steady, within};
+pub use compare::{Comparison, Difference, Finding, Quantity, Row, compare};
 pub use histogram::{Histogram, Quantiles, SparseHistogram, Value};
+pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;
 pub use outcome::Outcome;
 pub use pacing::{Burst, Pacing};

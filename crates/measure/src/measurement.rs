@@ -2,8 +2,8 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage, Validity,
-    Verdict,
+    Accounting, Blocks, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage,
+    Validity, Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -100,6 +100,19 @@ impl Measurement {
     /// The rate at which answers came while the schedule ran, shed ones left aside.
     pub fn achieved(&self) -> Rate {
         Rate::of(self.completed, self.elapsed)
+    }
+
+    /// The whole seconds of the run after its warm-up, as the units of intervals.
+    pub fn blocks(&self) -> Blocks {
+        let steady = crate::steady(&self.stages, self.elapsed);
+        Blocks::of(&self.series, steady).completed(self.completed, self.accounting.answered)
+    }
+
+    /// Whether the load was meant to be one thing, warm-up left aside: over several, a quantile means nothing.
+    pub fn is_one_load(&self) -> bool {
+        let mut measured = self.stages.iter().filter(|stage| !stage.warm_up);
+        let first = measured.next();
+        measured.next().is_none() && !first.is_some_and(Stage::is_ramp)
     }
 
     /// Takes over a part as the whole.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use units::{Rate, Timestamp};
 
 /// What came of some of the arrivals of a run; several add up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
@@ -34,6 +34,12 @@ impl Part {
         all
     }
 
+    /// Arrivals that failed, timed out or were answered with a server's error.
+    pub fn errors(&self) -> u64 {
+        let server_errors = self.by_outcome.get(&Outcome::ServerError).map_or(0, Histogram::count);
+        self.accounting.failed + self.accounting.timed_out + server_errors
+    }
+
     /// Adds what another worker, or another part, measured.
     pub fn add(&mut self, other: &Part) {
         self.accounting += other.accounting;
@@ -56,7 +62,7 @@ pub(crate) fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, counts: &BT
 }
 
 /// One kind of request of a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Endpoint {
     /// Its name in results.
     pub name: String,
@@ -67,7 +73,7 @@ pub struct Endpoint {
 }
 
 /// A stretch of a run in which the load was meant to be one thing.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
     /// Its name in results: `200/s`, `warm-up`.
     pub name: String,
@@ -85,6 +91,11 @@ impl Stage {
     /// How long it was.
     pub fn length(&self) -> Duration {
         self.until.since(self.from)
+    }
+
+    /// Whether its load changed as it went: stages are named as they are typed, and a ramp goes from one to another.
+    pub fn is_ramp(&self) -> bool {
+        self.name.contains("..")
     }
 
     /// The rate at which arrivals were due.
@@ -110,7 +121,7 @@ pub struct Check {
 }
 
 /// Walks through a scenario.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Iterations {
     /// Walks that began.
     pub started: u64,

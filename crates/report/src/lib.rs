@@ -1,4 +1,5 @@
-//! What people look at: tables for the terminal, and one page with pictures that needs nothing else.
+//! What people look at: tables for the terminal, and one page with pictures that needs nothing else; and the files
+//! that other tools read: CSV, HdrHistogram's logs and distributions, Markdown.
 //!
 //! ## Why pictures from Rust
 //! A report is mailed, archived and printed. So it is one file without scripts, fonts or addresses of others, its
@@ -9,16 +10,25 @@
 //! escaped.
 #![warn(missing_docs)]
 
+pub mod csv;
+mod hdr;
+pub mod hgrm;
+pub mod hlog;
 mod html;
 mod load_curve;
+pub mod markdown;
 mod plot;
+#[cfg(test)]
+mod sample;
 mod scale;
 mod svg;
 mod table;
 mod timeline;
+mod words;
 
 pub use html::{Chart, Report, Section, html};
 pub use load_curve::{LoadCurve, Point, load_curve};
 pub use svg::Drawing;
 pub use table::{Align, Table, text};
 pub use timeline::{Mark, Phase, Timeline, rates, response_times};
+pub use words::{grouped, quantile, rate, time};

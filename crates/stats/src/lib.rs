@@ -11,10 +11,14 @@ extern crate std;
 
 mod dispersion;
 mod drift;
+mod long_run;
 mod rng;
+mod student;
 mod threshold;
 
 pub use dispersion::Dispersion;
 pub use drift::Drift;
+pub use long_run::LongRun;
 pub use rng::Rng;
+pub use student::{share_limits, student_t};
 pub use threshold::{Evidence, Threshold};

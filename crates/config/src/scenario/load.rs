@@ -1,10 +1,11 @@
 //! Load and thresholds of a scenario file.
 
 use super::file::{FileLoad, FileThreshold, ScenarioTable};
-use super::words::{FileStage, StageEnd, word};
+use super::words::{FileStage, word};
 use super::{Load, LoadModel, Spanned, Threshold};
 use crate::scalar::{Count, Frequency, Span, Text};
 use crate::table::{At, Names, Report};
+use ::load::{StageText, Stages};
 use std::time::Duration;
 
 pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
@@ -23,7 +24,7 @@ pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
         models.push(Spanned::new(LoadModel::Users(*users), place));
     }
     if let Some(at) = stages {
-        models.push(Spanned::new(staged(at, report), &at.place));
+        models.extend(staged(at, report).map(|staged| Spanned::new(staged, &at.place)));
         if let Some(duration) = duration {
             let help = "remove it: the stages say how long they last".to_owned();
             report.wrong(&duration.place, "`duration` beside `stages`".to_owned(), "said twice", help);
@@ -42,25 +43,23 @@ pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
     Load { model: models.into_iter().next(), duration }
 }
 
-fn staged(at: &At<Vec<At<FileStage>>>, report: &mut Report) -> LoadModel {
-    let (mut rates, mut users) = (Vec::new(), Vec::new());
-    for stage in &at.value {
-        let lasts = stage.value.lasts;
-        match stage.value.end {
-            StageEnd::Rate(rate) => rates.push((lasts, rate)),
-            StageEnd::Users(count) => users.push((lasts, count)),
+fn staged(at: &At<Vec<At<FileStage>>>, report: &mut Report) -> Option<LoadModel> {
+    let stages: Vec<StageText> = at.value.iter().map(|stage| stage.value.0.clone()).collect();
+    if stages.is_empty() {
+        if !report.knows_of(&at.place.path) {
+            let help = "add one, such as `30s:200/s`".to_owned();
+            report.wrong(&at.place, "no stage".to_owned(), "empty", help);
         }
-        if !rates.is_empty() && !users.is_empty() {
-            let message = "stages with rates and stages with users".to_owned();
+        return None;
+    }
+    match Stages::new(&stages) {
+        Ok(stages) => Some(LoadModel::Stages(stages)),
+        Err(error) => {
             let help = "write all as `30s:200/s`, or all as `30s:50`".to_owned();
-            report.wrong(&stage.place, message, "of another kind", help);
-            break;
+            report.wrong(&at.place, error.to_string(), "these stages", help);
+            None
         }
     }
-    if at.value.is_empty() && !report.knows_of(&at.place.path) {
-        report.wrong(&at.place, "no stage".to_owned(), "empty", "add one, such as `30s:200/s`".to_owned());
-    }
-    if rates.is_empty() { LoadModel::UserStages(users) } else { LoadModel::RateStages(rates) }
 }
 
 pub(super) fn thresholds(file: &ScenarioTable, report: &mut Report) -> Vec<Threshold> {

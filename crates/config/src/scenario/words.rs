@@ -3,10 +3,11 @@
 use crate::scalar::{Scalar, Text, scalar};
 use crate::table::{At, Read, Report};
 use crate::yaml::{Kind, Node};
+use ::load::StageText;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::time::Duration;
-use units::{Rate, parse_duration};
+use units::parse_duration;
 
 /// A wait that is always the same, or a range.
 #[derive(Debug, Clone, Copy)]
@@ -26,33 +27,16 @@ impl Scalar for FileWait {
     }
 }
 
-/// What a stage ends with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum StageEnd {
-    Rate(Rate),
-    Users(u32),
-}
-
-/// A stage.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FileStage {
-    pub(crate) lasts: Duration,
-    pub(crate) end: StageEnd,
-}
+/// A stage, as on the command line.
+#[derive(Debug, Clone)]
+pub(crate) struct FileStage(pub(crate) StageText);
 scalar!(FileStage, { "type": "string", "pattern": "^[^:]+:[^:]+$" });
 
 impl Scalar for FileStage {
-    const EXPECTED: &'static str = "a stage, such as `30s:200/s` (a rate) or `30s:50` (users)";
+    const EXPECTED: &'static str =
+        "a stage, such as `30s:200/s` (a rate), `30s:..200/s` (a ramp) or `30s:50` (users)";
     fn parse(text: &str) -> Option<Self> {
-        let (lasts, end) = text.split_once(':')?;
-        let end = end.trim();
-        let end = if end.contains('/') {
-            StageEnd::Rate(end.parse().ok()?)
-        } else {
-            StageEnd::Users(end.parse().ok()?)
-        };
-        let lasts = parse_duration(lasts).ok().filter(|lasts| !lasts.is_zero())?;
-        Some(FileStage { lasts, end })
+        text.parse().ok().map(FileStage)
     }
 }
 

@@ -1,10 +1,12 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
+pub mod compare;
 pub mod config;
 pub mod demo;
 pub mod find;
 pub mod gateway;
 pub mod load;
+pub mod replay;
 pub mod runs;
 pub mod sample_service;
 pub mod show;

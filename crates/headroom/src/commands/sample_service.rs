@@ -221,7 +221,8 @@ fn exit(error: &Error) -> Exit {
         | Error::TooManyThreads { .. }
         | Error::BodyTooLarge { .. }
         | Error::Distribution { .. }
-        | Error::Route { .. } => Exit::Usage,
+        | Error::Route { .. }
+        | Error::Stall { .. } => Exit::Usage,
         Error::AddressInUse { .. }
         | Error::Listen { .. }
         | Error::Thread { .. }

@@ -3,11 +3,12 @@
 use super::runs::{EMPTY, show_value, table, verdict};
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
-use crate::output;
-use ledger::{Filter, Ledger, Recorded, Run, RunId, WallTime};
-use measure::{Accounting, Histogram, Second, Series, SparseHistogram};
+use crate::{output, summary};
+use ledger::{Filter, Ledger, Parts, Recorded, Run, RunId, WallTime};
+use measure::{Accounting, Check, Failure, Histogram, Iterations, Part, Second, Series, SparseHistogram};
 use report::{Align, Table, text};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use units::{Bytes, Quantile, show_duration};
 
@@ -50,7 +51,9 @@ fn read(args: &Args) -> Result<Option<Whole>, Error> {
 struct Whole {
     run: Run,
     series: Series,
-    /// In the order in which they began.
+    /// What it was looked at in: endpoints, stages, checks.
+    divided: Parts,
+    /// The runs that are parts of it, in the order in which they began.
     parts: Vec<Run>,
 }
 
@@ -58,7 +61,7 @@ impl Whole {
     fn read(ledger: &Ledger, id: RunId) -> Result<Self, ledger::Error> {
         let mut parts = ledger.runs(Filter::PartsOf(id), u32::MAX)?;
         parts.reverse();
-        Ok(Whole { run: ledger.run(id)?, series: ledger.series(id)?, parts })
+        Ok(Whole { run: ledger.run(id)?, series: ledger.series(id)?, divided: ledger.parts(id)?, parts })
     }
 
     fn text(&self) -> String {
@@ -72,6 +75,11 @@ impl Whole {
             blocks.push(pairs("answers by status", named(&recorded.statuses)));
             blocks.push(pairs("failures", named(&recorded.failures)));
             blocks.push(quantiles(recorded));
+            blocks.push(summary::parts::stages(&self.divided.stages));
+            blocks.push(summary::parts::endpoints(&self.divided.endpoints, recorded.elapsed));
+            blocks.push(summary::parts::checks(&self.divided.checks));
+            blocks.push(summary::parts::iterations(&recorded.iterations));
+            blocks.push(summary::parts::connections(&recorded.connect.dense(), &recorded.tls.dense()));
             blocks.push(seconds(&self.series));
             blocks.push(pairs("verdict", judged(recorded)));
         }
@@ -113,6 +121,28 @@ impl Whole {
 
     fn json(&self) -> Json {
         let mut whole = json(&self.run);
+        let Parts { endpoints, stages, checks } = &self.divided;
+        let named = |name: &str, part: &Part| {
+            let mut json = part_json(part);
+            json["name"] = json!(name);
+            json
+        };
+        let endpoint = |endpoint: &measure::Endpoint| {
+            let mut json = named(&endpoint.name, &endpoint.part);
+            json["tags"] = json!(endpoint.tags);
+            json
+        };
+        let stage = |stage: &measure::Stage| {
+            let mut json = named(&stage.name, &stage.part);
+            json["from_s"] = json!(stage.from.as_secs_f64());
+            json["until_s"] = json!(stage.until.as_secs_f64());
+            json["warm_up"] = json!(stage.warm_up);
+            json
+        };
+        let check = |Check { name, passed, failed }: &Check| json!({ "name": name, "passed": passed, "failed": failed });
+        whole["endpoints"] = endpoints.iter().map(endpoint).collect();
+        whole["stages"] = stages.iter().map(stage).collect();
+        whole["checks"] = checks.iter().map(check).collect();
         whole["seconds"] = self.series.seconds.iter().map(second_json).collect();
         whole["parts"] = self.parts.iter().map(json).collect();
         whole
@@ -142,22 +172,50 @@ pub fn json(run: &Run) -> Json {
 }
 
 fn measured_json(recorded: &Recorded) -> Json {
-    let failures: Map<String, Json> =
-        recorded.failures.iter().map(|(failure, count)| (failure.name().to_owned(), json!(count))).collect();
+    let Iterations { started, completed, broken, time } = &recorded.iterations;
     json!({
         "elapsed_s": recorded.elapsed.as_secs_f64(),
         "accounting": account_json(&recorded.accounting),
+        "completed": recorded.completed,
         "status": recorded.statuses,
-        "failures": failures,
+        "failures": failures_json(&recorded.failures),
         "response_time_ms": histogram_json(&recorded.response),
         "service_time_ms": histogram_json(&recorded.service),
         "dispatch_delay_ms": histogram_json(&recorded.dispatch),
         "shed_response_time_ms": histogram_json(&recorded.shed_response),
+        "iterations": {
+            "started": started,
+            "completed": completed,
+            "broken": broken,
+            "time_ms": histogram_json(&time.sparse()),
+        },
+        "connect_time_ms": histogram_json(&recorded.connect),
+        "tls_time_ms": histogram_json(&recorded.tls),
         "connections_opened": recorded.connections,
         "bytes_received": recorded.bytes_received,
         "cpu_s": recorded.cpu.as_secs_f64(),
         "validity": { "verdict": recorded.verdict.name(), "reasons": recorded.reasons },
     })
+}
+
+fn part_json(part: &Part) -> Json {
+    let times = part.by_outcome.iter();
+    let by_outcome: Map<String, Json> =
+        times.map(|(outcome, times)| (outcome.name().to_owned(), histogram_json(&times.sparse()))).collect();
+    json!({
+        "accounting": account_json(&part.accounting),
+        "completed": part.completed,
+        "status": part.statuses,
+        "failures": failures_json(&part.failures),
+        "response_time_ms": histogram_json(&part.response().sparse()),
+        "service_time_ms": histogram_json(&part.service.sparse()),
+        "dispatch_delay_ms": histogram_json(&part.dispatch.sparse()),
+        "by_outcome_ms": by_outcome,
+    })
+}
+
+fn failures_json(failures: &BTreeMap<Failure, u64>) -> Json {
+    failures.iter().map(|(failure, count)| (failure.name().to_owned(), json!(count))).collect()
 }
 
 fn second_json(second: &Second) -> Json {
@@ -233,10 +291,10 @@ fn quantiles(recorded: &Recorded) -> String {
         ("response of the shed", &recorded.shed_response),
     ] {
         let dense: Histogram = histogram.dense();
-        let Some(quantiles) = dense.quantiles() else { continue };
+        let (Some(max), Some(mean)) = (dense.max(), dense.mean()) else { continue };
         let cells = [name.to_owned(), dense.count().to_string()].into_iter();
-        let cells = cells.chain(shown(&quantiles).map(|(_, value)| show_value(value)));
-        table.row(cells.chain([show_duration(quantiles.mean).to_string()]));
+        let cells = cells.chain(QUANTILES.map(|point| summary::quantile(&dense, point)));
+        table.row(cells.chain([show_value(max), show_duration(mean).to_string()]));
     }
     text(&table, usize::MAX)
 }
@@ -291,7 +349,7 @@ fn pairs(heading: &str, pairs: Vec<(String, String)>) -> String {
     text(&table, usize::MAX)
 }
 
-fn named<K: ToString>(counts: &std::collections::BTreeMap<K, u64>) -> Vec<(String, String)> {
+fn named<K: ToString>(counts: &BTreeMap<K, u64>) -> Vec<(String, String)> {
     counts.iter().map(|(name, count)| (name.to_string(), count.to_string())).collect()
 }
 
@@ -319,6 +377,8 @@ fn precise(time: WallTime) -> String {
 fn millis(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
+
+const QUANTILES: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
 
 /// A screen has room for so many seconds beside the rest.
 const MOST_LINES: usize = 20;

@@ -8,7 +8,7 @@ mod terminal;
 
 pub use interrupts::Interrupts;
 
-use ::load::{Plan, Running, StartError};
+use ::load::{Plan, Progress, Running, StartError};
 use measure::Measurement;
 use pulse::Pulse;
 use screen::Screen;
@@ -30,9 +30,11 @@ pub struct Ended {
     pub measured: Measurement,
     /// Whether it was told to stop.
     pub interrupted: bool,
+    /// Whether it was ended because a threshold was missed.
+    pub aborted: bool,
 }
 
-/// Shows a run until it ends or is interrupted.
+/// Shows a run until it ends or is interrupted. `each_second` looks at it too, and says whether it is to end.
 ///
 /// # Errors
 /// Where a worker ended before its work.
@@ -41,9 +43,10 @@ pub fn watch(
     running: Running,
     interrupts: &Interrupts,
     display: Display,
+    each_second: &mut dyn FnMut(&Running, &Progress) -> bool,
 ) -> Result<Ended, StartError> {
     let mut pulse = Pulse::default();
-    let mut interrupted = false;
+    let (mut interrupted, mut aborted) = (false, false);
     // A terminal that cannot show a screen can show lines.
     let mut screen = (display == Display::Screen).then(Screen::up).and_then(Result::ok);
     for look in 0_u32.. {
@@ -57,6 +60,10 @@ pub fn watch(
         }
         if look % LOOKS_A_BEAT == 0 {
             let second_over = pulse.beat(running.progress());
+            if second_over && !interrupted && !aborted && each_second(&running, &pulse.now) {
+                aborted = true;
+                running.stop();
+            }
             let shown = screen.as_mut().map(|screen| screen.show(plan, &pulse, interrupted));
             if let Some(Err(_)) = shown {
                 screen = None;
@@ -66,7 +73,7 @@ pub fn watch(
         }
     }
     drop(screen);
-    Ok(Ended { measured: running.finish()?, interrupted })
+    Ok(Ended { measured: running.finish()?, interrupted, aborted })
 }
 
 /// Often enough for a short run to end promptly, seldom enough to cost nothing.

@@ -114,8 +114,8 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
 fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
     let at = pulse.now.at.as_secs_f64();
     let scheduled = pulse.now.accounting.scheduled;
-    let end = plan.end();
-    let by_time = if end == Timestamp::NEVER { 0.0 } else { at / end.since(Timestamp::ZERO).as_secs_f64() };
+    let last = plan.end();
+    let by_time = if last == Timestamp::NEVER { 0.0 } else { at / last.since(Timestamp::ZERO).as_secs_f64() };
     let by_count = plan.requests.map_or(0.0, |requests| scheduled as f64 / requests as f64);
     let done = by_time.max(by_count).clamp(0.0, 1.0);
     let label = if stopping {
@@ -136,7 +136,7 @@ fn numbers(pulse: &Pulse) -> Vec<Line<'static>> {
         |name: &str, last: String, whole: String| Line::raw(format!("{name:<10}{last:>16} {whole:>16}"));
     let last = pulse.last();
     let now = &pulse.now;
-    let run = now.at.since(units::Timestamp::ZERO);
+    let run = now.at.since(Timestamp::ZERO);
     let of_last = |of: fn(&Second) -> units::Rate| last.map_or("-".to_owned(), |second| rate(of(second)));
     let whole = |count| rate(units::Rate::of(count, run));
     let maximum = |histogram: &Histogram| histogram.max().map_or("-".to_owned(), time);

@@ -1,11 +1,15 @@
 use super::*;
 use crate::Recorded;
 use host::host_facts;
-use measure::{Accounting, Failure, Fate, Histogram, Measurement, Reason, Second, Validity};
+use measure::{
+    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Second, Stage,
+    Validity,
+};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::process::{Child, Command};
 use tempfile::TempDir;
-use units::Ratio;
+use units::{Ratio, Timestamp};
 
 fn new_run(target: &str) -> NewRun {
     NewRun {
@@ -55,8 +59,42 @@ fn measured(micros: &[u64]) -> Measurement {
         let mut of_second = Histogram::new();
         of_second.record(span);
         second.response = of_second.sparse();
+        second.cells.push(Cell {
+            endpoint: 1,
+            outcome: measure::Outcome::ServerError,
+            times: of_second.sparse(),
+        });
         measurement.series.seconds.push(second);
+        measurement.completed += 1;
+        measurement.connect.record(span / 5);
+        measurement.tls.record(span / 6);
+        measurement.iterations.time.record(span);
     }
+    measurement.iterations.broken = 4;
+    let part = Part {
+        accounting: measurement.accounting,
+        completed: measurement.completed,
+        statuses: measurement.statuses.clone(),
+        failures: measurement.failures.clone(),
+        by_outcome: [
+            (measure::Outcome::Success, measurement.response.clone()),
+            (measure::Outcome::TimedOut, measurement.shed_response.clone()),
+        ]
+        .into(),
+        service: measurement.service.clone(),
+        dispatch: measurement.dispatch.clone(),
+    };
+    let tags = BTreeMap::from([("kind".to_owned(), "read".to_owned())]);
+    measurement.endpoints =
+        vec![Endpoint { name: "list".to_owned(), tags, part: part.clone() }, Endpoint::default()];
+    measurement.stages = vec![Stage {
+        name: "200/s".to_owned(),
+        from: Timestamp::from_millis(1_500),
+        until: Timestamp::from_secs(9),
+        warm_up: true,
+        part,
+    }];
+    measurement.checks = vec![Check { name: "has a body".to_owned(), passed: 8, failed: 1 }];
     measurement
 }
 
@@ -131,6 +169,30 @@ fn a_newer_schema_is_refused() {
 }
 
 #[test]
+fn a_ledger_of_the_first_schema_is_brought_up_to_date() {
+    let (_directory, ledger) = in_a_new_file();
+    let path = ledger.path.clone();
+    let id = ledger.begin(&new_run("a")).unwrap();
+    ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
+    let columns = ["completed", "iterations_started", "iterations_completed", "iterations_broken"];
+    for column in columns.into_iter().chain(["iteration_time", "connect", "tls"]) {
+        ledger.connection.execute_batch(&format!("ALTER TABLE measurement DROP COLUMN {column}")).unwrap();
+    }
+    let first = "DROP TABLE part; DROP TABLE answer_check; PRAGMA user_version = 1";
+    ledger.connection.execute_batch(first).unwrap();
+    drop(ledger);
+
+    let ledger = Ledger::open(&path).unwrap();
+    let recorded = ledger.run(id).unwrap().recorded.unwrap();
+    assert_eq!((recorded.accounting.answered, recorded.completed), (1, None));
+    assert_eq!((recorded.connect.count(), recorded.iterations.broken), (0, 0));
+    assert_eq!(ledger.parts(id).unwrap(), Parts::default());
+    let later = ledger.begin(&new_run("b")).unwrap();
+    ledger.finish(later, &outcome(Some(&measured(&[5])))).unwrap();
+    assert_eq!(ledger.parts(later).unwrap().checks.len(), 1);
+}
+
+#[test]
 fn what_is_no_ledger_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let text = directory.path().join("notes.txt");
@@ -168,7 +230,10 @@ fn damaged_contents_are_named() {
     ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
     ledger.connection.execute("UPDATE measurement SET response = x'09'", []).unwrap();
     let error = ledger.run(id).unwrap_err().to_string();
-    assert_eq!(error, "run r1 holds a damaged `response`: its form has version 9, this headroom knows 1");
+    assert_eq!(
+        error,
+        "run r1 holds a damaged `response`: its form has version 9, this headroom knows up to 1"
+    );
 }
 
 proptest! {
@@ -185,6 +250,7 @@ proptest! {
         let recorded = run.recorded.unwrap();
         prop_assert_eq!(&recorded, &Recorded::from(&there));
         prop_assert_eq!(recorded.response.dense().quantiles(), there.response.quantiles());
+        prop_assert_eq!(ledger.parts(id).unwrap(), Parts::from(&there));
         let series = ledger.series(id).unwrap();
         prop_assert_eq!(format!("{series:?}"), format!("{:?}", there.series));
     }

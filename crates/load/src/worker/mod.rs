@@ -19,7 +19,7 @@ use crate::agenda::{Agenda, Who};
 use crate::connecting::Server;
 use crate::connection::{Connection, Job, State, What};
 use crate::exchange::Kept;
-use crate::plan::{Model, Plan, Users, Work};
+use crate::plan::{Model, Plan, Targets, Users, Work};
 use crate::record::{Finished, Recorder, Times};
 use crate::run::{Slot, Watch};
 use crate::streams::Ending;
@@ -278,9 +278,12 @@ impl<'a, N: Net> Worker<'a, N> {
     }
 
     fn prepared(&self, number: u64, intended: Timestamp, started: Timestamp, user: Option<u32>) -> Job {
-        let wire = match self.wires.len() {
-            1 => 0,
-            count => (number % count as u64) as u32,
+        let wire = match (&self.plan.work, self.wires.len()) {
+            (Work::Targets(Targets { order: Some(order), .. }), _) => {
+                order.get(number as usize).copied().unwrap_or(0)
+            }
+            (_, 1) => 0,
+            (_, count) => (number % count as u64) as u32,
         };
         let what = user.map_or(What::Prepared(wire), |user| What::PreparedOf { wire, user });
         let endpoint = self.wires[wire as usize].endpoint;

@@ -7,7 +7,7 @@
 use super::watched::{Looks, held_between, seen};
 use crate::commands::load::workers;
 use crate::live::Interrupts;
-use ::load::{Arrivals, Model, Plan, Progress, StartError, Target, Watch, start_watched};
+use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch, start_watched};
 use control::search::closed_loop::Measured;
 use control::search::{Goal, Judge, Trial, TrialOutcome, Verdict};
 use measure::{Measurement, Reason, Validity};
@@ -32,6 +32,10 @@ pub enum Halt {
 pub struct Driver<'a> {
     /// Where to, and the request.
     pub target: &'a Target,
+    /// How connections are made.
+    pub connecting: &'a Connecting,
+    /// Whether a connection carries more than one request.
+    pub keep_alive: bool,
     /// How arrivals are spaced.
     pub arrivals: Arrivals,
     /// The most connections at a time.
@@ -60,6 +64,8 @@ impl Driver<'_> {
             timeout: self.timeout,
             good_within: self.timeout,
             workers: workers(&model),
+            connecting: self.connecting.clone(),
+            keep_alive: self.keep_alive,
             ..Plan::new(self.target.clone(), model)
         }
     }

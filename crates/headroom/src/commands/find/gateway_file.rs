@@ -76,7 +76,7 @@ pub fn limits(outcome: &Outcome) -> Option<Limits> {
 pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings {
     let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut settings = config::quick(Quick {
-        to: address(target),
+        to: target.socket_address().unwrap_or_else(|| local(80)),
         listen: local(LISTEN),
         limit: Some(limits.rate),
         target: Some(limits.target),

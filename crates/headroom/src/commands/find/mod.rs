@@ -25,16 +25,19 @@ mod watched;
 mod words;
 
 use super::load::span;
+use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;
 use crate::exit::Exit;
+use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
 use crate::output::{complain, fail, print};
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
-use ::load::Target;
+use ::load::{Connecting, Servers, Target};
 use control::search::{Condition, Found, Goal, GoalError};
 use drive::Driver;
+use http::dial::Scheme;
 use outcome::{Ended, Outcome};
 use peak::{Peak, TrafficError};
 use search::{Search, Wanted};
@@ -108,6 +111,12 @@ pub struct Args {
     #[command(flatten)]
     request: RequestArgs,
 
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    #[command(flatten)]
+    guard: GuardArgs,
+
     /// The gateway file with the limits that were found
     #[arg(long, value_name = "FILE", default_value = "headroom-gateway.yaml", help_heading = "Output")]
     write: PathBuf,
@@ -150,12 +159,16 @@ enum UsageError {
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    #[error(transparent)]
     Write(#[from] gateway_file::WriteError),
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
-    let (target, wanted) = match plan(args) {
+    let (target, connecting, wanted) = match plan(args) {
         Ok(plan) => plan,
         Err(error) => return complain(&error, Exit::Usage),
     };
@@ -178,6 +191,8 @@ pub fn run(args: &Args) -> Exit {
     let run = recorder.begin(about);
     let driver = Driver {
         target: &target,
+        connecting: &connecting,
+        keep_alive: args.connect.keep_alive(),
         arrivals: args.arrivals.seeded(args.seed),
         connections: args.connections,
         timeout: args.timeout,
@@ -245,7 +260,7 @@ fn exit(slo_given: bool, outcome: &Outcome) -> Exit {
     }
 }
 
-fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
+fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     for (name, span) in [("timeout", Some(args.timeout)), ("budget", args.budget)] {
         if span == Some(Duration::ZERO) {
             return Err(UsageError::NoTime(name));
@@ -265,7 +280,12 @@ fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
     if peak.is_none() && instances.is_some() {
         return Err(UsageError::NoPeak);
     }
-    let target = args.request.target(&args.url)?;
+    let resolver = args.connect.resolver()?;
+    let target = args.request.target(&args.url, &mut Servers::new(&resolver))?;
+    // The first step of a search sends as fast as it is answered.
+    args.guard.check_server(&target.server, args.max_rate)?;
+    let secure = target.server.origin.scheme == Scheme::Https;
+    let connecting = args.connect.connecting(secure, true)?;
     // A search takes minutes: whether its result can be kept is known before.
     if !args.no_write && !args.force {
         gateway_file::check(&args.write)?;
@@ -278,7 +298,7 @@ fn plan(args: &Args) -> Result<(Target, Wanted), UsageError> {
         prove_overload: args.prove_overload || target.is_loopback(),
         peak: peak.map(|rate| Peak { rate, instances }),
     };
-    Ok((target, wanted))
+    Ok((target, connecting, wanted))
 }
 
 /// More in flight than this is no service with a knee.

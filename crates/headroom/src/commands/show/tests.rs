@@ -1,7 +1,7 @@
 use super::*;
 use ledger::{NewRun, Outcome};
-use measure::{Fate, Measurement, Reason, Validity};
-use units::Ratio;
+use measure::{Fate, Measurement, Reason, Stage, Validity};
+use units::{Ratio, Timestamp};
 
 fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
     NewRun {
@@ -44,6 +44,18 @@ fn measurement() -> Measurement {
         whole.series.seconds.push(second);
     }
     whole.statuses.insert(200, 90);
+    whole.completed = 90;
+    whole.connect.record(Duration::from_micros(210));
+    let part = Part { accounting: whole.accounting, completed: 90, ..Part::default() };
+    let stage = |name: &str, from, until, warm_up| Stage {
+        name: name.to_owned(),
+        from: Timestamp::from_secs(from),
+        until: Timestamp::from_secs(until),
+        warm_up,
+        part: part.clone(),
+    };
+    whole.stages = vec![stage("warm-up", 0, 5, true), stage("3/s", 5, 50, false)];
+    whole.checks = vec![Check { name: "has a body".to_owned(), passed: 89, failed: 1 }];
     whole
 }
 
@@ -89,6 +101,9 @@ fn json_has_the_account_the_seconds_and_the_parts() {
     assert_eq!(json["measured"]["response_time_ms"]["count"], 135);
     assert_eq!(json["measured"]["response_time_ms"]["lower_bounds"][0], "p90");
     assert_eq!(json["measured"]["dispatch_delay_ms"]["p50"], Json::Null);
+    assert_eq!(json["measured"]["completed"], 90);
+    assert_eq!((&json["stages"][1]["name"], &json["stages"][1]["from_s"]), (&json!("3/s"), &json!(5.0)));
+    assert_eq!(json["checks"][0]["passed"], 89);
     assert_eq!(json["seconds"].as_array().unwrap().len(), 45);
     assert_eq!(json["parts"][0]["id"], "r2");
     assert_eq!(json["parts"][1]["error"], "connection refused");

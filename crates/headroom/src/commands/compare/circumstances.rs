@@ -1,0 +1,79 @@
+//! What differs between two runs beside their numbers.
+
+use super::{Choice, Side};
+use measure::Verdict;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+/// Something that is not the same in both runs; empty where a run does not have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Circumstance {
+    pub(super) name: String,
+    pub(super) a: String,
+    pub(super) b: String,
+}
+
+/// What was asked for and where, as far as it differs.
+pub(super) fn differing(a: &Side, b: &Side) -> Vec<Circumstance> {
+    let (a, b) = (all(a), all(b));
+    let names: BTreeMap<&String, ()> = a.keys().chain(b.keys()).map(|name| (name, ())).collect();
+    let value = |of: &BTreeMap<String, String>, name| of.get(name).cloned().unwrap_or_default();
+    let each = names.into_keys().map(|name| Circumstance {
+        name: name.clone(),
+        a: value(&a, name),
+        b: value(&b, name),
+    });
+    each.filter(|circumstance| circumstance.a != circumstance.b).collect()
+}
+
+fn all(side: &Side) -> BTreeMap<String, String> {
+    let begun = &side.run.begun;
+    let mut all = BTreeMap::from([
+        ("command".to_owned(), begun.command.clone()),
+        ("target".to_owned(), begun.target.clone()),
+        ("version".to_owned(), begun.version.clone()),
+    ]);
+    let host = begun.host.iter().filter(|(name, _)| !PASSING.contains(&name.as_str()));
+    all.extend(host.map(|(name, value)| (format!("host: {name}"), value.clone())));
+    if let Ok(Json::Object(members)) = serde_json::from_str(&begun.config) {
+        let members = members.into_iter().filter(|(name, value)| name != "target" && !value.is_null());
+        all.extend(members.map(|(name, value)| {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            (format!("plan: {name}"), value)
+        }));
+    }
+    all
+}
+
+/// What a reader must know before believing the findings.
+pub(super) fn warnings(a: &Side, b: &Side, choice: Choice<'_>, differs: &[Circumstance]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for side in [a, b] {
+        let (id, recorded) = (side.run.id, &side.recorded);
+        if recorded.verdict != Verdict::Valid {
+            warnings.push(format!("{id} is {}: {}", recorded.verdict.name(), recorded.reasons.join("; ")));
+        }
+        let stages = side.parts.stages.iter().filter(|stage| !stage.warm_up).count();
+        if stages > 1 && choice.stage.is_none() {
+            warnings.push(format!(
+                "{id} has {stages} stages, and a quantile over several loads is that of none; choose one with --stage NAME"
+            ));
+        }
+    }
+    if a.run.id == b.run.id {
+        warnings.push("both are the same run".to_owned());
+    }
+    let intended: Vec<&str> =
+        differs.iter().filter(|each| each.name != "plan: seed").map(|each| each.name.as_str()).collect();
+    if intended.len() > 1 {
+        warnings.push(format!(
+            "the runs differ in {} things ({}); the numbers cannot tell which of them made a difference",
+            intended.len(),
+            intended.join(", ")
+        ));
+    }
+    warnings
+}
+
+/// Facts of a host that are never twice the same.
+const PASSING: [&str; 2] = ["load average", "stolen processor time"];

@@ -1,0 +1,146 @@
+use super::*;
+use ledger::{NewRun, Outcome, WallTime};
+use measure::{
+    Accounting, Cell, Endpoint, Histogram, Measurement, Outcome as Came, Reason, Second, Stage, Validity,
+};
+use std::time::Duration;
+use units::{Ratio, Timestamp};
+
+/// Forty seconds, each with 200 answers from `slow` × 5 ms upwards and `errors` failures, without chance; the second
+/// endpoint has a quarter of the answers.
+fn measured(slow: u64, errors: u64) -> Measurement {
+    let mut measured = Measurement { elapsed: Duration::from_secs(40), ..Measurement::default() };
+    for at in 0..40_u64 {
+        let mut response = Histogram::new();
+        let times = |numbers: std::ops::Range<u64>| {
+            let mut times = Histogram::new();
+            // Seconds differ by a few per cent, in no order.
+            let level = 5_000 + (at * 37 % 40) * 5;
+            numbers.for_each(|n| times.record(Duration::from_micros(level * slow + 30 * n)));
+            times
+        };
+        let (list, item) = (times(0..150), times(150..200));
+        response.add(&list);
+        response.add(&item);
+        let accounting =
+            Accounting { scheduled: 200 + errors, answered: 200, failed: errors, ..Accounting::default() };
+        let cell =
+            |endpoint, times: &Histogram| Cell { endpoint, outcome: Came::Success, times: times.sparse() };
+        measured.accounting += accounting;
+        measured.completed += 200;
+        measured.response.add(&response);
+        measured.series.seconds.push(Second {
+            accounting,
+            response: response.sparse(),
+            cells: vec![cell(0, &list), cell(1, &item)],
+            ..Second::default()
+        });
+    }
+    let named = |name: &str| Endpoint { name: name.to_owned(), ..Endpoint::default() };
+    measured.endpoints = vec![named("list"), named("item")];
+    measured
+}
+
+fn ledger_of(runs: &[(&str, &str, Measurement)]) -> (tempfile::TempDir, Ledger, Vec<RunId>) {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(&directory.path().join("ledger.sqlite")).unwrap();
+    let ids = runs.iter().map(|(target, config, measurement)| {
+        let run = NewRun {
+            parent: None,
+            command: "load".to_owned(),
+            command_line: "headroom load".to_owned(),
+            version: "0.1.0".to_owned(),
+            config: (*config).to_owned(),
+            target: (*target).to_owned(),
+            host: vec![("cores".to_owned(), "4".to_owned()), ("load average".to_owned(), target.to_string())],
+            started: WallTime::from_micros(1_772_366_400_000_000),
+        };
+        let id = ledger.begin(&run).unwrap();
+        let ended = WallTime::from_micros(1_772_366_440_000_000);
+        let outcome = Outcome { ended, measurement: Some(measurement), result: None, host_after: vec![] };
+        ledger.finish(id, &outcome).unwrap();
+        id
+    });
+    let ids = ids.collect();
+    (directory, ledger, ids)
+}
+
+fn compared(a: Measurement, b: Measurement, choice: Choice<'_>, force: bool) -> Result<Compared, Error> {
+    let plan = r#"{"rate":200.0,"seed":1}"#;
+    let other = r#"{"rate":200.0,"seed":2}"#;
+    let (_directory, ledger, ids) = ledger_of(&[("http://old/", plan, a), ("http://new/", other, b)]);
+    Compared::of(Side::read(&ledger, ids[0]).unwrap(), Side::read(&ledger, ids[1]).unwrap(), choice, force)
+}
+
+#[test]
+fn a_slower_run_is_said_to_be_slower() {
+    let text = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().text(100);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn equal_runs_show_no_difference() {
+    let mut suspect = measured(1, 0);
+    suspect.validity = Validity::of(vec![Reason::Steal { share: Ratio::of(1, 20).unwrap() }]);
+    let text = compared(measured(1, 0), suspect, Choice::default(), false).unwrap().text(100);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn json_follows_its_schema() {
+    let json = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().json();
+    let schema = serde_json::from_str(include_str!("../../../schemas/compare.schema.json")).unwrap();
+    assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
+    assert_eq!(json["difference_shown"], true);
+    assert_eq!(json["rows"][0]["quantity"], "p50");
+    assert_eq!(json["rows"][0]["difference"]["finding"], "worse");
+    assert!(json["rows"].as_array().unwrap().iter().any(|row| row["refused"] == "too few samples"));
+}
+
+#[path = "../../../tests/it/schema.rs"]
+mod schema;
+
+#[test]
+fn one_endpoint_is_compared_alone() {
+    let choice = Choice { endpoint: Some("item"), stage: None };
+    let item = compared(measured(1, 0), measured(2, 0), choice, false).unwrap();
+    let rate = item.comparison.rows.iter().find(|row| row.quantity == measure::Quantity::Rate).unwrap();
+    assert_eq!(rate.a.unwrap().estimate, 50.0);
+    let error =
+        compared(measured(1, 0), measured(2, 0), Choice { endpoint: Some("tiem"), stage: None }, false);
+    let error = error.err().unwrap();
+    assert_eq!(error.to_string(), "run r1 has no endpoint `tiem`; it has `list`, `item`");
+    assert_eq!(error.exit(), Exit::Usage);
+}
+
+#[test]
+fn an_invalid_run_is_refused_unless_forced() {
+    let mut invalid = measured(1, 0);
+    invalid.validity = Validity::of(vec![Reason::GeneratorBusy { busy: Ratio::ONE }]);
+    let error = compared(measured(1, 0), invalid.clone(), Choice::default(), false).err().unwrap();
+    assert!(error.to_string().starts_with("run r2 is invalid: the generator's"), "{error}");
+    assert_eq!(error.exit(), Exit::Invalid);
+    let forced = compared(measured(1, 0), invalid, Choice::default(), true).unwrap();
+    assert!(forced.warnings.iter().any(|warning| warning.starts_with("r2 is invalid")));
+}
+
+#[test]
+fn several_stages_are_warned_of_and_one_can_be_chosen() {
+    let staged = || {
+        let mut staged = measured(1, 0);
+        let stage = |name: &str, from, until| Stage {
+            name: name.to_owned(),
+            from: Timestamp::from_secs(from),
+            until: Timestamp::from_secs(until),
+            ..Stage::default()
+        };
+        staged.stages = vec![stage("low", 0, 15), stage("high", 15, 40)];
+        staged
+    };
+    let whole = compared(staged(), staged(), Choice::default(), false).unwrap();
+    assert!(whole.warnings.iter().any(|warning| warning.contains("--stage NAME")), "{:?}", whole.warnings);
+    let high = Choice { endpoint: None, stage: Some("high") };
+    let one = compared(staged(), staged(), high, false).unwrap();
+    assert_eq!(one.seconds, [25, 25]);
+    assert!(one.warnings.is_empty(), "{:?}", one.warnings);
+}

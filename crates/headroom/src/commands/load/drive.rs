@@ -1,0 +1,138 @@
+//! Runs a plan and says what came of it: the same for every command that drives load.
+
+use crate::descriptors;
+use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
+use crate::live::{self, Display, Ended, Interrupts};
+use crate::output::{complain, note, print};
+use crate::outputs::{OutputArgs, Results, Watching};
+use crate::recorder::{About, Recorder};
+use crate::remote::Stream;
+use crate::{json, summary};
+use ::load::threshold::{Judged, Threshold, evaluate};
+use ::load::{Plan, Progress, Running};
+use host::{Severity, preflight};
+use measure::{Measurement, Verdict};
+use std::error::Error;
+use std::io::{self, IsTerminal};
+use std::time::SystemTime;
+
+/// A run to be.
+pub struct Run<'a> {
+    /// The command that asked for it.
+    pub command: &'static str,
+    /// What is sent, when and for how long.
+    pub plan: Plan,
+    /// What must hold.
+    pub thresholds: Vec<Threshold>,
+    /// Whether the result is JSON.
+    pub json: bool,
+    /// Whether lines are shown also on a terminal.
+    pub plain: bool,
+    /// The files to write.
+    pub outputs: &'a OutputArgs,
+    /// Where it is recorded.
+    pub ledger: &'a LedgerArgs,
+    /// The next sensible command.
+    pub next: fn(&Plan, &Measurement, Option<&str>) -> String,
+}
+
+/// Runs it.
+pub fn run(run: Run<'_>) -> Exit {
+    // Where it is not enough, the run counts the connections that it could not open.
+    descriptors::raise_limit();
+    let findings = preflight(&super::plan::needs(&run.plan));
+    for finding in &findings {
+        note(&finding.to_string());
+    }
+    if findings.iter().any(|finding| finding.severity == Severity::Fatal) {
+        note("the run goes on, and counts what this machine could not do");
+    }
+    let watching = match run.outputs.start() {
+        Ok(watching) => watching,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    let mut recorder = Recorder::open(run.ledger);
+    let config = json::plan(&run.plan).to_string();
+    let about = About { command: run.command, target: run.plan.url(), config, parent: None };
+    let begun = recorder.begin(about);
+    let began = SystemTime::now();
+    match drive(&run, &watching, begun.name()) {
+        Ok(ended) => {
+            let (watched, written) = watching.stop();
+            if let Some(written) = written.filter(|written| written.dropped > 0) {
+                let why = written.reason.unwrap_or_default();
+                note(&format!("{} samples were not accepted by --remote-write: {why}", written.dropped));
+            }
+            recorder.finish(begun, Some(&ended.measured), None);
+            finished(&run, &ended, &watched, began, begun.name().as_deref())
+        }
+        Err(error) => {
+            recorder.fail(begun, &error.to_string());
+            complain(&*error, Exit::Failed)
+        }
+    }
+}
+
+fn drive(run: &Run<'_>, watching: &Watching, name: Option<String>) -> Result<Ended, Box<dyn Error>> {
+    let interrupts = Interrupts::listen()?;
+    let seen = io::stdout().is_terminal() && io::stderr().is_terminal();
+    let display = if run.plain || !seen { Display::Lines } else { Display::Screen };
+    let running = ::load::start(run.plan.clone())?;
+    let aborting = run.thresholds.iter().any(|threshold| threshold.abort_on_fail);
+    let mut stream = watching.remote().map(|remote| Stream::new(remote, name.unwrap_or_default()));
+    let mut look = |running: &Running, progress: &Progress| {
+        if !aborting && stream.is_none() {
+            return false;
+        }
+        let Some(so_far) = running.so_far() else { return false };
+        if let Some(stream) = &mut stream {
+            stream.send(&so_far, progress);
+        }
+        aborting && evaluate(&run.thresholds, &so_far).iter().any(|judged| judged.aborts(progress.at))
+    };
+    let ended = live::watch(&run.plan, running, &interrupts, display, &mut look)?;
+    if let Some(stream) = stream {
+        stream.end(&ended.measured);
+    }
+    Ok(ended)
+}
+
+/// The run is over: says what came of it.
+fn finished(
+    run: &Run<'_>,
+    ended: &Ended,
+    watched: &[measure::Watched],
+    began: SystemTime,
+    name: Option<&str>,
+) -> Exit {
+    let Ended { measured, interrupted, .. } = ended;
+    let judged = evaluate(&run.thresholds, measured);
+    let model = summary::model(&run.plan);
+    let results = Results { plan: &run.plan, model: &model, measured, watched, judged: &judged, began };
+    if let Err(error) = run.outputs.write(&results) {
+        return complain(&error, Exit::Failed);
+    }
+    let said = if run.json {
+        print(&json::LoadRun::of(&run.plan, measured, *interrupted).with(&judged, watched).text())
+    } else {
+        let next = (run.next)(&run.plan, measured, name);
+        let recorded = name.map_or(String::new(), |name| format!("run        {name} in the ledger\n"));
+        let text = summary::of_run(&run.plan, ended, &judged, watched);
+        print(&format!("{text}{recorded}\n{next}"))
+    };
+    if said == Exit::Done { exit(&judged, measured) } else { said }
+}
+
+/// How the command ends when all was said.
+fn exit(judged: &[Judged], measured: &Measurement) -> Exit {
+    if judged.is_empty() {
+        Exit::Done
+    } else if measured.validity.verdict == Verdict::Invalid {
+        Exit::Invalid
+    } else if judged.iter().all(|judged| judged.met) {
+        Exit::Done
+    } else {
+        Exit::Missed
+    }
+}

@@ -1,0 +1,77 @@
+//! `headroom load`: drives load at a URL and says what came of every request.
+//!
+//! ```text
+//! Args (what was typed) → Plan (what will happen) → run, watched → summary, JSON, files, exit code
+//! ```
+
+mod args;
+pub mod drive;
+mod plan;
+
+pub use args::{Args, span};
+pub use plan::workers;
+
+use crate::exit::Exit;
+use crate::output::{complain, print};
+use crate::{output, summary};
+use ::load::Plan;
+use measure::Measurement;
+use plan::UsageError;
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    let planned = match plan::plan(args) {
+        Ok(planned) => planned,
+        Err(UsageError::Scenario(problems)) => {
+            eprint!("{}", output::problems(&problems));
+            return Exit::Usage;
+        }
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    if args.dry_run {
+        let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
+        return print(&summary::of_plan(&planned.plan, &thresholds));
+    }
+    drive::run(drive::Run {
+        command: "load",
+        plan: planned.plan,
+        thresholds: planned.thresholds,
+        json: args.json,
+        plain: args.plain,
+        outputs: &args.outputs,
+        ledger: &args.ledger,
+        next,
+    })
+}
+
+/// The next sensible command.
+fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
+    let url = plan.url();
+    if measured.accounting.answered == 0 && measured.accounting.shed == 0 {
+        format!("next: curl -v '{url}'   (nothing was answered)\n")
+    } else if let (Some(run), ::load::Work::Scenario { .. }) = (run, &plan.work) {
+        format!("next: headroom compare {run} RUN   (after a change, with the run that follows)\n")
+    } else {
+        format!("next: headroom find '{url}' --slo 'p(95)<50ms'\n")
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  As fast as it answers, on 50 connections for 10 s:
+      headroom load http://127.0.0.1:8080/
+  500 requests a second for a minute, whatever the service does:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m
+  The same as of many independent users, and the same again with the same seed:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m --arrivals poisson --seed 7
+  Up to 1,000 users in steps; the table says where more users only wait longer:
+      headroom load http://127.0.0.1:8080/ --stage 30s:1 --stage 30s:10 --stage 30s:100 --stage 30s:1000
+  HTTP/2 over TLS, with a gate for a pipeline (exit code 99 where it is missed):
+      headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s --threshold 'p(99)<20ms'
+  Users who walk through a scenario:
+      headroom load --scenario examples/scenario.yaml http://127.0.0.1:8080
+  One number for a script:
+      headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
+
+Exit codes: 0 done (the summary says whether the run is valid), 99 a threshold was missed, 3 thresholds were asked for
+and the run is invalid, 2 wrong usage, 1 anything else.";

@@ -1,0 +1,336 @@
+//! From what was typed to what will happen.
+
+use super::args::Args;
+use crate::connect::ConnectError;
+use crate::guard::{GuardError, plan_servers, tcp_addresses};
+use crate::inputs::{self, InputError};
+use crate::request::{RequestError, Spacing};
+use ::load::scenario::{self, Scenario, Think};
+use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
+use ::load::{
+    Course, Model, Plan, Protocol, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work,
+};
+use config::scenario::{LoadModel, ScenarioFile};
+use host::Needs;
+use http::dial::{Origin, OriginError, ResolveError, Scheme};
+use import::{Rows, Traffic, TrafficError};
+use std::fs::File;
+use std::io::BufReader;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use units::{Rate, Timestamp};
+
+/// What will happen.
+#[derive(Debug)]
+pub struct Planned {
+    /// What is sent, when and for how long.
+    pub plan: Plan,
+    /// What must hold.
+    pub thresholds: Vec<Threshold>,
+}
+
+/// What was typed makes no plan.
+#[derive(Debug, Error)]
+pub enum UsageError {
+    #[error(
+        "-c 0 (no bound on connections) needs -r: without a rate, each connection sends as fast as it is answered; give a rate (-r 100/s) or some connections (-c 50)"
+    )]
+    UnboundedClosed,
+    #[error(
+        "--arrivals {0} needs -r: without a rate, the service sets when requests start; give a rate, such as -r 100/s"
+    )]
+    ArrivalsWithoutRate(&'static str),
+    #[error("-r 0/s sends nothing; give more than 0/s, such as -r 100/s")]
+    NoRate,
+    #[error("--{0} 0 leaves no time; give more, such as --{0} 10s")]
+    NoTime(&'static str),
+    #[error("--warm-up {warm_up:?} takes the whole run of {whole:?}; give less, or a longer run (-d)")]
+    AllWarmUp { warm_up: Duration, whole: Duration },
+    #[error(
+        "--think is for users, and a rate leaves nobody to wait; leave -r out, or put `think` into a scenario"
+    )]
+    ThinkWithRate,
+    #[error("a scenario needs users or a rate: -c 50, -r 100/s, --stage 30s:50, or `load:` in the file")]
+    ScenarioWithoutLoad,
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Url(#[from] OriginError),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    #[error(transparent)]
+    Stages(#[from] StagesError),
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
+    #[error(transparent)]
+    Tag(#[from] TagError),
+    #[error("cannot read the trace {}", .0.display())]
+    TraceFile(PathBuf, #[source] std::io::Error),
+    #[error("{}: {error}", .path.display())]
+    TraceLine { path: PathBuf, error: import::LineError },
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error("the scenario file cannot be used")]
+    Scenario(config::Problems),
+}
+
+/// Makes the plan.
+pub fn plan(args: &Args) -> Result<Planned, UsageError> {
+    for (name, span) in
+        [("duration", args.duration), ("timeout", Some(args.timeout)), ("warm-up", args.warm_up)]
+    {
+        if span == Some(Duration::ZERO) {
+            return Err(UsageError::NoTime(name));
+        }
+    }
+    let file = args.scenario.as_deref().map(|path| read_scenario(args, path)).transpose()?;
+    let model = model(args, file.as_ref())?;
+    let open = matches!(model, Model::Open { .. });
+    let resolver = args.connect.resolver()?;
+    let mut servers = Servers::new(&resolver);
+    let work = match &file {
+        Some(file) => scenario_work(Arc::new(file.scenario.clone()), &mut servers)?,
+        None => targets_work(args, open, &mut servers)?,
+    };
+    let in_file = file.as_ref().and_then(|file| file.load.duration.as_ref()).map(|at| at.value);
+    let staged = match &model {
+        Model::Open { course: Course::Rate(_), .. } => false,
+        Model::Closed { users: Users::Constant(_) } => false,
+        Model::Open { .. } | Model::Closed { .. } => true,
+    };
+    let duration = match (args.duration.or(in_file), args.requests) {
+        (None, None) if !staged => Some(DURATION),
+        (given, _) => given,
+    };
+    let mut plan = Plan {
+        duration,
+        requests: args.requests.map(NonZeroU64::get),
+        timeout: args.timeout,
+        good_within: args.timeout,
+        workers: NonZeroU32::MIN,
+        warm_up: args.warm_up.unwrap_or_default(),
+        keep_alive: args.connect.keep_alive(),
+        seed: args.seed,
+        arrival_header: args.arrival_header.clone(),
+        ..Plan::new(work, model)
+    };
+    let named = plan_servers(&plan);
+    let secure = named.iter().any(|server| server.origin.scheme == Scheme::Https);
+    // A scenario may be led to https by a redirect.
+    plan.connecting = args.connect.connecting(secure || file.is_some(), open)?;
+    plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
+    let end = plan.end();
+    if end != Timestamp::NEVER && Timestamp::ZERO + plan.warm_up >= end {
+        let whole = end.since(Timestamp::ZERO);
+        return Err(UsageError::AllWarmUp { warm_up: plan.warm_up, whole });
+    }
+    args.guard.check(&plan)?;
+    let thresholds = thresholds(args, file.as_ref(), &plan)?;
+    Ok(Planned { plan, thresholds })
+}
+
+fn read_scenario(args: &Args, path: &Path) -> Result<ScenarioFile, UsageError> {
+    config::scenario::read(path, args.url.as_deref()).map_err(UsageError::Scenario)
+}
+
+fn scenario_work(scenario: Arc<Scenario>, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+    let definition = scenario.definition();
+    let fixed = definition.steps.iter().filter_map(|step| {
+        let url = std::str::from_utf8(step.url.prefix()).ok()?;
+        step.url.as_fixed().is_some().then_some(())?;
+        scenario::split_url(url).map(|(origin, _)| origin)
+    });
+    let mut found = Vec::new();
+    for named in definition.base.iter().cloned().chain(fixed) {
+        let scheme = if named.secure { Scheme::Https } else { Scheme::Http };
+        let server = servers.find(&Origin::new(scheme, &named.authority)?)?;
+        if !found.contains(&server) {
+            found.push(server);
+        }
+    }
+    Ok(Work::Scenario { scenario, servers: found.into() })
+}
+
+fn targets_work(args: &Args, open: bool, servers: &mut Servers<'_>) -> Result<Work, UsageError> {
+    if let Some(path) = &args.inputs.targets {
+        let entries = args.inputs.format.entries(path)?;
+        let requests = entries.iter().map(|entry| {
+            (entry.method.as_str(), entry.url.as_str(), entry.headers.as_slice(), entry.body.as_slice())
+        });
+        let headers = args.request.headers();
+        let url = args.url.as_deref();
+        return Ok(Work::Targets(inputs::targets(servers, path, requests, url, false, headers)?));
+    }
+    let target = args.request.target(args.url.as_deref().unwrap_or_default(), servers)?;
+    if let Some(think) = args.think.filter(|_| !open) {
+        return Ok(thinking(&target, think));
+    }
+    Ok(target.into())
+}
+
+/// One request again and again, with a pause after each answer: the shortest scenario.
+fn thinking(target: &Target, think: Duration) -> Work {
+    let scenario = target.as_scenario(Think::Constant(think));
+    Work::Scenario { scenario: Arc::new(scenario), servers: [target.server.clone()].into() }
+}
+
+fn model(args: &Args, file: Option<&ScenarioFile>) -> Result<Model, UsageError> {
+    let connections = args.connections.and_then(NonZeroU32::new);
+    let arrivals = args.arrivals.seeded(args.seed);
+    let open = |course| Model::Open { course, arrivals, connections };
+    let model = if let Some(rate) = args.rate {
+        open(Course::Rate(rate))
+    } else if let Some(path) = &args.trace {
+        open(Course::Trace(trace(args, path)?))
+    } else if !args.stage.is_empty() {
+        staged(Stages::new(&args.stage)?, open)
+    } else if let Some(users) = args.connections {
+        Model::closed(NonZeroU32::new(users).ok_or(UsageError::UnboundedClosed)?)
+    } else if let Some(file) = file {
+        match file.load.model.as_ref().map(|at| &at.value) {
+            Some(LoadModel::Rate(rate)) => open(Course::Rate(*rate)),
+            Some(LoadModel::Users(users)) => {
+                Model::closed(NonZeroU32::new(*users).ok_or(UsageError::ScenarioWithoutLoad)?)
+            }
+            Some(LoadModel::Stages(stages)) => staged(stages.clone(), open),
+            None => return Err(UsageError::ScenarioWithoutLoad),
+        }
+    } else {
+        Model::closed(CONNECTIONS)
+    };
+    match &model {
+        Model::Open { .. } if args.think.is_some() => Err(UsageError::ThinkWithRate),
+        Model::Open { .. } if model.peak_rate() == Some(Rate::ZERO) => Err(UsageError::NoRate),
+        Model::Closed { .. } if args.arrivals == Spacing::Poisson => {
+            Err(UsageError::ArrivalsWithoutRate("poisson"))
+        }
+        _ => Ok(model),
+    }
+}
+
+fn staged(stages: Stages, open: impl Fn(Course) -> Model) -> Model {
+    match stages {
+        Stages::Rates(profile) => open(Course::Stages(Arc::new(profile))),
+        Stages::Users(profile) => Model::Closed { users: Users::Stages(Arc::new(profile)) },
+    }
+}
+
+fn trace(args: &Args, path: &Path) -> Result<Trace, UsageError> {
+    let unreadable = |error| UsageError::TraceFile(path.to_owned(), error);
+    let file = File::open(path).map_err(unreadable)?;
+    let input = import::open(BufReader::new(file)).map_err(unreadable)?;
+    let rows = Rows::new(input.text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| UsageError::TraceLine { path: path.to_owned(), error })?;
+    let traffic = Traffic::from_rows(rows, args.trace_bin)?;
+    let mut trace = Trace::new(traffic.counts, traffic.bin)?;
+    if let Some(speed) = args.trace_speed {
+        trace = trace.speed(speed)?;
+    }
+    if let Some(scale) = args.trace_scale {
+        trace = trace.amplitude(scale, args.seed)?;
+    }
+    Ok(trace)
+}
+
+fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<Vec<Threshold>, UsageError> {
+    let known = Known::from(plan);
+    let mut all = Vec::new();
+    for text in &args.threshold {
+        let threshold: Threshold = text.parse()?;
+        threshold.check(&known)?;
+        all.push(if args.abort_on_fail { threshold.aborting(args.delay_abort) } else { threshold });
+    }
+    let Some(file) = file else { return Ok(all) };
+    let mut problems = Vec::new();
+    for written in &file.thresholds {
+        let text = format!("{}: {}", written.metric.value, written.condition.value);
+        let read = text.parse::<Threshold>().map_err(|error| error.to_string());
+        let read = read.and_then(|threshold| match threshold.check(&known) {
+            Ok(()) => Ok(threshold),
+            Err(error) => Err(error.to_string()),
+        });
+        match read {
+            Ok(threshold) => {
+                all.push(if written.abort { threshold.aborting(written.after) } else { threshold });
+            }
+            Err(message) => problems.push(file.problem(&written.condition, &message, THRESHOLD_HELP)),
+        }
+    }
+    match config::Problems::of(problems) {
+        Some(problems) => Err(UsageError::Scenario(problems)),
+        None => Ok(all),
+    }
+}
+
+/// As many workers as the load can use: one core sends tens of thousands of requests a second, and a second loop
+/// takes processor time from a service on the same machine.
+pub fn workers(model: &Model) -> NonZeroU32 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let most = match model.peak_rate() {
+        Some(rate) if rate.per_second() < ONE_WORKER => 1,
+        _ => model.connections().map_or(cores, NonZeroU32::get),
+    };
+    NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
+}
+
+/// What a plan takes of this machine.
+pub fn needs(plan: &Plan) -> Needs {
+    let servers = plan_servers(plan);
+    let peak = plan.model.peak_rate();
+    let connections = plan.model.connections().map(NonZeroU32::get);
+    let streams = plan.connecting.protocol.streams();
+    Needs {
+        connections: connections.map(|count| match (&plan.model, plan.connecting.protocol) {
+            (Model::Open { .. }, Protocol::Http2 { .. }) => count.min(count / streams + 1),
+            _ => count,
+        }),
+        new_connections: if plan.keep_alive { Rate::ZERO } else { peak.unwrap_or(Rate::ZERO) },
+        local_addresses: (plan.connecting.local_addresses.len() as u32).max(1),
+        remote_addresses: servers.iter().flat_map(tcp_addresses).collect(),
+        rate: peak,
+        workers: plan.workers.get(),
+        tls: servers.iter().any(|server| server.origin.scheme == Scheme::Https),
+        lasts: (plan.end() != Timestamp::NEVER).then(|| plan.end().since(Timestamp::ZERO)),
+    }
+}
+
+const THRESHOLD_HELP: &str =
+    "thresholds are written as in k6, such as `http_req_duration: [ 'p(95)<500ms' ]`";
+
+/// The connections of the closed model.
+const CONNECTIONS: NonZeroU32 = NonZeroU32::new(50).expect("it is above zero");
+
+/// How long a run is that was given no end.
+const DURATION: Duration = Duration::from_secs(10);
+
+/// Below this many requests a second, one worker is enough for any machine.
+const ONE_WORKER: f64 = 10_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::load::Arrivals;
+
+    #[test]
+    fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {
+        let open = |rate, connections| {
+            Model::open(Rate::per_second_of(rate), Arrivals::Even, NonZeroU32::new(connections))
+        };
+        assert_eq!(workers(&open(9_999.0, 0)).get(), 1);
+        assert_eq!(workers(&open(1e6, 1)).get(), 1);
+        assert_eq!(workers(&Model::closed(NonZeroU32::MIN)).get(), 1);
+        assert!(workers(&open(1e6, 0)).get() >= 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! How connections are made: the flags of every command that drives load. Where curl has a flag for it, its name is
+//! the same.
+
+use ::load::{Connecting, Protocol};
+use http::dial::{ResolveError, Resolver};
+use http::tls::{Client, ClientSettings, TlsError, Version};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// How connections are made.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connections")]
+pub struct ConnectArgs {
+    /// HTTP/2: with TLS if the server agrees, without TLS by prior knowledge
+    #[arg(long)]
+    http2: bool,
+
+    /// HTTP/2 without asking, also on TLS
+    #[arg(long)]
+    http2_prior_knowledge: bool,
+
+    /// HTTP/2: the most requests in flight on a connection [default: 100; without a rate 1]
+    #[arg(long, value_name = "COUNT")]
+    streams: Option<NonZeroU32>,
+
+    /// A new connection for each request
+    #[arg(long)]
+    no_keep_alive: bool,
+
+    /// Connect to ADDRESS for HOST:PORT, as HOST:PORT:ADDRESS; repeat for more
+    #[arg(long, value_name = "RULE")]
+    resolve: Vec<String>,
+
+    /// Connect to HOST2:PORT2 for HOST1:PORT1, as HOST1:PORT1:HOST2:PORT2; repeat for more
+    #[arg(long, value_name = "RULE")]
+    connect_to: Vec<String>,
+
+    /// Connect to this unix socket, whatever the URL says
+    #[arg(long, value_name = "PATH")]
+    unix_socket: Option<PathBuf>,
+
+    /// Connect from this address of this machine; repeat for more, which are taken in turn
+    #[arg(long, value_name = "ADDRESS", alias = "interface")]
+    local_address: Vec<IpAddr>,
+
+    /// Look the name up again for each connection
+    #[arg(long)]
+    resolve_each: bool,
+
+    /// TLS: any certificate will do
+    #[arg(short = 'k', long, help_heading = "TLS")]
+    insecure: bool,
+
+    /// TLS: trust the certificates in this PEM file instead of the system's; repeat for more
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    cacert: Vec<PathBuf>,
+
+    /// TLS: client certificate, a PEM file
+    #[arg(short = 'E', long, value_name = "FILE", help_heading = "TLS")]
+    cert: Option<PathBuf>,
+
+    /// TLS: the key of the client certificate, a PEM file [default: in the file of --cert]
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS")]
+    key: Option<PathBuf>,
+
+    /// TLS: version 1.2 or later (the default)
+    #[arg(long = "tlsv1.2", help_heading = "TLS")]
+    tlsv1_2: bool,
+
+    /// TLS: version 1.3
+    #[arg(long = "tlsv1.3", help_heading = "TLS")]
+    tlsv1_3: bool,
+
+    /// TLS: no version above this, 1.2 or 1.3
+    #[arg(long, value_name = "VERSION", value_parser = tls_version, help_heading = "TLS")]
+    tls_max: Option<Version>,
+
+    /// TLS 1.2: ciphers, most wanted first, by their names in OpenSSL or IANA, with : between them
+    #[arg(long, value_name = "LIST", help_heading = "TLS")]
+    ciphers: Option<String>,
+
+    /// TLS 1.3: the same
+    #[arg(long = "tls13-ciphers", value_name = "LIST", help_heading = "TLS")]
+    tls13_ciphers: Option<String>,
+
+    /// TLS: each connection makes a whole handshake, none takes up an earlier session
+    #[arg(long, help_heading = "TLS")]
+    no_sessionid: bool,
+}
+
+/// Connections cannot be made so.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// TLS settings that do not fit together.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A rule that cannot be read.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// `--streams` without HTTP/2.
+    #[error("--streams is for HTTP/2; add --http2")]
+    Streams,
+}
+
+impl ConnectArgs {
+    /// Where names lead.
+    ///
+    /// # Errors
+    /// Names the rule that cannot be read.
+    pub fn resolver(&self) -> Result<Resolver, ConnectError> {
+        Ok(Resolver::new(&self.resolve, &self.connect_to, self.unix_socket.clone())?)
+    }
+
+    /// How connections are made; `secure` where a URL is https, `open` where a rate is given.
+    ///
+    /// # Errors
+    /// Names the flag or file that cannot be used, and the way out.
+    pub fn connecting(&self, secure: bool, open: bool) -> Result<Connecting, ConnectError> {
+        let protocol = self.protocol(open)?;
+        let tls = secure.then(|| Client::new(&self.tls(protocol))).transpose()?;
+        Ok(Connecting {
+            protocol,
+            tls,
+            local_addresses: self.local_address.clone(),
+            resolver: self.resolver()?,
+            resolve_each: self.resolve_each,
+            strangers: false,
+        })
+    }
+
+    /// Whether a connection carries more than one request.
+    pub fn keep_alive(&self) -> bool {
+        !self.no_keep_alive
+    }
+
+    fn protocol(&self, open: bool) -> Result<Protocol, ConnectError> {
+        if !self.http2 && !self.http2_prior_knowledge {
+            return if self.streams.is_some() { Err(ConnectError::Streams) } else { Ok(Protocol::Http1) };
+        }
+        let usual = if open { STREAMS } else { NonZeroU32::MIN };
+        let streams = self.streams.unwrap_or(usual);
+        Ok(Protocol::Http2 { streams, prior_knowledge: self.http2_prior_knowledge })
+    }
+
+    fn tls(&self, protocol: Protocol) -> ClientSettings {
+        let names = [&self.tls13_ciphers, &self.ciphers];
+        let ciphers = names.into_iter().flatten().flat_map(|list| list.split([':', ','])).map(str::to_owned);
+        ClientSettings {
+            insecure: self.insecure,
+            cacert: self.cacert.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            min: if self.tlsv1_3 { Version::Tls13 } else { Version::Tls12 },
+            max: self.tls_max.unwrap_or(Version::Tls13),
+            ciphers: ciphers.collect(),
+            alpn: protocol.alpn(),
+            resumption: !self.no_sessionid,
+        }
+    }
+}
+
+fn tls_version(text: &str) -> Result<Version, String> {
+    match text {
+        "1.2" => Ok(Version::Tls12),
+        "1.3" => Ok(Version::Tls13),
+        _ => Err(format!("`{text}` is no version of TLS that is offered; there are 1.2 and 1.3")),
+    }
+}
+
+/// What servers usually allow: nginx 128, h2o 100, the least that RFC 9113 recommends 100.
+const STREAMS: NonZeroU32 = NonZeroU32::new(100).expect("it is above zero");

@@ -1,0 +1,84 @@
+//! Load goes to strangers only where somebody says that they are none.
+
+use ::load::{Plan, Server, Work};
+use host::{Guard, Refused, WrongEntry};
+use http::dial::Address;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use thiserror::Error;
+use units::Rate;
+
+/// Which public hosts may be loaded.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Safety")]
+pub struct GuardArgs {
+    /// Load this public host, name, address or network above 50/s: it is yours; repeat for more
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+
+    /// A file of such hosts, one a line [default: headroom/allow in the user's configuration directory]
+    #[arg(long, value_name = "FILE")]
+    allow_file: Option<PathBuf>,
+}
+
+/// The load may not go there.
+#[derive(Debug, Error)]
+pub enum GuardError {
+    /// An entry that cannot be read.
+    #[error(transparent)]
+    Entry(#[from] WrongEntry),
+    /// A public host that nobody allowed.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+impl GuardArgs {
+    /// Whether all servers of a plan may be loaded at its rate.
+    ///
+    /// # Errors
+    /// Names the host, its address, the rate and the flag that allows it.
+    pub fn check(&self, plan: &Plan) -> Result<(), GuardError> {
+        let peak = plan.model.peak_rate();
+        plan_servers(plan).iter().try_for_each(|server| self.check_server(server, peak))
+    }
+
+    /// Whether one server may be loaded; `peak` is `None` where the service sets the rate.
+    ///
+    /// # Errors
+    /// As [`GuardArgs::check`].
+    pub fn check_server(&self, server: &Server, peak: Option<Rate>) -> Result<(), GuardError> {
+        let file = self.allow_file.clone().or_else(default_file);
+        let mut guard = match &file {
+            Some(file) => Guard::from_file(file)?,
+            None => Guard::new("headroom/allow"),
+        };
+        self.allow_host.iter().try_for_each(|entry| guard.allow(entry))?;
+        Ok(guard.check(&server.origin.host, &tcp_addresses(server), peak)?)
+    }
+}
+
+/// The servers that a plan names.
+pub fn plan_servers(plan: &Plan) -> Vec<Server> {
+    let mut servers: Vec<Server> = match &plan.work {
+        Work::Targets(targets) => targets.list.iter().map(|target| target.server.clone()).collect(),
+        Work::Scenario { servers, .. } => servers.to_vec(),
+    };
+    servers.sort_by(|a, b| (&a.origin.authority, a.origin.port).cmp(&(&b.origin.authority, b.origin.port)));
+    servers.dedup();
+    servers
+}
+
+/// The addresses of a server, without unix sockets.
+pub fn tcp_addresses(server: &Server) -> Vec<IpAddr> {
+    let ip = |address: &Address| match address {
+        Address::Tcp(address) => Some(address.ip()),
+        Address::Unix(_) => None,
+    };
+    server.addresses.iter().filter_map(ip).collect()
+}
+
+fn default_file() -> Option<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
+    let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(home)?;
+    Some(base.join("headroom").join("allow"))
+}

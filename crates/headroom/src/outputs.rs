@@ -1,0 +1,178 @@
+//! The forms in which a run's numbers leave, beside the summary and JSON, and what is watched beside it.
+
+use ::load::Plan;
+use ::load::threshold::Judged;
+use measure::{Measurement, Watched};
+use report::{csv, hgrm, hlog, markdown};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+use thiserror::Error;
+use watch::{Endpoint, Query, RemoteWrite, Source, Watcher, Written, WrongEndpoint, WrongSource};
+
+/// Files that are written at the end of a run, and what goes on beside it.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Second by second as CSV, by endpoint and outcome; - for standard output
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+
+    /// Response times as an HdrHistogram interval log, a line a second
+    #[arg(long, value_name = "FILE")]
+    hlog: Option<PathBuf>,
+
+    /// Response times as HdrHistogram's table of percentiles
+    #[arg(long, value_name = "FILE")]
+    hgrm: Option<PathBuf>,
+
+    /// The summary as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+
+    /// A Prometheus whose queries are watched: its base URL
+    #[arg(long, value_name = "URL", requires = "watch", help_heading = "Watching")]
+    prometheus: Option<String>,
+
+    /// Record this query of --prometheus beside the run, such as 'healthy hosts=sum(up)'; repeat for more
+    #[arg(long, value_name = "NAME=QUERY", requires = "prometheus", help_heading = "Watching")]
+    watch: Vec<Query>,
+
+    /// Record metrics that a service exposes, such as 'http://127.0.0.1:9000/metrics#requests_total'; repeat for more
+    #[arg(long, value_name = "URL[#NAMES]", help_heading = "Watching")]
+    watch_metrics: Vec<String>,
+
+    /// How often what is watched is read
+    #[arg(
+        long,
+        value_name = "SPAN",
+        default_value = "1s",
+        value_parser = units::parse_duration,
+        help_heading = "Watching"
+    )]
+    watch_every: Duration,
+
+    /// Send the run as it goes to a Prometheus: the URL of its remote write receiver
+    #[arg(long, value_name = "URL", help_heading = "Watching")]
+    remote_write: Option<String>,
+}
+
+/// What goes on beside a run.
+pub struct Watching {
+    watcher: Option<Watcher>,
+    remote: Option<RemoteWrite>,
+}
+
+/// Something beside the run cannot be set up, or a file cannot be written.
+#[derive(Debug, Error)]
+pub enum OutputError {
+    /// A file cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What is to be watched cannot be read.
+    #[error(transparent)]
+    Source(#[from] WrongSource),
+    /// A URL that cannot be used.
+    #[error(transparent)]
+    Endpoint(#[from] WrongEndpoint),
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Results<'a> {
+    /// How the load was driven.
+    pub plan: &'a Plan,
+    /// The same in words.
+    pub model: &'a str,
+    /// What was measured.
+    pub measured: &'a Measurement,
+    /// What was watched beside it.
+    pub watched: &'a [Watched],
+    /// The thresholds.
+    pub judged: &'a [Judged],
+    /// When it began.
+    pub began: SystemTime,
+}
+
+impl OutputArgs {
+    /// Starts what goes on beside the run.
+    ///
+    /// # Errors
+    /// Names the URL, query or metric that cannot be used.
+    pub fn start(&self) -> Result<Watching, OutputError> {
+        let mut sources = Vec::new();
+        if let Some(url) = &self.prometheus {
+            sources.push(Source::prometheus(&Endpoint::new(url)?, self.watch.clone()));
+        }
+        for url in &self.watch_metrics {
+            sources.push(Source::metrics(url)?);
+        }
+        let remote = match &self.remote_write {
+            Some(url) => Some(RemoteWrite::new(Endpoint::new(url)?)),
+            None => None,
+        };
+        let watcher =
+            (!sources.is_empty()).then(|| Watcher::start(sources, self.watch_every, Instant::now()));
+        Ok(Watching { watcher, remote })
+    }
+
+    /// Writes the files that were asked for.
+    ///
+    /// # Errors
+    /// Names the first that cannot be written.
+    pub fn write(&self, results: &Results<'_>) -> Result<(), OutputError> {
+        let Results { plan, model, measured, watched, judged, began } = *results;
+        to_file(self.csv.as_deref(), |mut out| {
+            let more = |second| watch::csv_cells(watched, second);
+            csv::write(measured, (&watch::csv_headings(watched), &more), &mut out)
+        })?;
+        to_file(self.hlog.as_deref(), |mut out| hlog::write(measured, began, &mut out))?;
+        to_file(self.hgrm.as_deref(), |mut out| hgrm::write(&measured.response, &mut out))?;
+        to_file(self.markdown.as_deref(), |mut out| {
+            let mut facts = vec![("target", plan.url().to_owned()), ("model", model.to_owned())];
+            facts.extend(judged.iter().map(|judged| ("threshold", judged.to_string())));
+            let rows = watch::rows(watched);
+            facts.extend(rows.iter().map(|(name, words)| ("watched", format!("{name}: {words}"))));
+            markdown::write("headroom load", &facts, measured, &mut out)
+        })
+    }
+}
+
+impl Watching {
+    /// Where the run is sent as it goes.
+    pub fn remote(&self) -> Option<&RemoteWrite> {
+        self.remote.as_ref()
+    }
+
+    /// Ends it: what was watched, and what became of the samples that were sent.
+    pub fn stop(self) -> (Vec<Watched>, Option<Written>) {
+        let written = self.remote.map(|remote| remote.close(FAREWELL));
+        (self.watcher.map(Watcher::stop).unwrap_or_default(), written)
+    }
+}
+
+fn to_file(
+    path: Option<&Path>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), OutputError> {
+    let Some(path) = path else { return Ok(()) };
+    let done = if path == Path::new("-") {
+        write(&mut io::stdout().lock())
+    } else {
+        File::create(path).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            write(&mut file)?;
+            file.flush()
+        })
+    };
+    done.map_err(|source| OutputError::Write { path: path.to_owned(), source })
+}
+
+/// How long a receiver may take for the last samples.
+const FAREWELL: Duration = Duration::from_secs(3);

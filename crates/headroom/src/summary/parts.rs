@@ -1,0 +1,157 @@
+//! The parts of a run as tables: stages, endpoints, checks, connections. The summary of a run and `show` use them.
+//!
+//! Each is empty text where the run has no such parts; a single stage or endpoint, being the whole, is left out.
+
+use super::{grouped, quantile, rate};
+use measure::{Check, Endpoint, Histogram, Iterations, Part, Stage};
+use report::{Align, Table, text};
+use std::time::Duration;
+use units::{Quantile, Rate, show_duration};
+
+/// The stages of a run: what was asked of each and what came of it.
+pub fn stages(stages: &[Stage]) -> String {
+    let rows = stages.iter().map(|stage| {
+        let name = match stage.warm_up {
+            true => format!("{} (left out of the whole)", stage.name),
+            false => stage.name.clone(),
+        };
+        (name, stage.offered(), stage.achieved(), &stage.part)
+    });
+    several("stage", rows.collect())
+}
+
+/// The endpoints of a run that took `elapsed` without its warm-up.
+pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration) -> String {
+    let rows = endpoints.iter().map(|Endpoint { name, part, .. }| {
+        let over = |count| Rate::of(count, elapsed);
+        (name.clone(), over(part.accounting.scheduled), over(part.completed), part)
+    });
+    several("endpoint", rows.collect())
+}
+
+fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part)>) -> String {
+    use Align::{Left, Right};
+    if rows.len() < 2 {
+        return String::new();
+    }
+    let headings = ["offered", "achieved", "p50", "p95", "p99", "errors", "shed"].map(|name| (name, Right));
+    let columns: Vec<(&str, Align)> = std::iter::once((heading, Left)).chain(headings).collect();
+    let mut table = Table::new(&columns);
+    for (name, offered, achieved, part) in rows {
+        let response = part.response();
+        let times = [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| quantile(&response, point));
+        let cells = [name, rate(offered), rate(achieved)].into_iter().chain(times);
+        table.row(cells.chain([grouped(part.errors()), grouped(part.accounting.shed)]));
+    }
+    text(&table, usize::MAX)
+}
+
+/// Conditions on answers, and how many met them.
+pub fn checks(checks: &[Check]) -> String {
+    use Align::{Left, Right};
+    if checks.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[("check", Left), ("passed", Right), ("failed", Right)]);
+    for Check { name, passed, failed } in checks {
+        table.row([name.clone(), grouped(*passed), grouped(*failed)]);
+    }
+    text(&table, usize::MAX)
+}
+
+/// Walks through a scenario.
+pub fn iterations(iterations: &Iterations) -> String {
+    let Iterations { started, completed, broken, time } = iterations;
+    if *started == 0 {
+        return String::new();
+    }
+    let mut table = Table::new(&[("iterations", Align::Left), ("", Align::Right)]);
+    for (name, count) in [("started", started), ("completed", completed), ("broken", broken)] {
+        table.row([name.to_owned(), grouped(*count)]);
+    }
+    for point in [Quantile::P50, Quantile::P95] {
+        table.row([format!("time, {point}"), quantile(time, point)]);
+    }
+    text(&table, usize::MAX)
+}
+
+/// How long it took to open connections.
+pub fn connections(connect: &Histogram, tls: &Histogram) -> String {
+    use Align::{Left, Right};
+    if connect.count() == 0 && tls.count() == 0 {
+        return String::new();
+    }
+    let columns = ["count", "p50", "p95", "p99", "max"].map(|name| (name, Right));
+    let columns: Vec<(&str, Align)> = std::iter::once(("connections", Left)).chain(columns).collect();
+    let mut table = Table::new(&columns);
+    for (name, times) in [("connect", connect), ("TLS handshake", tls)] {
+        if times.count() == 0 {
+            continue;
+        }
+        let quantiles = [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| quantile(times, point));
+        let max = times.max().map_or(String::new(), |value| show_duration(value.at).to_string());
+        let cells = [name.to_owned(), grouped(times.count())].into_iter().chain(quantiles);
+        table.row(cells.chain([max]));
+    }
+    text(&table, usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::{Accounting, Outcome};
+    use units::Timestamp;
+
+    fn part(count: u64) -> Part {
+        let mut times = Histogram::new();
+        (0..count).for_each(|n| times.record(Duration::from_micros(5_000 + 10 * n)));
+        Part {
+            accounting: Accounting {
+                scheduled: count + 7,
+                answered: count,
+                failed: 3,
+                shed: 4,
+                ..Accounting::default()
+            },
+            completed: count,
+            by_outcome: [(Outcome::Success, times)].into(),
+            ..Part::default()
+        }
+    }
+
+    #[test]
+    fn each_kind_of_part_has_its_table() {
+        let stage = |name: &str, from, until, warm_up, count| Stage {
+            name: name.to_owned(),
+            from: Timestamp::from_secs(from),
+            until: Timestamp::from_secs(until),
+            warm_up,
+            part: part(count),
+        };
+        let all = [
+            stages(&[stage("warm-up", 0, 2, true, 100), stage("200/s", 2, 12, false, 2_000)]),
+            endpoints(
+                &["list", "item"].map(|name| Endpoint {
+                    name: name.to_owned(),
+                    part: part(800),
+                    ..Endpoint::default()
+                }),
+                Duration::from_secs(10),
+            ),
+            checks(&[Check { name: "has a body".to_owned(), passed: 12_000, failed: 1 }]),
+            iterations(&Iterations { started: 90, completed: 80, broken: 10, time: part(80).response() }),
+            connections(&part(100).response(), &part(90).response()),
+        ];
+        insta::assert_snapshot!(all.join("\n"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_shown() {
+        let one = [Stage::default()];
+        assert_eq!(stages(&one) + &endpoints(&[], Duration::ZERO) + &checks(&[]), "");
+        assert_eq!(
+            iterations(&Iterations::default()) + &connections(&Histogram::new(), &Histogram::new()),
+            ""
+        );
+    }
+}

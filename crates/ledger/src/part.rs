@@ -1,0 +1,147 @@
+//! The parts of a run as rows: endpoints, stages, checks.
+//!
+//! Counts are plain columns here too, so that `sqlite3` can tell which endpoint failed; see the crate's header.
+
+use crate::row::{Columns, failures, integer, nanos, statuses};
+use crate::{Error, Parts, RunId, blob};
+use measure::{Accounting, Check, Endpoint, Measurement, Part, SparseHistogram, Stage};
+use rusqlite::{Connection, Row, Transaction, params};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use units::Timestamp;
+
+/// Writes the parts of what a run measured.
+pub(crate) fn insert(
+    transaction: &Transaction<'_>,
+    id: RunId,
+    measurement: &Measurement,
+) -> rusqlite::Result<()> {
+    for (place, endpoint) in (0_u32..).zip(&measurement.endpoints) {
+        let named = Named { kind: ENDPOINT, place, name: &endpoint.name, tags: &endpoint.tags, stage: None };
+        insert_part(transaction, id, &named, &endpoint.part)?;
+    }
+    for (place, stage) in (0_u32..).zip(&measurement.stages) {
+        let tags = &BTreeMap::new();
+        let named = Named { kind: STAGE, place, name: &stage.name, tags, stage: Some(stage) };
+        insert_part(transaction, id, &named, &stage.part)?;
+    }
+    for (place, Check { name, passed, failed }) in (0_u32..).zip(&measurement.checks) {
+        transaction.execute(
+            "INSERT INTO answer_check (run, place, name, passed, failed) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, place, name, integer(*passed), integer(*failed)],
+        )?;
+    }
+    Ok(())
+}
+
+struct Named<'a> {
+    kind: &'static str,
+    place: u32,
+    name: &'a str,
+    tags: &'a BTreeMap<String, String>,
+    stage: Option<&'a Stage>,
+}
+
+fn insert_part(
+    transaction: &Transaction<'_>,
+    id: RunId,
+    named: &Named<'_>,
+    part: &Part,
+) -> rusqlite::Result<()> {
+    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = part.accounting;
+    let by_outcome: Vec<_> =
+        part.by_outcome.iter().map(|(&outcome, times)| (outcome, times.sparse())).collect();
+    let since = |at: fn(&Stage) -> Timestamp| named.stage.map_or(Timestamp::ZERO, at).since(Timestamp::ZERO);
+    transaction.execute(
+        "INSERT INTO part (run, kind, place, name, tags, from_ns, until_ns, warm_up, scheduled, answered, shed,
+            failed, timed_out, unsent, in_flight, completed, statuses, failures, by_outcome, service, dispatch)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+        params![
+            id,
+            named.kind,
+            named.place,
+            named.name,
+            json!(named.tags).to_string(),
+            nanos(since(|stage| stage.from)),
+            nanos(since(|stage| stage.until)),
+            named.stage.is_some_and(|stage| stage.warm_up),
+            integer(scheduled),
+            integer(answered),
+            integer(shed),
+            integer(failed),
+            integer(timed_out),
+            integer(unsent),
+            integer(in_flight),
+            integer(part.completed),
+            statuses(&part.statuses),
+            failures(&part.failures),
+            blob::of_outcomes(&by_outcome),
+            blob::of_histogram(&part.service.sparse()),
+            blob::of_histogram(&part.dispatch.sparse()),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Reads the parts of a run. The outer error is the database's, the inner one a damaged column.
+pub(crate) fn read(connection: &Connection, id: RunId) -> rusqlite::Result<Result<Parts, Error>> {
+    let mut statement =
+        connection.prepare_cached("SELECT * FROM part WHERE run = ?1 AND kind = ?2 ORDER BY place")?;
+    let endpoints = statement
+        .query_map(params![id, ENDPOINT], |row| Ok(endpoint(id, row)))?
+        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
+    let stages = statement
+        .query_map(params![id, STAGE], |row| Ok(stage(id, row)))?
+        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
+    let mut statement =
+        connection.prepare_cached("SELECT * FROM answer_check WHERE run = ?1 ORDER BY place")?;
+    let checks = statement
+        .query_map(params![id], |row| Ok(check(id, row)))?
+        .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
+    let all = || Ok(Parts { endpoints: endpoints?, stages: stages?, checks: checks? });
+    Ok(all())
+}
+
+fn endpoint(id: RunId, row: &Row<'_>) -> Result<Endpoint, Error> {
+    let columns = Columns { id, row };
+    Ok(Endpoint { name: columns.column("name")?, tags: columns.json("tags")?, part: part(&columns)? })
+}
+
+fn stage(id: RunId, row: &Row<'_>) -> Result<Stage, Error> {
+    let columns = Columns { id, row };
+    let at = |field| Ok::<_, Error>(Timestamp::ZERO + Duration::from_nanos(columns.count(field)?));
+    Ok(Stage {
+        name: columns.column("name")?,
+        from: at("from_ns")?,
+        until: at("until_ns")?,
+        warm_up: columns.column("warm_up")?,
+        part: part(&columns)?,
+    })
+}
+
+fn check(id: RunId, row: &Row<'_>) -> Result<Check, Error> {
+    let columns = Columns { id, row };
+    Ok(Check {
+        name: columns.column("name")?,
+        passed: columns.count("passed")?,
+        failed: columns.count("failed")?,
+    })
+}
+
+fn part(columns: &Columns<'_>) -> Result<Part, Error> {
+    let by_outcome = columns.read("by_outcome", |bytes: Vec<u8>| blob::outcomes(&bytes))?;
+    let dense = |(outcome, times): (_, SparseHistogram)| (outcome, times.dense());
+    Ok(Part {
+        accounting: columns.accounting()?,
+        completed: columns.count("completed")?,
+        statuses: columns.json("statuses")?,
+        failures: columns.failures()?,
+        by_outcome: by_outcome.into_iter().map(dense).collect(),
+        service: columns.histogram("service")?.dense(),
+        dispatch: columns.histogram("dispatch")?.dense(),
+    })
+}
+
+const ENDPOINT: &str = "endpoint";
+const STAGE: &str = "stage";

@@ -1,0 +1,265 @@
+//! What the numbers of a run are worth: intervals.
+//!
+//! ## How
+//! A quantile's interval is Woodruff's (Journal of the American Statistical Association 47, 1952): the share of times
+//! at or below the quantile has a standard error that the seconds of the run show (a ratio of totals over
+//! clusters: Cochran, Sampling Techniques, chapter 9A), correlated as they are ([`stats::LongRun`]); the limits of the
+//! share, looked up in the merged distribution, are the limits of the quantile. Shares become limits by Wilson's
+//! score with Student's t, at the number of independent requests that would have the same variance (Korn and Graubard,
+//! Survey Methodology 24, 1998); that number is never more than the requests there were.
+//!
+//! ## Why it refuses
+//! A quantile with fewer than 30 samples beyond it is another number in the next run, and from a few seconds nobody
+//! can tell how much seconds vary. An interval that claimed to know would be worse than none.
+//!
+//! ## How far the promise holds
+//! Over 2,000 synthetic runs a case, intervals that promise 95 % covered the truth in 99 % where requests are
+//! independent, in 96 % under waves with a correlation of 0.6 between seconds (30 s), and in 92 % under waves with 0.8
+//! (60 s): waves that slow need a longer run.
+//!
+//! Deliberately absent: what differs from one run to the next (another placement, another neighbour). One run cannot
+//! show it.
+
+use crate::blocks::{Block, Blocks};
+use crate::histogram::{Histogram, Value, equivalent};
+use stats::{LongRun, share_limits, student_t};
+use std::collections::BTreeMap;
+use std::fmt;
+use units::Quantile;
+
+/// A number with the limits between which the truth lies, at the confidence that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// What was measured.
+    pub estimate: f64,
+    /// The lower limit; negative infinity where there is none.
+    pub low: f64,
+    /// The upper limit; infinity where the run does not tell, for instance because it lies among requests that were
+    /// given up.
+    pub high: f64,
+    /// Whether the estimate itself lies among requests that were given up: the truth is larger.
+    pub lower_bound: bool,
+}
+
+/// Why a number is not said, or not with an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is nothing to tell it from.
+    Nothing,
+    /// Fewer than 30 samples lie beyond the quantile.
+    FewSamples,
+    /// There are fewer than 20 whole seconds.
+    FewSeconds {
+        /// How many there are.
+        found: usize,
+    },
+    /// Many answers came after the end of the schedule: the service did not carry the rate at which they were due.
+    AnsweredLate,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Nothing => f.write_str("no samples"),
+            Refusal::FewSamples => f.write_str("too few samples"),
+            Refusal::FewSeconds { found } => {
+                write!(f, "too few seconds ({found} whole ones, an interval needs {LEAST_SECONDS})")
+            }
+            Refusal::AnsweredLate => f.write_str("answered after the end"),
+        }
+    }
+}
+
+impl Histogram {
+    /// A quantile, where enough samples lie beyond it to say it.
+    ///
+    /// # Errors
+    /// Where nothing was recorded, or fewer than 30 samples lie beyond it.
+    pub fn supported(&self, quantile: Quantile) -> Result<Value, Refusal> {
+        let value = self.quantile(quantile).ok_or(Refusal::Nothing)?;
+        if enough_beyond(self.count(), quantile) { Ok(value) } else { Err(Refusal::FewSamples) }
+    }
+}
+
+fn enough_beyond(count: u64, quantile: Quantile) -> bool {
+    (1.0 - quantile.get()) * count as f64 >= BEYOND - 1e-6
+}
+
+impl Blocks {
+    /// A quantile of the response times, in seconds.
+    ///
+    /// # Errors
+    /// Where it cannot be said; see [`Refusal`].
+    pub fn quantile(&self, quantile: Quantile, confidence: f64) -> Result<Interval, Refusal> {
+        Ok(self.quantile_estimate(quantile)?.interval(confidence))
+    }
+
+    /// Answers a second, shed ones left aside.
+    ///
+    /// # Errors
+    /// Where it cannot be said; see [`Refusal`].
+    pub fn rate(&self, confidence: f64) -> Result<Interval, Refusal> {
+        Ok(self.rate_estimate()?.interval(confidence))
+    }
+
+    pub(crate) fn quantile_estimate(&self, quantile: Quantile) -> Result<Estimate, Refusal> {
+        let (mut merged, mut known) = (BTreeMap::<u64, u64>::new(), 0);
+        for block in &self.seconds {
+            for &(micros, count) in &block.times {
+                *merged.entry(micros).or_default() += count;
+                known += count;
+            }
+        }
+        let count = known;
+        known -= self.seconds.iter().map(|block| block.censored).sum::<u64>().min(known);
+        if count == 0 {
+            return Err(Refusal::Nothing);
+        }
+        if !enough_beyond(count, quantile) {
+            return Err(Refusal::FewSamples);
+        }
+        let mut below = 0;
+        let times = merged
+            .into_iter()
+            .map(|(micros, count)| {
+                below += count;
+                (micros, below)
+            })
+            .collect();
+        let times = Times { times, count, known };
+        let at = times.at(quantile.get());
+        let within = |block: &Block| {
+            let sums = block.times.iter().map(|&(micros, n)| (if micros <= at { n } else { 0 }, n));
+            sums.fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
+        };
+        let Share { worth, freedom, .. } = Share::of(self.seconds.iter().map(within))?;
+        Ok(Estimate::Quantile { times, share: Share { share: quantile.get(), worth, freedom } })
+    }
+
+    pub(crate) fn rate_estimate(&self) -> Result<Estimate, Refusal> {
+        if self.late {
+            return Err(Refusal::AnsweredLate);
+        }
+        let found = self.seconds.len();
+        let answered: Vec<f64> = self.seconds.iter().map(|block| block.answered as f64).collect();
+        let mean = answered.iter().sum::<f64>() / found as f64;
+        let deviations: Vec<f64> = answered.iter().map(|each| each - mean).collect();
+        let LongRun { variance, freedom } = enough(&deviations)?;
+        // Where every second has the same count, an arrival more or less at an end is still chance.
+        Ok(Estimate::Mean { mean, error: variance.sqrt(), freedom, edge: 1.0 / found as f64 })
+    }
+
+    /// The share of arrivals that `part` counts.
+    pub(crate) fn share_estimate(&self, part: fn(&Block) -> u64) -> Result<Estimate, Refusal> {
+        Ok(Estimate::Share(Share::of(self.seconds.iter().map(|block| (part(block), block.arrivals)))?))
+    }
+}
+
+fn enough(deviations: &[f64]) -> Result<LongRun, Refusal> {
+    let refusal = Refusal::FewSeconds { found: deviations.len() };
+    if deviations.len() < LEAST_SECONDS {
+        return Err(refusal);
+    }
+    LongRun::of(deviations).ok_or(refusal)
+}
+
+/// A number as the seconds tell it, from which an interval at any confidence follows.
+#[derive(Debug, Clone)]
+pub(crate) enum Estimate {
+    Quantile { times: Times, share: Share },
+    Share(Share),
+    Mean { mean: f64, error: f64, freedom: f64, edge: f64 },
+}
+
+/// A share, and as how many independent draws it is worth.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) share: f64,
+    pub(crate) worth: Worth,
+    freedom: f64,
+}
+
+/// So many requests, which vary so many times as much as independent ones (at least once).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Worth {
+    requests: f64,
+    pub(crate) clumped: f64,
+}
+
+impl Share {
+    /// From seconds of (part, whole).
+    fn of(seconds: impl Iterator<Item = (u64, u64)>) -> Result<Share, Refusal> {
+        let seconds: Vec<(f64, f64)> = seconds.map(|(part, whole)| (part as f64, whole as f64)).collect();
+        let requests: f64 = seconds.iter().map(|second| second.1).sum();
+        if requests == 0.0 {
+            return Err(Refusal::Nothing);
+        }
+        let share = seconds.iter().map(|second| second.0).sum::<f64>() / requests;
+        let mean = requests / seconds.len() as f64;
+        let deviations: Vec<f64> =
+            seconds.iter().map(|(part, whole)| (part - share * whole) / mean).collect();
+        let LongRun { variance, freedom } = enough(&deviations)?;
+        let independent = share * (1.0 - share) / requests;
+        let clumped = if independent > 0.0 { (variance / independent).max(1.0) } else { 1.0 };
+        Ok(Share { share, worth: Worth { requests, clumped }, freedom })
+    }
+
+    fn limits(&self, confidence: f64) -> (f64, f64) {
+        let Worth { requests, clumped } = self.worth;
+        share_limits(self.share, requests / clumped, student_t(1.0 - confidence, self.freedom))
+    }
+}
+
+impl Estimate {
+    pub(crate) fn interval(&self, confidence: f64) -> Interval {
+        match self {
+            Estimate::Quantile { times, share } => {
+                let (low, high) = share.limits(confidence);
+                // The limits leave room for the width of the histogram's steps: two values nearer than that are one.
+                let (from, to) = equivalent(times.at(low));
+                let low = from.saturating_sub(to - from + 1) as f64 / 1e6;
+                let (from, to) = equivalent(times.at(high));
+                let beyond = high * times.count as f64 > times.known as f64 || high >= 1.0;
+                let high = if beyond { f64::INFINITY } else { (to + (to - from + 1)) as f64 / 1e6 };
+                let estimate = equivalent(times.at(share.share)).1 as f64 / 1e6;
+                let lower_bound = share.share * times.count as f64 > times.known as f64;
+                Interval { estimate, low: low.min(estimate), high, lower_bound }
+            }
+            Estimate::Share(share) => {
+                let (low, high) = share.limits(confidence);
+                let (low, high) = (low.min(share.share), high.max(share.share));
+                Interval { estimate: share.share, low, high, lower_bound: false }
+            }
+            Estimate::Mean { mean, error, freedom, edge } => {
+                let half = student_t(1.0 - confidence, *freedom) * error + edge;
+                Interval { estimate: *mean, low: mean - half, high: mean + half, lower_bound: false }
+            }
+        }
+    }
+}
+
+/// Values in µs, ascending, each with how many are at or below it.
+#[derive(Debug, Clone)]
+pub(crate) struct Times {
+    times: Vec<(u64, u64)>,
+    count: u64,
+    /// The smallest so many are known; the others were given up.
+    known: u64,
+}
+
+impl Times {
+    /// The smallest value with at least this share at or below it.
+    fn at(&self, share: f64) -> u64 {
+        let wanted = share * self.count as f64 - 1e-6;
+        let index = self.times.partition_point(|&(_, below)| (below as f64) < wanted);
+        self.times.get(index).or(self.times.last()).map_or(0, |&(micros, _)| micros)
+    }
+}
+
+/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
+const BEYOND: f64 = 30.0;
+/// From fewer seconds nobody can tell how they are correlated.
+const LEAST_SECONDS: usize = 20;
+
+#[cfg(test)]
+mod tests;
