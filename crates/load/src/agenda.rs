@@ -228,8 +228,11 @@ impl Agenda {
         }
     }
 
-    /// Whether the next attempt has to wait.
-    pub(crate) fn is_held(&self, now: Timestamp) -> bool {
-        matches!(self.source, Source::Closed { retry_at, .. } if now < retry_at)
+    /// When the next attempt may be made.
+    pub(crate) fn held_until(&self) -> Timestamp {
+        match self.source {
+            Source::Closed { retry_at, .. } => retry_at,
+            _ => Timestamp::ZERO,
+        }
     }
 }

@@ -29,6 +29,7 @@ use crate::{Protocol, UserSpan};
 use connect::Resolving;
 use http::codec::Limits;
 use http::codec::response::Scanner;
+use http::dial::Scheme;
 use http::dial::dns::Lookup;
 use http::reactor::{Net, Ready, Timers};
 use measure::{Failure, Fate};
@@ -69,6 +70,8 @@ pub(crate) struct Worker<'a, N: Net> {
     step: Wire,
     step_of: Option<u32>,
     upstreams: Vec<Upstream>,
+    /// Servers that redirects and values led to and that cannot or must not be loaded: scheme, authority, why.
+    unreachable: Vec<(Scheme, String, Failure)>,
     agenda: Agenda,
     users: Slab<User>,
     /// How many iterations users may still begin, and the number of the next.
@@ -136,6 +139,7 @@ impl<'a, N: Net> Worker<'a, N> {
             step: Wire::default(),
             step_of: None,
             upstreams: Vec::new(),
+            unreachable: Vec::new(),
             agenda,
             users,
             iterations_left: limit,
@@ -293,7 +297,9 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Sends what is due on free connections, and opens new ones as far as that is allowed.
     fn dispatch(&mut self, mut now: Timestamp) {
         let mut first = true;
-        while self.has_room(now) {
+        let held = self.agenda.held_until();
+        // Where one fails at once in the closed model, nothing else would slow down the next.
+        while self.has_room(now) && self.agenda.held_until() == held {
             if !first {
                 // Each of many that are due at once starts at its own time.
                 now = self.net.now();
@@ -316,7 +322,7 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Whether another request could be sent now, on some connection.
     fn has_room(&self, now: Timestamp) -> bool {
         let idle = self.upstreams.iter().any(|upstream| !upstream.idle.is_empty());
-        idle || (self.may_open() && !self.agenda.is_held(now))
+        idle || (self.may_open() && now >= self.agenda.held_until())
     }
 
     fn may_open(&self) -> bool {

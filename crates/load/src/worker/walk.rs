@@ -213,8 +213,23 @@ impl<N: Net> Worker<'_, N> {
         if let Some(place) = self.upstreams.iter().position(|known| same(&known.server.origin)) {
             return Ok(place as u32);
         }
-        let named = Origin::new(scheme, &origin.authority).map_err(|_| Failure::NameNotResolved)?;
-        // This blocks the loop, once for each server that a redirect or a value leads to.
+        let tried = |(known, authority, _): &&(Scheme, String, Failure)| {
+            *known == scheme && *authority == origin.authority
+        };
+        if let Some(&(.., failure)) = self.unreachable.iter().find(tried) {
+            return Err(failure);
+        }
+        self.find_server(scheme, &origin.authority).inspect_err(|&failure| {
+            // A value may lead to any number of names; those beyond are asked for again.
+            if self.unreachable.len() < UNREACHABLE_MAX {
+                self.unreachable.push((scheme, origin.authority.clone(), failure));
+            }
+        })
+    }
+
+    /// Looks for a server. This blocks the loop, once for each that a redirect or a value leads to.
+    fn find_server(&mut self, scheme: Scheme, authority: &str) -> Result<u32, Failure> {
+        let named = Origin::new(scheme, authority).map_err(|_| Failure::NameNotResolved)?;
         let addresses = self.plan.connecting.resolver.addresses(&named).map_err(|error| {
             self.recorder.first_failure(Failure::NameNotResolved, || error.to_string());
             Failure::NameNotResolved
@@ -230,3 +245,6 @@ impl<N: Net> Worker<'_, N> {
         Ok(self.upstream_of(&Server { origin: Arc::new(named), addresses: addresses.into() }))
     }
 }
+
+/// The most names that are remembered for leading nowhere.
+const UNREACHABLE_MAX: usize = 1_000;

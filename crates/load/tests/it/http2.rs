@@ -172,6 +172,21 @@ fn resets_are_counted_and_refusals_are_sent_again() {
 }
 
 #[test]
+fn what_cannot_be_said_in_http2_is_a_failure_of_its_own() {
+    let address = serve(Service::default());
+    for model in [closed(2), open(50.0, 0)] {
+        let mut plan = plan(target(address, "CONNECT", "/", b""), model);
+        plan.connecting.protocol = streams(5);
+        plan.duration = Some(Duration::from_millis(400));
+        let measured = run_plan(plan);
+        let failed = measured.failures.get(&Failure::Other).copied();
+        assert_eq!(failed, Some(measured.accounting.scheduled), "{:?}", measured.failures);
+        assert!((5..60).contains(&measured.accounting.scheduled), "{:?}", measured.accounting);
+        assert!(measured.first_failures[&Failure::Other].contains("HTTP/2"));
+    }
+}
+
+#[test]
 fn arrivals_keep_their_numbers() {
     let service = Service::default();
     let numbers = Arc::clone(&service.numbers);
