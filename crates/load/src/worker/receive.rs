@@ -87,10 +87,16 @@ impl<N: Net> Worker<'_, N> {
             self.received(index, &plain);
         }
         self.plain = plain;
-        if let Err(failure) = taken
-            && matches!(self.connections.get(index), Some(found) if found.generation == generation)
-        {
+        let Some(connection) = self.connections.get(index).filter(|found| found.generation == generation)
+        else {
+            return;
+        };
+        let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
+        if let Err(failure) = taken {
             self.tls_failed(index, failure);
+        } else if ended {
+            // Its goodbye is the end of what it sends, whatever becomes of the socket.
+            self.closed(index);
         }
     }
 
@@ -114,7 +120,8 @@ impl<N: Net> Worker<'_, N> {
                     Ok((used, Some(answer))) => {
                         // Bytes after the answer were not asked for, and a server that answers before it has the
                         // whole request will not read the rest.
-                        let clean = used == whole.len() && connection.out.is_empty();
+                        let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
+                        let clean = used == whole.len() && connection.out.is_empty() && !ended;
                         connection.pending.clear();
                         let kept = exchange.kept.take();
                         let keep_alive = answer.keep_alive && clean && self.plan.keep_alive;
@@ -187,7 +194,7 @@ impl<N: Net> Worker<'_, N> {
         if streams.len() == 0 {
             connection.deadline.clear();
         }
-        if streams.machine.goaway().is_some() && streams.len() == 0 {
+        if streams.machine.is_over() && streams.len() == 0 {
             return self.remove(index);
         }
         if !streams.listed && streams.machine.capacity() > 0 {

@@ -351,3 +351,9 @@ fn a_run_can_be_looked_at_and_stopped_in_the_middle() {
 pub fn fine() -> SocketAddr {
     serve(Service::default())
 }
+
+/// A request that such a server takes 10 ms for, and who is at it.
+pub fn waiting(gauge: &Arc<Gauge>) -> Target {
+    let address = serve(Service { gauge: Arc::clone(gauge), ..Service::default() });
+    target(address, "GET", "/wait/10", b"")
+}

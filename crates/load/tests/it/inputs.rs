@@ -2,7 +2,7 @@
 
 use crate::servers::{answer_each, closed, get, nobody, ok, open, plan, run_plan, server, slow};
 use http::dial::{Address, Origin, Resolver};
-use load::{Server, Servers, Target};
+use load::{Server, Servers, Target, Targets, Work};
 use measure::Failure;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -106,5 +106,35 @@ fn a_name_that_is_not_known_is_counted_and_said() {
         assert!(counted > 0 && counted == measured.accounting.failed, "{:?}", measured.failures);
         assert!(counted < 100, "it does not spin: {counted}");
         assert!(measured.first_failures[&Failure::NameNotResolved].contains("nowhere.invalid"));
+    }
+}
+
+#[test]
+fn a_local_address_that_is_not_ours_is_a_failure_of_ours() {
+    for model in [closed(2), open(50.0, 0)] {
+        let mut plan = plan(get(slow(Duration::ZERO)), model);
+        plan.connecting.local_addresses = vec!["192.0.2.1".parse().unwrap()];
+        plan.duration = Some(Duration::from_millis(400));
+        let measured = run_plan(plan);
+        let counted = measured.failures.get(&Failure::NoPorts).copied();
+        assert_eq!(counted, Some(measured.accounting.scheduled), "{:?}", measured.failures);
+        assert!(measured.accounting.scheduled < 30, "it does not spin: {:?}", measured.accounting);
+    }
+}
+
+#[test]
+fn one_dead_server_of_several_leaves_the_others_alone() {
+    let list = vec![get(slow(Duration::from_millis(1))), get(nobody()).named("dead")];
+    for (model, least) in [(closed(2), 10), (closed(1), 5), (open(100.0, 0), 40), (open(100.0, 1), 40)] {
+        let mut plan = plan(Work::Targets(Targets::new(list.clone())), model);
+        plan.duration = Some(Duration::from_millis(800));
+        let measured = run_plan(plan);
+        let [alive, dead] = &measured.endpoints[..] else { panic!() };
+        assert_eq!(alive.part.accounting.answered, alive.part.accounting.scheduled);
+        assert_eq!(
+            dead.part.failures.get(&Failure::ConnectionRefused),
+            Some(&dead.part.accounting.scheduled)
+        );
+        assert!(alive.part.accounting.answered >= least, "{:?}", alive.part.accounting);
     }
 }

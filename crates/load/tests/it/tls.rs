@@ -177,3 +177,43 @@ fn a_run_over_tls_can_be_stopped_in_the_middle() {
         stop_in_the_middle(Plan { duration: Some(Duration::from_secs(60)), ..plan });
     }
 }
+
+#[test]
+fn a_connection_that_the_server_said_goodbye_on_carries_no_request() {
+    let world = World::new();
+    // It ends TLS after each answer, and leaves the socket open without reading from it.
+    let address = world.server(&Serving::default(), |stream| {
+        answer_each(stream, |stream, _| {
+            ok(stream);
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+            std::thread::sleep(Duration::from_secs(1));
+            false
+        });
+    });
+    for model in [closed(2), open(50.0, 0)] {
+        let mut plan = secure_plan(address, world.client(), model);
+        plan.requests = Some(20);
+        let measured = run_plan(plan);
+        assert!(measured.accounting.answered >= 18, "{:?} {:?}", measured.accounting, measured.failures);
+        assert_eq!(measured.accounting.failed, 0, "{:?}", measured.failures);
+    }
+}
+
+#[test]
+fn an_answer_without_a_length_ends_with_the_goodbye() {
+    let world = World::new();
+    let address = world.server(&Serving::default(), |stream| {
+        answer_each(stream, |stream, _| {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nuntil the end");
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+            std::thread::sleep(Duration::from_secs(1));
+            false
+        });
+    });
+    let mut plan = secure_plan(address, world.client(), closed(2));
+    plan.requests = Some(10);
+    let measured = run_plan(plan);
+    assert_eq!((measured.accounting.answered, measured.connections), (10, 10), "{:?}", measured.accounting);
+}

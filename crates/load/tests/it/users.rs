@@ -1,7 +1,7 @@
 //! The closed model: how many users there are.
 
 use crate::servers::{Gauge, answer_each, get, ok, plan, run_plan, server, slow, stop_in_the_middle};
-use load::{Model, Plan, UserProfile, UserStage, Users, start};
+use load::{Model, Plan, Protocol, UserProfile, UserStage, Users, start};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -101,4 +101,19 @@ fn users_can_be_looked_at_and_stopped_in_the_middle() {
     let plan = plan(get(slow(Duration::from_millis(5))), users(&profile));
     let measured = stop_in_the_middle(Plan { duration: None, ..plan });
     assert!(measured.accounting.answered > 50 && measured.accounting.in_flight <= 3);
+}
+
+#[test]
+fn users_share_the_streams_of_http2_connections() {
+    let profile = profile(&[(400, 6, 6), (400, 2, 2)]);
+    let gauge = Arc::new(Gauge::default());
+    let mut plan = plan(crate::http2::waiting(&gauge), users(&profile));
+    plan.duration = None;
+    let streams = NonZeroU32::new(4).unwrap();
+    plan.connecting.protocol = Protocol::Http2 { streams, prior_knowledge: false };
+    let measured = run_plan(plan);
+    assert_eq!(measured.accounting.answered, measured.accounting.scheduled, "{:?}", measured.first_failures);
+    assert_eq!(gauge.most(), 6);
+    let rates: Vec<f64> = measured.stages.iter().map(|stage| stage.achieved().per_second()).collect();
+    assert!(rates[0] > 350.0 && rates[1] < 205.0 && rates[1] > 100.0, "10 ms an answer: {rates:?}");
 }
