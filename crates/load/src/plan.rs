@@ -108,7 +108,8 @@ impl From<Target> for Work {
 pub enum Model {
     /// Each user sends the next request when the last is answered: the service sets the rate.
     Closed {
-        /// How many users there are, each with a connection of its own.
+        /// How many users there are, each with a connection of its own; in a scenario, with one to each server that it
+        /// comes to.
         users: Users,
     },
     /// Requests come when the schedule says, whatever the service does.

@@ -128,12 +128,15 @@ impl<'a, N: Net> Worker<'a, N> {
             arrival_header: plan.arrival_header.clone(),
             h2: matches!(plan.connecting.protocol, Protocol::Http2 { .. }),
         };
+        // A user who walks has a connection to each server that it comes to, as a browser has; it has one request in
+        // flight, which is the bound.
+        let is_walked = matches!((&plan.model, &plan.work), (Model::Closed { .. }, Work::Scenario { .. }));
         let mut worker = Worker {
             net,
             plan,
             watch,
             form,
-            limit: plan.connections_of(index).map(|limit| limit as usize),
+            limit: plan.connections_of(index).map(|limit| limit as usize).filter(|_| !is_walked),
             end,
             wires: Vec::new(),
             step: Wire::default(),
@@ -355,7 +358,8 @@ impl<'a, N: Net> Worker<'a, N> {
         }
         // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
         let upstream = &self.upstreams[server];
-        let many = self.form.h2 && !upstream.single && matches!(self.plan.model, Model::Open { .. });
+        let shared = self.form.h2 && self.plan.keep_alive && !upstream.single;
+        let many = shared && matches!(self.plan.model, Model::Open { .. });
         if many && (upstream.opening > 0 || self.resolving.asks_for(server)) {
             return false;
         }

@@ -194,10 +194,11 @@ impl<N: Net> Worker<'_, N> {
         if streams.len() == 0 {
             connection.deadline.clear();
         }
-        if streams.machine.is_over() && streams.len() == 0 {
+        let is_over = streams.machine.is_over() || !self.plan.keep_alive;
+        if is_over && streams.len() == 0 {
             return self.remove(index);
         }
-        if !streams.listed && streams.machine.capacity() > 0 {
+        if !streams.listed && !is_over && streams.machine.capacity() > 0 {
             streams.listed = true;
             self.upstreams[connection.server as usize].idle.push(index);
         }
