@@ -191,7 +191,7 @@ impl<N: Net> Worker<'_, N> {
             connection.state = State::Many(Box::new(streams));
             connection.deadline.clear();
             if self.plan.keep_alive {
-                upstream.idle.push(index);
+                upstream.idle.push_back(index);
             }
         }
         self.send(index, job);

@@ -54,7 +54,20 @@ struct Upstream {
     opening: usize,
     /// It was asked for HTTP/2 and speaks HTTP/1.1.
     single: bool,
-    idle: Vec<usize>,
+    /// The one that was free last carries the next request; the one that was free first is the first to be closed by
+    /// the server.
+    idle: VecDeque<usize>,
+}
+
+impl Upstream {
+    /// Takes a connection out of the free ones: nearly always the one that was free last or first.
+    fn unlist(&mut self, index: usize) {
+        if self.idle.back() == Some(&index) {
+            self.idle.pop_back();
+        } else if let Some(place) = self.idle.iter().position(|&idle| idle == index) {
+            self.idle.remove(place);
+        }
+    }
 }
 
 /// One event loop that sends requests and waits for their answers.
@@ -226,7 +239,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 proven: false,
                 opening: 0,
                 single: false,
-                idle: Vec::new(),
+                idle: VecDeque::new(),
             });
             self.upstreams.len() - 1
         });
@@ -342,9 +355,9 @@ impl<'a, N: Net> Worker<'a, N> {
                 return true;
             }
         };
-        if let Some(&index) = self.upstreams[server].idle.last() {
+        if let Some(&index) = self.upstreams[server].idle.back() {
             if matches!(self.connections[index].state, State::Idle) {
-                self.upstreams[server].idle.pop();
+                self.upstreams[server].idle.pop_back();
             }
             self.send(index, job);
             return true;
