@@ -126,7 +126,7 @@ fn failures(text: &mut String, measured: &Measurement) {
 }
 
 /// How well requests left when they were due.
-fn pacing(measured: &Measurement) -> Option<String> {
+pub fn pacing(measured: &Measurement) -> Option<String> {
     let pacing = &measured.pacing;
     let late = pacing.lateness();
     let p99 = late.quantile(Quantile::P99)?;
