@@ -203,7 +203,12 @@ impl<N: Net> Worker<'_, N> {
         if let Some(session) = &mut connection.tls {
             session.flush(&mut connection.out);
         }
-        let detail = connection.tls.as_ref().and_then(|session| session.detail());
+        let why = match failure {
+            // The names that it is for.
+            TlsFailure::NameMismatch => connection.tls.as_ref().and_then(|session| session.detail()),
+            _ => None,
+        };
+        let why = why.map_or_else(|| failure.to_string(), |names| format!("{failure}: {names}"));
         // The last words are sent as far as they fit; nothing waits for them.
         if connection.written < connection.out.len() {
             let _ = self.net.write(&mut connection.stream, &connection.out[connection.written..]);
@@ -219,7 +224,7 @@ impl<N: Net> Worker<'_, N> {
             | TlsFailure::Alert
             | TlsFailure::Protocol => Failure::Tls,
         };
-        self.recorder.first_failure(failure, || detail.unwrap_or_default());
+        self.recorder.first_failure(failure, || why);
         self.broken(index, failure);
     }
 

@@ -307,6 +307,11 @@ impl<'a, N: Net> Worker<'a, N> {
         };
         let what = user.map_or(What::Prepared(wire), |user| What::PreparedOf { wire, user });
         let endpoint = self.wires[wire as usize].endpoint;
+        let label = match &self.plan.work {
+            Work::Targets(Targets { labels: Some(labels), .. }) => labels.get(number as usize),
+            _ => None,
+        };
+        let number = label.map_or(number, |&label| u64::from(label));
         Job { intended, started, number, what, endpoint, resent: false }
     }
 
