@@ -40,7 +40,7 @@ fn failures_are_counted_by_kind() {
             let measured = run(address, model, |plan| plan.duration = Some(Duration::from_millis(500)));
             let counted: u64 = failures.iter().filter_map(|failure| measured.failures.get(failure)).sum();
             assert!(
-                counted >= 10 && counted == measured.accounting.failed,
+                counted >= 1 && counted == measured.accounting.failed,
                 "{failures:?}: {:?}",
                 measured.failures
             );

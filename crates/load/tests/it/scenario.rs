@@ -215,13 +215,13 @@ fn data_that_ends_ends_the_walks() {
         let is_closed = matches!(model, Model::Closed { .. });
         let measured = run(address, definition, model, |plan| {
             plan.workers = NonZeroU32::new(workers).unwrap();
-            plan.duration = Some(Duration::from_millis(900));
+            plan.duration = Some(Duration::from_millis(if is_closed { 20_000 } else { 900 }));
         });
         let mut paths: Vec<_> = asked.lock().unwrap().drain(..).map(|(path, _)| path).collect();
         paths.sort();
         assert_eq!(paths, ["/ann", "/bob", "/cid", "/dan"]);
         assert_eq!((measured.iterations.started, measured.iterations.completed), (4, 4));
-        assert!(!is_closed || began.elapsed() < Duration::from_millis(700), "nobody is left who would send");
+        assert!(!is_closed || began.elapsed() < Duration::from_secs(10), "nobody is left who would send");
     }
 }
 
@@ -297,7 +297,7 @@ fn a_number_of_iterations_ends_the_run_before_its_time() {
         plan.duration = Some(Duration::from_secs(30));
     });
     assert_eq!(measured.iterations.completed, 20);
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

@@ -137,7 +137,7 @@ pub fn run_plan(plan: Plan) -> Measurement {
     let measured = start(plan).unwrap().finish().unwrap();
     if let Some(longest) = longest {
         assert!(
-            began.elapsed() < longest + Duration::from_millis(700),
+            began.elapsed() < longest + Duration::from_secs(10),
             "it ends in time: {:?}",
             began.elapsed()
         );
