@@ -21,14 +21,14 @@ system() { # name, Debian packages
     found=$(command -v "$name") && link "$name" "$found"
 }
 
-unpacked() { # a Debian package with a command of the same name, which would start a service if it were installed
+unpacked() { # a Debian package with a program of the same name, which would start a service if it were installed
     local name=$1 folder="$peers/unpacked"
     if ! command -v "$name" >/dev/null && command -v apt-get >/dev/null && mkdir -p "$folder"; then
         { [ "$(id -u)" != 0 ] || apt-get update -qq; } >&2 || true
         { (cd "$folder" && apt-get download -qq "$name" && dpkg-deb -x "$name"_*.deb . && rm "$name"_*.deb); } >&2 || true
     fi
     local found
-    found=$(command -v "$name" || ls "$folder/usr/bin/$name") && link "$name" "$found"
+    found=$(command -v "$name" || find "$folder" -type f -path "*bin/$name" | grep .) && link "$name" "$found"
 }
 
 venv() { # a package of Python with a command of the same name
@@ -41,11 +41,21 @@ gem_of() { # a package of Ruby with a command of the same name
         chmod +x "$peers/$1" && echo "$1: $peers/$1"
 }
 
+go_with_library() { # Go, with that part of its library built that the tests' server needs, so that no test waits for it
+    system go golang-go && GOTOOLCHAIN=local go build net/http
+}
+
+PATH="$PATH:/usr/sbin"
 missing=()
 system wrk wrk || missing+=(wrk)
 system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
 system puma puma || gem_of puma || missing+=(puma)
 unpacked prometheus || missing+=(prometheus)
+unpacked nginx || missing+=(nginx)
+unpacked h2o || missing+=(h2o)
+system openssl openssl || missing+=(openssl)
+system node nodejs || missing+=(node)
+go_with_library || missing+=(go)
 if [ ${#missing[@]} -gt 0 ]; then
     echo "missing: ${missing[*]}; install them with the system's packages" >&2
     exit 1

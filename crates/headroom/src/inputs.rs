@@ -112,8 +112,10 @@ impl FormatArgs {
             })?,
             name => name.parse()?,
         };
+        // Without its name, Apache's log is recognised in the common form only: what is combined looks like nginx's.
+        let common = self.format == "auto" && format == Format::Apache;
         let options = Options {
-            log_format: self.log_format.clone(),
+            log_format: self.log_format.clone().or_else(|| common.then(|| "common".to_owned())),
             folder: path.parent().map(Path::to_owned),
             ..Options::default()
         };
@@ -162,7 +164,7 @@ pub fn targets<'a>(
         let whole = absolute(url, base, only_base);
         let mut lines: Vec<String> = headers
             .iter()
-            .filter(|(name, _)| !framing(name) && !(only_base && name.eq_ignore_ascii_case("host")))
+            .filter(|(name, _)| !(framing(name) || only_base && name.eq_ignore_ascii_case("host")))
             .map(|(name, value)| format!("{name}: {value}"))
             .collect();
         lines.extend_from_slice(more_headers);

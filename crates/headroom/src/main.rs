@@ -31,9 +31,9 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
-    Load(load::Args),
-    Find(find::Args),
-    Replay(replay::Args),
+    Load(Box<load::Args>),
+    Find(Box<find::Args>),
+    Replay(Box<replay::Args>),
     Gateway(gateway::Args),
     Config(config::Args),
     Runs(runs::Args),

@@ -55,7 +55,7 @@ pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]
     for table in [
         parts::stages(&measured.stages),
         staged_users(plan, measured),
-        parts::endpoints(&measured.endpoints, measured.elapsed),
+        parts::endpoints(&measured.endpoints, measured.elapsed, measured.is_one_load()),
         parts::iterations(&measured.iterations),
         parts::checks(&measured.checks),
         if measured.tls.count() > 0 || !plan.keep_alive {

@@ -110,9 +110,7 @@ impl Measurement {
 
     /// Whether the load was meant to be one thing, warm-up left aside: over several, a quantile means nothing.
     pub fn is_one_load(&self) -> bool {
-        let mut measured = self.stages.iter().filter(|stage| !stage.warm_up);
-        let first = measured.next();
-        measured.next().is_none() && !first.is_some_and(Stage::is_ramp)
+        Stage::are_one_load(&self.stages)
     }
 
     /// Takes over a part as the whole.

@@ -98,6 +98,13 @@ impl Stage {
         self.name.contains("..")
     }
 
+    /// Whether the load of all these was meant to be one thing, warm-up left aside.
+    pub fn are_one_load(stages: &[Stage]) -> bool {
+        let mut measured = stages.iter().filter(|stage| !stage.warm_up);
+        let first = measured.next();
+        measured.next().is_none() && !first.is_some_and(Stage::is_ramp)
+    }
+
     /// The rate at which arrivals were due.
     pub fn offered(&self) -> Rate {
         Rate::of(self.part.accounting.scheduled, self.length())

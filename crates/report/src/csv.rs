@@ -137,7 +137,7 @@ mod tests {
 
     fn csv(measured: &Measurement) -> String {
         let mut bytes = Vec::new();
-        write(measured, &mut bytes).unwrap();
+        write(measured, (&[], &|_| Vec::new()), &mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 

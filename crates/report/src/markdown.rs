@@ -25,7 +25,14 @@ pub fn write(
     }
     writeln!(out, "- elapsed: {}", show_duration(measured.elapsed))?;
     writeln!(out, "- rate: offered {}, achieved {}\n", rate(measured.offered()), achieved(measured))?;
-    times(measured, out)?;
+    if measured.is_one_load() {
+        times(measured, out)?;
+    } else {
+        writeln!(
+            out,
+            "Response times are those of each stage: over several loads, a quantile means nothing.\n"
+        )?;
+    }
     account(&measured.accounting, out)?;
     for (&kind, &count) in &measured.failures {
         writeln!(out, "- {}: {}", escaped(&kind.to_string()), grouped(count))?;
@@ -35,14 +42,16 @@ pub fn write(
     }
     if measured.stages.len() > 1 {
         let stages = measured.stages.iter();
-        let rows = stages.map(|stage| (&*stage.name, stage.offered(), stage.achieved(), &stage.part));
+        let rows = stages
+            .map(|stage| (&*stage.name, stage.offered(), stage.achieved(), &stage.part, !stage.is_ramp()));
         parts("stage", rows, out)?;
     }
     if measured.endpoints.len() > 1 {
         let over = |count| Rate::of(count, measured.elapsed);
         let rows = measured.endpoints.iter().map(|endpoint| {
             let part = &endpoint.part;
-            (&*endpoint.name, over(part.accounting.scheduled), over(part.completed), part)
+            let (offered, achieved) = (over(part.accounting.scheduled), over(part.completed));
+            (&*endpoint.name, offered, achieved, part, measured.is_one_load())
         });
         parts("endpoint", rows, out)?;
     }
@@ -114,15 +123,17 @@ fn account(accounting: &Accounting, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "| {} | {} |\n", grouped(accounting.scheduled), counts.join(" | "))
 }
 
+/// Rows of name, offered and achieved rate, numbers, and whether the load was the same all along: over several loads,
+/// quantiles mean nothing.
 fn parts<'a>(
     heading: &str,
-    rows: impl Iterator<Item = (&'a str, Rate, Rate, &'a Part)>,
+    rows: impl Iterator<Item = (&'a str, Rate, Rate, &'a Part, bool)>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     writeln!(out, "| {heading} | offered | achieved | p50 | p95 | p99 | errors |")?;
     writeln!(out, "|---|---:|---:|---:|---:|---:|---:|")?;
-    for (name, offered, achieved, part) in rows {
-        let response = part.response();
+    for (name, offered, achieved, part, steady) in rows {
+        let response = if steady { part.response() } else { Histogram::new() };
         let [p50, p95, p99] =
             [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| quantile(&response, point));
         let (name, errors) = (escaped(name), grouped(part.errors()));

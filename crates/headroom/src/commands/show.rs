@@ -5,7 +5,9 @@ use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
 use crate::{output, summary};
 use ledger::{Filter, Ledger, Parts, Recorded, Run, RunId, WallTime};
-use measure::{Accounting, Check, Failure, Histogram, Iterations, Part, Second, Series, SparseHistogram};
+use measure::{
+    Accounting, Check, Failure, Histogram, Iterations, Part, Second, Series, SparseHistogram, Stage,
+};
 use report::{Align, Table, text};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -74,9 +76,12 @@ impl Whole {
             blocks.push(account(&recorded.accounting));
             blocks.push(pairs("answers by status", named(&recorded.statuses)));
             blocks.push(pairs("failures", named(&recorded.failures)));
-            blocks.push(quantiles(recorded));
+            let one_load = Stage::are_one_load(&self.divided.stages);
+            if one_load {
+                blocks.push(quantiles(recorded));
+            }
             blocks.push(summary::parts::stages(&self.divided.stages));
-            blocks.push(summary::parts::endpoints(&self.divided.endpoints, recorded.elapsed));
+            blocks.push(summary::parts::endpoints(&self.divided.endpoints, recorded.elapsed, one_load));
             blocks.push(summary::parts::checks(&self.divided.checks));
             blocks.push(summary::parts::iterations(&recorded.iterations));
             blocks.push(summary::parts::connections(&recorded.connect.dense(), &recorded.tls.dense()));
@@ -132,7 +137,7 @@ impl Whole {
             json["tags"] = json!(endpoint.tags);
             json
         };
-        let stage = |stage: &measure::Stage| {
+        let stage = |stage: &Stage| {
             let mut json = named(&stage.name, &stage.part);
             json["from_s"] = json!(stage.from.as_secs_f64());
             json["until_s"] = json!(stage.until.as_secs_f64());

@@ -15,22 +15,32 @@ pub fn stages(stages: &[Stage]) -> String {
             true => format!("{} (left out of the whole)", stage.name),
             false => stage.name.clone(),
         };
-        (name, stage.offered(), stage.achieved(), &stage.part, stage.is_ramp())
+        let (offered, achieved) = (stage.offered(), stage.achieved());
+        Row { name, offered, achieved, part: &stage.part, steady: !stage.is_ramp() }
     });
     several("stage", rows.collect())
 }
 
-/// The endpoints of a run that took `elapsed` without its warm-up.
-pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration) -> String {
+/// The endpoints of a run that took `elapsed` without its warm-up; `steady` where its load was the same all along.
+pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration, steady: bool) -> String {
     let rows = endpoints.iter().map(|Endpoint { name, part, .. }| {
         let over = |count| Rate::of(count, elapsed);
-        (name.clone(), over(part.accounting.scheduled), over(part.completed), part, false)
+        let (offered, achieved) = (over(part.accounting.scheduled), over(part.completed));
+        Row { name: name.clone(), offered, achieved, part, steady }
     });
     several("endpoint", rows.collect())
 }
 
-/// A row has no quantiles where its load went from one to another.
-fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part, bool)>) -> String {
+struct Row<'a> {
+    name: String,
+    offered: Rate,
+    achieved: Rate,
+    part: &'a Part,
+    /// Whether quantiles mean something: over several loads, they do not.
+    steady: bool,
+}
+
+fn several(heading: &str, rows: Vec<Row<'_>>) -> String {
     use Align::{Left, Right};
     if rows.len() < 2 {
         return String::new();
@@ -38,10 +48,9 @@ fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part, bool)>) -> Strin
     let headings = ["offered", "achieved", "p50", "p95", "p99", "errors", "shed"].map(|name| (name, Right));
     let columns: Vec<(&str, Align)> = std::iter::once((heading, Left)).chain(headings).collect();
     let mut table = Table::new(&columns);
-    for (name, offered, achieved, part, ramp) in rows {
-        let response = part.response();
-        let times = [Quantile::P50, Quantile::P95, Quantile::P99]
-            .map(|point| if ramp { "-".to_owned() } else { quantile(&response, point) });
+    for Row { name, offered, achieved, part, steady } in rows {
+        let response = if steady { part.response() } else { Histogram::new() };
+        let times = [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| quantile(&response, point));
         let cells = [name, rate(offered), rate(achieved)].into_iter().chain(times);
         table.row(cells.chain([grouped(part.errors()), grouped(part.accounting.shed)]));
     }
@@ -131,7 +140,11 @@ mod tests {
             part: part(count),
         };
         let all = [
-            stages(&[stage("warm-up", 0, 2, true, 100), stage("200/s", 2, 12, false, 2_000)]),
+            stages(&[
+                stage("warm-up", 0, 2, true, 100),
+                stage("200/s", 2, 12, false, 2_000),
+                stage("10s:..300/s", 12, 22, false, 2_500),
+            ]),
             endpoints(
                 &["list", "item"].map(|name| Endpoint {
                     name: name.to_owned(),
@@ -139,6 +152,7 @@ mod tests {
                     ..Endpoint::default()
                 }),
                 Duration::from_secs(10),
+                true,
             ),
             checks(&[Check { name: "has a body".to_owned(), passed: 12_000, failed: 1 }]),
             iterations(&Iterations { started: 90, completed: 80, broken: 10, time: part(80).response() }),
@@ -150,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_shown() {
         let one = [Stage::default()];
-        assert_eq!(stages(&one) + &endpoints(&[], Duration::ZERO) + &checks(&[]), "");
+        assert_eq!(stages(&one) + &endpoints(&[], Duration::ZERO, true) + &checks(&[]), "");
         assert_eq!(
             iterations(&Iterations::default()) + &connections(&Histogram::new(), &Histogram::new()),
             ""

@@ -1,21 +1,16 @@
+use crate::programs::{Server, alone, free_address, headroom, peer, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Instant;
 
 fn find(url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_headroom"));
-    command.args(["find", url]).args(arguments);
-    command.env("HEADROOM_LEDGER", concat!(env!("CARGO_TARGET_TMPDIR"), "/find.sqlite"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = headroom(&["find", url]);
+    command.args(arguments);
     command
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 /// The JSON of a search, checked against the schema.
@@ -27,57 +22,11 @@ fn json(output: &Output) -> Value {
     value
 }
 
-/// A process that ends with the test.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
-}
-
-impl Server {
-    fn start(mut command: Command, address: SocketAddr) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut server = Server(command.spawn().unwrap());
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{command:?} does not listen");
-            assert!(server.0.try_wait().unwrap().is_none(), "{command:?} ended");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        server
-    }
-
-    fn preset() -> (Self, SocketAddr) {
-        let address = free_address();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headroom"));
-        command.args(["sample-service", "--preset", "search-cgi", "--listen", &address.to_string()]);
-        (Server::start(command, address), address)
-    }
-}
-
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-/// A program to compare with, from `tests/peers.sh` or the search path; `None`, said out loud, where it is missing.
-fn peer(name: &str) -> Option<PathBuf> {
-    let linked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::iter::once(linked)
-        .chain(std::env::split_paths(&path))
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        assert!(
-            std::env::var_os("HEADROOM_REQUIRE_PEERS").is_none_or(|required| required != "1"),
-            "{name} is missing, and HEADROOM_REQUIRE_PEERS is set: run tests/peers.sh"
-        );
-        eprintln!("SKIPPED: {name} is missing; tests/peers.sh installs it");
-    }
-    found
+fn preset() -> (Server, SocketAddr) {
+    let address = free_address();
+    let listen = address.to_string();
+    let command = headroom(&["sample-service", "--preset", "search-cgi", "--listen", &listen]);
+    (Server::start(command, address), address)
 }
 
 /// The best rate that wrk's closed loop reaches.
@@ -121,16 +70,10 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
     panic!("{told}");
 }
 
-/// The tests measure, and two at a time would measure each other.
-fn alone() -> std::sync::MutexGuard<'static, ()> {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 #[test]
 fn finds_the_known_limit_of_the_preset() {
     let _alone = alone();
-    let (_server, address) = Server::preset();
+    let (_server, address) = preset();
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("gateway.yaml");
     let page = directory.path().join("report.html");
@@ -165,7 +108,7 @@ fn finds_the_known_limit_of_the_preset() {
 #[test]
 fn agrees_with_wrk_on_the_preset() {
     let _alone = alone();
-    let (_server, address) = Server::preset();
+    let (_server, address) = preset();
     agrees_with_wrk("preset", &format!("http://{address}/search.cgi"), &[2, 4, 8]);
 }
 

@@ -1,11 +1,27 @@
 //! The real binary against real sockets, on loopback only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// Certificates for servers of tests: good, expired, of another name, of a client.
+mod certificates;
+/// `headroom compare` of two runs that the binary itself recorded.
+mod compares_runs;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
 mod finds_the_sustainable_rate;
+/// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.
+mod judges_its_input;
 /// `headroom load`: its output, its account and how it ends.
 mod loads_a_service;
+/// Load on the servers that people run: nginx, gunicorn, Puma, Node, Go, h2o.
+mod loads_real_servers;
+/// nginx with every kind of listener that tests need.
+mod nginx;
+/// headroom and the servers that tests start.
+mod programs;
 /// A JSON Schema checker of the few words that our schemas use.
 mod schema;
 /// A tiny service of threads and blocking sockets.
 mod service;
+/// Names, ports, certificates and sockets: where a connection goes, and why it fails.
+mod tells_why_connections_fail;
+/// What leaves a run beside its summary: files, thresholds' exit codes, what is watched, what is sent on.
+mod writes_what_was_asked;

@@ -54,7 +54,35 @@ fn serve(mut stream: TcpStream, answer: Answer) {
     }
 }
 
-fn ok(stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
+/// Starts a service that answers 200 with what `body` makes of the head and the body of each request.
+pub fn respond(body: impl Fn(&str, &[u8]) -> String + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let body = std::sync::Arc::new(body);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let body = std::sync::Arc::clone(&body);
+            std::thread::spawn(move || while let Some(()) = respond_once(&stream, &*body) {});
+        }
+    });
+    address
+}
+
+fn respond_once(mut stream: &TcpStream, body: &impl Fn(&str, &[u8]) -> String) -> Option<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut sent).ok()?;
+    ok(&mut stream, body(&head, &sent).as_bytes()).ok()
+}
+
+fn ok(stream: &mut impl Write, body: &[u8]) -> std::io::Result<()> {
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
     answer.extend_from_slice(body);
     stream.write_all(&answer)

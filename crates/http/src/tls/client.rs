@@ -29,6 +29,12 @@ impl Client {
             return Err(TlsError::Protocol { found: name.len() });
         }
         let mut provider = aws_lc_rs::default_provider();
+        // The first random number of a process waits for entropy, 60 to 130 ms of processor time. In the first
+        // handshake, it would hold up the event loop and everything that is due there.
+        provider
+            .secure_random
+            .fill(&mut [0])
+            .map_err(|_| TlsError::Refused { why: "no random numbers".to_owned() })?;
         provider.cipher_suites = ciphers(&settings.ciphers)?;
         let provider = Arc::new(provider);
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -14,7 +14,8 @@ pub use plan::workers;
 use crate::exit::Exit;
 use crate::output::{complain, print};
 use crate::{output, summary};
-use ::load::Plan;
+use ::load::{Plan, Work};
+use http::dial::{Origin, Scheme};
 use measure::Measurement;
 use plan::UsageError;
 
@@ -46,14 +47,27 @@ pub fn run(args: &Args) -> Exit {
 
 /// The next sensible command.
 fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
-    let url = plan.url();
+    let url = match &plan.work {
+        Work::Targets(_) => plan.url().to_owned(),
+        Work::Scenario { servers, .. } => {
+            servers.first().map_or(String::new(), |server| origin(&server.origin))
+        }
+    };
     if measured.accounting.answered == 0 && measured.accounting.shed == 0 {
         format!("next: curl -v '{url}'   (nothing was answered)\n")
-    } else if let (Some(run), ::load::Work::Scenario { .. }) = (run, &plan.work) {
+    } else if let (Some(run), Work::Scenario { .. }) = (run, &plan.work) {
         format!("next: headroom compare {run} RUN   (after a change, with the run that follows)\n")
     } else {
         format!("next: headroom find '{url}' --slo 'p(95)<50ms'\n")
     }
+}
+
+fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
+    let scheme = match scheme {
+        Scheme::Http => "http",
+        Scheme::Https => "https",
+    };
+    format!("{scheme}://{authority}/")
 }
 
 const EXAMPLES: &str = "\
@@ -64,8 +78,8 @@ Examples:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 1m
   The same as of many independent users, and the same again with the same seed:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 1m --arrivals poisson --seed 7
-  Up to 1,000 users in steps; the table says where more users only wait longer:
-      headroom load http://127.0.0.1:8080/ --stage 30s:1 --stage 30s:10 --stage 30s:100 --stage 30s:1000
+  Up to 100 users in steps; the table says where more users only wait longer:
+      headroom load http://127.0.0.1:8080/ --stage 30s:1 --stage 30s:10 --stage 30s:100
   HTTP/2 over TLS, with a gate for a pipeline (exit code 99 where it is missed):
       headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s --threshold 'p(99)<20ms'
   Users who walk through a scenario:
@@ -73,5 +87,5 @@ Examples:
   One number for a script:
       headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
 
-Exit codes: 0 done (the summary says whether the run is valid), 99 a threshold was missed, 3 thresholds were asked for
-and the run is invalid, 2 wrong usage, 1 anything else.";
+Exit codes: 0 done (the summary says whether the run is valid), 99 a threshold was missed, 3
+thresholds were asked for and the run is invalid, 2 wrong usage, 1 anything else.";

@@ -1,0 +1,127 @@
+//! The programs that tests start: headroom itself, and servers of others that end with the test.
+
+use crate::schema::check;
+use serde_json::Value;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// headroom with these arguments, and not with the ledger of whoever runs the tests.
+pub fn headroom(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headroom"));
+    command.env("HEADROOM_LEDGER", concat!(env!("CARGO_TARGET_TMPDIR"), "/it.sqlite"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// `headroom load` to its end.
+pub fn load(url: &str, arguments: &[&str]) -> Output {
+    headroom(&[&["load", url], arguments].concat()).output().unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The JSON of a run that ended well, checked against the schema and its account.
+pub fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    measured(output)
+}
+
+/// The JSON of a run, whatever came of its thresholds; checked in the same way.
+pub fn measured(output: &Output) -> Value {
+    let value: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    let schema = serde_json::from_str(include_str!("../../schemas/load.schema.json")).unwrap();
+    assert_eq!(check(&schema, &value), Vec::<String>::new());
+    let account = value["accounting"].as_object().unwrap();
+    let fates = account.iter().filter(|(name, _)| *name != "scheduled");
+    let sum: u64 = fates.map(|(_, count)| count.as_u64().unwrap()).sum();
+    assert_eq!(account["scheduled"].as_u64(), Some(sum), "every arrival is accounted for");
+    value
+}
+
+/// The text of a run that ended well.
+pub fn summary(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Asserts how a run with thresholds ended: with `code`, or with 3 where a busy machine made it invalid.
+pub fn judged(output: &Output, code: i32) {
+    let said = format!("{}{}", text(&output.stderr), text(&output.stdout));
+    let invalid = output.status.code() == Some(3) && said.contains("invalid");
+    assert!(invalid || output.status.code() == Some(code), "{:?}: {said}", output.status);
+}
+
+/// What was said to a command that was refused before any load.
+pub fn refused(output: &Output) -> &str {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    said
+}
+
+/// A process that ends with the test.
+pub struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+impl Server {
+    /// Starts a server, and waits until it listens.
+    pub fn start(mut command: Command, address: SocketAddr) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut server = Server(command.spawn().unwrap());
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{command:?} does not listen");
+            assert!(server.0.try_wait().unwrap().is_none(), "{command:?} ended");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        server
+    }
+}
+
+/// An address of this machine where nobody listens.
+pub fn free_address() -> SocketAddr {
+    let [address] = free_addresses();
+    address
+}
+
+/// Several such addresses, all of them different.
+pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap())
+}
+
+/// A program to compare with, from `tests/peers.sh` or the search path; `None`, said out loud, where it is missing.
+pub fn peer(name: &str) -> Option<PathBuf> {
+    let linked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::iter::once(linked)
+        .chain(std::env::split_paths(&path))
+        .chain([PathBuf::from("/usr/sbin")])
+        .map(|directory| directory.join(name))
+        .find(|program| program.is_file());
+    if found.is_none() {
+        assert!(
+            std::env::var_os("HEADROOM_REQUIRE_PEERS").is_none_or(|required| required != "1"),
+            "{name} is missing, and HEADROOM_REQUIRE_PEERS is set: run tests/peers.sh"
+        );
+        eprintln!("SKIPPED: {name} is missing; tests/peers.sh installs it");
+    }
+    found
+}
+
+/// Some tests measure, and two at a time would measure each other.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
