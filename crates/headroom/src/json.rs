@@ -186,7 +186,7 @@ impl LoadRun {
             Model::Open { course, arrivals, connections } => {
                 let rate = match course {
                     Course::Rate(rate) => Some(rate.per_second()),
-                    Course::Stages(_) | Course::Trace(_) => None,
+                    Course::Stages(_) | Course::Trace(_) | Course::Recorded(_) => None,
                 };
                 ("open", rate, Some(*arrivals), *connections)
             }

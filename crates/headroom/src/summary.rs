@@ -5,6 +5,7 @@ pub mod parts;
 use crate::live::Ended;
 use ::load::threshold::Judged;
 use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
+use http::dial::Origin;
 use measure::{Accounting, Blocks, Histogram, Interval, Measurement, Value, Watched};
 pub use report::{grouped, quantile, rate, time};
 use std::fmt::Write;
@@ -31,7 +32,7 @@ pub fn of_plan(plan: &Plan, thresholds: &[String]) -> String {
 pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]) -> String {
     let Ended { measured, interrupted, aborted } = ended;
     let mut text = String::new();
-    row(&mut text, "target", plan.url());
+    row(&mut text, "target", &target(plan));
     row(&mut text, "model", &model(plan));
     let stopped = match (interrupted, aborted) {
         (true, _) => format!(", interrupted (planned: {})", end(plan)),
@@ -95,7 +96,7 @@ pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]
         }
     }
     for judged in judged {
-        row(&mut text, if judged.met { "met" } else { "MISSED" }, &judged.to_string());
+        row(&mut text, "threshold", &judged.to_string());
     }
     text
 }
@@ -125,7 +126,7 @@ fn failures(text: &mut String, measured: &Measurement) {
 }
 
 /// How well requests left when they were due.
-fn pacing(measured: &Measurement) -> Option<String> {
+pub fn pacing(measured: &Measurement) -> Option<String> {
     let pacing = &measured.pacing;
     let late = pacing.lateness();
     let p99 = late.quantile(Quantile::P99)?;
@@ -191,14 +192,24 @@ fn target(plan: &Plan) -> String {
     };
     let address = server.and_then(|server| server.addresses.first());
     let address = address.map_or(String::new(), |address| format!(" at {address}"));
-    format!("{}{address}{more}", plan.url())
+    match (&plan.work, server) {
+        (Work::Scenario { .. }, Some(server)) => {
+            let Origin { scheme, authority, .. } = &*server.origin;
+            format!("{}: {}://{authority}{more}", plan.url(), scheme.name())
+        }
+        _ => format!("{}{address}{more}", plan.url()),
+    }
 }
 
 /// Who decides when a request is sent, in words.
 pub fn model(plan: &Plan) -> String {
     match &plan.model {
         Model::Closed { users: Users::Constant(users) } => {
-            format!("closed, {}, each sends when it is answered", counted(users.get().into(), "connection"))
+            let what = match plan.work {
+                Work::Targets(_) => "connection",
+                Work::Scenario { .. } => "user",
+            };
+            format!("closed, {}, each sends when it is answered", counted(users.get().into(), what))
         }
         Model::Closed { users: Users::Stages(profile) } => {
             let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
@@ -218,13 +229,19 @@ pub fn model(plan: &Plan) -> String {
                     let stages: Vec<_> = profile.stages().iter().map(|stage| &*stage.name).collect();
                     stages.join(", ")
                 }
+                Course::Recorded(times) => {
+                    format!("{} at their recorded times", counted(times.len() as u64, "arrival"))
+                }
                 Course::Trace(trace) => format!(
                     "a trace of {} in steps of {}",
                     counted(trace.count(), "arrival"),
                     show_duration(trace.bin())
                 ),
             };
-            format!("open, {rate}, arrivals {spacing}, {bound}")
+            match course {
+                Course::Recorded(_) => format!("open, {rate}, {bound}"),
+                _ => format!("open, {rate}, arrivals {spacing}, {bound}"),
+            }
         }
     }
 }

@@ -56,8 +56,10 @@ enum Source {
         taken: u64,
         retry_at: Timestamp,
     },
-    /// All arrivals are those of users who are under way.
-    Users,
+    /// All arrivals are those of users who are under way; `left` says whether any of them may begin another turn.
+    Users {
+        left: bool,
+    },
 }
 
 impl Agenda {
@@ -81,7 +83,7 @@ impl Agenda {
 
     /// Only users who are under way.
     pub(crate) fn users(index: u32, count: u32, end: Timestamp) -> Self {
-        Agenda::of(Source::Users, index, count, end)
+        Agenda::of(Source::Users { left: true }, index, count, end)
     }
 
     fn of(source: Source, index: u32, count: u32, end: Timestamp) -> Self {
@@ -112,13 +114,15 @@ impl Agenda {
         let thought = self.thinking.peek().map_or(Timestamp::NEVER, |Reverse((at, _))| *at);
         let fresh = match &mut self.source {
             Source::Open { due, noted, limit, .. } => {
-                while let Some(intended) = due.next_if(|&intended| intended <= now) {
+                // Stages and traces may be longer than the run.
+                while let Some(intended) = due.next_if(|&intended| intended <= now && intended < self.end) {
                     lag.record(now.since(intended));
                     *noted += 1;
                 }
                 // The last gap belongs to the schedule: ten arrivals at 1/s take ten seconds, not nine.
                 let over = now >= self.end || *noted >= *limit;
-                due.peek().copied().unwrap_or(if over { Timestamp::NEVER } else { self.end })
+                let next = due.peek().copied().filter(|&next| next < self.end);
+                next.unwrap_or(if over { Timestamp::NEVER } else { self.end })
             }
             Source::Closed { left, retry_at, .. } => {
                 if *left == 0 || now >= self.end {
@@ -129,8 +133,8 @@ impl Agenda {
                     self.end
                 }
             }
-            Source::Users if self.end != Timestamp::NEVER && now < self.end => self.end,
-            Source::Users => Timestamp::NEVER,
+            Source::Users { left: true } if now < self.end => self.end,
+            Source::Users { .. } => Timestamp::NEVER,
         };
         fresh.min(thought)
     }
@@ -216,8 +220,19 @@ impl Agenda {
         }
     }
 
-    /// Whether the next attempt has to wait.
-    pub(crate) fn is_held(&self, now: Timestamp) -> bool {
-        matches!(self.source, Source::Closed { retry_at, .. } if now < retry_at)
+    /// No user will begin another turn, whatever time is left: all that were asked for are under way, or the data
+    /// has ended.
+    pub(crate) fn exhausted(&mut self) {
+        if let Source::Users { left } = &mut self.source {
+            *left = false;
+        }
+    }
+
+    /// When the next attempt may be made.
+    pub(crate) fn held_until(&self) -> Timestamp {
+        match self.source {
+            Source::Closed { retry_at, .. } => retry_at,
+            _ => Timestamp::ZERO,
+        }
     }
 }

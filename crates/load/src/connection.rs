@@ -63,6 +63,8 @@ pub(crate) enum State {
 pub(crate) struct Connection<S> {
     pub(crate) stream: S,
     pub(crate) server: u32,
+    /// Which of the server's addresses it goes to.
+    pub(crate) address: usize,
     pub(crate) state: State,
     /// Tells this connection apart from a later one in the same place.
     pub(crate) generation: u32,

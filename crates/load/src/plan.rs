@@ -58,6 +58,8 @@ pub enum Work {
 pub struct Targets {
     /// In the order in which they are sent, from the first again after the last. At least one.
     pub list: Arc<[Target]>,
+    /// Which one each arrival sends, by the arrival's number; in turn where there is none.
+    pub(crate) order: Option<Arc<[u32]>>,
     /// Each one's place in the endpoints.
     pub(crate) endpoint_of: Arc<[u32]>,
     pub(crate) endpoints: Arc<[String]>,
@@ -82,7 +84,12 @@ impl Targets {
                 })
             })
             .collect();
-        Targets { list: list.into(), endpoint_of, endpoints: endpoints.into() }
+        Targets { list: list.into(), order: None, endpoint_of, endpoints: endpoints.into() }
+    }
+
+    /// The same requests, but arrival n sends the one at `order[n]`.
+    pub fn in_order(self, order: Arc<[u32]>) -> Self {
+        Targets { order: Some(order), ..self }
     }
 
     /// The most endpoints that results are kept under, one for the rest left aside: each takes some hundred
@@ -133,6 +140,8 @@ pub enum Course {
     Stages(Arc<Profile>),
     /// So many in each bin of a trace.
     Trace(Trace),
+    /// At these instants: a recording is replayed.
+    Recorded(Arc<[Timestamp]>),
 }
 
 /// How arrivals are spaced.
@@ -168,6 +177,7 @@ impl Model {
                 ends.fold(Rate::ZERO, |most, rate| if rate > most { rate } else { most })
             }
             Course::Trace(trace) => Rate::of(trace.counts().iter().copied().max().unwrap_or(0), trace.bin()),
+            Course::Recorded(times) => busiest_second(times),
         })
     }
 
@@ -224,6 +234,7 @@ impl Plan {
             Course::Rate(rate) => Schedule::constant(*rate, *arrivals, self.duration, None),
             Course::Stages(profile) => Schedule::profile(Arc::clone(profile), *arrivals),
             Course::Trace(trace) => Schedule::trace(trace.clone(), *arrivals),
+            Course::Recorded(times) => Schedule::recorded(Arc::clone(times)).ok()?,
         };
         Some(schedule.limit(self.requests))
     }
@@ -234,6 +245,9 @@ impl Plan {
         let planned = match &self.model {
             Model::Open { course: Course::Stages(profile), .. } => profile.end(),
             Model::Open { course: Course::Trace(trace), .. } => trace.end(),
+            Model::Open { course: Course::Recorded(times), .. } => {
+                times.last().map_or(Timestamp::ZERO, |&last| last + Duration::from_nanos(1))
+            }
             Model::Closed { users: Users::Stages(profile) } => profile.end(),
             _ => Timestamp::NEVER,
         };
@@ -303,6 +317,19 @@ impl Plan {
         spans.retain(|span| span.from < span.until);
         spans
     }
+}
+
+/// The rate of the second with the most arrivals.
+fn busiest_second(times: &[Timestamp]) -> Rate {
+    let mut most = 0;
+    let mut first = 0;
+    for (index, &time) in times.iter().enumerate() {
+        while time.since(times[first]) >= Duration::from_secs(1) {
+            first += 1;
+        }
+        most = most.max(index + 1 - first);
+    }
+    Rate::of(most as u64, Duration::from_secs(1))
 }
 
 /// The part of worker `worker`, as even as whole numbers allow.

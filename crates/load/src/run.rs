@@ -3,6 +3,7 @@
 use crate::plan::Plan;
 use crate::validity::{OwnSigns, judge};
 use crate::worker::{Home, Worker};
+use host::{Disturbance, Sample};
 use http::dial::dns::Lookup;
 use http::reactor::{Clock, KernelNet, Waker};
 use measure::{Accounting, Histogram, Measurement};
@@ -111,6 +112,8 @@ impl Slot {
 #[derive(Debug)]
 pub struct Running {
     plan: Plan,
+    /// What the machine said before the run.
+    before: Sample,
     workers: Vec<Thread>,
 }
 
@@ -134,12 +137,16 @@ pub fn start(plan: Plan) -> Result<Running, StartError> {
 ///
 /// # Errors
 /// As [`start`].
-pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
+pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartError> {
     if plan.end() == Timestamp::NEVER && plan.requests.is_none() {
         return Err(StartError::Endless);
     }
     if plan.model.peak_rate() == Some(units::Rate::ZERO) {
         return Err(StartError::NoRate);
+    }
+    // A worker without a connection would leave its part of the arrivals undone.
+    if let Some(connections) = plan.model.connections() {
+        plan.workers = plan.workers.min(connections);
     }
     let mut prepared = Vec::new();
     // The loops are made first, so that the clock starts when everything is ready.
@@ -155,7 +162,7 @@ pub fn start_watched(plan: Plan, watch: &Watch) -> Result<Running, StartError> {
         let lookup = lookup.transpose().map_err(|source| StartError::Worker { worker, source })?;
         prepared.push((net, waker, lookup));
     }
-    let mut running = Running { plan, workers: Vec::new() };
+    let mut running = Running { plan, before: Sample::now(), workers: Vec::new() };
     for (worker, (net, waker, lookup)) in (0..).zip(prepared) {
         let slot = Arc::new(Slot::default());
         let handle = {
@@ -246,8 +253,9 @@ impl Running {
             longest_stall = longest_stall.max(home.longest_stall);
             measured.add(&part);
         }
-        measured.validity =
-            judge(&self.plan, &measured, &OwnSigns { lag: &lag, waited, busiest, longest_stall });
+        let disturbance = Disturbance::between(&self.before, &Sample::now());
+        let signs = OwnSigns { lag: &lag, waited, busiest, longest_stall, disturbance };
+        measured.validity = judge(&self.plan, &measured, &signs);
         Ok(measured)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::connection::Job;
 use crate::exchange::Kept;
-use http::h2;
+use http::h2::{self, ErrorCode};
 use slab::Slab;
 use units::Timestamp;
 
@@ -29,10 +29,11 @@ pub(crate) struct Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Answered,
-    Malformed,
+    Malformed(h2::Malformed),
     /// Ended by the other side, which has not worked on it where `unseen` is set.
     Reset {
         unseen: bool,
+        code: ErrorCode,
     },
 }
 
@@ -141,14 +142,14 @@ impl h2::Sink for Listener<'_> {
         self.ended.push((key, Ending::Answered));
     }
 
-    fn reset(&mut self, key: u32, _: h2::ErrorCode, retry_safe: bool) {
-        self.ended.push((key, Ending::Reset { unseen: retry_safe }));
+    fn reset(&mut self, key: u32, code: ErrorCode, retry_safe: bool) {
+        self.ended.push((key, Ending::Reset { unseen: retry_safe, code }));
     }
 
-    fn malformed(&mut self, key: u32, _: h2::Malformed) {
-        self.ended.push((key, Ending::Malformed));
+    fn malformed(&mut self, key: u32, why: h2::Malformed) {
+        self.ended.push((key, Ending::Malformed(why)));
     }
 
     // The machine has no capacity from then on, which is all that there is to know.
-    fn goaway(&mut self, _: h2::ErrorCode, _: &[u8]) {}
+    fn goaway(&mut self, _: ErrorCode, _: &[u8]) {}
 }

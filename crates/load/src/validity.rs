@@ -1,6 +1,7 @@
 //! Was the generator itself the bottleneck?
 
 use crate::plan::{Model, Plan};
+use host::Disturbance;
 use measure::{Histogram, Measurement, Reason, Validity};
 use std::time::Duration;
 use units::{Quantile, Ratio};
@@ -16,6 +17,8 @@ pub(crate) struct OwnSigns<'a> {
     pub(crate) busiest: f64,
     /// The longest time for which a loop that wanted to run did not.
     pub(crate) longest_stall: Duration,
+    /// What happened on the machine meanwhile.
+    pub(crate) disturbance: Disturbance,
 }
 
 /// Weighs what the workers saw of themselves.
@@ -53,6 +56,12 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if signs.longest_stall > STALL {
         reasons.push(Reason::Stalled { longest: signs.longest_stall });
     }
+    if let Some(share) = signs.disturbance.stolen.filter(|share| share.get() > STOLEN) {
+        reasons.push(Reason::Steal { share });
+    }
+    if let Some(share) = signs.disturbance.throttled.filter(|share| share.get() > THROTTLED) {
+        reasons.push(Reason::Throttled { share });
+    }
     Validity::of(reasons)
 }
 
@@ -74,6 +83,12 @@ const UNSENT_ONE_IN: u64 = 1_000;
 /// Where more than this share of arrivals waited for a connection, the reader must know.
 const WAITED: f64 = 0.01;
 
+/// More stolen time than this shows in the quantiles.
+const STOLEN: f64 = 0.05;
+
+/// A quota cuts whole periods of 100 ms: little of it is much of p99.
+const THROTTLED: f64 = 0.01;
+
 /// A loop that did not run for this long saw a machine that stood still.
 const STALL: Duration = Duration::from_millis(100);
 
@@ -89,7 +104,8 @@ mod tests {
         let plan = Plan::new(target, Model::open(Rate::per_second_of(10.0), Arrivals::Even, None));
         let mut lag = Histogram::new();
         lag.record(Duration::from_millis(lag_ms));
-        let signs = OwnSigns { lag: &lag, waited: 0, busiest, longest_stall: Duration::ZERO };
+        let disturbance = Disturbance::default();
+        let signs = OwnSigns { lag: &lag, waited: 0, busiest, longest_stall: Duration::ZERO, disturbance };
         judge(&plan, &Measurement::default(), &signs).verdict
     }
 

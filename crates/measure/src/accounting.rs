@@ -122,9 +122,6 @@ impl Failure {
             Failure::NameNotResolved => {
                 "check the name, or give its address with --resolve HOST:PORT:ADDRESS"
             }
-            Failure::CertificateExpired => "renew it, or test with -k",
-            Failure::Certificate => "name its issuer with --cacert FILE, or test with -k",
-            Failure::Tls => "see the versions that the server takes: --tlsv1.2, --tls-max 1.2, --ciphers",
             Failure::HostNotAllowed => "name it with --allow-host, if it is yours",
             Failure::NoPorts => {
                 "give more local addresses (--local-address), keep connections open, or widen net.ipv4.ip_local_port_range"

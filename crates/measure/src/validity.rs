@@ -83,6 +83,11 @@ pub enum Reason {
         /// The stolen share of all processor time.
         share: Ratio,
     },
+    /// The quota of this process's control group made it wait.
+    Throttled {
+        /// The share of its processor time for which it waited.
+        share: Ratio,
+    },
     /// The whole machine stood still for a while.
     Stalled {
         /// The longest time for which our loop did not run.
@@ -101,6 +106,7 @@ impl Reason {
             Reason::HostLag { .. }
             | Reason::ConnectionsBusy { .. }
             | Reason::Steal { .. }
+            | Reason::Throttled { .. }
             | Reason::Stalled { .. } => Verdict::Suspect,
         }
     }
@@ -140,6 +146,12 @@ impl fmt::Display for Reason {
             ),
             Reason::Steal { share } => {
                 write!(f, "the hypervisor gave {share} of this machine's processor time to others")
+            }
+            Reason::Throttled { share } => {
+                write!(
+                    f,
+                    "the processor quota of this process made it wait for {share} of its time; raise the quota"
+                )
             }
             Reason::Stalled { longest } => {
                 write!(f, "this machine stood still for {} at a time", show(*longest))

@@ -13,8 +13,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 use units::{Quantile, Timestamp};
 
-/// Writes the seconds of a run, with a line of headings. `more` adds columns: their headings, and the cells of a
-/// second, which stand in the row for all.
+/// Writes the seconds of a run, with a line of headings. `more` adds columns, ready for CSV: their headings, and the
+/// cells of a second, which stand in the row for all.
 ///
 /// # Errors
 /// Those of `out`.
@@ -24,7 +24,7 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let (headings, cells_of) = more;
-    let headings: String = headings.iter().map(|heading| format!(",{}", field(heading))).collect();
+    let headings: String = headings.iter().map(|heading| format!(",{heading}")).collect();
     let commas = ",".repeat(more.0.len());
     writeln!(out, "{COLUMNS}{headings}")?;
     for (at, second) in (0_u64..).zip(&measured.series.seconds) {

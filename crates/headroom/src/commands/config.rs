@@ -1,11 +1,12 @@
-//! `headroom config`: is a gateway file right, and what may stand in it?
+//! `headroom config`: is a file right, and what may stand in it?
 
 use crate::exit::Exit;
-use clap::Subcommand;
-use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use crate::output;
+use clap::{Subcommand, ValueEnum};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-/// Check a gateway file, or print the JSON Schema of gateway files
+/// Check a gateway or scenario file, or print the JSON Schema of such files
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -14,42 +15,70 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say everything that is wrong with a gateway file; ends with 0 if nothing is, with 2 otherwise
+    /// Say everything that is wrong with a file; ends with 0 if nothing is, with 2 otherwise
     Check {
-        /// The gateway file
+        /// The file; one with `scenario:` or `flows:` at its top is a scenario
         file: PathBuf,
     },
-    /// Print the JSON Schema of gateway files, for editors
-    Schema,
+    /// Print the JSON Schema of a kind of file, for editors
+    Schema {
+        /// Which kind
+        #[arg(default_value = "gateway")]
+        kind: Kind,
+    },
+}
+
+/// A kind of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Routes, pools and limits of a gateway
+    Gateway,
+    /// What users do, for load
+    Scenario,
 }
 
 /// Checks or prints.
 pub fn run(args: &Args) -> Exit {
-    let printed = match &args.command {
-        Command::Check { file } => return check(file),
-        Command::Schema => io::stdout().write_all(config::schema_text().as_bytes()),
-    };
-    if printed.is_ok() { Exit::Done } else { Exit::Failed }
+    match &args.command {
+        Command::Check { file } => check(file),
+        Command::Schema { kind: Kind::Gateway } => output::print(&config::schema_text()),
+        Command::Schema { kind: Kind::Scenario } => output::print(&config::scenario::schema_text()),
+    }
 }
 
-fn check(file: &std::path::Path) -> Exit {
-    let pictures = io::stderr().is_terminal();
-    let shown = |problem: &config::Problem| if pictures { problem.graphical() } else { problem.plain() };
-    let (told, answer, exit) = match config::read(file) {
-        Ok((_, warnings)) => {
-            let told: String = warnings.iter().map(shown).collect();
-            let answer = match warnings.len() {
-                0 => format!("{} is a valid gateway file\n", file.display()),
-                1 => format!("{} is a valid gateway file, with 1 warning\n", file.display()),
-                more => format!("{} is a valid gateway file, with {more} warnings\n", file.display()),
-            };
-            (told, answer + &format!("next: headroom gateway {}\n", file.display()), Exit::Done)
+fn check(file: &Path) -> Exit {
+    let (warnings, name, next) = match kind(file) {
+        Kind::Gateway => {
+            (config::read(file).map(|(_, warnings)| warnings), "gateway file", "headroom gateway")
         }
-        Err(problems) => (problems.iter().map(shown).collect(), String::new(), Exit::Usage),
+        Kind::Scenario => {
+            (config::scenario::read(file, None).map(|_| Vec::new()), "scenario", "headroom load --scenario")
+        }
     };
-    let printed = io::stderr()
-        .write_all(told.as_bytes())
-        .and_then(|()| io::stdout().write_all(answer.as_bytes()))
-        .and_then(|()| io::stdout().flush());
-    if printed.is_ok() { exit } else { Exit::Failed }
+    let warnings = match warnings {
+        Ok(warnings) => warnings,
+        Err(problems) => {
+            // Where nobody can be told, the exit code still says it.
+            let _ = write!(io::stderr(), "{}", output::problems(&problems));
+            return Exit::Usage;
+        }
+    };
+    let count = warnings.len();
+    if let Some(problems) = config::Problems::of(warnings) {
+        let _ = write!(io::stderr(), "{}", output::problems(&problems));
+    }
+    let with = match count {
+        0 => String::new(),
+        1 => ", with 1 warning".to_owned(),
+        more => format!(", with {more} warnings"),
+    };
+    let file = file.display();
+    output::print(&format!("{file} is a valid {name}{with}\nnext: {next} {file}\n"))
+}
+
+/// What a file means to be. One that cannot be read is told so by whoever reads it.
+fn kind(file: &Path) -> Kind {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let scenario = text.lines().any(|line| line.starts_with("scenario:") || line.starts_with("flows:"));
+    if scenario { Kind::Scenario } else { Kind::Gateway }
 }

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod find;
 pub mod gateway;
 pub mod load;
+pub mod replay;
 pub mod runs;
 pub mod sample_service;
 pub mod show;

@@ -357,7 +357,12 @@ fn named<K: ToString>(counts: &BTreeMap<K, u64>) -> Vec<(String, String)> {
 fn flat(text: &str) -> Vec<(String, String)> {
     let plain = |value: Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match parsed(text) {
-        Json::Object(members) => members.into_iter().map(|(name, value)| (name, plain(value))).collect(),
+        Json::Object(members) => members
+            .into_iter()
+            // Samples are for `--json`; their summary stands beside them.
+            .filter(|(name, _)| name != SAMPLES)
+            .map(|(name, value)| (name, plain(value)))
+            .collect(),
         other => vec![(plain(other), String::new())],
     }
 }
@@ -379,6 +384,9 @@ fn millis(span: Duration) -> f64 {
 }
 
 const QUANTILES: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
+
+/// The member of a run's result that has what was watched, sample by sample.
+pub const SAMPLES: &str = "watched";
 
 /// A screen has room for so many seconds beside the rest.
 const MOST_LINES: usize = 20;

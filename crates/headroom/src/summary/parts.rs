@@ -15,7 +15,7 @@ pub fn stages(stages: &[Stage]) -> String {
             true => format!("{} (left out of the whole)", stage.name),
             false => stage.name.clone(),
         };
-        (name, stage.offered(), stage.achieved(), &stage.part)
+        (name, stage.offered(), stage.achieved(), &stage.part, stage.is_ramp())
     });
     several("stage", rows.collect())
 }
@@ -24,12 +24,13 @@ pub fn stages(stages: &[Stage]) -> String {
 pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration) -> String {
     let rows = endpoints.iter().map(|Endpoint { name, part, .. }| {
         let over = |count| Rate::of(count, elapsed);
-        (name.clone(), over(part.accounting.scheduled), over(part.completed), part)
+        (name.clone(), over(part.accounting.scheduled), over(part.completed), part, false)
     });
     several("endpoint", rows.collect())
 }
 
-fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part)>) -> String {
+/// A row has no quantiles where its load went from one to another.
+fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part, bool)>) -> String {
     use Align::{Left, Right};
     if rows.len() < 2 {
         return String::new();
@@ -37,9 +38,10 @@ fn several(heading: &str, rows: Vec<(String, Rate, Rate, &Part)>) -> String {
     let headings = ["offered", "achieved", "p50", "p95", "p99", "errors", "shed"].map(|name| (name, Right));
     let columns: Vec<(&str, Align)> = std::iter::once((heading, Left)).chain(headings).collect();
     let mut table = Table::new(&columns);
-    for (name, offered, achieved, part) in rows {
+    for (name, offered, achieved, part, ramp) in rows {
         let response = part.response();
-        let times = [Quantile::P50, Quantile::P95, Quantile::P99].map(|point| quantile(&response, point));
+        let times = [Quantile::P50, Quantile::P95, Quantile::P99]
+            .map(|point| if ramp { "-".to_owned() } else { quantile(&response, point) });
         let cells = [name, rate(offered), rate(achieved)].into_iter().chain(times);
         table.row(cells.chain([grouped(part.errors()), grouped(part.accounting.shed)]));
     }

@@ -31,6 +31,11 @@ impl Resolving {
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }
+
+    /// Whether a connection to this server will be made once its address is there.
+    pub(super) fn asks_for(&self, server: usize) -> bool {
+        self.jobs.iter().any(|(_, &(_, asked, _))| asked == server)
+    }
 }
 
 impl<N: Net> Worker<'_, N> {
@@ -47,8 +52,9 @@ impl<N: Net> Worker<'_, N> {
             }
             return;
         }
-        let address = upstream.server.addresses[upstream.current].clone();
-        self.connect(job, server, &address, job.started);
+        let place = upstream.current;
+        let address = upstream.server.addresses[place].clone();
+        self.connect(job, server, (place, &address), job.started);
     }
 
     /// Takes the addresses that have been found.
@@ -59,8 +65,11 @@ impl<N: Net> Worker<'_, N> {
             };
             self.busy -= 1;
             match answer.addresses.as_deref() {
-                Ok([first, ..]) => self.connect(job, server, first, since),
-                Ok([]) | Err(_) => {
+                Ok(addresses) if !addresses.is_empty() => {
+                    let place = self.upstreams[server].current % addresses.len();
+                    self.connect(job, server, (place, &addresses[place]), since);
+                }
+                Ok(_) | Err(_) => {
                     if let Err(error) = &answer.addresses {
                         self.recorder.first_failure(Failure::NameNotResolved, || error.to_string());
                     }
@@ -71,7 +80,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    fn connect(&mut self, job: Job, server: usize, address: &Address, since: Timestamp) {
+    fn connect(&mut self, job: Job, server: usize, (place, address): (usize, &Address), since: Timestamp) {
         self.generation = self.generation.wrapping_add(1);
         let entry = self.connections.vacant_entry();
         let index = entry.key();
@@ -85,6 +94,7 @@ impl<N: Net> Worker<'_, N> {
                 let mut connection = Connection {
                     stream,
                     server: server as u32,
+                    address: place,
                     state: State::Connecting(job),
                     generation: self.generation,
                     deadline: Deadline::default(),
@@ -102,16 +112,21 @@ impl<N: Net> Worker<'_, N> {
                 self.busy += 1;
                 self.upstreams[server].opening += 1;
             }
-            Err(error) => self.connect_failed(job, server, &error),
+            Err(error) => self.connect_failed(job, server, place, &error),
         }
     }
 
-    pub(super) fn connect_failed(&mut self, job: Job, server: usize, error: &io::Error) {
+    /// The attempt at the server's address at `place` failed.
+    pub(super) fn connect_failed(&mut self, job: Job, server: usize, place: usize, error: &io::Error) {
         let now = self.now();
         let upstream = &mut self.upstreams[server];
-        if !upstream.proven && upstream.current + 1 < upstream.server.addresses.len() {
-            // A name often has an address that nobody listens on, such as ::1 for localhost.
+        // A name often has an address that nobody listens on, such as ::1 for localhost.
+        let is_last = upstream.proven || upstream.current + 1 >= upstream.server.addresses.len();
+        if place == upstream.current && !is_last {
             upstream.current += 1;
+        }
+        // Other attempts may have led on to the next address in the meantime.
+        if place < upstream.current {
             return self.open(Job { started: now, ..job }, server);
         }
         self.agenda.hold_until(now + RETRY_AFTER);
@@ -136,6 +151,9 @@ impl<N: Net> Worker<'_, N> {
         let session = self.plan.connecting.tls.as_ref().and_then(|client| client.session(&origin.host).ok());
         let Some(mut session) = session else {
             self.remove(index);
+            self.agenda.hold_until(now + RETRY_AFTER);
+            self.recorder
+                .first_failure(Failure::Tls, || format!("no TLS can be spoken with `{}`", origin.host));
             return self.failed(job, Failure::Tls, now);
         };
         session.flush(&mut connection.out);
@@ -163,6 +181,7 @@ impl<N: Net> Worker<'_, N> {
         let connection = &mut self.connections[index];
         let upstream = &mut self.upstreams[connection.server as usize];
         upstream.opening -= 1;
+        upstream.single = !h2;
         self.busy -= 1;
         connection.state = State::Idle;
         if h2 {
@@ -182,7 +201,12 @@ impl<N: Net> Worker<'_, N> {
         if let Some(session) = &mut connection.tls {
             session.flush(&mut connection.out);
         }
-        let detail = connection.tls.as_ref().and_then(|session| session.detail());
+        let why = match failure {
+            // The names that it is for.
+            TlsFailure::NameMismatch => connection.tls.as_ref().and_then(|session| session.detail()),
+            _ => None,
+        };
+        let why = why.map_or_else(|| failure.to_string(), |names| format!("{failure}: {names}"));
         // The last words are sent as far as they fit; nothing waits for them.
         if connection.written < connection.out.len() {
             let _ = self.net.write(&mut connection.stream, &connection.out[connection.written..]);
@@ -198,8 +222,7 @@ impl<N: Net> Worker<'_, N> {
             | TlsFailure::Alert
             | TlsFailure::Protocol => Failure::Tls,
         };
-        self.recorder.first_failure(failure, || detail.unwrap_or_default());
-        self.agenda.hold_until(self.net.now() + RETRY_AFTER);
+        self.recorder.first_failure(failure, || why);
         self.broken(index, failure);
     }
 

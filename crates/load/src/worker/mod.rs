@@ -11,13 +11,15 @@
 mod connect;
 mod receive;
 mod send;
+#[cfg(test)]
+mod simulation;
 mod walk;
 
 use crate::agenda::{Agenda, Who};
 use crate::connecting::Server;
 use crate::connection::{Connection, Job, State, What};
 use crate::exchange::Kept;
-use crate::plan::{Model, Plan, Users, Work};
+use crate::plan::{Model, Plan, Targets, Users, Work};
 use crate::record::{Finished, Recorder, Times};
 use crate::run::{Slot, Watch};
 use crate::streams::Ending;
@@ -27,6 +29,7 @@ use crate::{Protocol, UserSpan};
 use connect::Resolving;
 use http::codec::Limits;
 use http::codec::response::Scanner;
+use http::dial::Scheme;
 use http::dial::dns::Lookup;
 use http::reactor::{Net, Ready, Timers};
 use measure::{Failure, Fate};
@@ -49,6 +52,8 @@ struct Upstream {
     proven: bool,
     /// Connections that are being made.
     opening: usize,
+    /// It was asked for HTTP/2 and speaks HTTP/1.1.
+    single: bool,
     idle: Vec<usize>,
 }
 
@@ -65,6 +70,8 @@ pub(crate) struct Worker<'a, N: Net> {
     step: Wire,
     step_of: Option<u32>,
     upstreams: Vec<Upstream>,
+    /// Servers that redirects and values led to and that cannot or must not be loaded: scheme, authority, why.
+    unreachable: Vec<(Scheme, String, Failure)>,
     agenda: Agenda,
     users: Slab<User>,
     /// How many iterations users may still begin, and the number of the next.
@@ -88,6 +95,7 @@ pub(crate) struct Worker<'a, N: Net> {
     /// HTTP/2 connections with something to write.
     dirty: Vec<usize>,
     ended: Vec<(u32, Ending)>,
+    #[expect(clippy::vec_box, reason = "an exchange holds a pointer, which goes back and forth")]
     spare_kept: Vec<Box<Kept>>,
     recorder: Recorder,
     longest_stall: Duration,
@@ -131,6 +139,7 @@ impl<'a, N: Net> Worker<'a, N> {
             step: Wire::default(),
             step_of: None,
             upstreams: Vec::new(),
+            unreachable: Vec::new(),
             agenda,
             users,
             iterations_left: limit,
@@ -192,7 +201,7 @@ impl<'a, N: Net> Worker<'a, N> {
             self.resolved();
             self.check_deadlines(woke);
             if woke >= next_report {
-                self.report(slot, woke);
+                self.report(slot, woke, next_due);
                 // In step with the run's beginning, so that what is compared from report to report has the same length.
                 next_report += self.watch.every;
                 if next_report <= woke {
@@ -208,7 +217,14 @@ impl<'a, N: Net> Worker<'a, N> {
         let known = self.upstreams.iter().position(|known| known.server.origin == server.origin);
         let place = known.unwrap_or_else(|| {
             let server = server.clone();
-            self.upstreams.push(Upstream { server, current: 0, proven: false, opening: 0, idle: Vec::new() });
+            self.upstreams.push(Upstream {
+                server,
+                current: 0,
+                proven: false,
+                opening: 0,
+                single: false,
+                idle: Vec::new(),
+            });
             self.upstreams.len() - 1
         });
         place as u32
@@ -255,16 +271,23 @@ impl<'a, N: Net> Worker<'a, N> {
 
     /// The number of a turn that begins now, if there may be another.
     fn iteration(&mut self) -> Option<u64> {
-        self.iterations_left = self.iterations_left.checked_sub(1)?;
+        let Some(left) = self.iterations_left.checked_sub(1) else {
+            self.agenda.exhausted();
+            return None;
+        };
+        self.iterations_left = left;
         let number = self.next_iteration;
         self.next_iteration += u64::from(self.plan.workers.get());
         Some(number)
     }
 
     fn prepared(&self, number: u64, intended: Timestamp, started: Timestamp, user: Option<u32>) -> Job {
-        let wire = match self.wires.len() {
-            1 => 0,
-            count => (number % count as u64) as u32,
+        let wire = match (&self.plan.work, self.wires.len()) {
+            (Work::Targets(Targets { order: Some(order), .. }), _) => {
+                order.get(number as usize).copied().unwrap_or(0)
+            }
+            (_, 1) => 0,
+            (_, count) => (number % count as u64) as u32,
         };
         let what = user.map_or(What::Prepared(wire), |user| What::PreparedOf { wire, user });
         let endpoint = self.wires[wire as usize].endpoint;
@@ -274,7 +297,9 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Sends what is due on free connections, and opens new ones as far as that is allowed.
     fn dispatch(&mut self, mut now: Timestamp) {
         let mut first = true;
-        while self.has_room(now) {
+        let held = self.agenda.held_until();
+        // Where one fails at once in the closed model, nothing else would slow down the next.
+        while self.has_room(now) && self.agenda.held_until() == held {
             if !first {
                 // Each of many that are due at once starts at its own time.
                 now = self.net.now();
@@ -297,7 +322,7 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Whether another request could be sent now, on some connection.
     fn has_room(&self, now: Timestamp) -> bool {
         let idle = self.upstreams.iter().any(|upstream| !upstream.idle.is_empty());
-        idle || (self.may_open() && !self.agenda.is_held(now))
+        idle || (self.may_open() && now >= self.agenda.held_until())
     }
 
     fn may_open(&self) -> bool {
@@ -329,8 +354,9 @@ impl<'a, N: Net> Worker<'a, N> {
             self.remove(index);
         }
         // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
-        let many = self.form.h2 && matches!(self.plan.model, Model::Open { .. });
-        if many && self.upstreams[server].opening > 0 {
+        let upstream = &self.upstreams[server];
+        let many = self.form.h2 && !upstream.single && matches!(self.plan.model, Model::Open { .. });
+        if many && (upstream.opening > 0 || self.resolving.asks_for(server)) {
             return false;
         }
         self.open(job, server);
@@ -360,10 +386,11 @@ impl<'a, N: Net> Worker<'a, N> {
         self.watch.bounds.iter().map(older).collect()
     }
 
-    fn report(&mut self, slot: &Slot, now: Timestamp) {
+    /// `next_due` is when the next arrival is due that nobody has looked at yet; it may have come by now.
+    fn report(&mut self, slot: &Slot, now: Timestamp, next_due: Timestamp) {
         let sent = self.jobs().map(|job| job.intended).min();
         let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
-        self.recorder.close_before(oldest.unwrap_or(now).min(now));
+        self.recorder.close_before(oldest.unwrap_or(now).min(now).min(next_due));
         let waiting = self.agenda.waiting() + self.stash.len() as u64;
         let (recent, good) = self.recorder.take_recent();
         let overdue = self.overdue(now);
@@ -407,7 +434,7 @@ impl<'a, N: Net> Worker<'a, N> {
         {
             self.recorder.enter(job.endpoint, job.intended, Fate::Unsent);
         }
-        self.report(slot, end);
+        self.report(slot, end, Timestamp::NEVER);
         let finished = self.recorder.finish(end.since(Timestamp::ZERO), thread_cpu());
         Home { finished, longest_stall: self.longest_stall }
     }
@@ -444,7 +471,7 @@ fn closed_users(plan: &Plan, who: &Users, index: u32, users: &mut Slab<User>) ->
             }
             Users::Stages(profile) => User::running(profile.spans_of(number), walk),
         };
-        if let Some(at) = user.next_at(Timestamp::ZERO) {
+        if let Some(at) = user.next_at(Timestamp::ZERO).filter(|&at| at < plan.end()) {
             agenda.later(at, users.insert(user) as u32);
         }
     }

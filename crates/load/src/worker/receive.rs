@@ -2,7 +2,7 @@
 
 use super::connect::failure_of;
 use super::walk::Came;
-use super::{Worker, times};
+use super::{RETRY_AFTER, Worker, times};
 use crate::connection::{Job, State, What};
 use crate::exchange::Kept;
 use crate::streams::Ending;
@@ -21,9 +21,9 @@ impl<N: Net> Worker<'_, N> {
                 Ok(false) => return,
                 Ok(true) => self.connected(index, job),
                 Err(error) => {
-                    let server = connection.server as usize;
+                    let (server, place) = (connection.server as usize, connection.address);
                     self.remove(index);
-                    return self.connect_failed(job, server, &error);
+                    return self.connect_failed(job, server, place, &error);
                 }
             }
         } else if event.writable && !connection.out.is_empty() {
@@ -36,8 +36,7 @@ impl<N: Net> Worker<'_, N> {
 
     fn read(&mut self, index: usize, closed: bool) {
         let mut buffer = mem::take(&mut self.buffer);
-        loop {
-            let Some(connection) = self.connections.get_mut(index) else { break };
+        while let Some(connection) = self.connections.get_mut(index) {
             let generation = connection.generation;
             let count = match self.net.read(&mut connection.stream, &mut buffer) {
                 Ok(0) => {
@@ -88,10 +87,16 @@ impl<N: Net> Worker<'_, N> {
             self.received(index, &plain);
         }
         self.plain = plain;
-        if let Err(failure) = taken
-            && matches!(self.connections.get(index), Some(found) if found.generation == generation)
-        {
+        let Some(connection) = self.connections.get(index).filter(|found| found.generation == generation)
+        else {
+            return;
+        };
+        let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
+        if let Err(failure) = taken {
             self.tls_failed(index, failure);
+        } else if ended {
+            // Its goodbye is the end of what it sends, whatever becomes of the socket.
+            self.closed(index);
         }
     }
 
@@ -115,7 +120,8 @@ impl<N: Net> Worker<'_, N> {
                     Ok((used, Some(answer))) => {
                         // Bytes after the answer were not asked for, and a server that answers before it has the
                         // whole request will not read the rest.
-                        let clean = used == whole.len() && connection.out.is_empty();
+                        let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
+                        let clean = used == whole.len() && connection.out.is_empty() && !ended;
                         connection.pending.clear();
                         let kept = exchange.kept.take();
                         let keep_alive = answer.keep_alive && clean && self.plan.keep_alive;
@@ -167,11 +173,17 @@ impl<N: Net> Worker<'_, N> {
                 self.recorder.answered(times(&stream.job, now), stream.status);
                 self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
             }
-            Ending::Reset { unseen: true } if !stream.job.resent => {
+            Ending::Reset { unseen: true, .. } if !stream.job.resent => {
                 self.stash.push_back(Job { resent: true, ..stream.job });
             }
-            Ending::Reset { .. } => self.failed(stream.job, Failure::StreamReset, now),
-            Ending::Malformed => self.failed(stream.job, Failure::Malformed, now),
+            Ending::Reset { code, .. } => {
+                self.recorder.first_failure(Failure::StreamReset, || code.to_string());
+                self.failed(stream.job, Failure::StreamReset, now);
+            }
+            Ending::Malformed(why) => {
+                self.recorder.first_failure(Failure::Malformed, || why.to_string());
+                self.failed(stream.job, Failure::Malformed, now);
+            }
         }
     }
 
@@ -182,7 +194,7 @@ impl<N: Net> Worker<'_, N> {
         if streams.len() == 0 {
             connection.deadline.clear();
         }
-        if streams.machine.goaway().is_some() && streams.len() == 0 {
+        if streams.machine.is_over() && streams.len() == 0 {
             return self.remove(index);
         }
         if !streams.listed && streams.machine.capacity() > 0 {
@@ -258,8 +270,17 @@ impl<N: Net> Worker<'_, N> {
         let begun = matches!(&connection.state, State::Busy(_, exchange) if exchange.has_begun());
         let single = matches!(connection.state, State::Busy(..));
         let server = connection.server as usize;
+        // It never got as far as a request: the next one is unlikely to, and nothing else would slow it down.
+        let fruitless = match connection.state {
+            State::Handshaking(_) => true,
+            State::Many(_) => !connection.reused,
+            _ => false,
+        };
         self.remove(index);
         let now = self.net.now();
+        if fruitless {
+            self.agenda.hold_until(now + RETRY_AFTER);
+        }
         for job in jobs {
             // The other side closed an idle connection while our request was on its way: that says nothing about
             // the request, and a client may send it again (RFC 9112, 9.3.1).

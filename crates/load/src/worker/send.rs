@@ -1,7 +1,7 @@
 //! From a request to bytes on a socket.
 
-use super::Worker;
 use super::connect::failure_of;
+use super::{RETRY_AFTER, Worker};
 use crate::connection::{Job, State, What};
 use crate::exchange::{Exchange, Kept};
 use http::codec::response::AnswerTo;
@@ -78,8 +78,15 @@ impl<N: Net> Worker<'_, N> {
         let State::Many(streams) = &mut connection.state else { return };
         let secure = connection.tls.is_some();
         let out = if secure { &mut connection.clear } else { &mut connection.out };
-        let sent = wire.h2.as_ref().map(|h2| streams.request(&h2.block, wire.body(), job, kept, out));
-        if !matches!(sent, Some(Ok(()))) {
+        let head = wire.h2.as_ref().map(|h2| &h2.block).filter(|head| !head.block().is_empty());
+        let Some(head) = head else {
+            self.busy -= 1;
+            self.recorder.first_failure(Failure::Other, || "the request cannot be said in HTTP/2".to_owned());
+            let now = self.net.now();
+            self.agenda.hold_until(now + RETRY_AFTER);
+            return self.failed(job, Failure::Other, now);
+        };
+        if streams.request(head, wire.body(), job, kept, out).is_err() {
             // It took fewer than it had said; another connection will do.
             self.busy -= 1;
             self.stash.push_back(job);
@@ -136,7 +143,14 @@ impl<N: Net> Worker<'_, N> {
             match self.net.write(&mut connection.stream, &connection.out[connection.written..]) {
                 Ok(0) => return self.broken(index, Failure::ClosedEarly),
                 Ok(count) => connection.written += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    // On a connection that is never quite drained, what is written would pile up.
+                    if connection.written > connection.out.len() / 2 {
+                        connection.out.drain(..connection.written);
+                        connection.written = 0;
+                    }
+                    return;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return self.broken(index, failure_of(&error)),
             }

@@ -82,7 +82,12 @@ impl<N: Net> Worker<'_, N> {
                         None => break,
                     }
                 }
-                Next::Stop => break,
+                Next::Stop => {
+                    // There was no data for it, so it did not begin after all.
+                    self.recorder.iterations.started -= 1;
+                    self.agenda.exhausted();
+                    break;
+                }
             }
         }
         self.users.remove(user as usize);
@@ -116,14 +121,10 @@ impl<N: Net> Worker<'_, N> {
     fn heard(&mut self, scenario: &Scenario, key: u32, job: &Job, came: Came, now: Timestamp) {
         let Some(walk) = self.users.get_mut(key as usize).and_then(|user| user.walk.as_mut()) else { return };
         let Came::Answer(status, kept) = came else { return walk.user.failed(scenario) };
-        let mut kept = kept.unwrap_or_default();
-        let answer = scenario::Answer {
-            status,
-            head: &kept.head,
-            body: &kept.body,
-            body_bytes: kept.body_bytes,
-            response_time: now.since(job.intended),
-        };
+        let (head, body, body_bytes) =
+            kept.as_ref().map_or((&[][..], &[][..], 0), |kept| (&kept.head, &kept.body, kept.body_bytes));
+        let response_time = now.since(job.intended);
+        let answer = scenario::Answer { status, head, body, body_bytes, response_time };
         let judged = walk.user.answered(scenario, now, &answer);
         for (check, passed) in judged.checks {
             self.recorder.checked(check.0, passed);
@@ -131,8 +132,10 @@ impl<N: Net> Worker<'_, N> {
         if let (Some(failure), Some(step)) = (judged.failure, walk.step) {
             self.recorder.step_failed(scenario, step, failure);
         }
-        kept.clear();
-        self.spare_kept.push(kept);
+        if let Some(mut kept) = kept {
+            kept.clear();
+            self.spare_kept.push(kept);
+        }
     }
 
     /// Whether something of the answer to a user's request is read.
@@ -210,8 +213,23 @@ impl<N: Net> Worker<'_, N> {
         if let Some(place) = self.upstreams.iter().position(|known| same(&known.server.origin)) {
             return Ok(place as u32);
         }
-        let named = Origin::new(scheme, &origin.authority).map_err(|_| Failure::NameNotResolved)?;
-        // This blocks the loop, once for each server that a redirect or a value leads to.
+        let tried = |(known, authority, _): &&(Scheme, String, Failure)| {
+            *known == scheme && *authority == origin.authority
+        };
+        if let Some(&(.., failure)) = self.unreachable.iter().find(tried) {
+            return Err(failure);
+        }
+        self.find_server(scheme, &origin.authority).inspect_err(|&failure| {
+            // A value may lead to any number of names; those beyond are asked for again.
+            if self.unreachable.len() < UNREACHABLE_MAX {
+                self.unreachable.push((scheme, origin.authority.clone(), failure));
+            }
+        })
+    }
+
+    /// Looks for a server. This blocks the loop, once for each that a redirect or a value leads to.
+    fn find_server(&mut self, scheme: Scheme, authority: &str) -> Result<u32, Failure> {
+        let named = Origin::new(scheme, authority).map_err(|_| Failure::NameNotResolved)?;
         let addresses = self.plan.connecting.resolver.addresses(&named).map_err(|error| {
             self.recorder.first_failure(Failure::NameNotResolved, || error.to_string());
             Failure::NameNotResolved
@@ -227,3 +245,6 @@ impl<N: Net> Worker<'_, N> {
         Ok(self.upstream_of(&Server { origin: Arc::new(named), addresses: addresses.into() }))
     }
 }
+
+/// The most names that are remembered for leading nowhere.
+const UNREACHABLE_MAX: usize = 1_000;

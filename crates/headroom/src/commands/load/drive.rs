@@ -1,5 +1,6 @@
 //! Runs a plan and says what came of it: the same for every command that drives load.
 
+use crate::commands::show::SAMPLES;
 use crate::descriptors;
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
@@ -12,7 +13,7 @@ use crate::{json, summary};
 use ::load::threshold::{Judged, Threshold, evaluate};
 use ::load::{Plan, Progress, Running};
 use host::{Severity, preflight};
-use measure::{Measurement, Verdict};
+use measure::{Measurement, Verdict, Watched};
 use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::time::SystemTime;
@@ -64,7 +65,8 @@ pub fn run(run: Run<'_>) -> Exit {
                 let why = written.reason.unwrap_or_default();
                 note(&format!("{} samples were not accepted by --remote-write: {why}", written.dropped));
             }
-            recorder.finish(begun, Some(&ended.measured), None);
+            let result = result(&run, &ended.measured, &watched);
+            recorder.finish(begun, Some(&ended.measured), result);
             finished(&run, &ended, &watched, began, begun.name().as_deref())
         }
         Err(error) => {
@@ -102,7 +104,7 @@ fn drive(run: &Run<'_>, watching: &Watching, name: Option<String>) -> Result<End
 fn finished(
     run: &Run<'_>,
     ended: &Ended,
-    watched: &[measure::Watched],
+    watched: &[Watched],
     began: SystemTime,
     name: Option<&str>,
 ) -> Exit {
@@ -122,6 +124,24 @@ fn finished(
         print(&format!("{text}{recorded}\n{next}"))
     };
     if said == Exit::Done { exit(&judged, measured) } else { said }
+}
+
+/// What the ledger keeps beside the measurement: thresholds, pacing and what was watched.
+fn result(run: &Run<'_>, measured: &Measurement, watched: &[Watched]) -> Option<String> {
+    let mut members = serde_json::Map::new();
+    for judged in evaluate(&run.thresholds, measured) {
+        members.insert(format!("threshold {}", judged.threshold), judged.to_string().into());
+    }
+    if let Some(pacing) = summary::pacing(measured) {
+        members.insert("pacing".to_owned(), pacing.into());
+    }
+    for (name, words) in watch::rows(watched) {
+        members.insert(format!("watched {name}"), words.into());
+    }
+    if !watched.is_empty() {
+        members.insert(SAMPLES.to_owned(), watch::as_json(watched));
+    }
+    (!members.is_empty()).then(|| serde_json::Value::Object(members).to_string())
 }
 
 /// How the command ends when all was said.

@@ -164,7 +164,7 @@ impl Connection {
     /// How many more requests may be sent now: 0 for good after a GOAWAY, an error, or the last stream number.
     #[inline]
     pub fn capacity(&self) -> u32 {
-        if self.goaway.is_some() || self.failed.is_some() || !self.streams.has_numbers() {
+        if self.is_over() {
             return 0;
         }
         self.settings.streams_max.min(self.peer.streams_max).saturating_sub(self.streams.open_count())
@@ -218,6 +218,12 @@ impl Connection {
             self.failed = Some(error);
             frame::goaway(out, error.code());
         })
+    }
+
+    /// Whether no request can be sent any more, however many are answered: after a GOAWAY, an error, or the last
+    /// stream number.
+    pub fn is_over(&self) -> bool {
+        self.goaway.is_some() || self.failed.is_some() || !self.streams.has_numbers()
     }
 
     /// Requests that are not answered, reset or cancelled yet.

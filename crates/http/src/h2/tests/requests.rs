@@ -190,9 +190,10 @@ fn the_peer_and_the_caller_bound_the_requests_in_flight() {
 fn numbers_of_streams_run_out() {
     let mut client = Client::new(Settings { streams_max: 1, ..Settings::default() }, &[]);
     client.connection.skip_to_stream(WINDOW_MAX - 6);
+    assert!(!client.connection.is_over());
     client.request(0, b"");
     client.receive(&answer(WINDOW_MAX - 6)).unwrap();
-    assert!(client.connection.is_idle());
+    assert!(client.connection.is_idle() && client.connection.is_over());
     assert_eq!(client.connection.capacity(), 0);
 }
 

@@ -1,0 +1,228 @@
+//! `headroom replay`: recorded traffic again, at its own times.
+
+use super::load::drive;
+use super::load::{span, workers};
+use crate::connect::{ConnectArgs, ConnectError};
+use crate::exit::Exit;
+use crate::guard::{GuardArgs, GuardError, plan_servers};
+use crate::inputs::{self, FormatArgs, InputError};
+use crate::ledger_file::LedgerArgs;
+use crate::output::{complain, note, print};
+use crate::outputs::OutputArgs;
+use crate::summary;
+use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
+use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
+use http::dial::{ResolveError, Scheme};
+use import::{Recording, RecordingError, Replay, ReplayError};
+use measure::Measurement;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use units::Timestamp;
+
+/// Replay recorded traffic at its own times, faster or slower, with more users or fewer
+///
+/// FILE is an access log of nginx, Apache or an AWS ALB, a capture of the gateway, or any other list of requests with
+/// times. Each request is sent to URL when it was sent then, whatever the service does now: response times count from
+/// there. A log that has no bodies can replay only requests without them.
+///
+/// --users 2 adds new users, each with a shifted session of its own, rather than the same ones twice; --users 0.5
+/// leaves half of them out whole.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The recording; - for standard input, gzip is recognised
+    file: PathBuf,
+
+    /// Where to: scheme, host and port; paths come from the recording
+    url: String,
+
+    /// How many times as fast
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Load")]
+    speed: f64,
+
+    /// How many times as many users
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Load")]
+    users: f64,
+
+    /// End after this span of the replay
+    #[arg(short, long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
+    duration: Option<Duration>,
+
+    /// Seed of what the recording does not say: the same seed gives the same replay
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Load")]
+    seed: u64,
+
+    /// The most connections at a time [default: as many as needed]
+    #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
+    connections: Option<NonZeroU32>,
+
+    /// Send also what changes things (POST, PUT, DELETE, ...)
+    #[arg(long, help_heading = "Load")]
+    unsafe_methods: bool,
+
+    /// Give a request up after this span
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
+    timeout: Duration,
+
+    /// Leave the requests of the first SPAN out of the results
+    #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
+    warm_up: Option<Duration>,
+
+    /// Threads that send, each with an event loop [default: by rate, connections and cores]
+    #[arg(long, value_name = "COUNT", help_heading = "Load")]
+    workers: Option<NonZeroU32>,
+
+    /// Header, as 'Name: value', in addition to those of the recording; repeat for more
+    #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
+    headers: Vec<String>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    connect: ConnectArgs,
+
+    /// What the run must hold, such as 'p(95)<50ms'; repeat for more
+    #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
+    threshold: Vec<String>,
+
+    #[command(flatten)]
+    guard: GuardArgs,
+
+    /// Result as JSON on standard output
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Lines instead of the live screen, also on a terminal
+    #[arg(long, help_heading = "Output")]
+    plain: bool,
+
+    /// Say what would be sent, and send nothing
+    #[arg(long, help_heading = "Output")]
+    dry_run: bool,
+
+    #[command(flatten)]
+    outputs: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    ledger: LedgerArgs,
+}
+
+/// What was typed makes no replay.
+#[derive(Debug, Error)]
+enum UsageError {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("{}: {error}", .file.display())]
+    Recording { file: PathBuf, error: RecordingError },
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    #[error(transparent)]
+    Threshold(#[from] ThresholdError),
+    #[error(transparent)]
+    Tag(#[from] TagError),
+    #[error(
+        "all {0} requests of the recording change things (POST, PUT, DELETE, ...); send them too with --unsafe-methods"
+    )]
+    AllUnsafe(usize),
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Exit {
+    let (plan, thresholds) = match plan(args) {
+        Ok(planned) => planned,
+        Err(error) => return complain(&error, Exit::Usage),
+    };
+    if args.dry_run {
+        let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
+        return print(&summary::of_plan(&plan, &thresholds));
+    }
+    drive::run(drive::Run {
+        command: "replay",
+        plan,
+        thresholds,
+        json: args.json,
+        plain: args.plain,
+        outputs: &args.outputs,
+        ledger: &args.ledger,
+        next,
+    })
+}
+
+/// The next sensible command.
+fn next(_: &Plan, _: &Measurement, run: Option<&str>) -> String {
+    let run = run.unwrap_or("RUN");
+    format!("next: headroom compare {run} OTHER   (after a change, with the replay that follows)\n")
+}
+
+fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
+    let mut entries = args.format.entries(&args.file)?;
+    let all = entries.len();
+    if !args.unsafe_methods {
+        entries.retain(|entry| matches!(entry.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE"));
+        match all - entries.len() {
+            0 => {}
+            left_out if left_out == all => return Err(UsageError::AllUnsafe(all)),
+            left_out => note(&format!(
+                "{left_out} of {all} requests change things and are left out; --unsafe-methods sends them too"
+            )),
+        }
+    }
+    let recording = Recording::new(entries, args.seed)
+        .map_err(|error| UsageError::Recording { file: args.file.clone(), error })?;
+    let recording = Arc::new(recording);
+    let replay = Replay::new(Arc::clone(&recording), args.speed, args.users, args.seed)?;
+    let resolver = args.connect.resolver()?;
+    let mut servers = Servers::new(&resolver);
+    let requests = recording.requests().iter().map(|request| {
+        (request.method.as_str(), request.url.as_str(), request.headers.as_slice(), request.body.as_slice())
+    });
+    let targets = inputs::targets(&mut servers, &args.file, requests, Some(&args.url), true, &args.headers)?;
+    let (times, order): (Vec<Timestamp>, Vec<u32>) =
+        replay.dues().map(|due| (Timestamp::ZERO + due.at, due.request)).unzip();
+    let model = Model::Open {
+        course: Course::Recorded(times.into()),
+        arrivals: Arrivals::Even,
+        connections: args.connections,
+    };
+    let mut plan = Plan {
+        duration: args.duration,
+        timeout: args.timeout,
+        good_within: args.timeout,
+        warm_up: args.warm_up.unwrap_or_default(),
+        keep_alive: args.connect.keep_alive(),
+        seed: args.seed,
+        ..Plan::new(Work::Targets(targets.in_order(order.into())), model)
+    };
+    let secure = plan_servers(&plan).iter().any(|server| server.origin.scheme == Scheme::Https);
+    plan.connecting = args.connect.connecting(secure, true)?;
+    plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
+    args.guard.check(&plan)?;
+    let known = Known::from(&plan);
+    let mut thresholds = Vec::new();
+    for text in &args.threshold {
+        let threshold: Threshold = text.parse()?;
+        threshold.check(&known)?;
+        thresholds.push(threshold);
+    }
+    Ok((plan, thresholds))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  Yesterday's busiest hour, as it was:
+      headroom replay access.log.gz http://127.0.0.1:8080
+  Twice as fast, and what the recording would have been with half as many users again:
+      headroom replay access.log http://127.0.0.1:8080 --speed 2 --users 1.5
+  A log that is written in a form of its own:
+      headroom replay access.log http://127.0.0.1:8080 \\
+          --log-format '$remote_addr [$time_local] \"$request\" $status $request_time'";

@@ -1,0 +1,95 @@
+//! A server of HTTP/2 that is made of frames, so that it can do what no library lets it do.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// What it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Odd {
+    /// All as it should be.
+    Fine,
+    /// Nonsense for the first frame.
+    Garbage,
+    /// An answer of HTTP/1.1.
+    Http1,
+    /// Reads and says nothing.
+    Silent,
+    /// Ends the connection with requests in flight.
+    CloseInTheMiddle,
+    /// Ends the connection before the first frame.
+    CloseAtOnce,
+    /// A body without a head.
+    DataFirst,
+    /// Refuses every request, also those that are sent again.
+    RefuseAlways,
+    /// A frame on a stream that nobody opened.
+    BadFrame,
+    /// Answers the first request and says that it saw no other; then ends the connection.
+    GoawayBelow,
+}
+
+/// Serves one connection.
+pub fn odd<S: Read + Write>(mut stream: S, kind: Odd) {
+    let mut preface = [0; 24];
+    if kind == Odd::CloseAtOnce || stream.read_exact(&mut preface).is_err() {
+        return;
+    }
+    let first = match kind {
+        Odd::Garbage => vec![0x55; 64],
+        Odd::Http1 => b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        Odd::Silent => Vec::new(),
+        _ => frame(4, 0, 0, &[]),
+    };
+    let mut head = [0; 9];
+    if stream.write_all(&first).and_then(|()| stream.flush()).is_err() {
+        return;
+    }
+    let mut count = 0;
+    while stream.read_exact(&mut head).is_ok() {
+        let size = usize::from(head[1]) << 8 | usize::from(head[2]);
+        if stream.read_exact(&mut vec![0; size]).is_err() {
+            return;
+        }
+        let id = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+        let mut out = Vec::new();
+        match head[3] {
+            4 if head[4] & 1 == 0 && kind != Odd::Silent => out = frame(4, 1, 0, &[]),
+            1 => {
+                count += 1;
+                match kind {
+                    Odd::Silent | Odd::Garbage | Odd::Http1 => {}
+                    Odd::CloseInTheMiddle => {
+                        std::thread::sleep(Duration::from_millis(3));
+                        return;
+                    }
+                    Odd::DataFirst => out = frame(0, 1, id, b"early"),
+                    Odd::RefuseAlways => out = frame(3, 0, id, &7_u32.to_be_bytes()),
+                    Odd::BadFrame => out = frame(0, 1, 2, b"x"),
+                    Odd::GoawayBelow if count > 1 => {
+                        // The rest of what was sent is taken, so that the end is not a reset.
+                        continue;
+                    }
+                    _ => {
+                        out = frame(1, 4, id, &[0x88]);
+                        out.extend(frame(0, 1, id, b"ok"));
+                        if kind == Odd::GoawayBelow {
+                            out.extend(frame(7, 0, 0, &[id.to_be_bytes(), [0; 4]].concat()));
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        if stream.write_all(&out).and_then(|()| stream.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}

@@ -1,0 +1,13 @@
+//! Runs against small servers: what came of every arrival, whatever the server does.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod failures;
+mod http2;
+mod inputs;
+mod plain;
+mod scenario;
+mod servers;
+mod stages;
+mod tls;
+mod users;
+mod world;
