@@ -1,6 +1,7 @@
 //! What a scenario file says is what users do.
 
 use config::scenario::{LoadModel, ScenarioFile, read};
+use load::Stages;
 use load::scenario::{Answer, CheckId, Next, StepId, User};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +54,7 @@ fn the_example_is_valid_and_can_be_walked_through() {
     assert_eq!(file.thresholds[2].metric.value, "http_req_failed{endpoint:list products}");
     assert_eq!(file.thresholds[0].condition.value, "p(95)<500ms");
     let model = file.load.model.as_ref().map(|model| &model.value);
-    assert!(matches!(model, Some(LoadModel::RateStages(stages)) if stages.len() == 2));
+    assert!(matches!(model, Some(LoadModel::Stages(Stages::Rates(profile))) if profile.stages().len() == 2));
     let mut completed = 0;
     for number in 0..50 {
         let mut user = User::new(&file.scenario, number, 1);

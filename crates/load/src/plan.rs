@@ -60,6 +60,8 @@ pub struct Targets {
     pub list: Arc<[Target]>,
     /// Which one each arrival sends, by the arrival's number; in turn where there is none.
     pub(crate) order: Option<Arc<[u32]>>,
+    /// What the header of [`Plan::arrival_header`] says of each arrival, in place of its number.
+    pub(crate) labels: Option<Arc<[u32]>>,
     /// Each one's place in the endpoints.
     pub(crate) endpoint_of: Arc<[u32]>,
     pub(crate) endpoints: Arc<[String]>,
@@ -84,12 +86,17 @@ impl Targets {
                 })
             })
             .collect();
-        Targets { list: list.into(), order: None, endpoint_of, endpoints: endpoints.into() }
+        Targets { list: list.into(), order: None, labels: None, endpoint_of, endpoints: endpoints.into() }
     }
 
     /// The same requests, but arrival n sends the one at `order[n]`.
     pub fn in_order(self, order: Arc<[u32]>) -> Self {
         Targets { order: Some(order), ..self }
+    }
+
+    /// The same requests, but the header of [`Plan::arrival_header`] says `labels[n]` of arrival n, such as its user.
+    pub fn labelled(self, labels: Arc<[u32]>) -> Self {
+        Targets { labels: Some(labels), ..self }
     }
 
     /// The most endpoints that results are kept under, one for the rest left aside: each takes some hundred
@@ -108,7 +115,8 @@ impl From<Target> for Work {
 pub enum Model {
     /// Each user sends the next request when the last is answered: the service sets the rate.
     Closed {
-        /// How many users there are, each with a connection of its own.
+        /// How many users there are, each with a connection of its own; in a scenario, with one to each server that it
+        /// comes to.
         users: Users,
     },
     /// Requests come when the schedule says, whatever the service does.

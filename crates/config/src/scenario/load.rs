@@ -55,7 +55,7 @@ fn staged(at: &At<Vec<At<FileStage>>>, report: &mut Report) -> Option<LoadModel>
     match Stages::new(&stages) {
         Ok(stages) => Some(LoadModel::Stages(stages)),
         Err(error) => {
-            let help = "write all as `30s:200/s`, or all as `30s:50`".to_owned();
+            let help = "stages here are those of `headroom load --stage`".to_owned();
             report.wrong(&at.place, error.to_string(), "these stages", help);
             None
         }

@@ -28,8 +28,8 @@ use units::Timestamp;
 /// times. Each request is sent to URL when it was sent then, whatever the service does now: response times count from
 /// there. A log that has no bodies can replay only requests without them.
 ///
-/// --users 2 adds new users, each with a shifted session of its own, rather than the same ones twice; --users 0.5
-/// leaves half of them out whole.
+/// --users 2 adds new users, each with a shifted session of its own and without the cookies and credentials of the
+/// one it is like, rather than the same ones twice; --users 0.5 leaves half of them out whole.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -74,6 +74,17 @@ pub struct Args {
     /// Threads that send, each with an event loop [default: by rate, connections and cores]
     #[arg(long, value_name = "COUNT", help_heading = "Load")]
     workers: Option<NonZeroU32>,
+
+    /// Put the number of each request's user into a header
+    #[arg(
+        long,
+        value_name = "NAME",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "X-Headroom-User",
+        help_heading = "Request"
+    )]
+    user_header: Option<String>,
 
     /// Header, as 'Name: value', in addition to those of the recording; repeat for more
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
@@ -183,12 +194,26 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     let replay = Replay::new(Arc::clone(&recording), args.speed, args.users, args.seed)?;
     let resolver = args.connect.resolver()?;
     let mut servers = Servers::new(&resolver);
-    let requests = recording.requests().iter().map(|request| {
-        (request.method.as_str(), request.url.as_str(), request.headers.as_slice(), request.body.as_slice())
+    let recorded = recording.requests();
+    // A new user has not logged in yet: what says who one is, is left out.
+    let anonymous: Vec<Vec<(String, String)>> = if args.users > 1.0 {
+        recorded.iter().map(|request| without_identity(&request.headers)).collect()
+    } else {
+        Vec::new()
+    };
+    let as_they_were = recorded.iter().map(|request| (request, request.headers.as_slice()));
+    let of_new_users = recorded.iter().zip(anonymous.iter().map(Vec::as_slice));
+    let requests = as_they_were.chain(of_new_users).map(|(request, headers)| {
+        (request.method.as_str(), request.url.as_str(), headers, request.body.as_slice())
     });
     let targets = inputs::targets(&mut servers, &args.file, requests, Some(&args.url), true, &args.headers)?;
-    let (times, order): (Vec<Timestamp>, Vec<u32>) =
-        replay.dues().map(|due| (Timestamp::ZERO + due.at, due.request)).unzip();
+    let (mut times, mut order, mut users) = (Vec::new(), Vec::new(), Vec::new());
+    for due in replay.dues() {
+        let is_new = args.users > 1.0 && due.user >= recording.users();
+        times.push(Timestamp::ZERO + due.at);
+        order.push(due.request + if is_new { recorded.len() as u32 } else { 0 });
+        users.push(due.user);
+    }
     let model = Model::Open {
         course: Course::Recorded(times.into()),
         arrivals: Arrivals::Even,
@@ -201,7 +226,8 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
         warm_up: args.warm_up.unwrap_or_default(),
         keep_alive: args.connect.keep_alive(),
         seed: args.seed,
-        ..Plan::new(Work::Targets(targets.in_order(order.into())), model)
+        arrival_header: args.user_header.clone(),
+        ..Plan::new(Work::Targets(targets.in_order(order.into()).labelled(users.into())), model)
     };
     let secure = plan_servers(&plan).iter().any(|server| server.origin.scheme == Scheme::Https);
     plan.connecting = args.connect.connecting(secure, true)?;
@@ -215,6 +241,13 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
         thresholds.push(threshold);
     }
     Ok((plan, thresholds))
+}
+
+fn without_identity(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let says_who = |name: &str| {
+        ["cookie", "authorization", "proxy-authorization"].iter().any(|who| name.eq_ignore_ascii_case(who))
+    };
+    headers.iter().filter(|(name, _)| !says_who(name)).cloned().collect()
 }
 
 const EXAMPLES: &str = "\

@@ -187,10 +187,12 @@ impl<N: Net> Worker<'_, N> {
         if h2 {
             let out = if secure { &mut connection.clear } else { &mut connection.out };
             let mut streams = Streams::new(self.plan.connecting.protocol.streams(), out);
-            streams.listed = true;
+            streams.listed = self.plan.keep_alive;
             connection.state = State::Many(Box::new(streams));
             connection.deadline.clear();
-            upstream.idle.push(index);
+            if self.plan.keep_alive {
+                upstream.idle.push_back(index);
+            }
         }
         self.send(index, job);
     }

@@ -54,7 +54,20 @@ struct Upstream {
     opening: usize,
     /// It was asked for HTTP/2 and speaks HTTP/1.1.
     single: bool,
-    idle: Vec<usize>,
+    /// The one that was free last carries the next request; the one that was free first is the first to be closed by
+    /// the server.
+    idle: VecDeque<usize>,
+}
+
+impl Upstream {
+    /// Takes a connection out of the free ones: nearly always the one that was free last or first.
+    fn unlist(&mut self, index: usize) {
+        if self.idle.back() == Some(&index) {
+            self.idle.pop_back();
+        } else if let Some(place) = self.idle.iter().position(|&idle| idle == index) {
+            self.idle.remove(place);
+        }
+    }
 }
 
 /// One event loop that sends requests and waits for their answers.
@@ -128,12 +141,15 @@ impl<'a, N: Net> Worker<'a, N> {
             arrival_header: plan.arrival_header.clone(),
             h2: matches!(plan.connecting.protocol, Protocol::Http2 { .. }),
         };
+        // A user who walks has a connection to each server that it comes to, as a browser has; it has one request in
+        // flight, which is the bound.
+        let is_walked = matches!((&plan.model, &plan.work), (Model::Closed { .. }, Work::Scenario { .. }));
         let mut worker = Worker {
             net,
             plan,
             watch,
             form,
-            limit: plan.connections_of(index).map(|limit| limit as usize),
+            limit: plan.connections_of(index).map(|limit| limit as usize).filter(|_| !is_walked),
             end,
             wires: Vec::new(),
             step: Wire::default(),
@@ -223,7 +239,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 proven: false,
                 opening: 0,
                 single: false,
-                idle: Vec::new(),
+                idle: VecDeque::new(),
             });
             self.upstreams.len() - 1
         });
@@ -291,6 +307,11 @@ impl<'a, N: Net> Worker<'a, N> {
         };
         let what = user.map_or(What::Prepared(wire), |user| What::PreparedOf { wire, user });
         let endpoint = self.wires[wire as usize].endpoint;
+        let label = match &self.plan.work {
+            Work::Targets(Targets { labels: Some(labels), .. }) => labels.get(number as usize),
+            _ => None,
+        };
+        let number = label.map_or(number, |&label| u64::from(label));
         Job { intended, started, number, what, endpoint, resent: false }
     }
 
@@ -339,9 +360,9 @@ impl<'a, N: Net> Worker<'a, N> {
                 return true;
             }
         };
-        if let Some(&index) = self.upstreams[server].idle.last() {
+        if let Some(&index) = self.upstreams[server].idle.back() {
             if matches!(self.connections[index].state, State::Idle) {
-                self.upstreams[server].idle.pop();
+                self.upstreams[server].idle.pop_back();
             }
             self.send(index, job);
             return true;
@@ -355,7 +376,8 @@ impl<'a, N: Net> Worker<'a, N> {
         }
         // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
         let upstream = &self.upstreams[server];
-        let many = self.form.h2 && !upstream.single && matches!(self.plan.model, Model::Open { .. });
+        let shared = self.form.h2 && self.plan.keep_alive && !upstream.single;
+        let many = shared && matches!(self.plan.model, Model::Open { .. });
         if many && (upstream.opening > 0 || self.resolving.asks_for(server)) {
             return false;
         }

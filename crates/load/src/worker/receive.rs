@@ -194,12 +194,13 @@ impl<N: Net> Worker<'_, N> {
         if streams.len() == 0 {
             connection.deadline.clear();
         }
-        if streams.machine.is_over() && streams.len() == 0 {
+        let is_over = streams.machine.is_over() || !self.plan.keep_alive;
+        if is_over && streams.len() == 0 {
             return self.remove(index);
         }
-        if !streams.listed && streams.machine.capacity() > 0 {
+        if !streams.listed && !is_over && streams.machine.capacity() > 0 {
             streams.listed = true;
-            self.upstreams[connection.server as usize].idle.push(index);
+            self.upstreams[connection.server as usize].idle.push_back(index);
         }
         let now = self.net.now();
         self.dispatch(now);
@@ -241,7 +242,7 @@ impl<N: Net> Worker<'_, N> {
     pub(super) fn free(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         if let State::Idle = connection.state {
-            self.upstreams[connection.server as usize].idle.push(index);
+            self.upstreams[connection.server as usize].idle.push_back(index);
         }
     }
 
@@ -306,7 +307,7 @@ impl<N: Net> Worker<'_, N> {
         let connection = self.connections.remove(index);
         let upstream = &mut self.upstreams[connection.server as usize];
         match connection.state {
-            State::Idle => upstream.idle.retain(|&idle| idle != index),
+            State::Idle => upstream.unlist(index),
             State::Connecting(_) | State::Handshaking(_) => {
                 upstream.opening -= 1;
                 self.busy -= 1;
@@ -315,7 +316,7 @@ impl<N: Net> Worker<'_, N> {
             State::Many(streams) => {
                 self.busy -= streams.len();
                 if streams.listed {
-                    upstream.idle.retain(|&idle| idle != index);
+                    upstream.unlist(index);
                 }
             }
         }

@@ -101,13 +101,7 @@ impl<N: Net> Worker<'_, N> {
         }
         if streams.listed && streams.machine.capacity() == 0 {
             streams.listed = false;
-            let idle = &mut self.upstreams[connection.server as usize].idle;
-            match idle.last() {
-                Some(&last) if last == index => {
-                    idle.pop();
-                }
-                _ => idle.retain(|&listed| listed != index),
-            }
+            self.upstreams[connection.server as usize].unlist(index);
         }
     }
 

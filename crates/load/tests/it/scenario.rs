@@ -305,9 +305,18 @@ fn steps_may_go_to_several_servers() {
     let (first, second) = (slow(Duration::ZERO), slow(Duration::ZERO));
     let there = format!("http://{second}/there");
     let steps = ["/here", &there].map(|url| step("GET", url, &Scope::default())).to_vec();
-    for model in [closed(1), closed(3), open(100.0, 0), open(100.0, 1)] {
+    for (model, most, is_bounded) in [
+        (closed(1), 2, false),
+        (closed(3), 6, false),
+        (open(100.0, 0), 20, false),
+        (open(100.0, 1), 60, true),
+    ] {
         let measured = run(first, one_flow(steps.clone(), &[]), model, |plan| plan.requests = Some(30));
         assert_eq!((measured.iterations.completed, measured.accounting.answered), (30, 60));
+        // Only where one connection must do for both it is made again each time.
+        let bounded = measured.connections >= 30;
+        assert_eq!(bounded, is_bounded, "{}", measured.connections);
+        assert!(bounded || measured.connections <= most, "{}", measured.connections);
     }
 }
 

@@ -107,7 +107,7 @@ fn what_is_wrong_with_a_certificate_is_counted_and_said() {
         (old, &world, &world, Failure::CertificateExpired, "expired"),
         (early, &world, &world, Failure::Certificate, "not valid yet"),
         (elsewhere, &world, &world, Failure::Certificate, "not valid for name"),
-        (Serving::default(), &world, &stranger, Failure::Certificate, "UnknownIssuer"),
+        (Serving::default(), &world, &stranger, Failure::Certificate, "nobody who is trusted"),
     ] {
         let address = world.server(&serving, answering);
         for model in [closed(2), open(30.0, 0)] {
