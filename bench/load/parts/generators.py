@@ -26,7 +26,8 @@ class Generator:
         self.program, self.directory = program, Path(directory)
 
     def version(self):
-        return version(self.name, self.program, *self.version_flag.split())
+        said = version(self.name, self.program, *self.version_flag.split())
+        return said if self.name.split()[0] in said else f"{self.name} {said}"
 
     def closed(self, url, connections, seconds):
         """The command for so many connections as fast as they are answered."""
@@ -192,7 +193,7 @@ class K6(Generator):
 
     def script(self, url, options):
         options["summaryTrendStats"] = ["p(90)", "p(99)", "max"]
-        path = self.directory / "script.js"
+        path = self.directory / f"script-{len(list(self.directory.glob('script-*')))}.js"
         path.write_text(K6_SCRIPT.format(options=json.dumps(options), url=url))
         return [self.program, "run", "--quiet", "--no-usage-report", path]
 

@@ -78,7 +78,9 @@ def closed(world):
             result["targets"].append(judged("closed: CPU per request, headroom / wrk", taken, "headroom", "wrk", 0.90))
             lines += costs(taken)
         others = {name: of for name, of in command.items() if name != "wrk"}
-        try_out(others, missing)
+        for name in dead(peers, url, options.connections):
+            missing.append(f"{name} (does not work here)")
+            others.pop(name, None)
         taken = rounds(options.rounds, others)
         result["peers"] = record(taken, others, url)
         result["targets"] += [judged(f"closed: CPU per request, headroom / {name}", taken, "headroom", name, 1.0)
@@ -88,15 +90,14 @@ def closed(world):
     return result
 
 
-def try_out(others, missing):
-    """Names a peer that does not work here beside those that are not here, rather than end for it."""
-    for name, (generator, command) in list(others.items()):
+def dead(peers, url, connections):
+    """The names of the peers that do not work here: they are named, and nothing ends for them."""
+    for peer in peers:
         try:
-            sample(generator, command)
+            sample(peer, peer.closed(url, connections, 1))
         except (RuntimeError, ValueError, KeyError, AttributeError) as error:
-            say(f"  {name} does not work here: {error!r}")
-            missing.append(f"{name} (does not work here)")
-            del others[name]
+            say(f"  {peer.name} does not work here: {error!r}")
+            yield peer.name
 
 
 def open_rate(world):

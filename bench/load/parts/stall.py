@@ -30,7 +30,7 @@ def stall(world):
         result["headroom"][name] = found
         said, true = found["said_ms"], found["true_ms"]
         result["lines"] += [f"{name:28} {said['p90']:>9.1f} {said['p99']:>9.1f}   joined by arrival: "
-                            f"{true['p90']:.1f}, {true['p99']:.1f}; {found['joined']:,} joined"]
+                            f"{true['p90']:.1f}, {true['p99']:.1f}; {found['joined']:,} joined; {found['validity']['verdict']}"]
         off = max(abs(said[point] / true[point] - 1) for point in ("p90", "p99"))
         result["targets"] += [
             target(f"stall: {name}, p90 and p99 against the service's record", "within 2 %", f"{off:.2%} off", off <= 0.02),
