@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
             for (&outcome, times) in &each.part.by_outcome {
                 let said = self.said.entry((endpoint, outcome)).or_default();
                 let mut new = Vec::new();
-                for &(value, count) in times.sparse().counts() {
+                for (value, count) in times.sparse().counts() {
                     let known = said.insert(value, count).unwrap_or(0);
                     if count > known {
                         new.push((value, count - known));

@@ -104,9 +104,9 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 
 fn put_histogram(bytes: &mut Vec<u8>, histogram: &SparseHistogram) {
     put(bytes, histogram.censored());
-    put(bytes, histogram.counts().len() as u64);
+    put(bytes, histogram.counts().count() as u64);
     let mut before = 0_u64;
-    for &(value, count) in histogram.counts() {
+    for (value, count) in histogram.counts() {
         // Wrapping, so that values that do not ascend come back all the same.
         put(bytes, value.wrapping_sub(before));
         put(bytes, u64::from(count));
@@ -191,9 +191,7 @@ mod tests {
 
     fn any_histogram() -> impl Strategy<Value = SparseHistogram> {
         let counts = prop::collection::btree_map(any::<u64>(), any::<u32>(), 0..20);
-        (counts, any::<u64>()).prop_map(|(counts, censored)| {
-            SparseHistogram::from_counts(counts.into_iter().collect(), censored)
-        })
+        (counts, any::<u64>()).prop_map(|(counts, censored)| SparseHistogram::from_counts(counts, censored))
     }
 
     fn any_second() -> impl Strategy<Value = Second> {

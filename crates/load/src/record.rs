@@ -319,11 +319,16 @@ impl Recorder {
             cell.times.clear();
             self.spare_cells.push(cell.times);
         }
+        // Where all goes well, the three are the same.
+        let mut response = response.sparse();
+        if let [only] = &cells[..] {
+            response = response.or_shared(&only.times);
+        }
         self.seconds.push(Second {
             accounting: second.accounting,
             good: second.good,
-            good_response: second.good_response.sparse(),
-            response: response.sparse(),
+            good_response: second.good_response.sparse().or_shared(&response),
+            response,
             cells,
         });
         second.accounting = Accounting::default();

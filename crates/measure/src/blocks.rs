@@ -113,7 +113,7 @@ impl Blocks {
 
 impl Block {
     fn add(&mut self, times: &crate::SparseHistogram) {
-        self.times.extend(times.counts().iter().map(|&(micros, count)| (micros, u64::from(count))));
+        self.times.extend(times.counts().map(|(micros, count)| (micros, u64::from(count))));
         self.censored += times.censored();
     }
 }

@@ -9,6 +9,7 @@
 //! counting it as 3 s claims to know what nobody does. It is recorded at the time it had reached and counted as
 //! censored, and a quantile that falls among the censored ones says "more than".
 
+use crate::SparseHistogram;
 use hdrhistogram::Histogram as Hdr;
 use std::time::Duration;
 use units::Quantile;
@@ -85,10 +86,10 @@ impl Histogram {
 
     /// Adds all that a sparse distribution holds.
     pub fn add_sparse(&mut self, other: &SparseHistogram) {
-        for &(micros, count) in &other.counts {
+        for (micros, count) in other.counts() {
             self.record_micros(micros, u64::from(count));
         }
-        self.censored += other.censored;
+        self.censored += other.censored();
     }
 
     /// How many times were recorded, censored ones among them.
@@ -137,15 +138,11 @@ impl Histogram {
 
     /// The same distribution without its empty counts: for keeping, not for recording.
     pub fn sparse(&self) -> SparseHistogram {
-        let counts = self
-            .micros
-            .iter_recorded()
-            .map(|step| {
-                let count = u32::try_from(step.count_at_value()).unwrap_or(u32::MAX);
-                (self.micros.median_equivalent(step.value_iterated_to()), count)
-            })
-            .collect();
-        SparseHistogram { counts, censored: self.censored }
+        let counts = self.micros.iter_recorded().map(|step| {
+            let count = u32::try_from(step.count_at_value()).unwrap_or(u32::MAX);
+            (self.micros.median_equivalent(step.value_iterated_to()), count)
+        });
+        SparseHistogram::from_counts(counts, self.censored)
     }
 
     /// Forgets everything and keeps the memory.
@@ -172,49 +169,6 @@ pub(crate) fn equivalent(micros: u64) -> (u64, u64) {
     let width = 1_u64 << micros.checked_ilog2().unwrap_or(0).saturating_sub(10);
     let lowest = micros & !(width - 1);
     (lowest, lowest + width - 1)
-}
-
-/// A distribution that is kept, not recorded into: only the values that occurred.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SparseHistogram {
-    counts: Vec<(u64, u32)>,
-    censored: u64,
-}
-
-impl SparseHistogram {
-    /// Rebuilds a distribution from what [`SparseHistogram::counts`] and [`SparseHistogram::censored`] gave.
-    pub fn from_counts(counts: Vec<(u64, u32)>, censored: u64) -> Self {
-        SparseHistogram { counts, censored }
-    }
-
-    /// The values in µs, ascending, each with how often it occurred.
-    pub fn counts(&self) -> &[(u64, u32)] {
-        &self.counts
-    }
-
-    /// How many of the recorded times are lower bounds.
-    pub fn censored(&self) -> u64 {
-        self.censored
-    }
-
-    /// How many times were recorded.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().map(|&(_, count)| u64::from(count)).sum()
-    }
-
-    /// Both distributions together.
-    pub fn plus(&self, other: &SparseHistogram) -> SparseHistogram {
-        let mut both = self.dense();
-        both.add_sparse(other);
-        both.sparse()
-    }
-
-    /// The distribution in a form that answers questions.
-    pub fn dense(&self) -> Histogram {
-        let mut dense = Histogram::new();
-        dense.add_sparse(self);
-        dense
-    }
 }
 
 #[cfg(test)]

@@ -106,6 +106,9 @@ enum Preset {
     /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight and 12/n of that beyond; 40 threads, 40
     /// may queue; other paths answer at once
     SearchCgi,
+    /// Every path carries 1,540/s (one slot of 0.65 ms, as a quota of 100 millicores did) and takes 7.8 ms alone;
+    /// 1,024 threads
+    Stresstest,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -146,6 +149,7 @@ pub fn run(args: &Args) -> Exit {
 fn plan(args: &Args) -> Config {
     let mut config = match args.preset {
         Some(Preset::SearchCgi) => Config::search_cgi(),
+        Some(Preset::Stresstest) => Config::stresstest(),
         None => Config::default(),
     };
     config.listen = args.listen;
@@ -281,6 +285,7 @@ mod tests {
     #[test]
     fn says_the_known_limit_of_each_path() {
         assert_eq!(limits(&planned("--preset search-cgi")), "/search.cgi up to 107.5/s (the pool)");
+        assert_eq!(limits(&planned("--preset stresstest")), "other paths up to 1539.6/s (the pool)");
         assert_eq!(limits(&planned("--wait 20ms")), "other paths up to 400/s (the threads)");
         assert!(limits(&planned("")).contains("no limit"));
     }

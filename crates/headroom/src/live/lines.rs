@@ -15,7 +15,7 @@ pub fn show(plan: &Plan, pulse: &Pulse) {
 fn line(plan: &Plan, pulse: &Pulse) -> String {
     let Some(last) = pulse.last() else { return String::new() };
     let now = &pulse.now;
-    let at = |point| quantile(&last.response, point);
+    let at = |point| quantile(&pulse.recent, point);
     let mut line = format!(
         "{:>4.0} s  offered {}  answered {}  p50 {}  p95 {}  p99 {}  errors {} (all: {})  in flight {}",
         now.at.as_secs_f64(),

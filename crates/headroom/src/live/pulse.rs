@@ -3,7 +3,7 @@
 use ::load::Progress;
 use measure::{Accounting, Histogram};
 use std::time::Duration;
-use units::{Rate, Timestamp};
+use units::{Quantile, Rate, Timestamp};
 
 /// The run so far.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Pulse {
     pub whole: Histogram,
     /// The seconds that are over, each from one report to a later one.
     pub seconds: Vec<Second>,
+    /// Response times of the last of them: what was answered or given up. Of all of them it would be much memory.
+    pub recent: Histogram,
     /// Response times since the last second that is over.
     current: Histogram,
     /// Where the current second began.
@@ -29,8 +31,8 @@ pub struct Second {
     pub answered: Rate,
     /// Requests that were shed, failed or timed out.
     pub errors: u64,
-    /// Response times of what was answered or given up.
-    pub response: Histogram,
+    /// Response time of what was answered or given up; `None` where nothing was.
+    pub p95: Option<Duration>,
 }
 
 impl Pulse {
@@ -43,11 +45,13 @@ impl Pulse {
         let over = passed >= SECOND;
         if over {
             let after = progress.accounting;
+            std::mem::swap(&mut self.recent, &mut self.current);
+            self.current.clear();
             self.seconds.push(Second {
                 offered: Rate::of(after.scheduled - before.scheduled, passed),
                 answered: Rate::of(after.answered - before.answered, passed),
                 errors: errors(&after) - errors(&before),
-                response: std::mem::take(&mut self.current),
+                p95: self.recent.quantile(Quantile::P95).map(|p95| p95.at),
             });
             if self.seconds.len() > KEPT {
                 self.seconds.remove(0);

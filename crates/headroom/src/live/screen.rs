@@ -88,8 +88,7 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
             .areas(pictures);
     let answered = |second: &Second| second.answered.per_second() as u64;
     picture(frame, rates, pulse, "answered/s", answered, grouped, colour(Color::Green));
-    let p95 =
-        |second: &Second| second.response.quantile(Quantile::P95).map_or(0, |p95| p95.at.as_micros() as u64);
+    let p95 = |second: &Second| second.p95.map_or(0, |p95| p95.as_micros() as u64);
     let span = |micros| show_duration(Duration::from_micros(micros)).to_string();
     picture(frame, times, pulse, "p95", p95, span, colour(Color::Yellow));
 
@@ -146,10 +145,10 @@ fn numbers(pulse: &Pulse) -> Vec<Line<'static>> {
         row("answered", of_last(|second| second.answered), whole(now.accounting.answered)),
     ];
     for point in [Quantile::P50, Quantile::P95, Quantile::P99] {
-        let recent = last.map_or("-".to_owned(), |second| quantile(&second.response, point));
+        let recent = quantile(&pulse.recent, point);
         rows.push(row(&point.to_string(), recent, quantile(&pulse.whole, point)));
     }
-    let recent = last.map_or("-".to_owned(), |second| maximum(&second.response));
+    let recent = maximum(&pulse.recent);
     rows.push(row("max", recent, maximum(&pulse.whole)));
     rows
 }

@@ -120,8 +120,8 @@ fn millis(at: SystemTime) -> i64 {
 }
 
 impl Total {
-    fn add(&mut self, counts: &[(u64, u32)]) {
-        for &(micros, count) in counts {
+    fn add(&mut self, counts: impl Iterator<Item = (u64, u32)>) {
+        for (micros, count) in counts {
             self.count += u64::from(count);
             self.seconds += micros as f64 / 1e6 * f64::from(count);
             for ((bound, _), bucket) in BOUNDS_US.iter().zip(&mut self.buckets) {
