@@ -213,6 +213,11 @@ impl Agenda {
         !self.thinking.is_empty()
     }
 
+    /// Whether requests are left that have to wait for the next attempt to connect.
+    pub(crate) fn has_more_after(&self, now: Timestamp) -> bool {
+        matches!(self.source, Source::Closed { left, retry_at, .. } if left > 0 && now < retry_at.min(self.end))
+    }
+
     /// A connection could not be made: in the closed model nothing else would slow the next attempt down.
     pub(crate) fn hold_until(&mut self, at: Timestamp) {
         if let Source::Closed { retry_at, .. } = &mut self.source {

@@ -53,8 +53,6 @@ pub enum Failure {
     Tls,
     /// The other side ended the HTTP/2 stream.
     StreamReset,
-    /// One redirect led to the next, beyond the bound.
-    TooManyRedirects,
     /// A public address that the run was not allowed to load.
     HostNotAllowed,
     /// This machine had no local port left: ours, not the service's.
@@ -69,7 +67,7 @@ pub enum Failure {
 
 impl Failure {
     /// The failures in the order in which they are shown.
-    pub const ALL: [Failure; 16] = [
+    pub const ALL: [Failure; 15] = [
         Failure::ConnectionRefused,
         Failure::Unreachable,
         Failure::Reset,
@@ -80,7 +78,6 @@ impl Failure {
         Failure::Certificate,
         Failure::Tls,
         Failure::StreamReset,
-        Failure::TooManyRedirects,
         Failure::HostNotAllowed,
         Failure::NoPorts,
         Failure::NoDescriptors,
@@ -101,7 +98,6 @@ impl Failure {
             Failure::Certificate => "certificate",
             Failure::Tls => "tls",
             Failure::StreamReset => "stream_reset",
-            Failure::TooManyRedirects => "too_many_redirects",
             Failure::HostNotAllowed => "host_not_allowed",
             Failure::NoPorts => "no_ports",
             Failure::NoDescriptors => "no_descriptors",
@@ -150,7 +146,6 @@ impl fmt::Display for Failure {
             Failure::Certificate => "certificate not accepted",
             Failure::Tls => "TLS handshake failed",
             Failure::StreamReset => "stream reset",
-            Failure::TooManyRedirects => "too many redirects",
             Failure::HostNotAllowed => "a public address that was not allowed",
             Failure::NoPorts => "this machine had no local port left",
             Failure::NoDescriptors => "this machine had no descriptor left",

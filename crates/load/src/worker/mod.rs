@@ -389,7 +389,10 @@ impl<'a, N: Net> Worker<'a, N> {
     /// Nothing more will come: all was sent and answered, or the time for answers has passed too.
     fn is_done(&self, now: Timestamp) -> bool {
         let grace_over = now >= self.end + self.plan.timeout;
-        let waiting = self.agenda.waiting() > 0 || !self.stash.is_empty() || self.agenda.has_thinkers();
+        let waiting = self.agenda.waiting() > 0
+            || !self.stash.is_empty()
+            || self.agenda.has_thinkers()
+            || self.agenda.has_more_after(now);
         grace_over || (!waiting && self.busy == 0)
     }
 

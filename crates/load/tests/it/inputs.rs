@@ -138,3 +138,13 @@ fn one_dead_server_of_several_leaves_the_others_alone() {
         assert!(alive.part.accounting.answered >= 1, "{:?}", alive.part.accounting);
     }
 }
+
+#[test]
+fn a_number_of_requests_is_kept_where_connecting_fails_at_once() {
+    let resolver = Resolver::new::<&str>(&[], &[], Some("/no/such/socket".into())).unwrap();
+    let mut plan = plan(at(&resolver, "http://x/"), closed(2));
+    plan.duration = None;
+    plan.requests = Some(6);
+    let measured = run_plan(plan);
+    assert_eq!(measured.failures.get(&Failure::ConnectionRefused), Some(&6), "{:?}", measured.accounting);
+}
