@@ -219,6 +219,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn heavy_weights_keep_their_precision() {
+        let weights = [4_000_000_000_u32, 1_000_000_000, 64_000_000, 1];
+        let total: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
+        let (mut balancer, mut counts) = (of(&weights), [0_u32; 4]);
+        for made in 1..=200_000 {
+            counts[picks(&mut balancer, 1)[0] as usize] += 1;
+            for (count, weight) in counts.iter().zip(weights) {
+                let share = f64::from(made) * f64::from(weight) / total;
+                assert!((f64::from(*count) - share).abs() < 1.01, "{counts:?} after {made}");
+            }
+        }
+    }
+
     proptest! {
         /// At every moment, each instance has had its share to within one pick.
         #[test]
