@@ -3,10 +3,45 @@
 //! ## Why incremental
 //! A balancer is told of every change and every request, so that a pick is not a walk over all instances: the
 //! simulator makes ten million picks a second, and a gateway should not pay for the size of its fleet.
+//!
+//! ## Which one
+//!
+//! | balancer | use it where | a pick takes |
+//! |---|---|---|
+//! | [`RoundRobin`] | requests and instances are alike | constant time |
+//! | [`WeightedRoundRobin`] | weights differ or change | O(log n) |
+//! | [`LeastOutstanding`] | requests differ, instances stall: the usual choice | constant time (up to 16 looked at) |
+//! | [`PeakEwma`] | instances differ in speed | constant time |
+//! | [`ConsistentHash`] | instances cache, so a key should stay | constant time (expected) |
+//!
+//! [`Available`] goes around each of them: draining, ejection, checks, slow start. [`Affinity`] goes between the two
+//! where clients stay with their instance. [`ejection`], [`HealthState`] and [`RetryBudget`] decide beside them.
 
+mod affinity;
+mod available;
+mod consistent_hash;
+pub mod ejection;
+mod health;
+mod heap;
+mod least_outstanding;
+mod members;
+mod peak_ewma;
+mod penalty;
+mod retry_budget;
 mod round_robin;
+mod slow_start;
+mod weighted_round_robin;
 
+pub use affinity::{Affinity, Placed};
+pub use available::{Availability, Available, Panic};
+pub use consistent_hash::ConsistentHash;
+pub use health::{HealthChange, HealthState};
+pub use least_outstanding::LeastOutstanding;
+pub use peak_ewma::PeakEwma;
+pub use retry_budget::{BudgetSpent, RetryBudget};
 pub use round_robin::RoundRobin;
+pub use slow_start::SlowStart;
+pub use weighted_round_robin::WeightedRoundRobin;
 
 use core::fmt;
 use core::num::NonZeroU32;

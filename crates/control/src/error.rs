@@ -18,6 +18,32 @@ pub enum SettingsError {
         /// `per_second` or `per_minute`.
         limit: &'static str,
     },
+    /// Consistent hashing where not every request would have a place.
+    #[error(
+        "the bound of consistent hashing is {factor} shares, but only above 1 has every request a place: 1.25 is usual"
+    )]
+    HashFactor {
+        /// The bound.
+        factor: f64,
+    },
+    /// A slow start that never starts.
+    #[error("`aggression` is {aggression}, but a slow start has a shape only above 0: 1 is a straight line")]
+    Aggression {
+        /// What was found.
+        aggression: f64,
+    },
+    /// Something that takes no time.
+    #[error("`{field}` is 0s, which is no time: raise it, or leave it out")]
+    ZeroSpan {
+        /// The field.
+        field: &'static str,
+    },
+    /// A count that nothing can reach by counting.
+    #[error("`{field}` is 0, but one is the least that can be counted: 1 acts at once")]
+    ZeroCount {
+        /// The field.
+        field: &'static str,
+    },
     /// Filling the bucket once would take longer than a year.
     #[error(
         "`{limit}` takes longer than a year to fill its burst of {burst}: raise the rate or lower the burst"

@@ -1,8 +1,8 @@
 //! Round robin: each instance in its turn.
 //!
 //! An instance of weight 3 has three picks in a row, then the next one has its turn: a pick is then one look at one
-//! entry, whatever the weights. Spreading the three between those of others would need a walk or a heap; a fleet
-//! whose weights differ much is better served by a balancer that looks at the requests in flight.
+//! entry, whatever the weights. Spreading the three between those of others takes the heaps of
+//! [`WeightedRoundRobin`](super::WeightedRoundRobin).
 
 use super::{Balancer, InstanceId, Outcome, Weight};
 use alloc::vec::Vec;

@@ -1,0 +1,134 @@
+//! Session affinity: a client stays with the instance that it was given, while that one may be picked.
+//!
+//! Which instance a cookie names, and that nobody forged it, is known to whoever reads the cookie; here is only the
+//! decision. An instance that is draining, ejected or gone is not in the balancer any more, so a client moves on
+//! before its instance stops.
+
+use super::{Balancer, InstanceId, Outcome, Weight};
+use alloc::vec::Vec;
+use stats::Rng;
+use units::Timestamp;
+
+/// Keeps clients where they are, and lets a balancer place those who are new or have lost their instance.
+#[derive(Debug, Clone, Default)]
+pub struct Affinity<B> {
+    inner: B,
+    /// Which ids may be picked.
+    present: Vec<bool>,
+}
+
+/// Where a request goes, and whether its client has to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placed {
+    /// To the instance that the cookie names.
+    Kept(InstanceId),
+    /// To an instance that the balancer picked, as there was no cookie: set one.
+    New(InstanceId),
+    /// To an instance that the balancer picked, as the one that the cookie names may not be picked: set a new one.
+    Moved {
+        /// The one that the cookie names.
+        from: InstanceId,
+        /// The one that was picked.
+        to: InstanceId,
+    },
+}
+
+impl Placed {
+    /// Where the request goes.
+    pub const fn instance(self) -> InstanceId {
+        match self {
+            Placed::Kept(id) | Placed::New(id) | Placed::Moved { to: id, .. } => id,
+        }
+    }
+
+    /// Whether the answer has to set a cookie for [`instance`](Self::instance).
+    pub const fn sets_cookie(self) -> bool {
+        !matches!(self, Placed::Kept(_))
+    }
+}
+
+impl<B: Balancer> Affinity<B> {
+    /// Lets `inner`, which has no instances yet, place new clients.
+    pub fn new(inner: B) -> Self {
+        Affinity { inner, present: Vec::new() }
+    }
+
+    /// The instance for the next request of a client whose cookie names `cookie`; `None` where there is no instance.
+    #[inline]
+    pub fn place(&mut self, now: Timestamp, cookie: Option<InstanceId>, rng: &mut Rng) -> Option<Placed> {
+        match cookie {
+            Some(id) if self.present.get(id.0 as usize) == Some(&true) => Some(Placed::Kept(id)),
+            Some(from) => self.inner.pick(now, rng).map(|to| Placed::Moved { from, to }),
+            None => self.inner.pick(now, rng).map(Placed::New),
+        }
+    }
+
+    /// The balancer that places new clients.
+    pub fn inner(&self) -> &B {
+        &self.inner
+    }
+}
+
+impl<B: Balancer> Balancer for Affinity<B> {
+    fn added(&mut self, id: InstanceId, weight: Weight) {
+        let index = id.0 as usize;
+        if index >= self.present.len() {
+            self.present.resize(index + 1, false);
+        }
+        self.present[index] = true;
+        self.inner.added(id, weight);
+    }
+
+    fn removed(&mut self, id: InstanceId) {
+        if let Some(present) = self.present.get_mut(id.0 as usize) {
+            *present = false;
+        }
+        self.inner.removed(id);
+    }
+
+    #[inline]
+    fn pick(&mut self, now: Timestamp, rng: &mut Rng) -> Option<InstanceId> {
+        self.inner.pick(now, rng)
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Timestamp, to: InstanceId) {
+        self.inner.sent(now, to);
+    }
+
+    #[inline]
+    fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
+        self.inner.answered(now, from, outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::LeastOutstanding;
+
+    #[test]
+    fn keeps_a_client_until_its_instance_may_not_be_picked() {
+        let mut rng = Rng::new(1, "picks");
+        let mut affinity = Affinity::new(LeastOutstanding::new());
+        let mut place = |affinity: &mut Affinity<LeastOutstanding>, cookie: Option<u32>| {
+            let placed = affinity.place(Timestamp::ZERO, cookie.map(InstanceId), &mut rng)?;
+            affinity.sent(Timestamp::ZERO, placed.instance());
+            Some(placed)
+        };
+        assert_eq!(place(&mut affinity, None), None);
+        assert_eq!(place(&mut affinity, Some(0)), None);
+        (0..2).for_each(|id| affinity.added(InstanceId(id), Weight::ONE));
+        assert_eq!(place(&mut affinity, None), Some(Placed::New(InstanceId(0))));
+        // Although the other one has less in flight.
+        assert_eq!(place(&mut affinity, Some(0)), Some(Placed::Kept(InstanceId(0))));
+        // Those who are new see what the others have in flight.
+        assert_eq!(place(&mut affinity, None), Some(Placed::New(InstanceId(1))));
+        affinity.removed(InstanceId(0));
+        let moved = Placed::Moved { from: InstanceId(0), to: InstanceId(1) };
+        assert_eq!(place(&mut affinity, Some(0)), Some(moved));
+        assert!(moved.sets_cookie() && !Placed::Kept(InstanceId(0)).sets_cookie());
+        // A cookie from elsewhere.
+        assert_eq!(place(&mut affinity, Some(u32::MAX)).map(Placed::instance), Some(InstanceId(1)));
+    }
+}

@@ -1,0 +1,270 @@
+//! Availability: which instances a balancer may pick from now, and with which weight.
+//!
+//! ## Why around the balancers
+//! Draining, ejection, checks and slow start mean the same to each way of balancing: an instance is in or out, or
+//! weighs less. So they are told here, and the balancer inside hears of [`added`](Balancer::added) and
+//! [`removed`](Balancer::removed) only.
+//!
+//! ## Time
+//! Ejections end and weights grow by themselves. The next such change is known, so a pick compares one instant and is
+//! done; when the instant has come, only those that change are looked at. A weight grows in 64 steps.
+//!
+//! ## Panic
+//! Where fewer than a given share of the instances are usable, the checks are more likely wrong than the instances,
+//! or else the few that are left would be next: all that are not draining are used, as in Envoy. Draining instances
+//! count on neither side.
+
+mod entry;
+#[cfg(test)]
+mod tests;
+
+use super::slow_start::SlowStart;
+use super::{Balancer, InstanceId, Outcome, Weight};
+use alloc::vec::Vec;
+use entry::Entry;
+use stats::Rng;
+use units::{Ratio, Timestamp};
+
+/// A balancer and the availability of its instances.
+///
+/// ```
+/// use control::balance::{Available, Balancer, InstanceId, LeastOutstanding, Weight};
+/// use stats::Rng;
+/// use units::{Ratio, Timestamp};
+///
+/// let (mut now, mut rng) = (Timestamp::from_secs(1), Rng::new(1, "picks"));
+/// let half = Ratio::new(0.5).expect("a share");
+/// let mut instances = Available::new(LeastOutstanding::new(), None, half);
+/// instances.add(now, InstanceId(0), Weight::ONE);
+/// instances.add(now, InstanceId(1), Weight::ONE);
+/// instances.eject(now, InstanceId(0), Timestamp::from_secs(31));
+/// assert_eq!(instances.pick(now, &mut rng), Some(InstanceId(1)));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Available<B> {
+    inner: B,
+    slow_start: Option<SlowStart>,
+    panic_below: Ratio,
+    entries: Vec<Entry>,
+    /// Instances that are not draining, and those of them that nothing speaks against.
+    known: u32,
+    usable: u32,
+    panic: bool,
+    /// Those that are ejected or in their slow start.
+    changing: Vec<InstanceId>,
+    /// When the first of them has to be looked at.
+    next_change: Timestamp,
+    now: Timestamp,
+}
+
+/// What is known of an instance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Availability {
+    /// It has its share.
+    Available,
+    /// It is in its slow start.
+    Warming,
+    /// It gets nothing new, and its requests in flight go on.
+    Draining,
+    /// It failed too often.
+    Ejected {
+        /// When it is tried again.
+        until: Timestamp,
+    },
+    /// Its checks fail.
+    Unhealthy,
+}
+
+/// Too few instances are usable, so all are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Panic {
+    /// Instances that nothing speaks against.
+    pub usable: u32,
+    /// All that are not draining.
+    pub known: u32,
+}
+
+impl<B: Balancer> Available<B> {
+    /// The weight that an instance of [`Weight::ONE`] has for the balancer inside: slow start needs its fractions.
+    /// A balancer that picks an instance as often in a row as its weight says does not go well with it.
+    pub const FULL: Weight = Weight::new(entry::STEPS).expect("64 is above zero");
+
+    /// Around a balancer that has no instances yet. All are used where less than `panic_below` of them are usable
+    /// (Envoy: 50 %); zero switches that off.
+    pub fn new(inner: B, slow_start: Option<SlowStart>, panic_below: Ratio) -> Self {
+        Available {
+            inner,
+            slow_start,
+            panic_below,
+            entries: Vec::new(),
+            known: 0,
+            usable: 0,
+            panic: false,
+            changing: Vec::new(),
+            next_change: Timestamp::NEVER,
+            now: Timestamp::ZERO,
+        }
+    }
+
+    /// Adds an instance, which begins with its slow start; where it is known, only its weight changes.
+    pub fn add(&mut self, now: Timestamp, id: InstanceId, weight: Weight) {
+        let index = id.0 as usize;
+        if index >= self.entries.len() {
+            self.entries.resize_with(index + 1, Entry::default);
+        }
+        let slow_start = self.slow_start.is_some();
+        self.change(now, id, |entry| {
+            if entry.weight.is_none() {
+                entry.start(slow_start.then_some(now));
+            }
+            entry.weight = Some(weight);
+        });
+    }
+
+    /// Takes an instance out. Its requests in flight are still reported.
+    pub fn remove(&mut self, now: Timestamp, id: InstanceId) {
+        self.change(now, id, |entry| entry.weight = None);
+    }
+
+    /// Sends nothing new to an instance; [`in_flight`](Self::in_flight) says when it has done its work.
+    pub fn drain(&mut self, now: Timestamp, id: InstanceId) {
+        self.change(now, id, |entry| entry.draining = true);
+    }
+
+    /// Ends draining. The instance was warm and has its whole weight at once.
+    pub fn resume(&mut self, now: Timestamp, id: InstanceId) {
+        self.change(now, id, |entry| entry.draining = false);
+    }
+
+    /// Sends nothing to an instance until then; it comes back by a slow start.
+    pub fn eject(&mut self, now: Timestamp, id: InstanceId, until: Timestamp) {
+        if until > now {
+            self.change(now, id, |entry| entry.ejected = Some(until));
+        }
+    }
+
+    /// Follows the checks of an instance; one that becomes healthy comes back by a slow start.
+    pub fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
+        let slow_start = self.slow_start.is_some();
+        self.change(now, id, |entry| {
+            if healthy && entry.unhealthy && entry.given.is_none() {
+                entry.warm_from = slow_start.then_some(now);
+            }
+            entry.unhealthy = !healthy;
+        });
+    }
+
+    /// The balancer, with everything that was due by now: for picks that take more than
+    /// [`Balancer::pick`], such as a key or a cookie.
+    #[inline]
+    pub fn at(&mut self, now: Timestamp) -> &mut B {
+        self.now = self.now.max(now);
+        if now >= self.next_change {
+            self.make_changes(now);
+        }
+        &mut self.inner
+    }
+
+    /// What is known of an instance; `None` where it was not added, or was removed.
+    pub fn availability(&self, id: InstanceId) -> Option<Availability> {
+        self.entries.get(id.0 as usize)?.availability()
+    }
+
+    /// Whether too few instances are usable, so that all are used.
+    pub fn panic(&self) -> Option<Panic> {
+        self.panic.then_some(Panic { usable: self.usable, known: self.known })
+    }
+
+    /// Requests that an instance has in flight, also after it was removed.
+    pub fn in_flight(&self, id: InstanceId) -> u32 {
+        self.entries.get(id.0 as usize).map_or(0, |entry| entry.in_flight)
+    }
+
+    fn change(&mut self, now: Timestamp, id: InstanceId, change: impl FnOnce(&mut Entry)) {
+        self.now = self.now.max(now);
+        let Some(entry) = self.entries.get_mut(id.0 as usize) else { return };
+        self.known -= u32::from(entry.is_known());
+        self.usable -= u32::from(entry.is_usable());
+        change(entry);
+        self.known += u32::from(entry.is_known());
+        self.usable += u32::from(entry.is_usable());
+        let share = Ratio::of(u64::from(self.usable), u64::from(self.known));
+        let panic = share.is_some_and(|share| share < self.panic_below);
+        if core::mem::replace(&mut self.panic, panic) == panic {
+            self.tell(now, id);
+        } else {
+            (0..self.entries.len() as u32).for_each(|index| self.tell(now, InstanceId(index)));
+        }
+        let entry = &mut self.entries[id.0 as usize];
+        if let Some(next) = entry.next_change(now, self.slow_start.as_ref()) {
+            self.next_change = self.next_change.min(next);
+            if !core::mem::replace(&mut entry.changing, true) {
+                self.changing.push(id);
+            }
+        }
+    }
+
+    /// Tells the balancer where an instance's weight is another than it knows.
+    fn tell(&mut self, now: Timestamp, id: InstanceId) {
+        let entry = &mut self.entries[id.0 as usize];
+        let used = entry.is_usable() || (self.panic && entry.is_known());
+        let wanted = if used { entry.effective_weight(now, self.slow_start.as_ref()) } else { None };
+        if entry.given != wanted {
+            entry.given = wanted;
+            match wanted {
+                Some(weight) => self.inner.added(id, weight),
+                None => self.inner.removed(id),
+            }
+        }
+    }
+
+    #[cold]
+    fn make_changes(&mut self, now: Timestamp) {
+        let mut changing = core::mem::take(&mut self.changing);
+        let mut next_change = Timestamp::NEVER;
+        let slow_start = self.slow_start;
+        changing.retain(|&id| {
+            self.change(now, id, |entry| entry.pass(now, slow_start.as_ref()));
+            let entry = &mut self.entries[id.0 as usize];
+            let next = entry.next_change(now, slow_start.as_ref());
+            entry.changing = next.is_some();
+            next_change = next_change.min(next.unwrap_or(Timestamp::NEVER));
+            entry.changing
+        });
+        self.changing = changing;
+        self.next_change = next_change;
+    }
+}
+
+impl<B: Balancer> Balancer for Available<B> {
+    /// As [`Available::add`], at the latest instant that was told.
+    fn added(&mut self, id: InstanceId, weight: Weight) {
+        self.add(self.now, id, weight);
+    }
+
+    /// As [`Available::remove`], at the latest instant that was told.
+    fn removed(&mut self, id: InstanceId) {
+        self.remove(self.now, id);
+    }
+
+    #[inline]
+    fn pick(&mut self, now: Timestamp, rng: &mut Rng) -> Option<InstanceId> {
+        self.at(now).pick(now, rng)
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Timestamp, to: InstanceId) {
+        if let Some(entry) = self.entries.get_mut(to.0 as usize) {
+            entry.in_flight += 1;
+        }
+        self.inner.sent(now, to);
+    }
+
+    #[inline]
+    fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
+        if let Some(entry) = self.entries.get_mut(from.0 as usize) {
+            entry.in_flight = entry.in_flight.saturating_sub(1);
+        }
+        self.inner.answered(now, from, outcome);
+    }
+}

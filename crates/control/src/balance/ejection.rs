@@ -1,0 +1,280 @@
+//! Passive ejection: which instance fails more than the others, by what real requests show?
+//!
+//! Two signs, as in Envoy's outlier detection:
+//! - *consecutive failures*: so many in a row, at once;
+//! - *success rate*: each interval, an instance whose share of successes lies below the mean of all instances by so
+//!   many standard deviations. It is compared with its peers, so a failing database behind all of them ejects nobody.
+//!
+//! An instance is ejected for the base time × how often it was; each interval without a new ejection takes one off
+//! again.
+//!
+//! ## What it never does
+//! It never ejects more than a share of the instances (but may eject one of a small fleet), and never the last one.
+//! A refusal for load (429, 503) speaks neither for nor against: to eject who is overloaded hands the load to the
+//! next. The balancers' penalty is for that.
+
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use settings::Settings;
+
+use super::{InstanceId, Outcome};
+use alloc::vec::Vec;
+use core::fmt;
+use units::{Ratio, Timestamp};
+
+/// Decides whom to eject; [`Available::eject`](super::Available::eject) follows.
+#[derive(Debug, Clone)]
+pub struct Ejection {
+    settings: Settings,
+    slots: Vec<Slot>,
+    present: u32,
+    ejected: Vec<InstanceId>,
+    next_check: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    present: bool,
+    /// Failures since the last success.
+    failures: u32,
+    /// In this interval.
+    requests: u32,
+    succeeded: u32,
+    /// Ejections that count for the time of the next.
+    times: u32,
+    /// Until when it is ejected; long past where it is not.
+    until: Timestamp,
+    /// Whether it is in the list of the ejected.
+    ejected: bool,
+    ejected_in_interval: bool,
+}
+
+/// What to do about an instance that shows a sign.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Decision {
+    /// Send it nothing.
+    Eject {
+        /// The instance.
+        id: InstanceId,
+        /// Until when.
+        until: Timestamp,
+        /// Which ejection in a row this is, from 1.
+        times: u32,
+        /// Why.
+        reason: Reason,
+    },
+    /// Keep it all the same.
+    Spare {
+        /// The instance.
+        id: InstanceId,
+        /// What speaks against it.
+        reason: Reason,
+        /// What speaks against ejecting it.
+        because: Spared,
+    },
+}
+
+/// What speaks against an instance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reason {
+    /// It failed so often in a row.
+    ConsecutiveFailures {
+        /// How often.
+        failures: u32,
+    },
+    /// It succeeds less often than the others.
+    SuccessRate {
+        /// Its share of successes in the interval.
+        found: Ratio,
+        /// The least share that would have been in line with the others.
+        least: f64,
+    },
+}
+
+/// Why an instance is not ejected though it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spared {
+    /// It is the only one left.
+    LastOne,
+    /// As many are ejected as may be.
+    Full {
+        /// How many are.
+        ejected: u32,
+        /// How many may be.
+        most: u32,
+    },
+}
+
+impl Reason {
+    /// The name in metrics and logs. It never changes.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Reason::ConsecutiveFailures { .. } => "consecutive_failures",
+            Reason::SuccessRate { .. } => "success_rate",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::ConsecutiveFailures { failures } => write!(f, "{failures} failures in a row"),
+            Reason::SuccessRate { found, least } => {
+                write!(
+                    f,
+                    "{found} of its requests succeeded, in line with the others were {:.2} %",
+                    least * 100.0
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Spared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Spared::LastOne => f.write_str("it is the only one left"),
+            Spared::Full { ejected, most } => write!(f, "{ejected} are ejected and {most} may be"),
+        }
+    }
+}
+
+impl Ejection {
+    /// Nobody is known yet.
+    pub fn new(settings: Settings) -> Self {
+        let next_check = Timestamp::ZERO + settings.interval;
+        Ejection { settings, slots: Vec::new(), present: 0, ejected: Vec::new(), next_check }
+    }
+
+    /// An instance takes part from now on.
+    pub fn added(&mut self, id: InstanceId) {
+        let index = id.0 as usize;
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, Slot::default);
+        }
+        if !self.slots[index].present {
+            self.slots[index] = Slot { present: true, ..Slot::default() };
+            self.present += 1;
+        }
+    }
+
+    /// An instance takes no part any more.
+    pub fn removed(&mut self, id: InstanceId) {
+        if let Some(slot) = self.slots.get_mut(id.0 as usize)
+            && slot.present
+        {
+            *slot = Slot::default();
+            self.present -= 1;
+            self.ejected.retain(|&other| other != id);
+        }
+    }
+
+    /// Counts what became of a request; decides where it was one failure too many.
+    #[inline]
+    pub fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) -> Option<Decision> {
+        let slot = self.slots.get_mut(id.0 as usize)?;
+        // What was sent before its ejection says nothing new.
+        if !slot.present || now < slot.until {
+            return None;
+        }
+        match outcome {
+            Outcome::Cancelled | Outcome::Refused { .. } => return None,
+            Outcome::Answered { .. } => {
+                slot.requests += 1;
+                slot.succeeded += 1;
+                slot.failures = 0;
+                return None;
+            }
+            Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut => {
+                slot.requests += 1;
+                slot.failures += 1;
+            }
+        }
+        let failures = slot.failures;
+        if failures < self.settings.consecutive_failures {
+            return None;
+        }
+        slot.failures = 0;
+        Some(self.decide(now, id, Reason::ConsecutiveFailures { failures }))
+    }
+
+    /// Compares the instances, once an interval; does nothing in between. To be called now and then.
+    pub fn check(&mut self, now: Timestamp, mut decided: impl FnMut(Decision)) {
+        if now < self.next_check {
+            return;
+        }
+        self.next_check = now + self.settings.interval;
+        self.end_ejections(now);
+        if let Some(least) = self.least_success_rate() {
+            for index in 0..self.slots.len() {
+                if let Some(found) = self.success_rate(index)
+                    && found < least
+                    && let Some(found) = Ratio::new(found)
+                {
+                    let reason = Reason::SuccessRate { found, least };
+                    decided(self.decide(now, InstanceId(index as u32), reason));
+                }
+            }
+        }
+        for slot in &mut self.slots {
+            let ejected = core::mem::take(&mut slot.ejected_in_interval) || slot.ejected;
+            slot.times = slot.times.saturating_sub(u32::from(!ejected));
+            (slot.requests, slot.succeeded) = (0, 0);
+        }
+    }
+
+    /// How many are ejected now.
+    pub fn ejected(&mut self, now: Timestamp) -> u32 {
+        self.end_ejections(now);
+        self.ejected.len() as u32
+    }
+
+    /// In this interval; `None` where too few requests were made for it to mean anything.
+    fn success_rate(&self, index: usize) -> Option<f64> {
+        let slot = &self.slots[index];
+        let enough = slot.present && !slot.ejected && slot.requests >= self.settings.min_requests;
+        enough.then(|| f64::from(slot.succeeded) / f64::from(slot.requests))
+    }
+
+    /// Mean less so many standard deviations; `None` where too few instances can be compared.
+    fn least_success_rate(&self) -> Option<f64> {
+        let rates = || (0..self.slots.len()).filter_map(|index| self.success_rate(index));
+        let (count, sum) = rates().fold((0_u32, 0.0), |(count, sum), rate| (count + 1, sum + rate));
+        if count < self.settings.min_instances {
+            return None;
+        }
+        let mean = sum / f64::from(count);
+        let squares: f64 = rates().map(|rate| (rate - mean) * (rate - mean)).sum();
+        Some(mean - self.settings.deviations * libm::sqrt(squares / f64::from(count)))
+    }
+
+    fn decide(&mut self, now: Timestamp, id: InstanceId, reason: Reason) -> Decision {
+        self.end_ejections(now);
+        let ejected = self.ejected.len() as u32;
+        if ejected + 1 >= self.present {
+            return Decision::Spare { id, reason, because: Spared::LastOne };
+        }
+        let most = self.settings.most_of(self.present);
+        if ejected >= most {
+            return Decision::Spare { id, reason, because: Spared::Full { ejected, most } };
+        }
+        let slot = &mut self.slots[id.0 as usize];
+        slot.times += 1;
+        slot.failures = 0;
+        (slot.ejected, slot.ejected_in_interval) = (true, true);
+        slot.until = now + (self.settings.base * slot.times).min(self.settings.longest);
+        self.ejected.push(id);
+        Decision::Eject { id, until: slot.until, times: slot.times, reason }
+    }
+
+    fn end_ejections(&mut self, now: Timestamp) {
+        let slots = &mut self.slots;
+        self.ejected.retain(|id| {
+            let slot = &mut slots[id.0 as usize];
+            slot.ejected = now < slot.until;
+            slot.ejected
+        });
+    }
+}

@@ -1,0 +1,326 @@
+//! Least outstanding requests: the instance with the fewest in flight for its weight.
+//!
+//! ## Why
+//! Requests differ and instances stall. Taking turns sends the next request to the stalled one as well; requests in
+//! flight show a stall while it lasts, before any answer does.
+//!
+//! ## Exact for few, two choices for many
+//! Up to 16 instances are all looked at. Of more, two are drawn and the better one is picked (Mitzenmacher 2001):
+//! nearly as good, and a pick takes the same time however many there are. Two are always different: drawn with
+//! replacement, the busier of two instances would be picked a quarter of the time.
+//!
+//! ## Ties
+//! Where traffic is light nothing is in flight anywhere, and the tie is what decides. The instance that was sent to
+//! longest ago is picked. Ago is counted in turns: each request that is sent moves its instance 1 / weight turns
+//! behind the present one, so equal instances are picked in the order in which they were sent to, and one of half
+//! the weight (or in its slow start) half as often. A fixed order would send everything to the first; a random one
+//! leaves the most unlucky with twice the load of the luckiest (HAProxy met both).
+//!
+//! ## Nobody is starved
+//! An instance without anything in flight and without penalty (see `penalty.rs`) has the least possible load. Exact:
+//! where weights are equal, it gets one of the next 2 n requests, since each other instance is sent to at most once
+//! more before its turn. Of two choices: it is drawn with probability 2 / n for each request, and only one that is
+//! idle too and was not sent to since can win. A penalty ends, see there.
+//!
+//! A heavy instance has at most 2 / n of the draws of two choices, so weights further apart than that do not give
+//! shares to match while traffic is light. An idle instance of small weight may have one request in flight whatever
+//! its weight, as there is no half of a request.
+
+use super::members::{FEW, Members};
+use super::penalty::Penalty;
+use super::{Balancer, InstanceId, Outcome, Weight};
+use stats::Rng;
+use units::Timestamp;
+
+/// Picks the instance with the fewest requests in flight for its weight.
+#[derive(Debug, Clone, Default)]
+pub struct LeastOutstanding {
+    members: Members<State>,
+    /// The present turn: the latest that a request was sent in.
+    turn: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    in_flight: u32,
+    /// The turn in which it is due.
+    due: f64,
+    penalty: Penalty,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// In flight, with the penalty.
+    requests: u64,
+    weight: u64,
+    due: f64,
+}
+
+impl Load {
+    #[inline]
+    fn is_better_than(self, other: Load) -> bool {
+        let (mine, theirs) = (scale(self.requests, other.weight), scale(other.requests, self.weight));
+        mine < theirs || (mine == theirs && self.due < other.due)
+    }
+}
+
+#[inline]
+fn scale(count: u64, weight: u64) -> u128 {
+    u128::from(count) * u128::from(weight)
+}
+
+impl LeastOutstanding {
+    /// A balancer without instances.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many requests an instance has in flight, without its penalty.
+    pub fn in_flight(&self, id: InstanceId) -> u32 {
+        self.members.known(id).map_or(0, |member| member.state.in_flight)
+    }
+
+    #[inline]
+    fn load(&mut self, now: Timestamp, id: InstanceId) -> Load {
+        let member = self.members.of(id);
+        let State { in_flight, due, penalty } = &mut member.state;
+        Load {
+            requests: u64::from(*in_flight) + u64::from(penalty.at(now)),
+            weight: u64::from(member.weight.get()),
+            due: *due,
+        }
+    }
+
+    fn best_of_all(&mut self, now: Timestamp) -> Option<InstanceId> {
+        let mut best = *self.members.present().first()?;
+        let mut least = self.load(now, best);
+        for index in 1..self.members.present().len() {
+            let id = self.members.present()[index];
+            let load = self.load(now, id);
+            if load.is_better_than(least) {
+                (best, least) = (id, load);
+            }
+        }
+        Some(best)
+    }
+}
+
+impl Balancer for LeastOutstanding {
+    fn added(&mut self, id: InstanceId, weight: Weight) {
+        self.members.insert(id, weight);
+    }
+
+    fn removed(&mut self, id: InstanceId) {
+        self.members.remove(id);
+    }
+
+    #[inline]
+    fn pick(&mut self, now: Timestamp, rng: &mut Rng) -> Option<InstanceId> {
+        if self.members.present().len() <= FEW {
+            return self.best_of_all(now);
+        }
+        let (one, other) = self.members.two(rng)?;
+        let better = self.load(now, other).is_better_than(self.load(now, one));
+        Some(if better { other } else { one })
+    }
+
+    #[inline]
+    fn sent(&mut self, _now: Timestamp, to: InstanceId) {
+        if let Some(member) = self.members.known_mut(to) {
+            member.state.in_flight += 1;
+            self.turn = self.turn.max(member.state.due);
+            member.state.due = self.turn + 1.0 / f64::from(member.weight.get());
+        }
+    }
+
+    #[inline]
+    fn answered(&mut self, now: Timestamp, from: InstanceId, outcome: Outcome) {
+        if let Some(member) = self.members.known_mut(from) {
+            member.state.in_flight = member.state.in_flight.saturating_sub(1);
+            member.state.penalty.count(now, outcome);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::balance::penalty;
+    use alloc::vec::Vec;
+    use core::time::Duration;
+    use proptest::prelude::{any, prop_assert, proptest};
+
+    const OK: Outcome = Outcome::Answered { first_byte: Duration::from_millis(1) };
+
+    fn of(weights: &[u32]) -> LeastOutstanding {
+        let mut balancer = LeastOutstanding::new();
+        for (id, &weight) in weights.iter().enumerate() {
+            balancer.added(InstanceId(id as u32), Weight::new(weight).unwrap());
+        }
+        balancer
+    }
+
+    fn send(balancer: &mut LeastOutstanding, now: Timestamp, rng: &mut Rng) -> InstanceId {
+        let id = balancer.pick(now, rng).unwrap();
+        balancer.sent(now, id);
+        id
+    }
+
+    #[test]
+    fn picks_nothing_from_nothing() {
+        assert_eq!(of(&[]).pick(Timestamp::ZERO, &mut Rng::new(1, "picks")), None);
+    }
+
+    #[test]
+    fn fills_instances_by_weight() {
+        let (mut balancer, mut rng) = (of(&[1, 2, 3]), Rng::new(1, "picks"));
+        (0..60).for_each(|_| {
+            send(&mut balancer, Timestamp::ZERO, &mut rng);
+        });
+        assert_eq!([0, 1, 2].map(|id| balancer.in_flight(InstanceId(id))), [10, 20, 30]);
+    }
+
+    #[test]
+    fn idle_instances_share_by_weight() {
+        for (weights, requests, shares) in
+            [([1, 1, 1], 300, [100, 100, 100]), ([1, 2, 3], 600, [100, 200, 300])]
+        {
+            let (mut balancer, mut rng) = (of(&weights), Rng::new(1, "picks"));
+            let mut counts = [0; 3];
+            for _ in 0..requests {
+                let id = send(&mut balancer, Timestamp::ZERO, &mut rng);
+                balancer.answered(Timestamp::ZERO, id, OK);
+                counts[id.0 as usize] += 1;
+            }
+            for (count, share) in counts.iter().zip(shares) {
+                assert!(i32::abs(count - share) <= 1, "{counts:?} for {weights:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn requests_in_flight_are_remembered_over_a_removal() {
+        let (mut balancer, mut rng) = (of(&[1, 1]), Rng::new(1, "picks"));
+        (0..4).for_each(|_| {
+            send(&mut balancer, Timestamp::ZERO, &mut rng);
+        });
+        balancer.removed(InstanceId(0));
+        balancer.answered(Timestamp::ZERO, InstanceId(0), OK);
+        balancer.added(InstanceId(0), Weight::ONE);
+        assert_eq!(balancer.in_flight(InstanceId(0)), 1);
+        assert_eq!(send(&mut balancer, Timestamp::ZERO, &mut rng), InstanceId(0));
+    }
+
+    #[test]
+    fn a_failing_instance_is_tried_about_once_a_second_and_comes_back() {
+        for instances in [4, 64] {
+            let (mut balancer, mut rng) = (of(&vec_of_ones(instances)), Rng::new(3, "picks"));
+            // 1,000 requests a second for a minute; the others answer after 20 ms, the first one fails at once.
+            let mut waiting = std::collections::VecDeque::new();
+            let mut run = |from: u64, fails: bool| {
+                let mut tries = 0;
+                for millis in from..from + 60_000 {
+                    let now = Timestamp::from_millis(millis);
+                    while waiting.front().is_some_and(|&(due, _)| due <= now) {
+                        let (_, id) = waiting.pop_front().unwrap();
+                        balancer.answered(now, id, OK);
+                    }
+                    let id = send(&mut balancer, now, &mut rng);
+                    tries += u32::from(id.0 == 0);
+                    if id.0 == 0 && fails {
+                        balancer.answered(now, id, Outcome::Failed);
+                    } else {
+                        waiting.push_back((now + Duration::from_millis(20), id));
+                    }
+                }
+                tries
+            };
+            let while_it_fails = run(0, true);
+            assert!((20..=90).contains(&while_it_fails), "{while_it_fails} of {instances}");
+            let afterwards = run(60_000, false);
+            assert!(afterwards > 60_000 / instances as u32 / 2, "{afterwards} of {instances}");
+        }
+    }
+
+    fn vec_of_ones(count: usize) -> Vec<u32> {
+        (0..count).map(|_| 1).collect()
+    }
+
+    #[test]
+    fn one_of_many_that_is_idle_is_not_starved() {
+        // Seeded: the chance of missing it in 20 n draws of two is e^-40.
+        for count in [17, 64, 1_024] {
+            for seed in 0..5 {
+                let (mut balancer, mut rng) = (of(&vec_of_ones(count)), Rng::new(seed, "picks"));
+                (0..3 * count).for_each(|_| {
+                    send(&mut balancer, Timestamp::ZERO, &mut rng);
+                });
+                let idle = InstanceId(7);
+                (0..balancer.in_flight(idle)).for_each(|_| balancer.answered(Timestamp::ZERO, idle, OK));
+                let found = (0..20 * count).any(|_| send(&mut balancer, Timestamp::ZERO, &mut rng) == idle);
+                assert!(found, "seed {seed}, {count} instances");
+            }
+        }
+    }
+
+    #[test]
+    fn two_choices_keep_the_most_loaded_near_the_mean() {
+        let (mut balancer, mut rng) = (of(&vec_of_ones(1_024)), Rng::new(1, "picks"));
+        (0..10 * 1_024).for_each(|_| {
+            send(&mut balancer, Timestamp::ZERO, &mut rng);
+        });
+        let most = (0..1_024).map(|id| balancer.in_flight(InstanceId(id))).max().unwrap();
+        // Random picks of one would give about 22.
+        assert!(most <= 14, "{most} in flight where the mean is 10");
+    }
+
+    proptest! {
+        /// Exact: nobody has fewer in flight for its weight than the one that is picked.
+        #[test]
+        fn never_picks_one_with_more_in_flight_for_its_weight(
+            weights in proptest::collection::vec(1_u32..9, 1..FEW),
+            steps in proptest::collection::vec((any::<bool>(), 0_usize..99), 1..300),
+        ) {
+            let (mut balancer, mut rng) = (of(&weights), Rng::new(1, "picks"));
+            let mut flying = Vec::new();
+            for (answer, which) in steps {
+                if answer && !flying.is_empty() {
+                    let id = flying.swap_remove(which % flying.len());
+                    balancer.answered(Timestamp::ZERO, id, OK);
+                } else {
+                    let picked = balancer.pick(Timestamp::ZERO, &mut rng).unwrap();
+                    let (mine, my_weight) = (balancer.in_flight(picked), weights[picked.0 as usize]);
+                    for (id, weight) in weights.iter().enumerate() {
+                        let theirs = balancer.in_flight(InstanceId(id as u32));
+                        prop_assert!(mine * weight <= theirs * my_weight);
+                    }
+                    balancer.sent(Timestamp::ZERO, picked);
+                    flying.push(picked);
+                }
+            }
+        }
+
+        /// Exact: an instance that has nothing in flight gets one of the next requests, whatever happened before.
+        #[test]
+        fn nobody_is_starved(count in 1_usize..FEW, failures in 0_usize..100, starved in 0_usize..FEW) {
+            let (mut balancer, mut rng) = (of(&vec_of_ones(count)), Rng::new(1, "picks"));
+            let starved = InstanceId((starved % count) as u32);
+            for _ in 0..failures {
+                balancer.sent(Timestamp::ZERO, starved);
+                balancer.answered(Timestamp::ZERO, starved, Outcome::Failed);
+            }
+            let now = Timestamp::ZERO + penalty::LONGEST;
+            let mut sent = 0;
+            loop {
+                let id = send(&mut balancer, now, &mut rng);
+                if id == starved {
+                    break;
+                }
+                balancer.answered(now, id, OK);
+                sent += 1;
+                prop_assert!(sent < 2 * count, "{} requests went to others", sent);
+            }
+        }
+    }
+}
