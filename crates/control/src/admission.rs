@@ -16,13 +16,17 @@
 //! the overload. So all in flight are counted always, and the bound is held only while it applies.
 
 mod reason;
+mod shadow;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use reason::Reason;
+pub use shadow::{Observed, Shadow, ShadowTally};
+pub use waiting::{Next, Pace, Place, WaitingQueue, WaitingSettings};
 
 use crate::Word;
-use crate::concurrency::Concurrency;
+use crate::concurrency::{Concurrency, Priority};
 use crate::policy::Transition;
 use crate::rate::{RateClass, Turn};
 use alloc::sync::Arc;
@@ -88,12 +92,28 @@ pub enum Verdict {
 #[must_use = "an admitted request counts as in flight until it is given to `finished`"]
 pub struct Admitted {
     waited: Duration,
+    in_flight: InFlight,
+}
+
+/// How many requests were in flight when one passed, with itself; zero where there is no such limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InFlight {
+    /// Under the limit that always applies.
+    pub always: u32,
+    /// Under the limit that applies while the policy is engaged.
+    pub gated: u32,
 }
 
 impl Admitted {
     /// How long the request waited for its turn; zero where it passed at once.
     pub fn waited(&self) -> Duration {
         self.waited
+    }
+
+    /// How many were in flight when it passed: what an [adaptive limit](crate::concurrency::AdaptiveLimit) learns
+    /// from.
+    pub fn in_flight(&self) -> InFlight {
+        self.in_flight
     }
 }
 
@@ -103,6 +123,7 @@ impl Admitted {
 pub struct Ticket {
     arrived: Timestamp,
     at: Timestamp,
+    priority: Priority,
     always: Option<Turn>,
     gated: Option<Turn>,
 }
@@ -123,15 +144,22 @@ impl<W: Word> Admission<W> {
     /// Decides about a request that arrives now.
     #[inline]
     pub fn arrive(&self, now: Timestamp) -> Verdict {
+        self.arrive_as(now, Priority::HIGHEST)
+    }
+
+    /// Decides about a request of a priority class that arrives now.
+    #[inline]
+    pub fn arrive_as(&self, now: Timestamp, priority: Priority) -> Verdict {
         let engaged = self.is_engaged();
-        if let Err(reason) = self.enter(engaged) {
-            return Verdict::Shed(reason);
-        }
-        let verdict = match self.reserve(now, engaged) {
+        let in_flight = match self.enter(engaged, priority) {
+            Ok(in_flight) => in_flight,
+            Err(reason) => return Verdict::Shed(reason),
+        };
+        let verdict = match self.reserve(now, priority, engaged) {
             Ok(ticket) if ticket.at > now => Verdict::Wait(ticket),
             Ok(ticket) => {
                 self.free_places(ticket);
-                return Verdict::Admitted(Admitted { waited: Duration::ZERO });
+                return Verdict::Admitted(Admitted { waited: Duration::ZERO, in_flight });
             }
             Err(reason) => Verdict::Shed(reason),
         };
@@ -145,10 +173,10 @@ impl<W: Word> Admission<W> {
     /// Too many requests are in flight by now: the request is shed.
     pub fn turn_came(&self, now: Timestamp, ticket: Ticket) -> Result<Admitted, Reason> {
         debug_assert!(now >= ticket.at, "a request came back before its turn");
-        let waited = now.since(ticket.arrived);
+        let (waited, priority) = (now.since(ticket.arrived), ticket.priority);
         self.free_places(ticket);
-        self.enter(self.is_engaged())?;
-        Ok(Admitted { waited })
+        let in_flight = self.enter(self.is_engaged(), priority)?;
+        Ok(Admitted { waited, in_flight })
     }
 
     /// A waiting request does not want its turn any more; see [`RateClass::give_up`].
@@ -192,19 +220,20 @@ impl<W: Word> Admission<W> {
         &self.gated
     }
 
-    fn enter(&self, engaged: bool) -> Result<(), Reason> {
+    fn enter(&self, engaged: bool, priority: Priority) -> Result<InFlight, Reason> {
+        let mut in_flight = InFlight::default();
         if let Some(limit) = &self.always.concurrency {
-            limit.enter().map_err(|full| Reason::concurrency(limit.id(), full))?;
+            let entered = limit.enter_as(priority);
+            in_flight.always = entered.map_err(|full| Reason::concurrency(limit.id(), priority, full))?;
         }
         if let Some(limit) = &self.gated.concurrency {
-            if !engaged {
-                limit.enter_unbounded();
-            } else if let Err(full) = limit.enter() {
+            let entered = if engaged { limit.enter_as(priority) } else { Ok(limit.enter_unbounded()) };
+            in_flight.gated = entered.map_err(|full| {
                 self.always.concurrency.iter().for_each(|limit| limit.leave());
-                return Err(Reason::concurrency(limit.id(), full));
-            }
+                Reason::concurrency(limit.id(), priority, full)
+            })?;
         }
-        Ok(())
+        Ok(in_flight)
     }
 
     fn leave(&self) {
@@ -213,8 +242,8 @@ impl<W: Word> Admission<W> {
         }
     }
 
-    fn reserve(&self, now: Timestamp, engaged: bool) -> Result<Ticket, Reason> {
-        let mut ticket = Ticket { arrived: now, at: now, always: None, gated: None };
+    fn reserve(&self, now: Timestamp, priority: Priority, engaged: bool) -> Result<Ticket, Reason> {
+        let mut ticket = Ticket { arrived: now, at: now, priority, always: None, gated: None };
         if let Some(class) = &self.always.rate {
             let turn = class.reserve(now, now)?;
             ticket.at = turn.at();

@@ -5,6 +5,12 @@
 //! and more requests; a bound on those in flight holds whatever the service does (Little's law: rate is in flight
 //! divided by response time).
 
+mod adaptive;
+mod priority;
+
+pub use adaptive::{AdaptiveLimit, AdaptiveSettings, Change, Origin, Prior, Samples, Why};
+pub use priority::{MOST_CLASSES, Priorities, Priority};
+
 use crate::{ClassId, SettingsError, Word};
 
 /// A bound on requests in flight, shared by all cores.
@@ -14,7 +20,8 @@ use crate::{ClassId, SettingsError, Word};
 #[repr(align(64))]
 pub struct Concurrency<W> {
     in_flight: W,
-    limit: u64,
+    limit: W,
+    priorities: Priorities,
     id: ClassId,
 }
 
@@ -23,6 +30,8 @@ pub struct Concurrency<W> {
 pub struct Full {
     /// The bound.
     pub limit: u32,
+    /// The part of it that the request's priority class may fill; the whole bound without classes.
+    pub allowed: u32,
     /// How many were in flight; above the bound where the limit came into force while more were.
     pub in_flight: u32,
 }
@@ -36,26 +45,45 @@ impl<W: Word> Concurrency<W> {
         if limit == 0 {
             return Err(SettingsError::ZeroConcurrency);
         }
-        Ok(Concurrency { in_flight: W::new(0), limit: u64::from(limit), id })
+        let (in_flight, limit) = (W::new(0), W::new(u64::from(limit)));
+        Ok(Concurrency { in_flight, limit, priorities: Priorities::NONE, id })
     }
 
-    /// Counts one request in, if there is room. Each success is paid back by one [`leave`](Self::leave).
+    /// The same limit, with classes of which the lower ones may fill a part of it only.
+    pub fn with_priorities(self, priorities: Priorities) -> Self {
+        Concurrency { priorities, ..self }
+    }
+
+    /// Counts one request in, if there is room, and says how many are in flight with it. Each success is paid back
+    /// by one [`leave`](Self::leave).
     ///
     /// # Errors
     /// The limit is reached; nothing was counted.
     #[inline]
-    pub fn enter(&self) -> Result<(), Full> {
-        match self.in_flight.update(|found| (found < self.limit).then_some(found + 1)) {
-            Ok(_) => Ok(()),
-            Err(found) => Err(Full { limit: self.limit(), in_flight: narrow(found) }),
+    pub fn enter(&self) -> Result<u32, Full> {
+        self.enter_as(Priority::HIGHEST)
+    }
+
+    /// Counts one request in, if there is room for its class; otherwise as [`enter`](Self::enter).
+    ///
+    /// # Errors
+    /// The class's part of the limit is full; nothing was counted.
+    #[inline]
+    pub fn enter_as(&self, class: Priority) -> Result<u32, Full> {
+        let limit = self.limit();
+        let allowed = self.priorities.bound(limit, class);
+        match self.in_flight.update(|found| (found < u64::from(allowed)).then_some(found + 1)) {
+            Ok(before) => Ok(narrow(before + 1)),
+            Err(found) => Err(Full { limit, allowed, in_flight: narrow(found) }),
         }
     }
 
     /// Counts one request in whether there is room or not: while a policy does not apply its limit, the count goes
-    /// on, so that it is right when the policy does.
+    /// on, so that it is right when the policy does. Says how many are in flight with it.
     #[inline]
-    pub fn enter_unbounded(&self) {
-        let _ = self.in_flight.update(|found| Some(found + 1));
+    pub fn enter_unbounded(&self) -> u32 {
+        let (Ok(before) | Err(before)) = self.in_flight.update(|found| Some(found + 1));
+        narrow(before + 1)
     }
 
     /// Counts one request out that entered before.
@@ -71,8 +99,20 @@ impl<W: Word> Concurrency<W> {
     }
 
     /// The bound.
+    #[inline]
     pub fn limit(&self) -> u32 {
-        narrow(self.limit)
+        narrow(self.limit.load())
+    }
+
+    /// Another bound from now on, at least one; requests above it stay until they have left. This is how an
+    /// [`AdaptiveLimit`] is put into force.
+    pub fn set_limit(&self, limit: u32) {
+        let _ = self.limit.update(|_| Some(u64::from(limit.max(1))));
+    }
+
+    /// Which classes may fill which part.
+    pub fn priorities(&self) -> &Priorities {
+        &self.priorities
     }
 
     /// Which limit this is.
@@ -91,24 +131,44 @@ mod tests {
     use core::cell::Cell;
     use core::sync::atomic::{AtomicU64, Ordering};
     use std::vec::Vec;
+    use units::Ratio;
 
     #[test]
     fn refuses_above_the_limit_and_says_what_it_found() {
         let limit = Concurrency::<Cell<u64>>::new(ClassId(1), 2).unwrap();
-        assert_eq!(limit.enter(), Ok(()));
-        assert_eq!(limit.enter(), Ok(()));
-        assert_eq!(limit.enter(), Err(Full { limit: 2, in_flight: 2 }));
+        assert_eq!(limit.enter(), Ok(1));
+        assert_eq!(limit.enter(), Ok(2));
+        assert_eq!(limit.enter(), Err(Full { limit: 2, allowed: 2, in_flight: 2 }));
         limit.leave();
-        assert_eq!(limit.enter(), Ok(()));
+        assert_eq!(limit.enter(), Ok(2));
     }
 
     #[test]
     fn admits_nothing_until_the_excess_has_left() {
         let limit = Concurrency::<Cell<u64>>::new(ClassId(1), 1).unwrap();
-        (0..3).for_each(|_| limit.enter_unbounded());
-        assert_eq!(limit.enter(), Err(Full { limit: 1, in_flight: 3 }));
+        assert_eq!([(); 3].map(|()| limit.enter_unbounded()), [1, 2, 3]);
+        assert_eq!(limit.enter(), Err(Full { limit: 1, allowed: 1, in_flight: 3 }));
         (0..3).for_each(|_| limit.leave());
-        assert_eq!(limit.enter(), Ok(()));
+        assert_eq!(limit.enter(), Ok(1));
+    }
+
+    #[test]
+    fn a_lower_class_leaves_room_for_a_higher_one() {
+        let priorities = Priorities::new(&[Ratio::new(0.5).unwrap(), Ratio::ONE]).unwrap();
+        let limit = Concurrency::<Cell<u64>>::new(ClassId(1), 4).unwrap().with_priorities(priorities);
+        assert_eq!([(); 2].map(|()| limit.enter_as(Priority(0))), [Ok(1), Ok(2)]);
+        assert_eq!(limit.enter_as(Priority(0)), Err(Full { limit: 4, allowed: 2, in_flight: 2 }));
+        assert_eq!([(); 2].map(|()| limit.enter_as(Priority(1))), [Ok(3), Ok(4)]);
+        assert_eq!(limit.enter_as(Priority(1)), Err(Full { limit: 4, allowed: 4, in_flight: 4 }));
+    }
+
+    #[test]
+    fn a_new_bound_holds_from_then_on() {
+        let limit = Concurrency::<Cell<u64>>::new(ClassId(1), 1).unwrap();
+        limit.set_limit(2);
+        assert_eq!((limit.enter(), limit.enter()), (Ok(1), Ok(2)));
+        limit.set_limit(0);
+        assert_eq!(limit.enter(), Err(Full { limit: 1, allowed: 1, in_flight: 2 }));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Settings that contradict themselves.
 
+use crate::concurrency::Priority;
 use core::time::Duration;
 use units::{Ratio, ShowDuration, show_duration};
 
@@ -94,6 +95,74 @@ pub enum SettingsError {
     /// A share of nothing.
     #[error("`min_samples` is 0, but no response at all says nothing: 1 is the least")]
     ZeroMinSamples,
+    /// No priority classes, or too many.
+    #[error("{found} priority classes, but there may be from 1 to {most}")]
+    PriorityCount {
+        /// How many shares were given.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A priority class that is never admitted.
+    #[error("the share of priority class {class} is 0 %, so it would never be admitted: raise it")]
+    PriorityWithoutShare {
+        /// The class.
+        class: Priority,
+    },
+    /// A priority class that would be shed before a lower one.
+    #[error(
+        "the share of priority class {class} is {share}, below the {before} of the class under it, which would \
+         be shed later: raise it to at least {before}"
+    )]
+    PriorityBelow {
+        /// The class.
+        class: Priority,
+        /// Its share.
+        share: Ratio,
+        /// The share of the class under it.
+        before: Ratio,
+    },
+    /// A part of the limit that no class may use.
+    #[error(
+        "the highest priority class has a share of {share}, so nobody may use the rest of the limit: \
+         set it to 100 %"
+    )]
+    PriorityUnused {
+        /// The highest share.
+        share: Ratio,
+    },
+    /// Bounds of an adaptive limit in the wrong order.
+    #[error(
+        "an adaptive limit between {least} and {most} that begins at {initial}: it takes \
+         1 <= `least` <= `initial` <= `most`"
+    )]
+    AdaptiveBounds {
+        /// The lowest limit, by setting or as the prior measured it.
+        least: u32,
+        /// The first limit.
+        initial: u32,
+        /// The highest limit.
+        most: u32,
+    },
+    /// A prior that says nothing.
+    #[error(
+        "the prior's `rate` and `response_time` are above 0; leave the prior out where nothing was measured"
+    )]
+    EmptyPrior,
+    /// A waiting queue without room.
+    #[error("`capacity` is 0, so nobody can wait: leave the queue out, or raise `capacity`")]
+    ZeroCapacity,
+    /// A controlled delay that sheds whatever waits.
+    #[error("`target` and `interval` of a waiting queue are above 0: 20ms and 100ms are usual")]
+    ZeroDelay,
+    /// A breaker that would admit while it trips.
+    #[error("`admit_below` is {admit_below}, not below `trip_at` at {trip_at}: lower `admit_below`")]
+    AdmitsAboveTrip {
+        /// The breaker admits again below this lag.
+        admit_below: Span,
+        /// The breaker trips at this lag.
+        trip_at: Span,
+    },
     /// A keyed table without room.
     #[error("`max_keys` is 0, so no key could have a limit: 1 is the least")]
     ZeroKeys,

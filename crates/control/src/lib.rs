@@ -14,6 +14,7 @@ pub mod admission;
 pub mod balance;
 pub mod concurrency;
 mod error;
+pub mod mirror;
 pub mod policy;
 pub mod rate;
 pub mod search;

@@ -163,6 +163,34 @@ impl<W: Word> RateClass<W> {
         }
     }
 
+    /// What a claim would come to, for a class that is watched and not held to: how long the request would have had to
+    /// wait. It takes the turn, but passes now, so that no place has to be kept until then: who would be waiting is
+    /// read off the cell, because turns are an interval apart. Exact for a class with one limit on one core; with two
+    /// limits the backlog of each is judged by its own interval.
+    ///
+    /// # Errors
+    /// The request would have been refused.
+    pub fn watch(&self, now: Timestamp) -> Result<Duration, Reason> {
+        let RateSettings { backlog, longest_wait, .. } = self.settings;
+        let latest = |cell: &Gcra<W>| now + cell.spaced(backlog).min(longest_wait);
+        let cells = || self.second.iter().chain(&self.minute);
+        let (Some(nearest), Some(earliest)) =
+            (cells().map(latest).min(), cells().map(|cell| cell.earliest().max(now)).max())
+        else {
+            return Ok(Duration::ZERO);
+        };
+        let earliest = match self.take(now, nearest) {
+            Ok(turn) => return Ok(turn.at.since(now)),
+            Err(_) if backlog == 0 => return Err(self.exceeded(now, earliest)),
+            Err(found) => found.max(earliest),
+        };
+        let wait = earliest.since(now);
+        if wait > longest_wait {
+            return Err(Reason::WaitTooLong { class: self.id, longest: longest_wait, wait });
+        }
+        Err(Reason::BacklogFull { class: self.id, bound: backlog, waiting: backlog })
+    }
+
     /// The turn has come: its place in the backlog is free again.
     #[inline]
     pub fn turn_came(&self, turn: Turn) {
@@ -190,6 +218,11 @@ impl<W: Word> RateClass<W> {
     /// stay as they are.
     pub fn empty(&self, now: Timestamp) {
         self.second.iter().chain(&self.minute).for_each(|cell| cell.empty(now));
+    }
+
+    /// Whether a class that begins anew would decide the same: all buckets are full, and nobody waits.
+    pub fn is_as_new(&self, now: Timestamp) -> bool {
+        self.backlog() == 0 && self.second.iter().chain(&self.minute).all(|cell| cell.is_as_new(now))
     }
 
     /// How many requests wait for their turn now.

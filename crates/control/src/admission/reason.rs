@@ -1,7 +1,7 @@
 //! Why a request was refused.
 
 use crate::ClassId;
-use crate::concurrency::Full;
+use crate::concurrency::{Full, Priority};
 use core::fmt;
 use core::time::Duration;
 use stats::Rng;
@@ -19,7 +19,7 @@ pub enum Reason {
     },
     /// All places to wait are taken.
     BacklogFull {
-        /// The rate class.
+        /// The rate class, or the concurrency limit whose waiting queue it is.
         class: ClassId,
         /// The places.
         bound: u32,
@@ -44,6 +44,35 @@ pub enum Reason {
         /// How many were in flight.
         in_flight: u32,
     },
+    /// So many requests are in flight that only higher priority classes are admitted.
+    Priority {
+        /// The concurrency limit.
+        class: ClassId,
+        /// The request's priority class.
+        priority: Priority,
+        /// The part of the limit that the priority class may fill.
+        allowed: u32,
+        /// How many were in flight.
+        in_flight: u32,
+    },
+    /// The request could not be answered before its deadline.
+    Deadline {
+        /// The concurrency limit.
+        class: ClassId,
+        /// The time that was left until the deadline.
+        left: Duration,
+        /// The time that it would have taken to be answered: to wait, as far as is known, and to be served.
+        needed: Duration,
+    },
+    /// The queue has been standing, and the request was old in it.
+    StandingQueue {
+        /// The concurrency limit.
+        class: ClassId,
+        /// How long a request may wait in a standing queue.
+        target: Duration,
+        /// How long this one had waited.
+        waited: Duration,
+    },
 }
 
 impl Reason {
@@ -54,6 +83,9 @@ impl Reason {
             Reason::BacklogFull { .. } => "backlog_full",
             Reason::WaitTooLong { .. } => "wait_too_long",
             Reason::Concurrency { .. } => "concurrency",
+            Reason::Priority { .. } => "priority",
+            Reason::Deadline { .. } => "deadline",
+            Reason::StandingQueue { .. } => "standing_queue",
         }
     }
 
@@ -63,7 +95,22 @@ impl Reason {
             Reason::RateClass { class, .. }
             | Reason::BacklogFull { class, .. }
             | Reason::WaitTooLong { class, .. }
-            | Reason::Concurrency { class, .. } => class,
+            | Reason::Concurrency { class, .. }
+            | Reason::Priority { class, .. }
+            | Reason::Deadline { class, .. }
+            | Reason::StandingQueue { class, .. } => class,
+        }
+    }
+
+    /// The wait until the limit has room again, as far as it knows; else zero.
+    pub const fn wait(&self) -> Duration {
+        match *self {
+            Reason::RateClass { wait, .. } | Reason::WaitTooLong { wait, .. } => wait,
+            Reason::BacklogFull { .. }
+            | Reason::Concurrency { .. }
+            | Reason::Priority { .. }
+            | Reason::Deadline { .. }
+            | Reason::StandingQueue { .. } => Duration::ZERO,
         }
     }
 
@@ -73,16 +120,18 @@ impl Reason {
     /// who were refused together should not come back together. The first of them is 1, or the wait where the limit
     /// knows it to be longer.
     pub fn retry_after(&self, rng: &mut Rng) -> Duration {
-        let wait = match *self {
-            Reason::RateClass { wait, .. } | Reason::WaitTooLong { wait, .. } => wait,
-            Reason::BacklogFull { .. } | Reason::Concurrency { .. } => Duration::ZERO,
-        };
+        let wait = self.wait();
         let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Duration::from_secs(whole.max(1) + rng.below(3) as u64)
     }
 
-    pub(super) fn concurrency(class: ClassId, full: Full) -> Self {
-        Reason::Concurrency { class, limit: full.limit, in_flight: full.in_flight }
+    pub(super) fn concurrency(class: ClassId, priority: Priority, full: Full) -> Self {
+        let Full { limit, allowed, in_flight } = full;
+        if in_flight < limit {
+            Reason::Priority { class, priority, allowed, in_flight }
+        } else {
+            Reason::Concurrency { class, limit, in_flight }
+        }
     }
 }
 
@@ -101,6 +150,20 @@ impl fmt::Display for Reason {
             }
             Reason::Concurrency { limit, in_flight, .. } => {
                 write!(f, "too many requests in flight: {in_flight} of {limit} allowed")
+            }
+            Reason::Priority { priority, allowed, in_flight, .. } => {
+                write!(
+                    f,
+                    "too many in flight for priority class {priority}: {in_flight} of {allowed} allowed"
+                )
+            }
+            Reason::Deadline { left, needed, .. } => {
+                let (left, needed) = (show_duration(left), show_duration(needed));
+                write!(f, "deadline in {left}, but an answer takes {needed}")
+            }
+            Reason::StandingQueue { target, waited, .. } => {
+                let (waited, target) = (show_duration(waited), show_duration(target));
+                write!(f, "waited {waited} in a standing queue, longer than the {target} allowed")
             }
         }
     }
@@ -135,6 +198,21 @@ mod tests {
                 Reason::Concurrency { class, limit: 12, in_flight: 12 },
                 "concurrency",
                 "too many requests in flight: 12 of 12 allowed",
+            ),
+            (
+                Reason::Priority { class, priority: Priority(0), allowed: 6, in_flight: 7 },
+                "priority",
+                "too many in flight for priority class 0: 7 of 6 allowed",
+            ),
+            (
+                Reason::Deadline { class, left: Duration::from_millis(9), needed: longest },
+                "deadline",
+                "deadline in 9.00 ms, but an answer takes 1.00 s",
+            ),
+            (
+                Reason::StandingQueue { class, target: longest, waited: wait },
+                "standing_queue",
+                "waited 2.30 s in a standing queue, longer than the 1.00 s allowed",
             ),
         ] {
             assert_eq!((reason.name(), reason.to_string().as_str(), reason.class()), (name, text, class));

@@ -19,6 +19,7 @@
 
 use super::Limit;
 use crate::{SettingsError, Word};
+use core::time::Duration;
 use units::Timestamp;
 
 const NANOS_A_YEAR: f64 = 365.0 * 86_400e9;
@@ -57,6 +58,16 @@ impl<W: Word> Gcra<W> {
     #[inline]
     pub(super) fn earliest(&self) -> Timestamp {
         Timestamp::from_nanos(self.tat.load().saturating_sub(self.tolerance))
+    }
+
+    /// The time that so many turns take.
+    pub(super) fn spaced(&self, turns: u32) -> Duration {
+        Duration::from_nanos(self.interval.saturating_mul(u64::from(turns)))
+    }
+
+    /// Whether the bucket is full, as in a cell that begins anew.
+    pub(super) fn is_as_new(&self, now: Timestamp) -> bool {
+        self.tat.load() <= now.as_nanos()
     }
 
     /// Claims the first turn from `from` on: when it is, and what the word was left at. Where it is after `latest`,

@@ -1,15 +1,28 @@
 //! A rate class for each key, within a bound on the keys.
 //!
-//! ## Why the idlest key goes
-//! A key that has not claimed for longest has the fullest bucket, so forgetting it costs least: where it has been idle
-//! for its burst's worth of time, nothing at all. A stranger who invents keys can push others out, but never more
-//! memory in.
+//! ## Why only a key that is as new is forgotten
+//! A key whose bucket is full and for whom nobody waits decides as if it had never been known, so forgetting it costs
+//! nothing. Were the idlest key forgotten whatever its state, a client could clear its own limit, or a stranger
+//! anyone's, with as many made-up keys as the table holds, and keys that rotate would have no limit at all.
+//!
+//! ## What happens to a new key meanwhile
+//! Where the table is full of keys that are still limited, new keys share a few classes, each key always the same
+//! one. So whoever invents keys gets at most what the table's keys and those few get together, and a full bucket
+//! each; others who are new in that time share with the flood, and those who are known do not notice it. It ends a
+//! bucket's filling time after the flood. [`KeyedRateClasses::shared`] counts it: a table that is too small for its
+//! honest keys shows there.
+//!
+//! ## Constant time
+//! Keys are a list from the one that claimed last to the idlest, and only a few of the idlest are looked at; one that
+//! is still limited goes to the other end, so that it does not hide those behind it.
 
 use super::{RateClass, RateSettings};
 use crate::{ClassId, SettingsError, Word};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+use units::Timestamp;
 
 /// Rate classes by key, all with the same settings: by user, by address.
 ///
@@ -23,6 +36,9 @@ pub struct KeyedRateClasses<K, W> {
     newest: usize,
     idlest: usize,
     max_keys: usize,
+    /// For keys that find no room; made when the first one comes.
+    strangers: Vec<Arc<RateClass<W>>>,
+    shared: u64,
     id: ClassId,
     settings: RateSettings,
 }
@@ -35,7 +51,7 @@ struct Slot<K, W> {
     older: usize,
 }
 
-impl<K: Ord + Clone, W: Word> KeyedRateClasses<K, W> {
+impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
     /// A table of at most `max_keys` classes.
     ///
     /// # Errors
@@ -45,22 +61,38 @@ impl<K: Ord + Clone, W: Word> KeyedRateClasses<K, W> {
             return Err(SettingsError::ZeroKeys);
         }
         RateClass::<W>::new(id, settings)?;
-        let (slots, by_key) = (Vec::new(), BTreeMap::new());
-        Ok(KeyedRateClasses { slots, by_key, newest: 0, idlest: 0, max_keys, id, settings })
+        Ok(KeyedRateClasses {
+            slots: Vec::new(),
+            by_key: BTreeMap::new(),
+            newest: 0,
+            idlest: 0,
+            max_keys,
+            strangers: Vec::new(),
+            shared: 0,
+            id,
+            settings,
+        })
     }
 
-    /// The class of this key, which now is the least idle one; a key that is not known gets a full bucket, in the
-    /// place of the idlest key where the table is full.
-    pub fn class(&mut self, key: &K) -> &Arc<RateClass<W>> {
-        let slot = match self.by_key.get(key) {
-            Some(&slot) => {
-                self.unlink(slot);
-                slot
-            }
-            None => self.slot_for(key.clone()),
+    /// The class of this key, which now is the least idle one. A key that is not known gets a full bucket of its own,
+    /// in the place of an idle one where the table is full, or else a class that it shares.
+    pub fn class(&mut self, now: Timestamp, key: &K) -> &Arc<RateClass<W>> {
+        let slot = if let Some(&slot) = self.by_key.get(key) {
+            self.unlink(slot);
+            slot
+        } else if self.slots.len() < self.max_keys || self.has_room(now) {
+            self.slot_for(key.clone())
+        } else {
+            self.shared += 1;
+            return self.stranger(key);
         };
         self.link_newest(slot);
         &self.slots[slot].class
+    }
+
+    /// How often a key had to share, because the table was full of keys that were still limited.
+    pub fn shared(&self) -> u64 {
+        self.shared
     }
 
     /// How many keys are known.
@@ -73,10 +105,37 @@ impl<K: Ord + Clone, W: Word> KeyedRateClasses<K, W> {
         self.slots.is_empty()
     }
 
+    /// Whether the idlest key, of a full table, may be forgotten; brings one that may be to that end.
+    fn has_room(&mut self, now: Timestamp) -> bool {
+        for _ in 0..LOOKS.min(self.slots.len()) {
+            let slot = self.idlest;
+            if self.slots[slot].class.is_as_new(now) {
+                return true;
+            }
+            if slot != self.newest {
+                self.unlink(slot);
+                self.link_newest(slot);
+            }
+        }
+        false
+    }
+
+    fn new_class(&self) -> Arc<RateClass<W>> {
+        Arc::new(RateClass::new(self.id, self.settings).expect("`new` has checked the settings"))
+    }
+
+    fn stranger(&mut self, key: &K) -> &Arc<RateClass<W>> {
+        while self.strangers.len() < STRANGERS {
+            self.strangers.push(self.new_class());
+        }
+        let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+        key.hash(&mut hash);
+        &self.strangers[(hash.finish() >> 32) as usize % STRANGERS]
+    }
+
     /// A slot outside the list that holds a new class for `key`.
     fn slot_for(&mut self, key: K) -> usize {
-        let class = RateClass::new(self.id, self.settings).expect("`new` has checked the settings");
-        let class = Arc::new(class);
+        let class = self.new_class();
         let slot = if self.slots.len() < self.max_keys {
             let slot = self.slots.len();
             self.slots.push(Slot { key: key.clone(), class, newer: slot, older: slot });
@@ -119,6 +178,26 @@ impl<K: Ord + Clone, W: Word> KeyedRateClasses<K, W> {
     }
 }
 
+/// FNV-1a: keys need to be spread, not to be secret.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// So many of the idlest keys are looked at for one that may be forgotten.
+const LOOKS: usize = 4;
+/// So many classes are shared by the keys that find no room: few, because a flood of keys gets all of them.
+const STRANGERS: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use super::super::Limit;
@@ -126,52 +205,119 @@ mod tests {
     use core::cell::Cell;
     use core::time::Duration;
     use proptest::prelude::*;
-    use units::{Rate, Timestamp};
+    use units::Rate;
 
-    fn one_a_second() -> RateSettings {
+    type Table<K> = KeyedRateClasses<K, Cell<u64>>;
+
+    fn one_a_second(burst: u32) -> RateSettings {
         RateSettings {
-            per_second: Some(Limit { rate: Rate::per_second_of(1.0), burst: 1 }),
+            per_second: Some(Limit { rate: Rate::per_second_of(1.0), burst }),
             per_minute: None,
             backlog: 0,
             longest_wait: Duration::ZERO,
         }
     }
 
+    fn table<K: Ord + Clone + Hash>(burst: u32, max_keys: usize) -> Table<K> {
+        KeyedRateClasses::new(ClassId(0), one_a_second(burst), max_keys).unwrap()
+    }
+
+    fn passes<K: Ord + Clone + Hash>(table: &mut Table<K>, now: Timestamp, key: K) -> bool {
+        table.class(now, &key).claim_no_queue(now).is_ok()
+    }
+
     #[test]
     fn keys_have_limits_of_their_own() {
-        let mut table = KeyedRateClasses::<_, Cell<u64>>::new(ClassId(0), one_a_second(), 2).unwrap();
-        assert!(table.class(&"ann").claim_no_queue(Timestamp::ZERO).is_ok());
-        assert!(table.class(&"ann").claim_no_queue(Timestamp::ZERO).is_err());
-        assert!(table.class(&"bob").claim_no_queue(Timestamp::ZERO).is_ok());
+        let mut table = table(1, 2);
+        assert!(passes(&mut table, Timestamp::ZERO, "ann"));
+        assert!(!passes(&mut table, Timestamp::ZERO, "ann"));
+        assert!(passes(&mut table, Timestamp::ZERO, "bob"));
     }
 
     #[test]
     fn a_table_without_room_is_refused() {
-        let table = KeyedRateClasses::<u8, Cell<u64>>::new(ClassId(0), one_a_second(), 0);
+        let table = Table::<u8>::new(ClassId(0), one_a_second(1), 0);
         assert_eq!(table.unwrap_err(), SettingsError::ZeroKeys);
     }
 
+    #[test]
+    fn a_flood_of_keys_clears_no_limit_and_gets_no_more_than_the_table() {
+        let mut table = table(1, 100);
+        let mut now = Timestamp::from_secs(10);
+        assert!(passes(&mut table, now, u32::MAX));
+        let mut flood = 0;
+        for key in 0..100_000 {
+            now += Duration::from_micros(9);
+            flood += u32::from(passes(&mut table, now, key));
+        }
+        assert!(!passes(&mut table, now, u32::MAX), "0.9 s later it still is limited");
+        assert!(flood <= 99 + 16, "{flood} passed");
+        assert!(table.shared() > 99_000);
+        // A second after the flood a new key has a bucket of its own.
+        now += Duration::from_secs(1);
+        let before = table.shared();
+        assert!(passes(&mut table, now, 200_000) && table.shared() == before);
+        assert_eq!(table.len(), 100);
+    }
+
+    #[test]
+    fn a_key_for_whom_somebody_waits_is_not_forgotten() {
+        let settings = RateSettings { backlog: 1, longest_wait: Duration::from_secs(9), ..one_a_second(1) };
+        let mut table = Table::new(ClassId(0), settings, 1).unwrap();
+        let class = Arc::clone(table.class(Timestamp::ZERO, &"ann"));
+        let turns = [(); 2].map(|()| class.reserve(Timestamp::ZERO, Timestamp::ZERO).unwrap());
+        // Her bucket is full again, but her turn has not been taken back yet.
+        table.class(Timestamp::from_secs(60), &"bob");
+        assert_eq!(table.shared(), 1);
+        turns.into_iter().for_each(|turn| class.turn_came(turn));
+        table.class(Timestamp::from_secs(60), &"bob");
+        assert_eq!(table.shared(), 1);
+    }
+
     proptest! {
+        /// Against a table without a bound: a key that is known decides alike, and is forgotten only where that makes
+        /// no difference.
         #[test]
-        fn forgets_the_idlest_key_only(
+        fn agrees_with_a_table_without_a_bound_while_keys_are_known(
             max in 1_usize..6,
-            keys in proptest::collection::vec(0_u8..10, 1..200),
+            burst in 1_u32..4,
+            steps in proptest::collection::vec((0_u8..10, 0_u64..1_500), 1..300),
         ) {
-            let mut table = KeyedRateClasses::<u8, Cell<u64>>::new(ClassId(0), one_a_second(), max).unwrap();
-            // Shadow: the keys that are known, the idlest first.
-            let mut known: Vec<u8> = Vec::new();
-            for key in keys {
-                let passed = table.class(&key).claim_no_queue(Timestamp::ZERO).is_ok();
-                let position = known.iter().position(|&other| other == key);
-                prop_assert_eq!(passed, position.is_none(), "key {} of {:?}", key, known);
-                if let Some(position) = position {
-                    known.remove(position);
-                } else if known.len() == max {
-                    known.remove(0);
+            let (mut bounded, mut unbounded) = (table(burst, max), table(burst, 100));
+            let mut now = Timestamp::from_secs(1);
+            // Keys that have had to share decide otherwise from then on.
+            let mut strangers = std::collections::BTreeSet::new();
+            for (key, gap) in steps {
+                now += Duration::from_millis(gap / 4);
+                let before = bounded.shared();
+                let passed = passes(&mut bounded, now, key);
+                let expected = passes(&mut unbounded, now, key);
+                if bounded.shared() > before {
+                    strangers.insert(key);
                 }
-                known.push(key);
-                prop_assert_eq!(table.len(), known.len());
+                if !strangers.contains(&key) {
+                    prop_assert_eq!(passed, expected, "key {}", key);
+                }
+                prop_assert!(bounded.len() <= max);
             }
+        }
+
+        /// Whatever the keys, no more passes than the table's classes and the shared ones allow.
+        #[test]
+        fn all_keys_together_have_a_bound(
+            max in 1_usize..20,
+            burst in 1_u32..4,
+            steps in proptest::collection::vec((any::<u32>(), 0_u64..20), 1..2_000),
+        ) {
+            let mut table = table(burst, max);
+            let begin = Timestamp::from_secs(1);
+            let (mut now, mut passed) = (begin, 0);
+            for (key, gap) in steps {
+                now += Duration::from_millis(gap);
+                passed += u32::from(passes(&mut table, now, key));
+            }
+            let each = now.since(begin).as_secs_f64() + f64::from(burst);
+            prop_assert!(f64::from(passed) <= (max + STRANGERS) as f64 * each, "{} passed", passed);
         }
     }
 }

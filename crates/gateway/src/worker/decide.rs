@@ -206,7 +206,7 @@ impl<'a> Asked<'a> {
         let index = class.0 as usize;
         match key {
             None => Arc::clone(&self.local.shared.rates[index]),
-            Some(key) => Arc::clone(lock(&self.local.shared.keyed[index]).class(&key.to_vec())),
+            Some(key) => Arc::clone(lock(&self.local.shared.keyed[index]).class(self.now, &key.to_vec())),
         }
     }
 }

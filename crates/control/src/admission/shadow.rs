@@ -1,0 +1,198 @@
+//! Limits in shadow: they decide, count what they would have shed, and let pass.
+//!
+//! ## Why limits of their own
+//! A limit that is tried beside the live one must leave it alone. So a shadow has limits of its own, is asked about
+//! the requests that the live ones admitted, and answers what it would have done.
+//!
+//! ## What it can and cannot say
+//! A request that it would have shed is not in flight for it, and takes no turn: otherwise the first excess would
+//! keep it full for good. But response times are those of a service that got all of them, so under an overload the
+//! shadow of a concurrency limit sheds more than the limit would.
+
+use super::{Limits, Reason};
+use crate::Word;
+use crate::concurrency::Priority;
+use core::time::Duration;
+use units::Timestamp;
+
+/// Limits that only watch, shared by all cores.
+///
+/// ```
+/// use control::ClassId;
+/// use control::admission::{Limits, Shadow};
+/// use control::concurrency::{Concurrency, Priority};
+/// use std::sync::{Arc, atomic::AtomicU64};
+/// use units::Timestamp;
+///
+/// let one = Concurrency::new(ClassId(0), 1)?;
+/// let limits = Limits { rate: None, concurrency: Some(Arc::new(one)) };
+/// let shadow = Shadow::<AtomicU64>::new(limits);
+/// let first = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);
+/// let second = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);
+/// assert_eq!(first.would_shed(), None);
+/// assert_eq!(second.would_shed().unwrap().name(), "concurrency");
+/// [first, second].into_iter().for_each(|observed| shadow.finished(observed));
+/// assert_eq!((shadow.tally().would_admit, shadow.tally().would_shed), (1, 1));
+/// # Ok::<(), control::SettingsError>(())
+/// ```
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Shadow<W> {
+    admit: W,
+    wait: W,
+    shed: W,
+    limits: Limits<W>,
+}
+
+/// What a shadow has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ShadowTally {
+    /// Requests that would have passed, those that would have waited among them.
+    pub would_admit: u64,
+    /// Requests that would have waited first.
+    pub would_wait: u64,
+    /// Requests that would have been refused.
+    pub would_shed: u64,
+}
+
+/// What a shadow made of a request. It is given back to [`Shadow::finished`].
+#[derive(Debug, PartialEq)]
+#[must_use = "a request that is observed counts as in flight until it is given to `finished`"]
+pub struct Observed {
+    decided: Result<Duration, Reason>,
+}
+
+impl Observed {
+    /// Why the request would have been refused; `None` where it would have passed.
+    pub fn would_shed(&self) -> Option<Reason> {
+        self.decided.err()
+    }
+
+    /// How long it would have waited for its turn; zero where it would have been refused.
+    pub fn would_wait(&self) -> Duration {
+        self.decided.unwrap_or_default()
+    }
+}
+
+impl<W: Word> Shadow<W> {
+    /// Watches with limits that nothing else uses.
+    pub fn new(limits: Limits<W>) -> Self {
+        Shadow { admit: W::new(0), wait: W::new(0), shed: W::new(0), limits }
+    }
+
+    /// Decides about a request that was admitted now, which passes in any case.
+    #[inline]
+    pub fn arrive(&self, now: Timestamp, priority: Priority) -> Observed {
+        let decided = self.decide(now, priority);
+        let one_more = |word: &W| {
+            let _ = word.update(|count| Some(count + 1));
+        };
+        match decided {
+            Ok(wait) => {
+                one_more(&self.admit);
+                if !wait.is_zero() {
+                    one_more(&self.wait);
+                }
+            }
+            Err(_) => one_more(&self.shed),
+        }
+        Observed { decided }
+    }
+
+    /// A request that was observed is answered, failed or left.
+    #[inline]
+    pub fn finished(&self, observed: Observed) {
+        if let (Ok(_), Some(limit)) = (observed.decided, &self.limits.concurrency) {
+            limit.leave();
+        }
+    }
+
+    /// What it has counted.
+    pub fn tally(&self) -> ShadowTally {
+        let (would_admit, would_wait) = (self.admit.load(), self.wait.load());
+        ShadowTally { would_admit, would_wait, would_shed: self.shed.load() }
+    }
+
+    /// The limits that watch.
+    pub fn limits(&self) -> &Limits<W> {
+        &self.limits
+    }
+
+    fn decide(&self, now: Timestamp, priority: Priority) -> Result<Duration, Reason> {
+        let Limits { rate, concurrency } = &self.limits;
+        if let Some(limit) = concurrency {
+            limit.enter_as(priority).map_err(|full| Reason::concurrency(limit.id(), priority, full))?;
+        }
+        let Some(rate) = rate else { return Ok(Duration::ZERO) };
+        rate.watch(now).inspect_err(|_| concurrency.iter().for_each(|limit| limit.leave()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ClassId;
+    use crate::concurrency::Concurrency;
+    use crate::rate::{Claim, Limit, RateClass, RateSettings, Turn};
+    use core::sync::atomic::AtomicU64;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+    use std::vec::Vec;
+    use units::Rate;
+
+    fn settings(rate: f64, burst: u32, backlog: u32, longest_ms: u64) -> RateSettings {
+        let per_second = Some(Limit { rate: Rate::per_second_of(rate), burst });
+        let longest_wait = Duration::from_millis(longest_ms);
+        RateSettings { per_second, per_minute: None, backlog, longest_wait }
+    }
+
+    #[test]
+    fn a_request_that_the_rate_would_shed_is_not_in_flight() {
+        let limits = Limits {
+            rate: Some(Arc::new(RateClass::new(ClassId(1), settings(1.0, 1, 0, 0)).unwrap())),
+            concurrency: Some(Arc::new(Concurrency::new(ClassId(2), 2).unwrap())),
+        };
+        let shadow = Shadow::<AtomicU64>::new(limits);
+        let observed = [(); 3].map(|()| shadow.arrive(Timestamp::ZERO, Priority::HIGHEST));
+        let in_flight = || shadow.limits().concurrency.as_ref().unwrap().in_flight();
+        assert_eq!(in_flight(), 1);
+        assert!(matches!(observed[2].would_shed(), Some(Reason::RateClass { class: ClassId(1), .. })));
+        observed.into_iter().for_each(|one| shadow.finished(one));
+        assert_eq!(in_flight(), 0);
+        assert_eq!(shadow.tally(), ShadowTally { would_admit: 1, would_wait: 0, would_shed: 2 });
+    }
+
+    proptest! {
+        /// Beside the same class in force: the same requests pass, wait and are shed.
+        #[test]
+        fn decides_as_the_rate_class_in_force(
+            rate in 1.0..200.0_f64,
+            burst in 1_u32..4,
+            backlog in 0_u32..5,
+            longest_ms in 1_u64..100,
+            gaps in proptest::collection::vec(0_u64..20_000_000, 1..300),
+        ) {
+            let settings = settings(rate, burst, backlog, longest_ms);
+            let live = RateClass::<AtomicU64>::new(ClassId(1), settings).unwrap();
+            let watching = RateClass::<AtomicU64>::new(ClassId(1), settings).unwrap();
+            let shadow = Shadow::new(Limits { rate: Some(Arc::new(watching)), concurrency: None });
+            let (mut now, mut waiting) = (Timestamp::ZERO, Vec::<Turn>::new());
+            for gap in gaps {
+                now += Duration::from_nanos(gap);
+                for turn in waiting.extract_if(.., |turn| turn.at() <= now) {
+                    live.turn_came(turn);
+                }
+                let observed = shadow.arrive(now, Priority::HIGHEST);
+                match live.claim(now) {
+                    Claim::Now => prop_assert_eq!(observed.decided, Ok(Duration::ZERO)),
+                    Claim::At(turn) => {
+                        prop_assert_eq!(observed.decided, Ok(turn.at().since(now)));
+                        waiting.push(turn);
+                    }
+                    Claim::Shed(_) => prop_assert!(observed.would_shed().is_some()),
+                }
+                shadow.finished(observed);
+            }
+        }
+    }
+}
