@@ -2,7 +2,7 @@
 //!
 //! ## Why packed
 //! A second at 10,000 requests has a thousand different times. As pairs of numbers, in the three places where a second
-//! has them, ten minutes took a hundred megabytes; as differences in as few bytes as each needs, and once for all
+//! has them, ten minutes took tens of megabytes; as differences in as few bytes as each needs, and once for all
 //! places that hold the same, they take two. A generator whose memory grows is not one to leave running.
 
 use crate::Histogram;
