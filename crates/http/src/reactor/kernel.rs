@@ -165,6 +165,13 @@ impl Net for KernelNet {
         stream.shut_down();
     }
 
+    fn nap(&mut self, until: Timestamp) {
+        let span = until.since(self.clock.now());
+        if !span.is_zero() {
+            std::thread::sleep(span);
+        }
+    }
+
     fn wait(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout = if until == Timestamp::NEVER {
             None

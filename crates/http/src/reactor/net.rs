@@ -87,6 +87,11 @@ pub trait Net {
     /// Says that we will send no more.
     fn shut_down(&mut self, stream: &mut Self::Stream);
 
+    /// Sleeps until an instant, whatever becomes ready meanwhile. Worlds without a sleep of their own wait.
+    fn nap(&mut self, until: Timestamp) {
+        let _ = until;
+    }
+
     /// Waits until something is ready or `until` has come, and says what is ready. May return early with nothing.
     ///
     /// # Errors
