@@ -45,6 +45,9 @@ pub fn watch(
     display: Display,
     each_second: &mut dyn FnMut(&Running, &Progress) -> bool,
 ) -> Result<Ended, StartError> {
+    // Looking must not keep a worker waiting that shares its core. Only this thread is meant; where that is refused,
+    // looking costs what it costs.
+    let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
     let mut pulse = Pulse::default();
     let (mut interrupted, mut aborted) = (false, false);
     // A terminal that cannot show a screen can show lines.
@@ -75,6 +78,9 @@ pub fn watch(
     drop(screen);
     Ok(Ended { measured: running.finish()?, interrupted, aborted })
 }
+
+/// The nice value that every other thread goes before.
+const LOWEST_PRIORITY: i32 = 19;
 
 /// Often enough for a short run to end promptly, seldom enough to cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
