@@ -4,7 +4,8 @@ Generators take turns, so that whatever else the machine does meets each of them
 A run that a server's or another program's trouble spoilt is an error, and ends the part.
 """
 
-from .generators import PEERS, H2load, Headroom, Wrk, present
+from .generators from pathlib import Path
+import PEERS, H2load, Headroom, Wrk, present
 from .machine import median, run, say, spread, target
 from .servers import nginx
 
@@ -55,7 +56,10 @@ def judged(what, taken, ours, theirs, most):
 
 
 def record(taken, commands, url):
-    shown = {name: " ".join(str(part) for part in command).replace(url, "URL") for name, (_, command) in commands.items()}
+    def words(command):  # where a program stood on this machine is nobody's business
+        return " ".join([Path(str(command[0])).name, *(str(part) for part in command[1:])]).replace(url, "URL")
+
+    shown = {name: words(command) for name, (_, command) in commands.items()}
     return {"commands": shown, "rounds": taken}
 
 
