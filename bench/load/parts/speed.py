@@ -4,8 +4,9 @@ Generators take turns, so that whatever else the machine does meets each of them
 A run that a server's or another program's trouble spoilt is an error, and ends the part.
 """
 
-from .generators from pathlib import Path
-import PEERS, H2load, Headroom, Wrk, present
+from pathlib import Path
+
+from .generators import PEERS, H2load, Headroom, Wrk, present
 from .machine import median, run, say, spread, target
 from .servers import nginx
 
