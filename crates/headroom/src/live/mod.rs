@@ -47,7 +47,7 @@ pub fn watch(
 ) -> Result<Ended, StartError> {
     // Looking must not keep a worker waiting that shares its core. Only this thread is meant; where that is refused,
     // looking costs what it costs.
-    let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
+    let _ = rustix::process::setpriority_process(None, PRIORITY);
     let mut pulse = Pulse::default();
     let (mut interrupted, mut aborted) = (false, false);
     // A terminal that cannot show a screen can show lines.
@@ -79,8 +79,8 @@ pub fn watch(
     Ok(Ended { measured: running.finish()?, interrupted, aborted })
 }
 
-/// The nice value that every other thread goes before.
-const LOWEST_PRIORITY: i32 = 19;
+/// A nice value that workers go before, and that still leaves a tenth of a core on a busy machine.
+const PRIORITY: i32 = 10;
 
 /// Often enough for a short run to end promptly, seldom enough to cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
