@@ -113,18 +113,23 @@ impl ConnectArgs {
         Ok(Resolver::new(&self.resolve, &self.connect_to, self.unix_socket.clone())?)
     }
 
-    /// How connections are made; `secure` where a URL is https, `open` where a rate is given.
+    /// How connections are made, with the addresses of `resolver`; `secure` where a URL is https, `open` where a rate is given.
     ///
     /// # Errors
     /// Names the flag or file that cannot be used, and the way out.
-    pub fn connecting(&self, secure: bool, open: bool) -> Result<Connecting, ConnectError> {
+    pub fn connecting(
+        &self,
+        resolver: Resolver,
+        secure: bool,
+        open: bool,
+    ) -> Result<Connecting, ConnectError> {
         let protocol = self.protocol(open)?;
         let tls = secure.then(|| Client::new(&self.tls(protocol))).transpose()?;
         Ok(Connecting {
             protocol,
             tls,
             local_addresses: self.local_address.clone(),
-            resolver: self.resolver()?,
+            resolver,
             resolve_each: self.resolve_each,
             strangers: false,
         })

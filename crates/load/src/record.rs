@@ -133,13 +133,17 @@ impl Recorder {
     }
 
     fn second(&mut self, intended: Timestamp) -> &mut OpenSecond {
-        let index = (intended.as_nanos() / 1_000_000_000) as usize;
-        // Nothing comes for a closed second: it is closed only when nothing of it is left.
-        let offset = index.saturating_sub(self.seconds.len());
+        let offset = self.offset(intended);
         while self.open.len() <= offset {
             self.open.push_back(self.spare.pop().unwrap_or_default());
         }
         &mut self.open[offset]
+    }
+
+    /// Where an arrival's second stands among the open ones. Nothing comes for a closed second: it is closed only when
+    /// nothing of it is left.
+    fn offset(&self, intended: Timestamp) -> usize {
+        ((intended.as_nanos() / 1_000_000_000) as usize).saturating_sub(self.seconds.len())
     }
 
     fn part_index(&mut self, endpoint: u32, intended: Timestamp) -> usize {
@@ -154,10 +158,8 @@ impl Recorder {
     /// Enters a time into its cell.
     fn time(&mut self, part: usize, intended: Timestamp, outcome: Outcome, response: Duration) {
         let part = part as u32;
+        let offset = self.offset(intended);
         let spare = &mut self.spare_cells;
-        // The same as `second`, which would borrow everything.
-        let index = (intended.as_nanos() / 1_000_000_000) as usize;
-        let offset = index.saturating_sub(self.seconds.len());
         let Some(second) = self.open.get_mut(offset) else { return };
         let cells = &mut second.cells;
         let place = cells.iter().position(|cell| cell.part == part && cell.outcome == outcome);

@@ -230,7 +230,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
         ..Plan::new(Work::Targets(targets.in_order(order.into()).labelled(users.into())), model)
     };
     let secure = plan_servers(&plan).iter().any(|server| server.origin.scheme == Scheme::Https);
-    plan.connecting = args.connect.connecting(secure, true)?;
+    plan.connecting = args.connect.connecting(resolver, secure, true)?;
     plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
     args.guard.check(&plan)?;
     let known = Known::from(&plan);

@@ -1,6 +1,6 @@
 //! Certificates for servers of tests, made by openssl under an authority of their own.
 
-use crate::programs::peer;
+use crate::peers::peer;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,5 @@
-use crate::programs::{Server, alone, free_address, headroom, peer, text};
+use crate::peers::peer;
+use crate::programs::{Server, alone, free_address, headroom, text};
 use crate::schema::check;
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -3,7 +3,8 @@
 
 use crate::certificates::Certificates;
 use crate::nginx::Nginx;
-use crate::programs::{Server, alone, free_address, free_addresses, json, load, peer};
+use crate::peers::peer;
+use crate::programs::{Server, alone, free_address, free_addresses, json, load};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;

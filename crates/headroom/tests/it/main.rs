@@ -15,6 +15,9 @@ mod loads_a_service;
 mod loads_real_servers;
 /// nginx with every kind of listener that tests need.
 mod nginx;
+/// The programs that tests compare headroom with.
+#[path = "../../../../tests/peers.rs"]
+mod peers;
 /// headroom and the servers that tests start.
 mod programs;
 /// A JSON Schema checker of the few words that our schemas use.

@@ -1,7 +1,8 @@
 //! nginx with every kind of listener that tests need; its access log is a second account of what was sent.
 
 use crate::certificates::Certificates;
-use crate::programs::{Server, free_addresses, peer};
+use crate::peers::peer;
+use crate::programs::{Server, free_addresses};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -59,12 +59,16 @@ impl<N: Net> Worker<'_, N> {
             }
             // A short read has taken everything; only the end of the stream may still be behind it. And what is at
             // this place now may be another connection.
-            let same = self.connections.get(index).is_some_and(|found| found.generation == generation);
-            if !same || (count < buffer.len() && !closed) {
+            if !self.is_still(index, generation) || (count < buffer.len() && !closed) {
                 break;
             }
         }
         self.buffer = buffer;
+    }
+
+    /// Whether the connection at this place is still the one that it was.
+    fn is_still(&self, index: usize, generation: u32) -> bool {
+        self.connections.get(index).is_some_and(|found| found.generation == generation)
     }
 
     fn decrypt(&mut self, index: usize, input: &mut [u8]) {
@@ -78,20 +82,17 @@ impl<N: Net> Worker<'_, N> {
         if !connection.out.is_empty() {
             self.write(index);
         }
-        if matches!(self.connections.get(index), Some(found) if found.generation == generation) {
+        if self.is_still(index, generation) {
             self.shaken(index);
         }
-        if !plain.is_empty()
-            && matches!(self.connections.get(index), Some(found) if found.generation == generation)
-        {
+        if !plain.is_empty() && self.is_still(index, generation) {
             self.received(index, &plain);
         }
         self.plain = plain;
-        let Some(connection) = self.connections.get(index).filter(|found| found.generation == generation)
-        else {
+        if !self.is_still(index, generation) {
             return;
-        };
-        let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
+        }
+        let ended = self.connections[index].tls.as_ref().is_some_and(|session| session.peer_closed());
         if let Err(failure) = taken {
             self.tls_failed(index, failure);
         } else if ended {

@@ -5,6 +5,9 @@
 mod asks_over_tls;
 /// A small web server.
 mod fakes;
+/// The programs that tests compare headroom with.
+#[path = "../../../../tests/peers.rs"]
+mod peers;
 /// Queries back from a real Prometheus what was written into it.
 mod real_prometheus;
 /// Samples, gaps and ends of a watch.

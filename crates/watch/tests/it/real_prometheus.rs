@@ -1,6 +1,7 @@
+use crate::peers::peer;
 use measure::{Accounting, Cell, Histogram, Outcome, Second};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
@@ -108,22 +109,4 @@ impl Server {
         }
         (server, address, folder)
     }
-}
-
-/// A program from `tests/peers.sh` or the search path; `None`, said out loud, where it is missing.
-fn peer(name: &str) -> Option<PathBuf> {
-    let linked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/peers");
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::iter::once(linked)
-        .chain(std::env::split_paths(&path))
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file());
-    if found.is_none() {
-        assert!(
-            std::env::var_os("HEADROOM_REQUIRE_PEERS").is_none_or(|required| required != "1"),
-            "{name} is missing, and HEADROOM_REQUIRE_PEERS is set: run tests/peers.sh"
-        );
-        eprintln!("SKIPPED: {name} is missing; tests/peers.sh installs it");
-    }
-    found
 }

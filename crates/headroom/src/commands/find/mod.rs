@@ -285,7 +285,7 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     // The first step of a search sends as fast as it is answered.
     args.guard.check_server(&target.server, args.max_rate)?;
     let secure = target.server.origin.scheme == Scheme::Https;
-    let connecting = args.connect.connecting(secure, true)?;
+    let connecting = args.connect.connecting(resolver, secure, true)?;
     // A search takes minutes: whether its result can be kept is known before.
     if !args.no_write && !args.force {
         gateway_file::check(&args.write)?;

@@ -65,9 +65,9 @@ pub fn run(run: Run<'_>) -> Exit {
                 let why = written.reason.unwrap_or_default();
                 note(&format!("{} samples were not accepted by --remote-write: {why}", written.dropped));
             }
-            let result = result(&run, &ended.measured, &watched);
-            recorder.finish(begun, Some(&ended.measured), result);
-            finished(&run, &ended, &watched, began, begun.name().as_deref())
+            let judged = evaluate(&run.thresholds, &ended.measured);
+            recorder.finish(begun, Some(&ended.measured), result(&ended.measured, &judged, &watched));
+            finished(&run, &ended, &judged, &watched, began, begun.name().as_deref())
         }
         Err(error) => {
             recorder.fail(begun, &error.to_string());
@@ -104,32 +104,32 @@ fn drive(run: &Run<'_>, watching: &Watching, name: Option<String>) -> Result<End
 fn finished(
     run: &Run<'_>,
     ended: &Ended,
+    judged: &[Judged],
     watched: &[Watched],
     began: SystemTime,
     name: Option<&str>,
 ) -> Exit {
     let Ended { measured, interrupted, .. } = ended;
-    let judged = evaluate(&run.thresholds, measured);
     let model = summary::model(&run.plan);
-    let results = Results { plan: &run.plan, model: &model, measured, watched, judged: &judged, began };
+    let results = Results { plan: &run.plan, model: &model, measured, watched, judged, began };
     if let Err(error) = run.outputs.write(&results) {
         return complain(&error, Exit::Failed);
     }
     let said = if run.json {
-        print(&json::LoadRun::of(&run.plan, measured, *interrupted).with(&judged, watched).text())
+        print(&json::LoadRun::of(&run.plan, measured, *interrupted).with(judged, watched).text())
     } else {
         let next = (run.next)(&run.plan, measured, name);
         let recorded = name.map_or(String::new(), |name| format!("run        {name} in the ledger\n"));
-        let text = summary::of_run(&run.plan, ended, &judged, watched);
+        let text = summary::of_run(&run.plan, ended, judged, watched);
         print(&format!("{text}{recorded}\n{next}"))
     };
-    if said == Exit::Done { exit(&judged, measured) } else { said }
+    if said == Exit::Done { exit(judged, measured) } else { said }
 }
 
 /// What the ledger keeps beside the measurement: thresholds, pacing and what was watched.
-fn result(run: &Run<'_>, measured: &Measurement, watched: &[Watched]) -> Option<String> {
+fn result(measured: &Measurement, judged: &[Judged], watched: &[Watched]) -> Option<String> {
     let mut members = serde_json::Map::new();
-    for judged in evaluate(&run.thresholds, measured) {
+    for judged in judged {
         members.insert(format!("threshold {}", judged.threshold), judged.to_string().into());
     }
     if let Some(pacing) = summary::pacing(measured) {

@@ -128,7 +128,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     let named = plan_servers(&plan);
     let secure = named.iter().any(|server| server.origin.scheme == Scheme::Https);
     // A scenario may be led to https by a redirect.
-    plan.connecting = args.connect.connecting(secure || file.is_some(), open)?;
+    plan.connecting = args.connect.connecting(resolver, secure || file.is_some(), open)?;
     plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
     let end = plan.end();
     if end != Timestamp::NEVER && Timestamp::ZERO + plan.warm_up >= end {
