@@ -31,7 +31,8 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let no_pools = Names::default();
     let pools = file.pools.0.as_ref().unwrap_or(&no_pools);
     addresses(file, pools, report);
-    let listen = file.listen.0.as_ref().map(|at| at.value.0);
+    // Without one the report says so.
+    let listen = file.listen.0.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |at| at.value.0);
     let pool_settings =
         pools.iter().filter_map(|named| pool(&named.name, named.value.as_ref()?, report)).collect();
     let classes = classes::Classes::of(file);
@@ -45,13 +46,13 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
         access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
         limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| limits(found, report)),
         admin: file.admin.as_ref().map(|at| at.value.0),
-        listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0))),
         pools: pool_settings,
         service_levels,
         rate_classes,
         concurrency_limits,
         policies,
         routes,
+        ..Settings::new(listen)
     };
     if !report.problems.is_empty() {
         return None;

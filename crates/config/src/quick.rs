@@ -3,9 +3,7 @@
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
-use gateway::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Settings, ShedAnswer,
-};
+use gateway::settings::{Class, PathMatch, Policy, Pool, Route, Settings};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -52,29 +50,24 @@ pub fn quick(quick: Quick) -> Settings {
         concurrency: concurrency.map(|_| 0),
     };
     let route = Route {
-        name: "/*".to_owned(),
-        host: None,
-        path: PathMatch::Prefix("/".to_owned()),
-        pool: 0,
         service_level: target.map(|_| 0),
         rate_class: limit.filter(|_| !gated).map(|_| 0),
         concurrency: concurrency.filter(|_| !gated).map(|_| 0),
         policy: gated.then_some(0),
-        rule: None,
-        shed: ShedAnswer::Problem,
+        ..Route::new("/*", PathMatch::Prefix("/".to_owned()), 0)
     };
     Settings {
-        listen,
         admin,
-        workers: NonZeroU32::MIN,
-        access_log: AccessLog::Off,
-        limits: ConnectionLimits::default(),
         pools: vec![Pool::new("service", vec![to])],
-        service_levels: target.map(|target| named("timer", timer(target))).into_iter().collect(),
-        rate_classes: limit.map(|rate| named("limit", class(rate))).into_iter().collect(),
-        concurrency_limits: concurrency.map(|limit| named("in flight", limit.get())).into_iter().collect(),
+        service_levels: target.map(|target| Class::new("timer", timer(target))).into_iter().collect(),
+        rate_classes: limit.map(|rate| Class::new("limit", class(rate))).into_iter().collect(),
+        concurrency_limits: concurrency
+            .map(|limit| Class::new("in flight", limit.get()))
+            .into_iter()
+            .collect(),
         policies: gated.then_some(policy).into_iter().collect(),
         routes: vec![route],
+        ..Settings::new(listen)
     }
 }
 
@@ -84,8 +77,4 @@ pub fn quick(quick: Quick) -> Settings {
 /// stays empty.
 pub fn burst(rate: Rate) -> u32 {
     (rate * Duration::from_millis(30)).round().clamp(1.0, f64::from(u32::MAX)) as u32
-}
-
-fn named<S>(name: &str, settings: S) -> Class<S> {
-    Class { name: name.to_owned(), settings, provenance: None }
 }

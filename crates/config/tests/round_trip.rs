@@ -142,23 +142,21 @@ fn settings() -> impl Strategy<Value = Settings> {
                         let level = at(index, picks[0], service_levels.len());
                         let rule =
                             Rule { name: "a rule".into(), source: "-- nothing\nlocal line = \"\\n\"".into() };
+                        let name = name.map_or(usual, |name| format!("{name} {index}"));
                         Route {
-                            name: name.map_or(usual, |name| format!("{name} {index}")),
                             host,
-                            path: PathMatch::Exact(path),
-                            pool: picks[0] % 2,
                             service_level: if with_policy { Some(policy.service_level) } else { level },
                             rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
                             concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
                             policy: with_policy.then_some(0),
                             rule: (picks[1] % 4 == 0).then_some(rule),
                             shed,
+                            ..Route::new(&name, PathMatch::Exact(path), picks[0] % 2)
                         }
                     });
                 let routes = routes.collect();
                 let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
                 Settings {
-                    listen: "[::1]:8080".parse().unwrap(),
                     admin: admin.map(address),
                     workers: NonZeroU32::new(workers).unwrap(),
                     access_log: [
@@ -181,6 +179,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                     concurrency_limits,
                     policies: vec![policy],
                     routes,
+                    ..Settings::new("[::1]:8080".parse().unwrap())
                 }
             },
         )

@@ -80,21 +80,9 @@ fn without_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::ShedAnswer;
 
     fn route(host: Option<&str>, path: PathMatch) -> Route {
-        Route {
-            name: String::new(),
-            host: host.map(str::to_owned),
-            path,
-            pool: 0,
-            service_level: None,
-            rate_class: None,
-            concurrency: None,
-            policy: None,
-            rule: None,
-            shed: ShedAnswer::Problem,
-        }
+        Route { host: host.map(str::to_owned), ..Route::new("", path, 0) }
     }
 
     #[test]

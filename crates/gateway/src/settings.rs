@@ -35,6 +35,25 @@ pub struct Settings {
     pub routes: Vec<Route>,
 }
 
+impl Settings {
+    /// A gateway of one worker with the usual bounds, without pools and routes yet.
+    pub fn new(listen: SocketAddr) -> Self {
+        Settings {
+            listen,
+            admin: None,
+            workers: NonZeroU32::MIN,
+            access_log: AccessLog::Off,
+            limits: ConnectionLimits::default(),
+            pools: Vec::new(),
+            service_levels: Vec::new(),
+            rate_classes: Vec::new(),
+            concurrency_limits: Vec::new(),
+            policies: Vec::new(),
+            routes: Vec::new(),
+        }
+    }
+}
+
 /// Where the access log goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccessLog {
@@ -112,6 +131,13 @@ pub struct Class<S> {
     pub provenance: Option<Provenance>,
 }
 
+impl<S> Class<S> {
+    /// A class that somebody wrote by hand.
+    pub fn new(name: &str, settings: S) -> Self {
+        Class { name: name.to_owned(), settings, provenance: None }
+    }
+}
+
 /// The measurement behind a figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
@@ -161,6 +187,24 @@ pub struct Route {
     pub rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
+}
+
+impl Route {
+    /// A route without limits to the pool with this index.
+    pub fn new(name: &str, path: PathMatch, pool: usize) -> Self {
+        Route {
+            name: name.to_owned(),
+            host: None,
+            path,
+            pool,
+            service_level: None,
+            rate_class: None,
+            concurrency: None,
+            policy: None,
+            rule: None,
+            shed: ShedAnswer::Problem,
+        }
+    }
 }
 
 /// Which paths a route is for; the query does not count.

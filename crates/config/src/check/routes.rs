@@ -88,7 +88,8 @@ fn route(
         classes.service_levels.iter().position(|class| class.name == *watched)
     });
     let service_level = watched.or(service_level);
-    Some(Route { name, host, path, pool: pool?, service_level, rate_class, concurrency, policy, rule, shed })
+    let route = Route::new(&name, path, pool?);
+    Some(Route { host, service_level, rate_class, concurrency, policy, rule, shed, ..route })
 }
 
 /// What a route is called where the file gives it no name.

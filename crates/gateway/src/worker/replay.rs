@@ -6,9 +6,7 @@
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Settings, ShedAnswer,
-};
+use crate::settings::{AccessLog, Class, PathMatch, Policy, Pool, Route, Settings};
 use crate::shared::Shared;
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
@@ -16,7 +14,6 @@ use control::service_level::ServiceLevelSettings;
 use http::reactor::{Net, Ready, Token};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
@@ -116,11 +113,7 @@ fn settings(with_classes: bool) -> Settings {
         provenance: None,
     };
     Settings {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        admin: None,
-        workers: NonZeroU32::MIN,
         access_log: AccessLog::File("/dev/null".into()),
-        limits: ConnectionLimits::default(),
         pools: vec![Pool::new("pool", vec![SocketAddr::from(([127, 0, 0, 1], 80))])],
         service_levels: vec![Class {
             name: "in time".to_owned(),
@@ -131,7 +124,6 @@ fn settings(with_classes: bool) -> Settings {
             provenance: None,
         }],
         rate_classes: vec![class("always", "1000000/s"), class("gated", "100/s")],
-        concurrency_limits: Vec::new(),
         policies: vec![Policy {
             name: "protect".to_owned(),
             service_level: 0,
@@ -140,17 +132,11 @@ fn settings(with_classes: bool) -> Settings {
             concurrency: None,
         }],
         routes: vec![Route {
-            name: "search".to_owned(),
-            host: None,
-            path: PathMatch::Exact("/search.cgi".to_owned()),
-            pool: 0,
-            service_level: None,
             rate_class: (0..only(1)).next(),
-            concurrency: None,
             policy: (0..only(1)).next(),
-            rule: None,
-            shed: ShedAnswer::Problem,
+            ..Route::new("search", PathMatch::Exact("/search.cgi".to_owned()), 0)
         }],
+        ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 

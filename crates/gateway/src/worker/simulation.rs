@@ -12,9 +12,7 @@ mod instance;
 use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Rule, Settings, ShedAnswer,
-};
+use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Rule, Settings};
 use crate::shared::Shared;
 use client::Client;
 use control::policy::PolicySettings;
@@ -25,7 +23,6 @@ use instance::Instance;
 use stats::Rng;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,18 +68,15 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
         pool.idle_timeout = millis(300);
         pools.push(pool);
     }
-    let class = |name: &str, per_second: usize, burst: usize, backlog: usize| Class {
-        name: name.to_owned(),
-        settings: RateSettings {
-            per_second: Some(Limit {
-                rate: units::Rate::per_second_of(per_second as f64),
-                burst: burst as u32,
-            }),
+    let class = |name: &str, per_second: usize, burst: usize, backlog: usize| {
+        let limit = Limit { rate: units::Rate::per_second_of(per_second as f64), burst: burst as u32 };
+        let settings = RateSettings {
+            per_second: Some(limit),
             per_minute: None,
             backlog: backlog as u32,
             longest_wait: millis(300),
-        },
-        provenance: None,
+        };
+        Class::new(name, settings)
     };
     let rate_classes =
         vec![class("shape", 20 + rng.below(100), 1 + rng.below(3), rng.below(4)), class("gate", 10, 1, 1)];
@@ -90,22 +84,14 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
         .iter()
         .enumerate()
         .map(|(number, prefix)| Route {
-            name: prefix[1..].to_owned(),
-            host: None,
-            path: PathMatch::Prefix((*prefix).to_owned()),
-            pool: number % 2,
-            service_level: None,
             rate_class: (number == 1).then_some(0),
             concurrency: (number == 3 || number == 1).then_some(0),
             policy: (number == 2).then_some(0),
             rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
-            shed: ShedAnswer::Problem,
+            ..Route::new(&prefix[1..], PathMatch::Prefix((*prefix).to_owned()), number % 2)
         })
         .collect();
     Settings {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        admin: None,
-        workers: NonZeroU32::MIN,
         access_log: AccessLog::File(log.to_owned()),
         limits: ConnectionLimits {
             connections: if calm { 100 } else { 3 + rng.below(20) as u32 },
@@ -114,17 +100,12 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
             drain_timeout: millis(3_000),
         },
         pools,
-        service_levels: vec![Class {
-            name: "level".to_owned(),
-            settings: ServiceLevelSettings { target: millis(10), window: millis(500) },
-            provenance: None,
-        }],
+        service_levels: vec![Class::new(
+            "level",
+            ServiceLevelSettings { target: millis(10), window: millis(500) },
+        )],
         rate_classes,
-        concurrency_limits: vec![Class {
-            name: "few".to_owned(),
-            settings: 1 + rng.below(3) as u32,
-            provenance: None,
-        }],
+        concurrency_limits: vec![Class::new("few", 1 + rng.below(3) as u32)],
         policies: vec![Policy {
             name: "protect".to_owned(),
             service_level: 0,
@@ -133,6 +114,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
             concurrency: Some(0),
         }],
         routes,
+        ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 

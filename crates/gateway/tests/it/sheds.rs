@@ -138,7 +138,7 @@ fn a_shed_post_keeps_its_connection_where_its_body_was_whole() {
 fn a_concurrency_limit_counts_what_is_in_flight() {
     let upstream = Upstream::hello();
     let mut settings = settings(&[upstream.address]);
-    settings.concurrency_limits = vec![Class { name: "two".to_owned(), settings: 2, provenance: None }];
+    settings.concurrency_limits = vec![Class::new("two", 2)];
     settings.routes[0].concurrency = Some(0);
     let gateway = started(settings);
     let mut busy = [client(&gateway), client(&gateway)];

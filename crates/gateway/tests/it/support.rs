@@ -1,10 +1,9 @@
 //! A client, a scripted server, and a gateway between them.
 
-use gateway::settings::{AccessLog, ConnectionLimits, PathMatch, Pool, Route, Settings, ShedAnswer};
+use gateway::settings::{ConnectionLimits, PathMatch, Pool, Route, Settings};
 use gateway::{Gateway, start};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -287,33 +286,16 @@ pub fn loopback() -> SocketAddr {
 /// A gateway with one route for everything.
 pub fn settings(instances: &[SocketAddr]) -> Settings {
     Settings {
-        listen: loopback(),
         admin: Some(loopback()),
-        workers: NonZeroU32::MIN,
-        access_log: AccessLog::Off,
         limits: ConnectionLimits { drain_timeout: Duration::from_secs(5), ..Default::default() },
         pools: vec![Pool::new("pool", instances.to_vec())],
-        service_levels: Vec::new(),
-        rate_classes: Vec::new(),
-        concurrency_limits: Vec::new(),
-        policies: Vec::new(),
         routes: vec![route("all", PathMatch::Prefix("/".to_owned()))],
+        ..Settings::new(loopback())
     }
 }
 
 pub fn route(name: &str, path: PathMatch) -> Route {
-    Route {
-        name: name.to_owned(),
-        host: None,
-        path,
-        pool: 0,
-        service_level: None,
-        rate_class: None,
-        concurrency: None,
-        policy: None,
-        rule: None,
-        shed: ShedAnswer::Problem,
-    }
+    Route::new(name, path, 0)
 }
 
 /// A gateway in front of one upstream.

@@ -136,7 +136,7 @@ fn whose_turn_has_not_come_gives_it_back_by_leaving() {
         settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait },
         provenance: None,
     }];
-    settings.concurrency_limits = vec![Class { name: "few".to_owned(), settings: 2, provenance: None }];
+    settings.concurrency_limits = vec![Class::new("few", 2)];
     settings.routes[0].rate_class = Some(0);
     settings.routes[0].concurrency = Some(0);
     let gateway = started(settings);
