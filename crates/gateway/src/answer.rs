@@ -87,10 +87,7 @@ pub(crate) fn shed(
 ) {
     let no_store: (&str, &[u8]) = ("cache-control", b"no-store");
     match answer {
-        ShedAnswer::Problem => {
-            let detail = "the service is at its limit, try again later";
-            problem(out, Problem { status: 503, name: reason, detail }, Some(retry_after), frame);
-        }
+        ShedAnswer::Problem => shed_problem(out, reason, retry_after, frame),
         ShedAnswer::Page { content_type, body } => {
             let headers = [("content-type", content_type.as_bytes()), no_store];
             whole(out, 503, write::reason(503), &headers, body, Some(retry_after), frame);
@@ -101,6 +98,30 @@ pub(crate) fn shed(
         }
     }
 }
+
+/// As [`problem`] with a fixed detail, in few pieces: shedding has to be cheap, and this is most of its work outside the
+/// kernel.
+fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: Frame) {
+    out.extend_from_slice(
+        b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: ",
+    );
+    write::decimal(out, retry_after.as_secs());
+    out.extend_from_slice(b"\r\n");
+    write::content_length(out, (SHED_BODY.len() + reason.len() + SHED_BODY_END.len()) as u64);
+    frame.connection.write(out);
+    write::end_of_head(out);
+    if !frame.head_only {
+        out.extend_from_slice(SHED_BODY);
+        // A reason's name is of letters and underscores.
+        out.extend_from_slice(reason.as_bytes());
+        out.extend_from_slice(SHED_BODY_END);
+    }
+}
+
+const SHED_BODY: &[u8] = b"{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
+    \"detail\":\"the service is at its limit, try again later\",\"reason\":\"";
+
+const SHED_BODY_END: &[u8] = b"\"}\n";
 
 /// Appends a whole answer. The caller has checked names and values of the headers.
 pub(crate) fn whole(
@@ -156,6 +177,19 @@ mod tests {
         assert!(text.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{text}");
         assert!(text.contains("retry-after: 2\r\n") && text.contains("application/problem+json"), "{text}");
         assert!(text.ends_with("\"reason\":\"backlog_full\"}\n"), "{text}");
+    }
+
+    #[test]
+    fn a_shed_request_gets_problem_details_like_any_other_problem() {
+        for head_only in [false, true] {
+            let frame = Frame { head_only, connection: Connection::Closes };
+            let (mut quick, mut usual) = (Vec::new(), Vec::new());
+            shed(&mut quick, &ShedAnswer::Problem, "rate_class", Duration::from_secs(12), frame);
+            let detail = "the service is at its limit, try again later";
+            let as_usual = Problem { status: 503, name: "rate_class", detail };
+            problem(&mut usual, as_usual, Some(Duration::from_secs(12)), frame);
+            assert_eq!(String::from_utf8(quick).unwrap(), String::from_utf8(usual).unwrap());
+        }
     }
 
     #[test]
