@@ -117,6 +117,24 @@ impl Admitted {
     }
 }
 
+/// A place at one of the limits that a request has already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// At the one that always applies, with so many in flight.
+    Always(u32),
+    /// At the one that applies while the policy is engaged, with so many in flight.
+    Gated(u32),
+}
+
+/// What a request brings along that has [waited for a place](WaitingQueue).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Brought {
+    /// The place that it waited for.
+    pub place: Option<Held>,
+    /// Its turn at the rate classes has come before.
+    pub had_turn: bool,
+}
+
 /// A request that waits for its turn.
 #[derive(Debug, PartialEq)]
 #[must_use = "a ticket that is dropped keeps its place in the backlog for ever: call `turn_came` or `give_up`"]
@@ -150,11 +168,21 @@ impl<W: Word> Admission<W> {
     /// Decides about a request of a priority class that arrives now.
     #[inline]
     pub fn arrive_as(&self, now: Timestamp, priority: Priority) -> Verdict {
+        self.go_on(now, priority, Brought::default())
+    }
+
+    /// Decides about a request that has waited in a queue for a place and now has one. Where it does not pass, the
+    /// place is free again.
+    #[inline]
+    pub fn go_on(&self, now: Timestamp, priority: Priority, brought: Brought) -> Verdict {
         let engaged = self.is_engaged();
-        let in_flight = match self.enter(engaged, priority) {
+        let in_flight = match self.enter(engaged, priority, brought.place) {
             Ok(in_flight) => in_flight,
             Err(reason) => return Verdict::Shed(reason),
         };
+        if brought.had_turn {
+            return Verdict::Admitted(Admitted { waited: Duration::ZERO, in_flight });
+        }
         let verdict = match self.reserve(now, priority, engaged) {
             Ok(ticket) if ticket.at > now => Verdict::Wait(ticket),
             Ok(ticket) => {
@@ -175,7 +203,7 @@ impl<W: Word> Admission<W> {
         debug_assert!(now >= ticket.at, "a request came back before its turn");
         let (waited, priority) = (now.since(ticket.arrived), ticket.priority);
         self.free_places(ticket);
-        let in_flight = self.enter(self.is_engaged(), priority)?;
+        let in_flight = self.enter(self.is_engaged(), priority, None)?;
         Ok(Admitted { waited, in_flight })
     }
 
@@ -220,17 +248,31 @@ impl<W: Word> Admission<W> {
         &self.gated
     }
 
-    fn enter(&self, engaged: bool, priority: Priority) -> Result<InFlight, Reason> {
+    #[inline]
+    fn enter(&self, engaged: bool, priority: Priority, held: Option<Held>) -> Result<InFlight, Reason> {
         let mut in_flight = InFlight::default();
+        let refused = |limit: &Concurrency<W>, full| Reason::concurrency(limit.id(), priority, full);
         if let Some(limit) = &self.always.concurrency {
-            let entered = limit.enter_as(priority);
-            in_flight.always = entered.map_err(|full| Reason::concurrency(limit.id(), priority, full))?;
+            let entered = match held {
+                Some(Held::Always(with_it)) => Ok(with_it),
+                _ => limit.enter_as(priority),
+            };
+            in_flight.always = entered.map_err(|full| {
+                if let (Some(Held::Gated(_)), Some(gated)) = (held, &self.gated.concurrency) {
+                    gated.leave();
+                }
+                refused(limit, full)
+            })?;
         }
         if let Some(limit) = &self.gated.concurrency {
-            let entered = if engaged { limit.enter_as(priority) } else { Ok(limit.enter_unbounded()) };
+            let entered = match held {
+                Some(Held::Gated(with_it)) => Ok(with_it),
+                _ if engaged => limit.enter_as(priority),
+                _ => Ok(limit.enter_unbounded()),
+            };
             in_flight.gated = entered.map_err(|full| {
                 self.always.concurrency.iter().for_each(|limit| limit.leave());
-                Reason::concurrency(limit.id(), priority, full)
+                refused(limit, full)
             })?;
         }
         Ok(in_flight)

@@ -1,7 +1,12 @@
 //! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
 
+mod limits;
+
+pub use limits::{
+    Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority,
+};
+
 use control::policy::PolicySettings;
-use control::rate::RateSettings;
 use control::service_level::ServiceLevelSettings;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -26,9 +31,11 @@ pub struct Settings {
     /// Service level classes.
     pub service_levels: Vec<Class<ServiceLevelSettings>>,
     /// Rate classes.
-    pub rate_classes: Vec<Class<RateSettings>>,
+    pub rate_classes: Vec<Class<RateClassSettings>>,
     /// Concurrency limits: requests in flight.
-    pub concurrency_limits: Vec<Class<u32>>,
+    pub concurrency_limits: Vec<Class<ConcurrencySettings>>,
+    /// The names of the priority classes; the first is shed first. At most eight.
+    pub priorities: Vec<String>,
     /// Limits that apply only while a service level class is not conforming.
     pub policies: Vec<Policy>,
     /// Tried in order; the first that matches decides. A request that none matches is answered with 404.
@@ -48,6 +55,7 @@ impl Settings {
             service_levels: Vec::new(),
             rate_classes: Vec::new(),
             concurrency_limits: Vec::new(),
+            priorities: Vec::new(),
             policies: Vec::new(),
             routes: Vec::new(),
         }
@@ -104,6 +112,10 @@ pub struct Pool {
     pub idle_connections: u32,
     /// How long an idle connection is kept.
     pub idle_timeout: Duration,
+    /// Requests in flight at each instance; `None` for no limit.
+    pub instance_concurrency: Option<u32>,
+    /// Who may wait while all instances are full; `None` sheds at once.
+    pub queue: Option<Queue>,
 }
 
 impl Pool {
@@ -116,6 +128,8 @@ impl Pool {
             answer_timeout: Duration::from_secs(60),
             idle_connections: 64,
             idle_timeout: Duration::from_secs(30),
+            instance_concurrency: None,
+            queue: None,
         }
     }
 }
@@ -133,8 +147,8 @@ pub struct Class<S> {
 
 impl<S> Class<S> {
     /// A class that somebody wrote by hand.
-    pub fn new(name: &str, settings: S) -> Self {
-        Class { name: name.to_owned(), settings, provenance: None }
+    pub fn new(name: &str, settings: impl Into<S>) -> Self {
+        Class { name: name.to_owned(), settings: settings.into(), provenance: None }
     }
 }
 
@@ -162,6 +176,22 @@ pub struct Policy {
     pub rate_class: Option<usize>,
     /// How many may be in flight while it applies.
     pub concurrency: Option<usize>,
+    /// Its limits decide and count what they would have shed, and let pass.
+    pub shadow: bool,
+}
+
+impl Policy {
+    /// A policy with the usual conditions, without limits yet.
+    pub fn new(name: &str, service_level: usize) -> Self {
+        Policy {
+            name: name.to_owned(),
+            service_level,
+            settings: PolicySettings::default(),
+            rate_class: None,
+            concurrency: None,
+            shadow: false,
+        }
+    }
 }
 
 /// Which requests, and what becomes of them.
@@ -183,6 +213,10 @@ pub struct Route {
     pub concurrency: Option<usize>,
     /// Limits that apply while a class is not conforming.
     pub policy: Option<usize>,
+    /// How important its requests are; `None` for the highest class.
+    pub priority: Option<RoutePriority>,
+    /// A header, in lower case, in which clients say how long they will wait for the answer.
+    pub deadline_header: Option<String>,
     /// A rule that decides for each request, before the limits.
     pub rule: Option<Rule>,
     /// What a shed request is told.
@@ -201,6 +235,8 @@ impl Route {
             rate_class: None,
             concurrency: None,
             policy: None,
+            priority: None,
+            deadline_header: None,
             rule: None,
             shed: ShedAnswer::Problem,
         }

@@ -2,17 +2,27 @@
 //!
 //! Rate cells and in-flight counts are atomic words on cache lines of their own. Service levels are counted by each
 //! core and merged here every 100 ms by whichever core comes by; the same visit asks each policy whether its limits
-//! apply. A reload takes over every class whose name, place in the file and settings did not change,
-//! with all that it knows.
+//! apply, and gives adaptive limits what the core has sampled. A reload takes over every class whose name and
+//! settings did not change, wherever it stands in the file, with all that it knows.
 
-use crate::settings::Settings;
-use control::admission::{Admission, Limits};
-use control::concurrency::Concurrency;
+mod keyed;
+mod limit;
+mod places;
+mod route;
+
+pub(crate) use keyed::ByKey;
+pub(crate) use limit::{Limit, WHYS, WaitingRoom};
+pub(crate) use places::Places;
+pub(crate) use route::{KeyedClass, RouteLimits};
+
+use crate::settings::{Class, Settings};
+use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
-use control::rate::{KeyedRateClasses, RateClass};
+use control::rate::RateClass;
 use control::service_level::{ServiceLevel, Tally};
 use control::{ClassId, SettingsError};
 use rule::{Names, RateClassId, Rule, RuleError, ServiceLevelId};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -42,9 +52,6 @@ pub struct ClassError {
     pub source: SettingsError,
 }
 
-/// A rate class with a limit for each key.
-type ByKey = Mutex<KeyedRateClasses<Vec<u8>, AtomicU64>>;
-
 /// What all cores share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -52,7 +59,9 @@ pub(crate) struct Shared {
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
-    pub(crate) concurrency: Vec<Arc<Concurrency<AtomicU64>>>,
+    pub(crate) concurrency: Vec<Arc<Limit>>,
+    /// For each pool, the places at its instances; `None` where there is no limit.
+    pub(crate) places: Vec<Option<Places>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
     /// The compiled rule of each route, and the names that rules may use.
@@ -81,13 +90,6 @@ impl Level {
     }
 }
 
-/// The limits of one route.
-#[derive(Debug)]
-pub(crate) struct RouteLimits {
-    pub(crate) admission: Admission<AtomicU64>,
-    pub(crate) level: Option<usize>,
-}
-
 impl Shared {
     /// Makes the classes of a configuration, or takes them over from the one before where they did not change.
     pub(crate) fn new(
@@ -95,119 +97,23 @@ impl Shared {
         before: Option<&Shared>,
         now: Timestamp,
     ) -> Result<Self, SharedError> {
-        let mut levels = Vec::new();
-        for class in &settings.service_levels {
-            let kept = before.and_then(|before| {
-                let index = before
-                    .settings
-                    .service_levels
-                    .iter()
-                    .position(|old| (&old.name, old.settings) == (&class.name, class.settings))?;
-                before.levels.get(index).cloned()
-            });
-            levels.push(match kept {
-                Some(kept) => kept,
-                None => Arc::new(Level {
-                    target: class.settings.target,
-                    window: Mutex::new(
-                        ServiceLevel::new(class.settings)
-                            .map_err(|source| wrong("service level class", &class.name, source))?,
-                    ),
-                    conforming: AtomicU64::new(1.0_f64.to_bits()),
-                }),
-            });
-        }
-        let (mut rates, mut keyed) = (Vec::new(), Vec::new());
-        for (index, class) in settings.rate_classes.iter().enumerate() {
-            let id = ClassId(index as u16);
-            let refused = |source| wrong("rate class", &class.name, source);
-            let kept = before.and_then(|before| {
-                let old = before.settings.rate_classes.get(index)?;
-                ((&old.name, old.settings) == (&class.name, class.settings))
-                    .then(|| Some((before.rates.get(index).cloned()?, before.keyed.get(index).cloned()?)))?
-            });
-            let (rate, by_key) = match kept {
-                Some(kept) => kept,
-                None => {
-                    let by_key = KeyedRateClasses::new(id, class.settings, KEYS_MAX).map_err(refused)?;
-                    let rate = RateClass::new(id, class.settings).map_err(refused)?;
-                    (Arc::new(rate), Arc::new(Mutex::new(by_key)))
-                }
-            };
-            rates.push(rate);
-            keyed.push(by_key);
-        }
-        let mut concurrency = Vec::new();
-        for (index, class) in settings.concurrency_limits.iter().enumerate() {
-            // Numbers go on after the rate classes, so that a reason names one class.
-            let id = ClassId((settings.rate_classes.len() + index) as u16);
-            let kept = before.and_then(|before| {
-                let old = before.settings.concurrency_limits.get(index)?;
-                let same = (&old.name, old.settings) == (&class.name, class.settings)
-                    && before.settings.rate_classes.len() == settings.rate_classes.len();
-                same.then(|| before.concurrency.get(index).cloned())?
-            });
-            concurrency.push(match kept {
-                Some(kept) => kept,
-                None => Arc::new(
-                    Concurrency::new(id, class.settings)
-                        .map_err(|source| wrong("concurrency limit", &class.name, source))?,
-                ),
-            });
-        }
-        let limits = |rate: Option<usize>, in_flight: Option<usize>| Limits {
-            rate: rate.map(|index| Arc::clone(&rates[index])),
-            concurrency: in_flight.map(|index| Arc::clone(&concurrency[index])),
-        };
-        let mut policies = Vec::new();
-        for policy in &settings.policies {
-            let kept = before.and_then(|before| {
-                let index = before.settings.policies.iter().position(|old| old == policy)?;
-                before.policies.get(index).map(|policy| *lock(policy))
-            });
-            policies.push(match kept {
-                Some(kept) => kept,
-                None => {
-                    Policy::new(policy.settings).map_err(|source| wrong("policy", &policy.name, source))?
-                }
-            });
-        }
-        let routes = settings
-            .routes
-            .iter()
-            .map(|route| {
-                let policy = route.policy.map(|index| &settings.policies[index]);
-                let gated = policy
-                    .map_or_else(Limits::default, |policy| limits(policy.rate_class, policy.concurrency));
-                let admission = Admission::new(limits(route.rate_class, route.concurrency), gated);
-                if let Some(Gate::Engaged { reason, .. }) = route.policy.map(|index| policies[index].gate()) {
-                    admission.apply(now, &Transition::Engaged { reason });
-                }
-                RouteLimits {
-                    admission,
-                    level: policy.map(|policy| policy.service_level).or(route.service_level),
-                }
-            })
-            .collect();
-        let policies = policies.into_iter().map(Mutex::new).collect();
-        let mut names = Names::new();
-        for (index, class) in (0..).zip(&settings.service_levels) {
-            names = names.service_level(&class.name, ServiceLevelId(index));
-        }
-        for (index, class) in (0..).zip(&settings.rate_classes) {
-            names = names.rate(&class.name, RateClassId(index));
-        }
-        let mut rules = Vec::new();
+        let mut ids = Ids::beside(before);
+        let levels = levels(&settings, before)?;
+        let (rates, keyed) = rates(&settings, before, &mut ids)?;
+        let concurrency = concurrency(&settings, before, &mut ids)?;
+        let places = Places::of(&settings, before, &mut ids)?;
+        let policies = policies(&settings, before)?;
+        let mut routes = Vec::new();
         for route in &settings.routes {
-            let rule = route.rule.as_ref().map(|rule| Rule::compile(&rule.name, &rule.source)).transpose()?;
-            if let Some(unknown) =
-                rule.as_ref().and_then(|rule| rule.unknown_classes(&names).into_iter().next())
-            {
-                return Err(unknown.into());
+            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &concurrency);
+            if let Some(Gate::Engaged { reason, .. }) = route.policy.map(|index| policies[index].gate()) {
+                limits.apply(now, &Transition::Engaged { reason });
             }
-            rules.push(rule);
+            routes.push(limits);
         }
-        Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names })
+        let policies = policies.into_iter().map(Mutex::new).collect();
+        let (rules, names) = rules(&settings)?;
+        Ok(Shared { settings, levels, rates, keyed, concurrency, places, policies, routes, rules, names })
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -220,6 +126,17 @@ impl Shared {
         }
     }
 
+    /// Gives the adaptive limits what a core has sampled since it was here last. The samples are cleared.
+    pub(crate) fn adapt(&self, now: Timestamp, samples: &mut [Option<Box<Samples>>]) -> Vec<(usize, Change)> {
+        let mut changes = Vec::new();
+        for (index, (limit, samples)) in self.concurrency.iter().zip(samples).enumerate() {
+            if let Some(samples) = samples {
+                changes.extend(limit.adapt(now, &std::mem::take(&mut **samples)).map(|change| (index, change)));
+            }
+        }
+        changes
+    }
+
     /// Asks the policies whether their limits apply. For the configuration in force only: one that was replaced
     /// admits nobody any more.
     pub(crate) fn ask_policies(&self, now: Timestamp) -> Vec<(usize, Transition)> {
@@ -230,7 +147,7 @@ impl Shared {
             if let Some(transition) = transition {
                 for (route, limits) in self.settings.routes.iter().zip(&self.routes) {
                     if route.policy == Some(index) {
-                        limits.admission.apply(now, &transition);
+                        limits.apply(now, &transition);
                     }
                 }
                 transitions.push((index, transition));
@@ -245,6 +162,127 @@ impl Shared {
     }
 }
 
+fn levels(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Level>>, ClassError> {
+    let level = |class: &Class<_>| {
+        let kept = before.and_then(|before| kept(&before.settings.service_levels, &before.levels, class));
+        let make = || {
+            let window = ServiceLevel::new(class.settings)
+                .map_err(|source| wrong("service level class", &class.name, source))?;
+            let conforming = AtomicU64::new(1.0_f64.to_bits());
+            Ok(Arc::new(Level { target: class.settings.target, window: Mutex::new(window), conforming }))
+        };
+        kept.map_or_else(make, Ok)
+    };
+    settings.service_levels.iter().map(level).collect()
+}
+
+/// Each class twice: for all requests together, and by key.
+type Rates = (Vec<Arc<RateClass<AtomicU64>>>, Vec<Arc<ByKey>>);
+
+fn rates(settings: &Settings, before: Option<&Shared>, ids: &mut Ids) -> Result<Rates, ClassError> {
+    let (mut rates, mut keyed) = (Vec::new(), Vec::new());
+    for class in &settings.rate_classes {
+        let refused = |source| wrong("rate class", &class.name, source);
+        let old = before.and_then(|before| {
+            let classes = &before.settings.rate_classes;
+            Some((kept(classes, &before.rates, class)?, kept(classes, &before.keyed, class)?))
+        });
+        let (rate, by_key) = match old {
+            Some(old) => old,
+            None => {
+                let id = ids.fresh();
+                let keys = class.settings.keyed.as_ref().map_or(KEYS, |keyed| keyed.keys);
+                let by_key = ByKey::new(id, class.settings.rate, keys).map_err(refused)?;
+                (Arc::new(RateClass::new(id, class.settings.rate).map_err(refused)?), Arc::new(by_key))
+            }
+        };
+        rates.push(rate);
+        keyed.push(by_key);
+    }
+    Ok((rates, keyed))
+}
+
+fn concurrency(
+    settings: &Settings,
+    before: Option<&Shared>,
+    ids: &mut Ids,
+) -> Result<Vec<Arc<Limit>>, ClassError> {
+    let limit = |class: &Class<_>| {
+        let kept =
+            before.and_then(|before| kept(&before.settings.concurrency_limits, &before.concurrency, class));
+        let mut make = || {
+            let limit = Limit::new(ids.fresh(), &class.settings);
+            limit.map(Arc::new).map_err(|source| wrong("concurrency limit", &class.name, source))
+        };
+        kept.map_or_else(&mut make, Ok)
+    };
+    settings.concurrency_limits.iter().map(limit).collect()
+}
+
+/// A policy goes on where it watches the same class on the same conditions, whatever its limits are now.
+fn policies(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Policy>, ClassError> {
+    let watched = |settings: &Settings, policy: &crate::settings::Policy| {
+        settings.service_levels[policy.service_level].name.clone()
+    };
+    let policy = |policy: &crate::settings::Policy| {
+        let kept = before.and_then(|before| {
+            let index = before.settings.policies.iter().position(|old| {
+                (&old.name, old.settings) == (&policy.name, policy.settings)
+                    && watched(&before.settings, old) == watched(settings, policy)
+            })?;
+            Some(*lock(before.policies.get(index)?))
+        });
+        let make = || Policy::new(policy.settings).map_err(|source| wrong("policy", &policy.name, source));
+        kept.map_or_else(make, Ok)
+    };
+    settings.policies.iter().map(policy).collect()
+}
+
+fn rules(settings: &Settings) -> Result<(Vec<Option<Rule>>, Names), RuleError> {
+    let mut names = Names::new();
+    for (index, class) in (0..).zip(&settings.service_levels) {
+        names = names.service_level(&class.name, ServiceLevelId(index));
+    }
+    for (index, class) in (0..).zip(&settings.rate_classes) {
+        names = names.rate(&class.name, RateClassId(index));
+    }
+    let mut rules = Vec::new();
+    for route in &settings.routes {
+        let rule = route.rule.as_ref().map(|rule| Rule::compile(&rule.name, &rule.source)).transpose()?;
+        if let Some(unknown) = rule.as_ref().and_then(|rule| rule.unknown_classes(&names).into_iter().next())
+        {
+            return Err(unknown);
+        }
+        rules.push(rule);
+    }
+    Ok((rules, names))
+}
+
+/// What stands for a class already, by its name and settings.
+fn kept<S: PartialEq, T>(classes: &[Class<S>], made: &[Arc<T>], class: &Class<S>) -> Option<Arc<T>> {
+    let same = |old: &Class<S>| old.name == class.name && old.settings == class.settings;
+    made.get(classes.iter().position(same)?).cloned()
+}
+
+/// Gives out numbers for classes. One that was taken over keeps its number, so no other may have it.
+struct Ids(BTreeSet<u16>);
+
+impl Ids {
+    fn beside(before: Option<&Shared>) -> Self {
+        let Some(before) = before else { return Ids(BTreeSet::new()) };
+        let places = before.places.iter().flatten().flat_map(|places| &places.instances);
+        let all = before.rates.iter().map(|class| class.id());
+        let all = all.chain(before.concurrency.iter().map(|limit| limit.count.id()));
+        Ids(all.chain(places.map(|place| place.id())).map(|id| id.0).collect())
+    }
+
+    fn fresh(&mut self) -> ClassId {
+        let free = (0..=u16::MAX).find(|id| !self.0.contains(id)).unwrap_or(u16::MAX);
+        self.0.insert(free);
+        ClassId(free)
+    }
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What these guard is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -254,5 +292,5 @@ fn wrong(kind: &'static str, name: &str, source: SettingsError) -> ClassError {
     ClassError { kind, name: name.to_owned(), source }
 }
 
-/// Keys that a rate class remembers, about 200 bytes each.
-const KEYS_MAX: usize = 10_000;
+/// Keys that a rate class remembers for rules.
+const KEYS: u32 = 10_000;

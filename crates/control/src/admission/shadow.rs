@@ -99,6 +99,15 @@ impl<W: Word> Shadow<W> {
         Observed { decided }
     }
 
+    /// A request passes while the limits do not apply: it is counted in, so that they know of it when they do.
+    #[inline]
+    pub fn pass(&self) -> Observed {
+        if let Some(limit) = &self.limits.concurrency {
+            limit.enter_unbounded();
+        }
+        Observed { decided: Ok(Duration::ZERO) }
+    }
+
     /// A request that was observed is answered, failed or left.
     #[inline]
     pub fn finished(&self, observed: Observed) {
@@ -160,6 +169,18 @@ mod tests {
         observed.into_iter().for_each(|one| shadow.finished(one));
         assert_eq!(in_flight(), 0);
         assert_eq!(shadow.tally(), ShadowTally { would_admit: 1, would_wait: 0, would_shed: 2 });
+    }
+
+    #[test]
+    fn what_passed_before_it_applied_is_in_flight() {
+        let limits = Limits { rate: None, concurrency: Some(Arc::new(Concurrency::new(ClassId(2), 1).unwrap())) };
+        let shadow = Shadow::<AtomicU64>::new(limits);
+        let before = shadow.pass();
+        let after = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);
+        assert!(after.would_shed().is_some());
+        [before, after].into_iter().for_each(|one| shadow.finished(one));
+        assert_eq!(shadow.limits().concurrency.as_ref().unwrap().in_flight(), 0);
+        assert_eq!(shadow.tally(), ShadowTally { would_admit: 0, would_wait: 0, would_shed: 1 });
     }
 
     proptest! {

@@ -53,6 +53,40 @@ fn in_flight(limits: &Limits<Core>) -> u32 {
 }
 
 #[test]
+fn a_place_that_was_waited_for_is_not_taken_twice_and_not_lost() {
+    let always = Limits { rate: rate(RATE, 1.0, 1), concurrency: concurrency(LIMIT, 1) };
+    let gated = Limits { rate: None, concurrency: concurrency(GATED_LIMIT, 1) };
+    let admission = Admission::<Core>::new(always, gated);
+    engage(&admission, Timestamp::ZERO);
+    let bring = |held: fn(u32) -> Held, had_turn| {
+        let limits = if held(0) == Held::Always(0) { admission.always() } else { admission.gated() };
+        let with_it = limits.concurrency.as_ref().unwrap().enter().unwrap();
+        Brought { place: Some(held(with_it)), had_turn }
+    };
+    let now = Timestamp::from_secs(1);
+    for held in [Held::Always as fn(u32) -> Held, Held::Gated] {
+        // Its turn has come before, so that the rate is not asked.
+        let passed = admitted(admission.go_on(now, Priority::HIGHEST, bring(held, true)));
+        assert_eq!(passed.in_flight(), InFlight { always: 1, gated: 1 });
+        admission.finished(passed);
+        assert_eq!((in_flight(admission.always()), in_flight(admission.gated())), (0, 0));
+    }
+    admission.finished(admitted(admission.arrive(now)));
+    let brought = bring(Held::Gated, false);
+    let ticket = waits(admission.go_on(now, Priority::HIGHEST, brought));
+    assert_eq!((in_flight(admission.always()), in_flight(admission.gated())), (0, 0), "waits outside");
+    let brought = bring(Held::Always, false);
+    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, brought) else { panic!("too fast") };
+    assert_eq!((reason.name(), in_flight(admission.always())), ("backlog_full", 0));
+    // The other limit is full.
+    admission.always().concurrency.as_ref().unwrap().enter().unwrap();
+    let brought = bring(Held::Gated, true);
+    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, brought) else { panic!("no room") };
+    assert_eq!((reason.class(), in_flight(admission.gated())), (LIMIT, 0));
+    admission.give_up(ticket);
+}
+
+#[test]
 fn no_limits_admit_all() {
     let admission = Admission::<Core>::new(Limits::default(), Limits::default());
     for _ in 0..10 {

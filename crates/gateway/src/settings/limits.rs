@@ -1,0 +1,100 @@
+//! How much may pass, and who waits: rate classes, concurrency limits, queues and priorities.
+
+use control::concurrency::Prior;
+use control::rate::RateSettings;
+use std::time::Duration;
+use units::Ratio;
+
+/// What a rate class holds to, and for whom.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RateClassSettings {
+    /// How often requests may pass.
+    pub rate: RateSettings,
+    /// A limit for each key; `None` is one limit for all requests together.
+    pub keyed: Option<Keyed>,
+    /// It decides and counts what it would have shed, and lets pass.
+    pub shadow: bool,
+}
+
+impl From<RateSettings> for RateClassSettings {
+    fn from(rate: RateSettings) -> Self {
+        RateClassSettings { rate, keyed: None, shadow: false }
+    }
+}
+
+/// A limit for each key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keyed {
+    /// Which requests belong together.
+    pub by: KeyBy,
+    /// Keys that are remembered, about 200 bytes each; at least 1. New keys beyond them share a few limits.
+    pub keys: u32,
+}
+
+/// Which requests belong together. A request without the header or cookie belongs to its client's address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyBy {
+    /// Those from one address; of IPv6 those from one /64, which is what one client has.
+    Client,
+    /// Those with the same value of this header, in lower case.
+    Header(String),
+    /// Those with the same value of this cookie.
+    Cookie(String),
+}
+
+/// What a concurrency limit holds to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConcurrencySettings {
+    /// Requests in flight; the first value where the limit adapts.
+    pub limit: u32,
+    /// The limit follows the service.
+    pub adaptive: Option<Adaptive>,
+    /// Who may wait while the limit is reached; `None` sheds at once.
+    pub queue: Option<Queue>,
+    /// The share of the limit that each priority class may fill, from the lowest class on; empty where all may fill
+    /// it.
+    pub priorities: Vec<Ratio>,
+    /// It decides and counts what it would have shed, and lets pass.
+    pub shadow: bool,
+}
+
+impl From<u32> for ConcurrencySettings {
+    fn from(limit: u32) -> Self {
+        ConcurrencySettings { limit, adaptive: None, queue: None, priorities: Vec::new(), shadow: false }
+    }
+}
+
+/// Between which bounds a limit adapts, and what is known before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adaptive {
+    /// Never below this; at least 1.
+    pub least: u32,
+    /// Never above this.
+    pub most: u32,
+    /// What was measured before.
+    pub prior: Option<Prior>,
+}
+
+/// Who may wait for a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// Requests that may wait at once, of all workers together; at least 1.
+    pub places: u32,
+    /// How long one may wait; above zero. The queue is standing where its longest wait has been above a fifth of this
+    /// for as long as this.
+    pub longest_wait: Duration,
+}
+
+/// How important the requests of a route are. Numbers are places in the settings' priority classes, from the lowest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoutePriority {
+    /// All alike.
+    Class(u8),
+    /// As this header says, by the names of the classes.
+    Header {
+        /// Its name, in lower case.
+        name: String,
+        /// Where it is absent, or says something else.
+        otherwise: u8,
+    },
+}

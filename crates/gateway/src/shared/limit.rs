@@ -1,0 +1,156 @@
+//! A concurrency limit as all cores see it: the count, who waits for it, and where an adaptive one stands.
+
+use super::lock;
+use crate::settings::{ConcurrencySettings, Queue};
+use control::admission::{Reason, WaitingSettings};
+use control::concurrency::{
+    AdaptiveLimit, AdaptiveSettings, Change, Concurrency, Origin, Priorities, Priority, Samples, Why,
+};
+use control::{ClassId, SettingsError, Word};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use units::{Ratio, Timestamp};
+
+/// A concurrency limit as all cores see it.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) count: Arc<Concurrency<AtomicU64>>,
+    pub(crate) waiting: Option<WaitingRoom>,
+    /// How many priority classes tell requests apart; 1 without classes.
+    pub(crate) classes: usize,
+    adaptive: Option<Mutex<AdaptiveLimit>>,
+    /// Changes of an adaptive limit, by [`Why`] in the order of [`WHYS`].
+    changes: [AtomicU64; 4],
+}
+
+/// Why an adaptive limit changes, in the order of metrics.
+pub(crate) const WHYS: [Why; 4] = [Why::Queueing, Why::Room, Why::Refused, Why::Slower];
+
+impl Limit {
+    /// A limit at its first value.
+    pub(super) fn new(id: ClassId, settings: &ConcurrencySettings) -> Result<Self, SettingsError> {
+        let ConcurrencySettings { limit, adaptive, queue, priorities, .. } = settings;
+        let (count, adaptive) = match adaptive {
+            None => (Concurrency::new(id, *limit)?, None),
+            Some(found) => {
+                let settings = AdaptiveSettings {
+                    initial: *limit,
+                    least: found.least,
+                    most: found.most,
+                    prior: found.prior,
+                };
+                let adaptive = AdaptiveLimit::new(settings)?;
+                (Concurrency::new(id, adaptive.limit())?, Some(Mutex::new(adaptive)))
+            }
+        };
+        let shares = if priorities.is_empty() { &[Ratio::ONE][..] } else { priorities };
+        let priorities = Priorities::new(shares)?;
+        Ok(Limit {
+            count: Arc::new(count.with_priorities(priorities)),
+            waiting: queue.map(|queue| WaitingRoom::new(id, queue, priorities)).transpose()?,
+            classes: shares.len(),
+            adaptive,
+            changes: Default::default(),
+        })
+    }
+
+    /// Requests in flight now.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.count.in_flight()
+    }
+
+    /// Whether workers have to bring samples.
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.adaptive.is_some()
+    }
+
+    /// The queue of a request of this priority.
+    pub(crate) fn class_of(&self, priority: Priority) -> usize {
+        usize::from(priority.0).min(self.classes - 1)
+    }
+
+    /// Takes what a worker has sampled, and puts the limit into force that follows from it.
+    pub(super) fn adapt(&self, now: Timestamp, samples: &Samples) -> Option<Change> {
+        let mut adaptive = lock(self.adaptive.as_ref()?);
+        let change = adaptive.step(now, samples)?;
+        self.count.set_limit(change.to);
+        let place = WHYS.iter().position(|why| *why == change.why)?;
+        self.changes[place].fetch_add(1, Ordering::Relaxed);
+        Some(change)
+    }
+
+    /// Where the limit's value comes from; `None` for one that does not adapt.
+    pub(crate) fn origin(&self) -> Option<(Origin, Option<Duration>)> {
+        let adaptive = lock(self.adaptive.as_ref()?);
+        Some((adaptive.origin(), adaptive.baseline()))
+    }
+
+    /// How often an adaptive limit has changed, in the order of [`WHYS`].
+    pub(crate) fn changes(&self) -> [u64; 4] {
+        [0, 1, 2, 3].map(|place: usize| self.changes[place].load(Ordering::Relaxed))
+    }
+}
+
+/// The places to wait before a limit, of all workers together. Who waits in them is each worker's affair.
+///
+/// ## Why the bound is the process's and the queues are the workers'
+/// A request and its connection belong to one worker; only that one can go on with it. What has to hold for the
+/// process is how many wait.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct WaitingRoom {
+    taken: AtomicU64,
+    priorities: Priorities,
+    id: ClassId,
+    pub(crate) settings: Queue,
+}
+
+impl WaitingRoom {
+    pub(super) fn new(id: ClassId, settings: Queue, priorities: Priorities) -> Result<Self, SettingsError> {
+        if settings.places == 0 {
+            return Err(SettingsError::ZeroCapacity);
+        }
+        if settings.longest_wait.is_zero() {
+            return Err(SettingsError::ZeroSpan { field: "longest_wait" });
+        }
+        Ok(WaitingRoom { taken: AtomicU64::new(0), priorities, id, settings })
+    }
+
+    /// Takes a place, where there is one for this priority: of a queue, too, lower classes fill their share only.
+    pub(crate) fn enter(&self, priority: Priority) -> Result<(), Reason> {
+        let bound = self.priorities.bound(self.settings.places, priority);
+        let entered = self.taken.update(|taken| (taken < u64::from(bound)).then_some(taken + 1));
+        entered.map(|_| ()).map_err(|taken| Reason::BacklogFull {
+            class: self.id,
+            bound,
+            waiting: u32::try_from(taken).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Gives a place back.
+    pub(crate) fn leave(&self) {
+        let left = self.taken.update(|taken| taken.checked_sub(1));
+        debug_assert!(left.is_ok(), "a request left the queue that was not in it");
+    }
+
+    /// How many wait now.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.taken.load(Ordering::Relaxed)).unwrap_or(u32::MAX)
+    }
+
+    /// Which limit this is before.
+    pub(crate) fn id(&self) -> ClassId {
+        self.id
+    }
+
+    /// How each worker's queue behaves: the standing queue of `control` in its usual proportion, a fifth.
+    pub(crate) fn queue_settings(&self) -> WaitingSettings {
+        let Queue { places: capacity, longest_wait } = self.settings;
+        WaitingSettings {
+            capacity,
+            target: (longest_wait / 5).max(Duration::from_nanos(1)),
+            interval: longest_wait,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! How many requests may be at each instance, counted for the whole process.
+
+use super::limit::WaitingRoom;
+use super::{ClassError, Ids, Shared, wrong};
+use crate::settings::{Pool, Settings};
+use control::concurrency::{Concurrency, Priorities};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// The places of a pool's instances.
+#[derive(Debug)]
+pub(crate) struct Places {
+    /// In the order of the pool's instances.
+    pub(crate) instances: Vec<Arc<Concurrency<AtomicU64>>>,
+    pub(crate) waiting: Option<Arc<WaitingRoom>>,
+}
+
+impl Places {
+    /// The places of each pool; `None` for those without a limit. Instances keep their count by pool and address, so
+    /// that a reload forgets no request in flight.
+    pub(super) fn of(
+        settings: &Settings,
+        before: Option<&Shared>,
+        ids: &mut Ids,
+    ) -> Result<Vec<Option<Places>>, ClassError> {
+        let mut all = Vec::new();
+        for pool in &settings.pools {
+            let Some(limit) = pool.instance_concurrency else {
+                all.push(None);
+                continue;
+            };
+            let refused = |source| wrong("pool", &pool.name, source);
+            let old = before.and_then(|before| Kept::find(before, &pool.name));
+            let id = old.as_ref().and_then(Kept::id).unwrap_or_else(|| ids.fresh());
+            let mut instances = Vec::new();
+            for &address in &pool.instances {
+                let kept = old.as_ref().and_then(|old| old.instance(address));
+                let places = kept.map_or_else(|| Concurrency::new(id, limit).map(Arc::new), Ok);
+                let places = places.map_err(refused)?;
+                places.set_limit(limit);
+                instances.push(places);
+            }
+            let waiting = match pool.queue {
+                None => None,
+                Some(queue) => Some(match old.as_ref().and_then(|old| old.waiting(pool)) {
+                    Some(kept) => kept,
+                    None => Arc::new(WaitingRoom::new(id, queue, Priorities::NONE).map_err(refused)?),
+                }),
+            };
+            all.push(Some(Places { instances, waiting }));
+        }
+        Ok(all)
+    }
+}
+
+/// The pool of this name in the configuration before.
+struct Kept<'a> {
+    pool: &'a Pool,
+    places: &'a Places,
+}
+
+impl<'a> Kept<'a> {
+    fn find(before: &'a Shared, name: &str) -> Option<Self> {
+        let index = before.settings.pools.iter().position(|pool| pool.name == name)?;
+        let (pool, places) = (&before.settings.pools[index], before.places[index].as_ref()?);
+        Some(Kept { pool, places })
+    }
+
+    fn id(&self) -> Option<control::ClassId> {
+        self.places.instances.first().map(|places| places.id())
+    }
+
+    fn instance(&self, address: SocketAddr) -> Option<Arc<Concurrency<AtomicU64>>> {
+        let index = self.pool.instances.iter().position(|known| *known == address)?;
+        self.places.instances.get(index).cloned()
+    }
+
+    fn waiting(&self, now: &Pool) -> Option<Arc<WaitingRoom>> {
+        (self.pool.queue == now.queue).then(|| self.places.waiting.clone()).flatten()
+    }
+}

@@ -1,0 +1,131 @@
+//! The limits of one route, sorted by what they need of its requests.
+
+use super::{ByKey, Limit};
+use crate::settings::{KeyBy, Policy, Route, RoutePriority, Settings};
+use control::ClassId;
+use control::admission::{Admission, Limits, Shadow};
+use control::policy::Transition;
+use control::rate::RateClass;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use units::Timestamp;
+
+/// The limits of one route.
+#[derive(Debug)]
+pub(crate) struct RouteLimits {
+    pub(crate) admission: Admission<AtomicU64>,
+    pub(crate) level: Option<usize>,
+    /// The limits that decide and apply only while the policy is engaged.
+    gated: Vec<ClassId>,
+    /// Nothing below is there, so that a request needs the admission only.
+    pub(crate) is_plain: bool,
+    pub(crate) priority: Option<RoutePriority>,
+    pub(crate) deadline_header: Option<String>,
+    /// Rate classes by key: one that always applies, one that is the policy's.
+    pub(crate) keyed: [Option<KeyedClass>; 2],
+    /// Limits in shadow: those that always apply, those of the policy.
+    pub(crate) shadows: [Option<Shadow<AtomicU64>>; 2],
+    /// The concurrency limits that decide: the one that always applies, the policy's.
+    pub(crate) limits: [Option<usize>; 2],
+}
+
+/// A rate class by key.
+#[derive(Debug)]
+pub(crate) struct KeyedClass {
+    pub(crate) by: KeyBy,
+    pub(crate) classes: Arc<ByKey>,
+    pub(crate) shadow: bool,
+}
+
+impl RouteLimits {
+    /// The limits that a route names.
+    pub(super) fn new(
+        settings: &Settings,
+        route: &Route,
+        rates: &[Arc<RateClass<AtomicU64>>],
+        keyed: &[Arc<ByKey>],
+        concurrency: &[Arc<Limit>],
+    ) -> Self {
+        let policy: Option<&Policy> = route.policy.map(|index| &settings.policies[index]);
+        let parts = [
+            (route.rate_class, route.concurrency, false),
+            policy.map_or((None, None, false), |policy| {
+                (policy.rate_class, policy.concurrency, policy.shadow)
+            }),
+        ];
+        let sorted = parts.map(|(rate, limit, shadow)| {
+            let mut part = Part::default();
+            if let Some(index) = rate {
+                let class = &settings.rate_classes[index].settings;
+                let shadow = shadow || class.shadow;
+                match &class.keyed {
+                    Some(found) => {
+                        let classes = Arc::clone(&keyed[index]);
+                        part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow });
+                        part.deciding.extend((!shadow).then(|| rates[index].id()));
+                    }
+                    None => part.side(shadow).rate = Some(Arc::clone(&rates[index])),
+                }
+            }
+            if let Some(index) = limit {
+                let shadow = shadow || settings.concurrency_limits[index].settings.shadow;
+                part.side(shadow).concurrency = Some(Arc::clone(&concurrency[index].count));
+                part.limit = (!shadow).then_some(index);
+            }
+            part
+        });
+        let [always, gated] = sorted;
+        let extra = |index: usize| concurrency[index].waiting.is_some() || concurrency[index].is_adaptive();
+        let is_plain = route.priority.is_none()
+            && route.deadline_header.is_none()
+            && settings.pools[route.pool].queue.is_none()
+            && [&always, &gated].iter().all(|part| part.keyed.is_none() && part.watching.is_none())
+            && ![always.limit, gated.limit].into_iter().flatten().any(extra);
+        let ours = gated.live.rate.iter().map(|class| class.id());
+        let ours = ours.chain(gated.live.concurrency.iter().map(|limit| limit.id()));
+        RouteLimits {
+            gated: ours.chain(gated.deciding.iter().copied()).collect(),
+            level: policy.map(|policy| policy.service_level).or(route.service_level),
+            is_plain,
+            priority: route.priority.clone(),
+            deadline_header: route.deadline_header.clone(),
+            limits: [always.limit, gated.limit],
+            keyed: [always.keyed, gated.keyed],
+            shadows: [always.watching.map(Shadow::new), gated.watching.map(Shadow::new)],
+            admission: Admission::new(always.live, gated.live),
+        }
+    }
+
+    /// Follows the gate of the policy.
+    pub(super) fn apply(&self, now: Timestamp, transition: &Transition) {
+        self.admission.apply(now, transition);
+        let engaged = matches!(transition, Transition::Engaged { .. });
+        if let (true, [_, Some(shadow)]) = (engaged, &self.shadows)
+            && let Some(class) = &shadow.limits().rate
+        {
+            class.empty(now);
+        }
+    }
+
+    /// Whether the limit that refused is one of the policy's.
+    pub(crate) fn is_gated(&self, class: ClassId) -> bool {
+        self.gated.contains(&class)
+    }
+}
+
+/// The limits that always apply, or those of the policy.
+#[derive(Default)]
+struct Part {
+    live: Limits<AtomicU64>,
+    watching: Option<Limits<AtomicU64>>,
+    keyed: Option<KeyedClass>,
+    /// Rate classes by key that decide.
+    deciding: Option<ClassId>,
+    limit: Option<usize>,
+}
+
+impl Part {
+    fn side(&mut self, shadow: bool) -> &mut Limits<AtomicU64> {
+        if shadow { self.watching.get_or_insert_default() } else { &mut self.live }
+    }
+}
