@@ -3,6 +3,7 @@
 //! What `control` refuses is asked of `control`, and blamed on the key that says it.
 
 mod classes;
+mod pools;
 mod routes;
 mod rules;
 mod unused;
@@ -11,10 +12,10 @@ pub(crate) use routes::usual_name;
 
 use crate::file::{File, FileLimits, FilePool};
 use crate::problem::{Place, Warning};
-use crate::scalar::{Address, Count, Span, Text};
+use crate::scalar::{Count, Span, Text};
 use crate::suggest::suggestion;
 use crate::table::{At, Names, Report};
-use gateway::settings::{AccessLog, ConnectionLimits, Pool, Settings};
+use gateway::settings::{AccessLog, ConnectionLimits, Settings};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -33,8 +34,10 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     addresses(file, pools, report);
     // Without one the report says so.
     let listen = file.listen.0.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |at| at.value.0);
-    let pool_settings =
-        pools.iter().filter_map(|named| pool(&named.name, named.value.as_ref()?, report)).collect();
+    let pool_settings = pools
+        .iter()
+        .filter_map(|named| Some(pools::pool(&named.name, named.value.as_ref()?, report)))
+        .collect();
     let classes = classes::Classes::of(file);
     let service_levels = classes::service_levels(&classes, report);
     let rate_classes = classes::rate_classes(&classes, report);
@@ -81,27 +84,8 @@ fn addresses(file: &File, pools: &Names<FilePool>, report: &mut Report) {
         }
     }
     for instances in pools.iter().filter_map(|pool| Some(&pool.value.as_ref()?.instances)) {
-        let list = &instances.value;
-        if list.is_empty() && !report.knows_of(&instances.place.path) {
-            let help = "add at least one address, such as `127.0.0.1:9000`".to_owned();
-            report.wrong(
-                &instances.place,
-                "a pool without instances answers nothing".to_owned(),
-                "empty",
-                help,
-            );
-        }
-        for (index, At { value: Address(address), place }) in list.iter().enumerate() {
-            if list[..index].iter().any(|earlier| earlier.value.0 == *address) {
-                let message = format!("`{address}` stands twice in this pool");
-                report.wrong(place, message, "again", "remove one of them".to_owned());
-            }
-            if listen.is_some_and(|listen| same(listen.value.0, *address)) {
-                let message = format!("`{address}` is where the gateway itself listens");
-                let help = "give the address of the service, or let the gateway listen elsewhere".to_owned();
-                report.wrong(place, message, "the gateway would call itself", help);
-            }
-        }
+        let is_ours = |address| listen.is_some_and(|listen| same(listen.value.0, address));
+        pools::addresses(instances, is_ours, report);
     }
 }
 
@@ -136,17 +120,6 @@ fn limits(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
         idle_timeout: time_out(idle_timeout.as_ref(), default.idle_timeout, report),
         drain_timeout: span(drain_timeout.as_ref(), default.drain_timeout, Duration::ZERO, report),
     }
-}
-
-fn pool(name: &str, found: &FilePool, report: &mut Report) -> Option<Pool> {
-    let default = Pool::new(name, found.instances.value.iter().map(|at| at.value.0).collect());
-    Some(Pool {
-        connect_timeout: time_out(found.connect_timeout.as_ref(), default.connect_timeout, report),
-        answer_timeout: time_out(found.answer_timeout.as_ref(), default.answer_timeout, report),
-        idle_timeout: time_out(found.idle_timeout.as_ref(), default.idle_timeout, report),
-        idle_connections: found.idle_connections.as_ref().map_or(default.idle_connections, |at| at.value.0),
-        ..default
-    })
 }
 
 pub(crate) fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {

@@ -1,5 +1,9 @@
 //! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
 
+mod pools;
+
+pub(crate) use pools::*;
+
 use crate::scalar::{Address, Count, Frequency, PerMinute, Share, Span, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
@@ -45,8 +49,23 @@ tables! {
 
     /// Instances of the same service.
     FilePool {
-        /// Where they listen, as IP addresses with ports.
-        instances: At<Vec<At<Address>>>,
+        /// Where they listen, as IP addresses with ports, or tables with `address`, `weight` and `drain`.
+        instances: At<Vec<At<FileInstance>>>,
+        /// Which instance gets the next request: `least_outstanding`, `round_robin`, `peak_ewma`, or a table with
+        /// `hash`. Default: least_outstanding.
+        balance: Option<At<FileBalance>>,
+        /// Clients stay with the instance that they were given. Left out: they do not.
+        affinity: Option<At<FileAffinity>>,
+        /// Active checks of the instances. Left out: none.
+        health: Option<At<FileHealth>>,
+        /// When an instance that fails requests gets none for a while. Left out: never.
+        ejection: Option<At<FileEjection>>,
+        /// How long a new instance, or one that comes back, takes to its whole share. Left out: no time.
+        slow_start: Option<At<Span>>,
+        /// Where less than this share of the instances is usable, all of them are used. Default: 50%.
+        panic_below: Option<At<Share>>,
+        /// How often requests that failed may be sent again.
+        retries: Option<FileRetries>,
         /// How long connecting may take. Default: 1s.
         connect_timeout: Option<At<Span>>,
         /// How long the first byte of an answer, or the next part of it, may take. Default: 60s.

@@ -4,9 +4,11 @@
 //! A file that `headroom find` writes is read and changed by people: durations and rates with their units, a comment
 //! where a figure comes from, and a table a line. A serializer writes none of that.
 
+mod pools;
+
 use crate::check::usual_name;
 use control::rate::{Limit, RateSettings};
-use gateway::settings::{AccessLog, Class, PathMatch, Pool, Provenance, Route, Settings, ShedAnswer};
+use gateway::settings::{AccessLog, Class, PathMatch, Provenance, Route, Settings, ShedAnswer};
 use std::fmt::Write as _;
 use std::time::Duration;
 use units::{Rate, Ratio};
@@ -35,7 +37,7 @@ pub fn write(settings: &Settings) -> String {
     line(format!("  head_timeout: {}", span(limits.head_timeout)));
     line(format!("  idle_timeout: {}", span(limits.idle_timeout)));
     line(format!("  drain_timeout: {}", span(limits.drain_timeout)));
-    text += &table("pools", settings.pools.iter().map(|found| (&found.name, None, pool(found))));
+    text += &table("pools", settings.pools.iter().map(|found| (&found.name, None, pools::pool(found))));
     text += &table(
         "service_levels",
         settings.service_levels.iter().map(|class| {
@@ -104,17 +106,6 @@ fn entry<S>(class: &Class<S>, mut keys: Keys) -> (&String, Option<&Provenance>, 
         keys.push(("provenance", value));
     }
     (&class.name, class.provenance.as_ref(), keys)
-}
-
-fn pool(pool: &Pool) -> Keys {
-    let instances: Vec<String> = pool.instances.iter().map(|address| format!("\"{address}\"")).collect();
-    vec![
-        ("instances", format!("[{}]", instances.join(", "))),
-        ("connect_timeout", span(pool.connect_timeout)),
-        ("answer_timeout", span(pool.answer_timeout)),
-        ("idle_connections", pool.idle_connections.to_string()),
-        ("idle_timeout", span(pool.idle_timeout)),
-    ]
 }
 
 fn rate_class(settings: RateSettings) -> Keys {

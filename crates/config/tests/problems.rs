@@ -61,6 +61,39 @@ fn keys_and_names() {
 }
 
 #[test]
+fn pools() {
+    let pool = "instances: ['127.0.0.1:9000']";
+    let with = |keys: &str| format!("{pool}, {keys}");
+    let changes = [
+        "instances: [{ address: nowhere, weight: 0 }, 5, []]".to_owned(),
+        "instances: [{ address: '127.0.0.1:9000', weight: 0, drain: maybe }]".to_owned(),
+        "instances: [{ address: '127.0.0.1:9000', drain: true }]".to_owned(),
+        "instances: [{ weight: 3 }]".to_owned(),
+        "instances: ['127.0.0.1:9000', { address: '127.0.0.1:9000', wieght: 2 }]".to_owned(),
+        "instances: [{ address: '127.0.0.1:8080' }]".to_owned(),
+        with("balance: fastest"),
+        with("balance: { hash: session }"),
+        with("balance: { hash: { header: 'a b' } }"),
+        with("balance: { hash: { header: a, cookie: b } }"),
+        with("balance: { hash: {} }"),
+        with("balance: { hash: client }, affinity: { cookie: instance }"),
+        with("affinity: { cookie: 'a;b' }"),
+        with("affinity: yes"),
+        with("health: { path: healthz, interval: 1ms, timeout: 0s, healthy_after: 0, status: 99..200 }"),
+        with("health: { path: /, status: 300..200, unhealthy_after: 5000 }"),
+        with("health: { interval: 2s }"),
+        with("ejection: { consecutive_failures: 0, max_share: 110%, base: 0s }"),
+        with("ejection: { base: 10s, longest: 5s }"),
+        with("slow_start: 0s"),
+        with("slow_start: 30"),
+        with("panic_below: half"),
+        with("retries: { budget: 20, least: 3, tries: 0 }"),
+    ];
+    let changes: Vec<(&str, &str)> = changes.iter().map(|change| (pool, change.as_str())).collect();
+    insta::assert_snapshot!(told(&changes));
+}
+
+#[test]
 fn values_and_units() {
     insta::assert_snapshot!(told(&[
         ("target: 50ms", "target: 50"),

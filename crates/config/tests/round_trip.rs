@@ -1,12 +1,13 @@
 //! What is written reads back the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use control::balance::Weight;
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Provenance, Route, Rule, Settings,
-    ShedAnswer,
+    AccessLog, Affinity, Balance, Class, ConnectionLimits, Ejection, HashKey, Health, Instance, PathMatch,
+    Policy, Pool, Provenance, Retries, Route, Rule, Settings, ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -105,6 +106,77 @@ fn classes<S: std::fmt::Debug>(settings: impl Strategy<Value = S>) -> impl Strat
         .prop_map(|list| list.into_iter().enumerate().map(|(index, found)| named(index, found)).collect())
 }
 
+fn balance() -> impl Strategy<Value = Balance> {
+    prop_oneof![
+        Just(Balance::LeastOutstanding),
+        Just(Balance::RoundRobin),
+        Just(Balance::PeakEwma),
+        Just(Balance::Hash(HashKey::Client)),
+        "[a-z][a-z0-9-]{0,20}".prop_map(|name| Balance::Hash(HashKey::Header(name))),
+        "[!#$%&'*+.^_`|~A-Za-z0-9-]{1,20}".prop_map(|name| Balance::Hash(HashKey::Cookie(name))),
+    ]
+}
+
+fn health() -> impl Strategy<Value = Health> {
+    ("/[!-~]{0,20}", 10_u64..99_999, span(), 1_u32..9, 1_u32..9, 100_u16..300, 0_u16..300).prop_map(
+        |(path, millis, timeout, healthy_after, unhealthy_after, first, more)| Health {
+            interval: Duration::from_millis(millis),
+            timeout,
+            healthy_after,
+            unhealthy_after,
+            status: first..=first + more,
+            ..Health::new(&path)
+        },
+    )
+}
+
+fn ejection() -> impl Strategy<Value = Ejection> {
+    (1_u32..9, 10_u64..99_999, 1_u32..999, 1_u32..99, span(), span(), share()).prop_map(
+        |(consecutive_failures, millis, min_requests, min_instances, one, other, max_share)| Ejection {
+            consecutive_failures,
+            interval: Duration::from_millis(millis),
+            min_requests,
+            min_instances,
+            base: one.min(other),
+            longest: one.max(other),
+            max_share,
+        },
+    )
+}
+
+/// A pool whose first instance is `port`.
+fn pool(name: &'static str, port: u16) -> impl Strategy<Value = Pool> {
+    let instances = prop::collection::vec((1_u32..1_000, any::<bool>()), 1..5);
+    let retries = (share(), (0.0_f64..1e4).prop_map(Rate::per_second_of), 1_u32..=10);
+    let optional =
+        (prop::option::of("[A-Za-z_-]{1,9}"), prop::option::of(health()), prop::option::of(ejection()));
+    (instances, balance(), optional, prop::option::of(span()), share(), prop::option::of(retries)).prop_map(
+        move |(instances, balance, (cookie, health, ejection), slow_start, panic_below, retries)| {
+            let hashed = matches!(balance, Balance::Hash(_));
+            let instances = (port..).zip(instances).map(|(number, (weight, draining))| Instance {
+                weight: Weight::new(weight).unwrap(),
+                draining: draining && number != port,
+                ..Instance::new(SocketAddr::from(([127, 0, 0, 1], number)))
+            });
+            Pool {
+                instances: instances.collect(),
+                balance,
+                affinity: cookie.filter(|_| !hashed).map(|cookie| Affinity { cookie }),
+                health,
+                ejection,
+                slow_start,
+                panic_below,
+                retries: retries.map_or_else(Retries::default, |(budget, least, tries)| Retries {
+                    budget,
+                    least,
+                    tries,
+                }),
+                ..Pool::new(name, Vec::new())
+            }
+        },
+    )
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let levels =
         classes((span(), span()).prop_map(|(target, window)| ServiceLevelSettings { target, window }));
@@ -119,9 +191,12 @@ fn settings() -> impl Strategy<Value = Settings> {
         1..5,
     );
     let shape = (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3);
+    let pools = (pool("a", 1), pool("yes", 11));
+    let shape = (shape, pools);
     (levels, classes(rate_class()), classes(1_u32..999), routes, (share(), share(), 1_u32..50), shape)
         .prop_map(
             |(service_levels, rate_classes, concurrency_limits, routes, (one, other, samples), shape)| {
+                let (shape, (first_pool, second_pool)) = shape;
                 let (workers, span, other_span, admin, log) = shape;
                 let policy = Policy {
                     name: "protect: it".into(),
@@ -171,8 +246,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                         ..ConnectionLimits::default()
                     },
                     pools: vec![
-                        Pool { answer_timeout: other_span, ..Pool::new("a", vec![address(1), address(2)]) },
-                        Pool { idle_connections: 0, ..Pool::new("yes", vec![address(3)]) },
+                        Pool { answer_timeout: other_span, ..first_pool },
+                        Pool { idle_connections: 0, ..second_pool },
                     ],
                     service_levels,
                     rate_classes,

@@ -40,7 +40,7 @@ impl Local {
             let mut balancer = RoundRobin::default();
             (0..pool.instances.len()).for_each(|index| balancer.added(InstanceId(index as u32), Weight::ONE));
             balancers.push(RefCell::new(balancer));
-            instances.push(pool.instances.iter().map(|&address| number(address)).collect());
+            instances.push(pool.instances.iter().map(|instance| number(instance.address)).collect());
         }
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);

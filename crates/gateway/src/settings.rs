@@ -2,9 +2,10 @@
 
 mod limits;
 
-pub use limits::{
-    Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority,
-};
+pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
+mod instances;
+
+pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
@@ -12,6 +13,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
+use units::Ratio;
 
 /// A whole gateway. Indices point into the lists of this struct; whoever builds it has checked them.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,8 +104,22 @@ impl Default for ConnectionLimits {
 pub struct Pool {
     /// Its name in routes, metrics and logs.
     pub name: String,
-    /// Where the instances listen; at least one.
-    pub instances: Vec<SocketAddr>,
+    /// At least one, none of them twice.
+    pub instances: Vec<Instance>,
+    /// Which of them gets the next request.
+    pub balance: Balance,
+    /// Whether clients stay with the instance that they were given; not with [`Balance::Hash`].
+    pub affinity: Option<Affinity>,
+    /// Active checks.
+    pub health: Option<Health>,
+    /// When an instance that fails gets nothing for a while.
+    pub ejection: Option<Ejection>,
+    /// How long a new instance, or one that comes back, takes to its whole share.
+    pub slow_start: Option<Duration>,
+    /// Where less than this share of the instances is usable, all of them are used.
+    pub panic_below: Ratio,
+    /// How often requests that failed may be sent again.
+    pub retries: Retries,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long the first byte of an answer, or the next part of it, may take.
@@ -123,7 +139,14 @@ impl Pool {
     pub fn new(name: &str, instances: Vec<SocketAddr>) -> Self {
         Pool {
             name: name.to_owned(),
-            instances,
+            instances: instances.into_iter().map(Instance::new).collect(),
+            balance: Balance::default(),
+            affinity: None,
+            health: None,
+            ejection: None,
+            slow_start: None,
+            panic_below: Ratio::new(0.5).unwrap_or_default(),
+            retries: Retries::default(),
             connect_timeout: Duration::from_secs(1),
             answer_timeout: Duration::from_secs(60),
             idle_connections: 64,

@@ -131,7 +131,8 @@ impl Shared {
         let mut changes = Vec::new();
         for (index, (limit, samples)) in self.concurrency.iter().zip(samples).enumerate() {
             if let Some(samples) = samples {
-                changes.extend(limit.adapt(now, &std::mem::take(&mut **samples)).map(|change| (index, change)));
+                changes
+                    .extend(limit.adapt(now, &std::mem::take(&mut **samples)).map(|change| (index, change)));
             }
         }
         changes
