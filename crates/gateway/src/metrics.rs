@@ -4,7 +4,12 @@
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
+mod connections;
+mod reported;
+
 use crate::shared::Shared;
+use connections::Connections;
+use reported::Reported;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
@@ -22,6 +27,7 @@ pub(crate) struct Counts {
     pub(crate) unrouted: u64,
     pub(crate) rule_errors: u64,
     pub(crate) log_lost: u64,
+    pub(crate) connections: Connections,
 }
 
 /// One worker's counts of one route.
@@ -35,6 +41,7 @@ pub(crate) struct RouteCounts {
     waited: u64,
     total: Times,
     upstream: Times,
+    pub(crate) reported: Reported,
 }
 
 /// Times in the buckets of OpenTelemetry's convention.
@@ -50,6 +57,10 @@ impl Times {
         let bucket = BOUNDS_NS.iter().position(|&bound| nanos <= bound).unwrap_or(BOUNDS_S.len());
         self.buckets[bucket] += 1;
         self.sum += time;
+    }
+
+    fn count(&self) -> u64 {
+        self.buckets.iter().sum()
     }
 
     fn add(&mut self, other: &Times) {
@@ -95,6 +106,7 @@ impl RouteCounts {
         self.waited += other.waited;
         self.total.add(&other.total);
         self.upstream.add(&other.upstream);
+        self.reported.add(&other.reported);
     }
 }
 
@@ -111,6 +123,7 @@ impl Counts {
         self.unrouted += other.unrouted;
         self.rule_errors += other.rule_errors;
         self.log_lost += other.log_lost;
+        self.connections.add(&other.connections);
     }
 }
 
@@ -224,6 +237,8 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.head(name, kind, help);
         page.line(name, &[], &value);
     }
+    counts.connections.write(&mut page);
+    reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
     page.0
 }
 
@@ -244,15 +259,20 @@ impl Page {
     }
 
     fn histogram(&mut self, name: &str, route: &str, times: &Times) {
+        self.times(name, &[("route", route)], times);
+    }
+
+    fn times(&mut self, name: &str, labels: &[(&str, &str)], times: &Times) {
         let mut count = 0;
         for (bucket, bound) in
             times.buckets.iter().zip(BOUNDS_S.iter().map(f64::to_string).chain(["+Inf".into()]))
         {
             count += bucket;
-            self.line(&format!("{name}_bucket"), &[("route", route), ("le", &bound)], &count);
+            let labels = [labels, &[("le", &bound)]].concat();
+            self.line(&format!("{name}_bucket"), &labels, &count);
         }
-        self.line(&format!("{name}_sum"), &[("route", route)], &times.sum.as_secs_f64());
-        self.line(&format!("{name}_count"), &[("route", route)], &count);
+        self.line(&format!("{name}_sum"), labels, &times.sum.as_secs_f64());
+        self.line(&format!("{name}_count"), labels, &count);
     }
 }
 

@@ -1,5 +1,9 @@
 //! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
 
+mod network;
+
+pub use network::{Network, NetworkError};
+
 use control::policy::PolicySettings;
 use control::rate::RateSettings;
 use control::service_level::ServiceLevelSettings;
@@ -21,6 +25,8 @@ pub struct Settings {
     pub access_log: AccessLog,
     /// Bounds on clients and time.
     pub limits: ConnectionLimits,
+    /// Proxies before this one, which are believed about the client and the time of arrival. Nobody else is.
+    pub trusted_hops: Vec<Network>,
     /// Groups of instances of the same service.
     pub pools: Vec<Pool>,
     /// Service level classes.
@@ -44,6 +50,7 @@ impl Settings {
             workers: NonZeroU32::MIN,
             access_log: AccessLog::Off,
             limits: ConnectionLimits::default(),
+            trusted_hops: Vec::new(),
             pools: Vec::new(),
             service_levels: Vec::new(),
             rate_classes: Vec::new(),
@@ -187,6 +194,8 @@ pub struct Route {
     pub rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
+    /// The metrics of the instances' Server-Timing whose durations are summed up.
+    pub server_timing: Vec<String>,
 }
 
 impl Route {
@@ -203,6 +212,7 @@ impl Route {
             policy: None,
             rule: None,
             shed: ShedAnswer::Problem,
+            server_timing: Vec::new(),
         }
     }
 }
