@@ -3,6 +3,7 @@
 //! What `control` refuses is asked of `control`, and blamed on the key that says it.
 
 mod classes;
+mod hops;
 mod pools;
 mod routes;
 mod rules;
@@ -48,6 +49,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
         workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
         access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
         limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| limits(found, report)),
+        trusted_hops: hops::trusted(file.trusted_hops.as_ref(), report),
         admin: file.admin.as_ref().map(|at| at.value.0),
         pools: pool_settings,
         service_levels,

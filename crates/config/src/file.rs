@@ -4,7 +4,7 @@ mod pools;
 
 pub(crate) use pools::*;
 
-use crate::scalar::{Address, Count, Frequency, PerMinute, Share, Span, Text};
+use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Span, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 
@@ -21,6 +21,9 @@ tables! {
         access_log: Option<At<Text>>,
         /// Bounds on clients and time.
         limits: Option<FileLimits>,
+        /// Proxies before this one, as addresses or ranges such as `10.0.0.0/8`. Only they are believed about the client
+        /// (`X-Forwarded-For`, `Forwarded`) and the time of arrival (`X-Request-Start`). Default: nobody.
+        trusted_hops: Option<At<Vec<At<Range>>>>,
         /// Groups of instances of the same service, by name.
         pools: Needed<Names<FilePool>>,
         /// Service level classes: what counts as a response in time.
@@ -162,6 +165,8 @@ tables! {
         rule: Option<At<FileRule>>,
         /// What a shed request is told. Default: problem, which is 503 with problem details.
         shed: Option<At<FileShed>>,
+        /// Metrics of the instances' `Server-Timing` whose durations are summed up, by name. Default: none.
+        server_timing: Option<At<Vec<At<Text>>>>,
     }
 
     /// A rule that stands in this file.

@@ -2,6 +2,7 @@
 
 use crate::table::{Report, place};
 use crate::yaml::{Kind, Node};
+use gateway::settings::{Network, NetworkError};
 use std::net::SocketAddr;
 use std::time::Duration;
 use units::{Bytes, Rate, Ratio, parse_duration};
@@ -163,5 +164,18 @@ impl Scalar for Address {
         "an IP address and a port from 1 to 65535, such as `127.0.0.1:8080` or `[::1]:8080` (no host names)";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().filter(|address: &SocketAddr| address.port() != 0).map(Address)
+    }
+}
+
+/// A range of addresses, or one. Which bits it may have is checked later, where the message can say more.
+#[derive(Debug, Clone)]
+pub(crate) struct Range(pub(crate) String);
+scalar!(Range, { "type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$" });
+
+impl Scalar for Range {
+    const EXPECTED: &'static str = "an IP address or a range of them, such as `10.0.0.0/8` or `::1`";
+    fn parse(text: &str) -> Option<Self> {
+        let unknown = text.parse::<Network>() == Err(NetworkError::Address);
+        (!unknown).then(|| Range(text.to_owned()))
     }
 }

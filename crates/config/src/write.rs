@@ -37,6 +37,10 @@ pub fn write(settings: &Settings) -> String {
     line(format!("  head_timeout: {}", span(limits.head_timeout)));
     line(format!("  idle_timeout: {}", span(limits.idle_timeout)));
     line(format!("  drain_timeout: {}", span(limits.drain_timeout)));
+    if !settings.trusted_hops.is_empty() {
+        let ranges: Vec<String> = settings.trusted_hops.iter().map(|range| format!("\"{range}\"")).collect();
+        line(format!("trusted_hops: [{}]", ranges.join(", ")));
+    }
     text += &table("pools", settings.pools.iter().map(|found| (&found.name, None, pools::pool(found))));
     text += &table(
         "service_levels",
@@ -150,6 +154,10 @@ fn route(route: &Route, settings: &Settings) -> Keys {
         ShedAnswer::Redirect { location } => {
             keys.push(("shed", format!("{{ redirect: {} }}", quoted(location))))
         }
+    }
+    if !route.server_timing.is_empty() {
+        let names: Vec<String> = route.server_timing.iter().map(|name| quoted(name)).collect();
+        keys.push(("server_timing", format!("[{}]", names.join(", "))));
     }
     keys
 }

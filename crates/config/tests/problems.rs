@@ -46,6 +46,22 @@ fn the_base_is_valid() {
 }
 
 #[test]
+fn hops_and_server_timing() {
+    insta::assert_snapshot!(told(&[
+        ("admin:", "trusted_hops: 10.0.0.0/8\nadmin:"),
+        (
+            "admin:",
+            "trusted_hops: [proxy.example, 10.1.0.0/8, 10.0.0.0/33, '::/0', 10.0.0.1, 10.0.0.1]\nadmin:"
+        ),
+        ("policy: protect search }", "policy: protect search, server_timing: [db, 'a b', db, '']}"),
+        (
+            "policy: protect search }",
+            "policy: protect search, server_timing: [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q] }"
+        ),
+    ]));
+}
+
+#[test]
 fn keys_and_names() {
     insta::assert_snapshot!(told(&[
         ("listen:", "lisen:"),

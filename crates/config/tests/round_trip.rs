@@ -226,6 +226,10 @@ fn settings() -> impl Strategy<Value = Settings> {
                             policy: with_policy.then_some(0),
                             rule: (picks[1] % 4 == 0).then_some(rule),
                             shed,
+                            server_timing: ["db", "app!", "true"][..picks[2] % 4 % 3]
+                                .iter()
+                                .map(|name| (*name).to_owned())
+                                .collect(),
                             ..Route::new(&name, PathMatch::Exact(path), picks[0] % 2)
                         }
                     });
@@ -245,6 +249,10 @@ fn settings() -> impl Strategy<Value = Settings> {
                         head_timeout: span,
                         ..ConnectionLimits::default()
                     },
+                    trusted_hops: ["10.0.0.0/8", "::1", "fd00::/8", "192.0.2.7"][..workers as usize % 5]
+                        .iter()
+                        .map(|text| text.parse().unwrap())
+                        .collect(),
                     pools: vec![
                         Pool { answer_timeout: other_span, ..first_pool },
                         Pool { idle_connections: 0, ..second_pool },

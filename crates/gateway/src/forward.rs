@@ -1,59 +1,93 @@
 //! Writes heads anew for the next hop: what arrived, without what was meant for this hop only, with what the next
 //! one should know.
+//!
+//! What a request says of its way so far is passed on only where a trusted hop says it (see `hops`). Trailers are part of
+//! a chunked body, which goes on as it came, checked; what announces them goes with it.
 
 use crate::address;
 use crate::answer::Connection;
+use crate::hops::Hops;
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
 use http::codec::{Body, write};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock
-/// in µs since 1970.
+/// in µs since 1970. Gives where in `out` a field may be added later.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     head: &RequestHead<'_, '_>,
     target: &str,
-    client: IpAddr,
+    hops: &Hops,
     arrived_us: u64,
-) {
+) -> usize {
     write::request_line(out, head.method, target);
-    let (mut has_host, mut is_forwarded) = (false, false);
+    let old = head.version == 0;
+    let mut said = Said::default();
     for field in head.headers.end_to_end() {
-        match field.name.len() {
-            // Ours replace them; the length decides for nearly all fields.
-            15 if field.name.eq_ignore_ascii_case("x-forwarded-for") => {
-                is_forwarded = true;
+        // The first letter decides for most fields.
+        if let Some(b'x' | b'X' | b'f' | b'F') = field.name.as_bytes().first() {
+            let about = About::of(field.name);
+            if about != About::Nothing && !said.keeps(about, hops) {
                 continue;
             }
-            15 if field.name.eq_ignore_ascii_case("x-request-start") => continue,
-            17 if field.name.eq_ignore_ascii_case("x-forwarded-proto") => continue,
-            4 => has_host |= field.name.eq_ignore_ascii_case("host"),
-            6 if field.name.eq_ignore_ascii_case("expect") => continue,
-            _ => {}
+        } else if old && (field.name.eq_ignore_ascii_case("expect")) {
+            // HTTP/1.0 knows no interim answers, but what we send is HTTP/1.1.
+            continue;
         }
         write::header(out, field.name, field.value);
     }
-    if !has_host {
-        // HTTP/1.0 needs no Host, or has it in its target, but what we send is HTTP/1.1.
+    if old && head.headers.find("host").is_none() {
+        // HTTP/1.0 needs no Host, or has it in its target.
         write::header(out, "host", head.host.unwrap_or_default().as_bytes());
     }
     out.extend_from_slice(b"x-forwarded-for: ");
-    if is_forwarded {
-        let hops = head
-            .headers
-            .end_to_end()
-            .filter(|field| field.name.eq_ignore_ascii_case("x-forwarded-for") && !field.value.is_empty());
-        for field in hops {
-            out.extend_from_slice(field.value);
-            out.extend_from_slice(b", ");
-        }
+    if said.forwarded_for {
+        joined(out, head, "x-forwarded-for");
     }
-    address::write(out, client);
-    out.extend_from_slice(b"\r\nx-forwarded-proto: http\r\nx-request-start: t=");
-    write::decimal(out, arrived_us);
-    out.extend_from_slice(b"\r\n");
+    address::write(out, hops.peer);
+    if said.proto {
+        out.extend_from_slice(b"\r\n");
+    } else {
+        out.extend_from_slice(b"\r\nx-forwarded-proto: http\r\n");
+    }
+    if said.forwarded {
+        forwarded(out, head, hops.peer);
+    }
+    if !said.start {
+        out.extend_from_slice(b"x-request-start: t=");
+        write::decimal(out, arrived_us);
+        out.extend_from_slice(b"\r\n");
+    }
+    let place = out.len();
+    if head.trailers {
+        // RFC 9110, 10.1.4: whoever sends TE names it in Connection.
+        out.extend_from_slice(b"te: trailers\r\nconnection: te\r\n");
+    }
+    if head.framing == Body::Chunked {
+        announced(out, head.headers.find("trailer"));
+    }
     framing(out, head.framing);
+    write::end_of_head(out);
+    place
+}
+
+/// Adds to a request how long it has waited for its turn; `place` is what [`request`] gave.
+pub(crate) fn waited(request: &mut Vec<u8>, place: usize, waited: Duration) {
+    let mut field = Vec::with_capacity(40);
+    field.extend_from_slice(b"x-gateway-wait: ");
+    write::decimal(&mut field, waited.as_micros() as u64);
+    field.extend_from_slice(b"\r\n");
+    request.splice(place..place, field);
+}
+
+/// Appends an interim response for the client.
+pub(crate) fn interim(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>) {
+    write::status_line(out, head.status, head.reason);
+    for field in head.headers.end_to_end() {
+        write::header(out, field.name, field.value);
+    }
     write::end_of_head(out);
 }
 
@@ -68,8 +102,105 @@ pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: B
         Some(length) if framed == Body::None => write::content_length(out, length),
         _ => framing(out, framed),
     }
+    if framed == Body::Chunked {
+        announced(out, head.headers.find("trailer"));
+    }
     connection.write(out);
     write::end_of_head(out);
+}
+
+/// What a request field says of the way so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Nothing,
+    ForwardedFor,
+    Proto,
+    Forwarded,
+    Start,
+    /// Ours to say, whoever says it.
+    Ours,
+    /// Something else that services take for the word of a proxy, such as the host or the port.
+    Other,
+}
+
+impl About {
+    #[inline(never)]
+    fn of(name: &str) -> Self {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            9 if is("forwarded") => About::Forwarded,
+            9 if is("x-real-ip") => About::Other,
+            14 if is("x-gateway-wait") => About::Ours,
+            15 if is("x-forwarded-for") => About::ForwardedFor,
+            15 if is("x-request-start") => About::Start,
+            17 if is("x-forwarded-proto") => About::Proto,
+            12.. if name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("x-forwarded-")) => {
+                About::Other
+            }
+            _ => About::Nothing,
+        }
+    }
+}
+
+/// What a believed hop has said.
+#[derive(Debug, Default)]
+struct Said {
+    forwarded_for: bool,
+    proto: bool,
+    forwarded: bool,
+    start: bool,
+}
+
+impl Said {
+    /// Notes a field; whether it goes on as it is.
+    fn keeps(&mut self, about: About, hops: &Hops) -> bool {
+        if !hops.believed {
+            return false;
+        }
+        match about {
+            About::Nothing | About::Other => true,
+            About::Ours => false,
+            // These are joined, with ours behind them.
+            About::ForwardedFor => {
+                self.forwarded_for = true;
+                false
+            }
+            About::Forwarded => {
+                self.forwarded = true;
+                false
+            }
+            About::Proto => !std::mem::replace(&mut self.proto, true),
+            About::Start => hops.age.is_some() && !std::mem::replace(&mut self.start, true),
+        }
+    }
+}
+
+/// Appends the values of all fields of this name, each with a comma behind it.
+fn joined(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, name: &str) {
+    let fields = head.headers.end_to_end();
+    for field in fields.filter(|field| field.name.eq_ignore_ascii_case(name) && !field.value.is_empty()) {
+        out.extend_from_slice(field.value);
+        out.extend_from_slice(b", ");
+    }
+}
+
+/// Appends what hops have said by RFC 7239, and ourselves.
+fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, peer: IpAddr) {
+    out.extend_from_slice(b"forwarded: ");
+    joined(out, head, "forwarded");
+    let (open, close): (&[u8], &[u8]) = if peer.is_ipv6() { (b"\"[", b"]\"") } else { (b"", b"") };
+    out.extend_from_slice(b"for=");
+    out.extend_from_slice(open);
+    address::write(out, peer);
+    out.extend_from_slice(close);
+    out.extend_from_slice(b";proto=http\r\n");
+}
+
+/// Appends the field that announces trailers.
+fn announced(out: &mut Vec<u8>, trailer: Option<&[u8]>) {
+    if let Some(names) = trailer {
+        write::header(out, "trailer", names);
+    }
 }
 
 fn framing(out: &mut Vec<u8>, framing: Body) {
@@ -87,18 +218,73 @@ mod tests {
     use http::codec::response::AnswerTo;
     use http::codec::{Limits, request as requests, response as responses};
 
-    #[test]
-    fn what_is_for_this_hop_stays_here() {
-        let text = b"POST /a?b HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Secret\r\nX-Secret: 1\r\n\
-            X-Forwarded-For: 10.0.0.1\r\nX-Request-Start: t=1\r\nAccept: */*\r\nContent-Length: 2\r\n\r\nhi";
+    const NOW_US: u64 = 1_700_000_000_000_001;
+
+    fn forwarded(text: &str, trusted: &[&str]) -> String {
         let mut slots = slots();
-        let head = requests::parse(text, &Limits::default(), &mut slots).unwrap().unwrap();
+        let head = requests::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
+        let trusted: Vec<_> = trusted.iter().map(|text| text.parse().unwrap()).collect();
+        let hops = Hops::of(&head, IpAddr::from([127, 0, 0, 1]), &trusted, NOW_US);
         let mut out = Vec::new();
-        request(&mut out, &head, "/a?b", IpAddr::from([127, 0, 0, 1]), 1_700_000_000_000_001);
+        request(&mut out, &head, "/a?b", &hops, NOW_US);
+        String::from_utf8(out).unwrap()
+    }
+
+    const SAID: &str = "POST /a?b HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, X-Secret\r\nX-Secret: 1\r\n\
+        X-Forwarded-For: 10.0.0.1\r\nX-Request-Start: t=1700000000000000\r\nX-Forwarded-Proto: https\r\n\
+        X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Gateway-Wait: 5\r\n\
+        traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
+        X-Forwarded-For: 10.0.0.2\r\nFrom: a\r\nContent-Length: 2\r\n\r\nhi";
+
+    #[test]
+    fn a_stranger_is_not_believed_and_what_is_for_this_hop_stays_here() {
+        assert_eq!(
+            forwarded(SAID, &[]),
+            "POST /a?b HTTP/1.1\r\nHost: x\r\n\
+             traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
+             From: a\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+             x-request-start: t=1700000000000001\r\ncontent-length: 2\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_trusted_hop_is_believed_and_appended_to() {
+        assert_eq!(
+            forwarded(SAID, &["127.0.0.0/8"]),
+            "POST /a?b HTTP/1.1\r\nHost: x\r\nX-Request-Start: t=1700000000000000\r\nX-Forwarded-Proto: https\r\n\
+             X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\n\
+             traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
+             From: a\r\nx-forwarded-for: 10.0.0.1, 10.0.0.2, 127.0.0.1\r\n\
+             forwarded: for=10.0.0.1, for=127.0.0.1;proto=http\r\ncontent-length: 2\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_wait_is_told_behind_the_head() {
+        let text = "GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n";
+        let mut slots = slots();
+        let head = requests::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
+        let mut out = Vec::new();
+        let place = request(&mut out, &head, "/", &Hops::none(IpAddr::from([127, 0, 0, 1])), NOW_US);
+        out.extend_from_slice(b"body");
+        waited(&mut out, place, Duration::from_millis(7));
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "POST /a?b HTTP/1.1\r\nHost: x\r\nAccept: */*\r\nx-forwarded-for: 10.0.0.1, 127.0.0.1\r\n\
-             x-forwarded-proto: http\r\nx-request-start: t=1700000000000001\r\ncontent-length: 2\r\n\r\n"
+            "GET / HTTP/1.1\r\nhost: \r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+             x-request-start: t=1700000000000001\r\nx-gateway-wait: 7000\r\n\r\nbody"
+        );
+    }
+
+    #[test]
+    fn trailers_are_asked_for_and_announced() {
+        let text = "POST / HTTP/1.1\r\nHost: x\r\nTE: gzip;q=0.5, Trailers\r\nConnection: TE\r\nTrailer: X-Sum\r\n\
+            Transfer-Encoding: chunked\r\n\r\n";
+        let sent = forwarded(text, &[]);
+        assert!(
+            sent.ends_with(
+                "te: trailers\r\nconnection: te\r\ntrailer: X-Sum\r\ntransfer-encoding: chunked\r\n\r\n"
+            ),
+            "{sent}"
         );
     }
 

@@ -62,6 +62,8 @@ pub(crate) fn normal(path: &str) -> Cow<'_, str> {
 fn path_fits(wanted: &PathMatch, path: &str) -> bool {
     match wanted {
         PathMatch::Exact(wanted) => path == wanted,
+        // Asks about the server as such (OPTIONS): for whoever takes everything.
+        PathMatch::Prefix(prefix) if path == "*" => prefix == "/",
         // `/api` is for `/api` and `/api/x`, not for `/apix`.
         PathMatch::Prefix(prefix) => path
             .strip_prefix(prefix.as_str())

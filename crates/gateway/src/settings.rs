@@ -6,6 +6,9 @@ pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSe
 mod instances;
 
 pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
+mod network;
+
+pub use network::{Network, NetworkError};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
@@ -28,6 +31,8 @@ pub struct Settings {
     pub access_log: AccessLog,
     /// Bounds on clients and time.
     pub limits: ConnectionLimits,
+    /// Proxies before this one, which are believed about the client and the time of arrival. Nobody else is.
+    pub trusted_hops: Vec<Network>,
     /// Groups of instances of the same service.
     pub pools: Vec<Pool>,
     /// Service level classes.
@@ -53,6 +58,7 @@ impl Settings {
             workers: NonZeroU32::MIN,
             access_log: AccessLog::Off,
             limits: ConnectionLimits::default(),
+            trusted_hops: Vec::new(),
             pools: Vec::new(),
             service_levels: Vec::new(),
             rate_classes: Vec::new(),
@@ -244,6 +250,8 @@ pub struct Route {
     pub rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
+    /// The metrics of the instances' Server-Timing whose durations are summed up.
+    pub server_timing: Vec<String>,
 }
 
 impl Route {
@@ -262,6 +270,7 @@ impl Route {
             deadline_header: None,
             rule: None,
             shed: ShedAnswer::Problem,
+            server_timing: Vec::new(),
         }
     }
 }

@@ -4,10 +4,14 @@
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
+mod connections;
 mod page;
+mod reported;
 
 pub(crate) use page::page;
 
+use connections::Connections;
+use reported::Reported;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,6 +27,7 @@ pub(crate) struct Counts {
     pub(crate) unrouted: u64,
     pub(crate) rule_errors: u64,
     pub(crate) log_lost: u64,
+    pub(crate) connections: Connections,
 }
 
 /// One worker's counts of one route.
@@ -36,6 +41,7 @@ pub(crate) struct RouteCounts {
     waited: u64,
     total: Times,
     upstream: Times,
+    pub(crate) reported: Reported,
 }
 
 /// Times in the buckets of OpenTelemetry's convention.
@@ -51,6 +57,10 @@ impl Times {
         let bucket = BOUNDS_NS.iter().position(|&bound| nanos <= bound).unwrap_or(BOUNDS_S.len());
         self.buckets[bucket] += 1;
         self.sum += time;
+    }
+
+    fn count(&self) -> u64 {
+        self.buckets.iter().sum()
     }
 
     fn add(&mut self, other: &Times) {
@@ -96,6 +106,7 @@ impl RouteCounts {
         self.waited += other.waited;
         self.total.add(&other.total);
         self.upstream.add(&other.upstream);
+        self.reported.add(&other.reported);
     }
 }
 
@@ -112,6 +123,7 @@ impl Counts {
         self.unrouted += other.unrouted;
         self.rule_errors += other.rule_errors;
         self.log_lost += other.log_lost;
+        self.connections.add(&other.connections);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times};
+use super::{BOUNDS_S, Counts, Times, reported};
 use crate::shared::Shared;
 use std::fmt::Write;
 use units::Timestamp;
@@ -109,6 +109,8 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.head(name, kind, help);
         page.line(name, &[], &value);
     }
+    counts.connections.write(&mut page);
+    reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
     page.0
 }
 
@@ -133,14 +135,20 @@ impl Page {
 
     /// Adds a histogram of a route.
     pub(super) fn histogram(&mut self, name: &str, route: &str, times: &Times) {
+        self.times(name, &[("route", route)], times);
+    }
+
+    /// Adds a histogram.
+    pub(super) fn times(&mut self, name: &str, labels: &[(&str, &str)], times: &Times) {
         let mut count = 0;
         for (bucket, bound) in
             times.buckets.iter().zip(BOUNDS_S.iter().map(f64::to_string).chain(["+Inf".into()]))
         {
             count += bucket;
-            self.line(&format!("{name}_bucket"), &[("route", route), ("le", &bound)], &count);
+            let labels = [labels, &[("le", &bound)]].concat();
+            self.line(&format!("{name}_bucket"), &labels, &count);
         }
-        self.line(&format!("{name}_sum"), &[("route", route)], &times.sum.as_secs_f64());
-        self.line(&format!("{name}_count"), &[("route", route)], &count);
+        self.line(&format!("{name}_sum"), labels, &times.sum.as_secs_f64());
+        self.line(&format!("{name}_count"), labels, &count);
     }
 }

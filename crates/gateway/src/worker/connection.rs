@@ -9,7 +9,7 @@ use http::codec::Body;
 use http::codec::body::Decoder;
 use http::reactor::Deadline;
 use rule::Suspended;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -47,6 +47,9 @@ pub(super) struct Downstream<S> {
     pub(super) ended: bool,
     /// When the first byte of a head came that is not whole yet.
     pub(super) head_since: Option<Timestamp>,
+    pub(super) accepted: Timestamp,
+    /// How many requests it has carried.
+    pub(super) requests: u32,
     pub(super) exchange: Exchange,
 }
 
@@ -93,6 +96,8 @@ pub(super) struct Exchange {
     pub(super) level: Option<usize>,
     pub(super) arrived: Timestamp,
     pub(super) arrived_us: u64,
+    /// The client, beyond the trusted hops: whom logs, keys and hashes are to mean.
+    pub(super) client: IpAddr,
     /// Counted in by the limits.
     pub(super) admitted: Option<Admitted>,
     pub(super) waited: Duration,
@@ -101,6 +106,8 @@ pub(super) struct Exchange {
     pub(super) target: Vec<u8>,
     /// The head for the upstream, with as much of the body as came with it.
     pub(super) request: Vec<u8>,
+    /// Where in `request` a field may be added.
+    pub(super) place: usize,
     pub(super) body: Decoder,
     /// The whole request is in `request`: it could be sent again.
     pub(super) replayable: bool,
@@ -109,6 +116,7 @@ pub(super) struct Exchange {
     /// The client speaks HTTP/1.0 and understands no chunks.
     pub(super) old: bool,
     pub(super) keep_alive: bool,
+    /// The client waits for 100 (Continue), and nobody has said it yet.
     pub(super) expects_continue: bool,
     pub(super) upstream: Option<usize>,
     pub(super) instance: InstanceId,
@@ -144,11 +152,13 @@ impl Default for Exchange {
             level: None,
             arrived: Timestamp::ZERO,
             arrived_us: 0,
+            client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             admitted: None,
             waited: Duration::ZERO,
             method: Vec::new(),
             target: Vec::new(),
             request: Vec::new(),
+            place: 0,
             body: Decoder::new(Body::None),
             replayable: true,
             idempotent: false,
@@ -183,6 +193,8 @@ pub(super) struct Upstream<S> {
     pub(super) state: UpstreamState,
     /// It has carried an answer before.
     pub(super) reused: bool,
+    /// When it was asked for.
+    pub(super) since: Timestamp,
 }
 
 /// What an upstream connection is doing.

@@ -4,6 +4,7 @@ use super::connection::{Exchange, Pause, Phase};
 use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::forward;
+use crate::hops::Hops;
 use crate::route;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
@@ -151,6 +152,9 @@ impl<N: Net> Worker<N> {
             downstream.input.extend_from_slice(&self.buffer[..count]);
             return true;
         }
+        if downstream.requests == 0 {
+            self.counts.connections.spoke(self.now.since(downstream.accepted));
+        }
         let buffer = std::mem::take(&mut self.buffer);
         let begun = self.begin(index, &buffer[..count]);
         let used = match begun {
@@ -200,8 +204,10 @@ impl<N: Net> Worker<N> {
     /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
     fn begin_nothing(&mut self, index: usize) {
         let (arrived, arrived_us) = (self.now, self.wall_us(self.now));
-        let exchange = &mut self.downstreams[index].exchange;
-        *exchange = Exchange { arrived, arrived_us, keep_alive: false, ..Default::default() };
+        let downstream = &mut self.downstreams[index];
+        let client = downstream.client.ip();
+        downstream.exchange =
+            Exchange { arrived, arrived_us, client, keep_alive: false, ..Default::default() };
     }
 
     /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
@@ -213,6 +219,11 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         downstream.head_since = None;
         downstream.deadline.clear();
+        downstream.requests = downstream.requests.saturating_add(1);
+        let peer = downstream.client.ip();
+        let trusted = &self.local.shared.settings.trusted_hops;
+        let hops =
+            if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, arrived_us) };
         let exchange = &mut downstream.exchange;
         let mut request = std::mem::take(&mut exchange.request);
         let (mut method, mut line) =
@@ -239,6 +250,7 @@ impl<N: Net> Worker<N> {
         *exchange = Exchange {
             arrived: now,
             arrived_us,
+            client: hops.client,
             method,
             target: line,
             body: Decoder::new(head.framing),
@@ -257,7 +269,14 @@ impl<N: Net> Worker<N> {
             self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
             return head.head_len;
         };
-        forward::request(&mut request, head, target, downstream.client.ip(), arrived_us);
+        if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
+            exchange.request = request;
+            self.counts.bad_requests += 1;
+            let detail = "the gateway carries no WebSocket: connect to the service itself";
+            self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
+            return head.head_len;
+        }
+        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us);
         let mut used = 0;
         if !exchange.body.is_done() {
             // What came of the body goes along with the head.
@@ -278,6 +297,9 @@ impl<N: Net> Worker<N> {
         exchange.route = route;
         exchange.level = self.local.shared.routes[route].level;
         exchange.local = Some(Rc::clone(&self.local));
+        if let Some(age) = hops.age {
+            self.local.count(route, |count| count.reported.before(age));
+        }
         self.decide(index, head, bytes, now);
         head.head_len + used
     }
@@ -295,6 +317,8 @@ impl<N: Net> Worker<N> {
             self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
         }
         let downstream = &mut self.downstreams[index];
+        // It does not wait for leave any more.
+        downstream.exchange.expects_continue = false;
         let mut used = 0;
         while used < downstream.input.len() && !downstream.exchange.body.is_done() {
             match downstream.exchange.body.decode(&downstream.input[used..]) {
@@ -431,6 +455,9 @@ impl<N: Net> Worker<N> {
                 self.begin_nothing(index);
                 let detail = "the head of the request did not arrive in time";
                 self.answer_problem(index, Problem { status: 408, name: "head_timeout", detail });
+            }
+            Phase::Active if downstream.outbox.is_empty() && downstream.exchange.expects_continue => {
+                self.go_ahead(index);
             }
             Phase::Active if downstream.outbox.is_empty() && !downstream.exchange.body.is_done() => {
                 let detail = "the body of the request did not arrive in time";

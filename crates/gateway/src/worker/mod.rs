@@ -224,6 +224,8 @@ impl<N: Net> Worker<N> {
                         phase: Phase::Head,
                         ended: false,
                         head_since: None,
+                        accepted: self.now,
+                        requests: 0,
                         exchange: Default::default(),
                     };
                     let first = self.local.shared.settings.limits.idle_timeout;
@@ -390,8 +392,9 @@ impl<N: Net> Worker<N> {
     }
 
     fn remove_downstream(&mut self, index: usize) {
-        self.downstreams.remove(index);
+        let removed = self.downstreams.remove(index);
         self.counts.connections_open -= 1;
+        self.counts.connections.ended(removed.requests);
     }
 
     /// Closes a connection in the middle of whatever it was about. Where the client could take the end of the
@@ -399,6 +402,7 @@ impl<N: Net> Worker<N> {
     fn break_downstream(&mut self, index: usize) {
         let broken = self.downstreams.remove(index);
         self.counts.connections_open -= 1;
+        self.counts.connections.ended(broken.requests);
         let half = broken.exchange.answer.is_some_and(|answer| answer.until_close);
         if half || !broken.outbox.is_empty() {
             self.net.reset(broken.stream);

@@ -6,10 +6,11 @@ use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
 use crate::forward;
 use crate::local::Local;
+use crate::server_timing;
 use control::balance::{Balancer, Outcome};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
-use http::codec::response::{self, AnswerTo};
+use http::codec::response::{self, AnswerTo, ResponseHead};
 use http::codec::{Body, Limits};
 use http::reactor::{Deadline, Net, Ready, Token};
 use std::io::ErrorKind;
@@ -73,6 +74,9 @@ impl<N: Net> Worker<N> {
         exchange.instance = instance;
         exchange.sent = now;
         exchange.tries += 1;
+        if exchange.tries == 1 && !exchange.waited.is_zero() {
+            forward::waited(&mut exchange.request, exchange.place, exchange.waited);
+        }
         let number = local.instances[pool][instance.0 as usize];
         self.downstreams[index].phase = Phase::Active;
         // After a failure only a new connection can be trusted.
@@ -107,6 +111,7 @@ impl<N: Net> Worker<N> {
                     instance: number,
                     state: UpstreamState::Connecting(index),
                     reused: false,
+                    since: now,
                 };
                 let owner = (upstream_token(upstream), self.generation);
                 self.timers.set(owner, &mut connection.deadline, now + timeout);
@@ -127,18 +132,21 @@ impl<N: Net> Worker<N> {
             return self.instance_failed(index, Failure::Broke);
         }
         self.await_progress(index);
-        let exchange = &self.downstreams[index].exchange;
-        if exchange.expects_continue && !exchange.body.is_done() {
-            let downstream = &mut self.downstreams[index];
-            downstream.exchange.expects_continue = false;
-            let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
-            if downstream.outbox.send(&mut self.net, &mut downstream.stream, go_on).is_err() {
-                return self.abort(index);
-            }
-        }
         if !self.downstreams[index].exchange.body.is_done() {
             self.resume(downstream_token(index));
         }
+    }
+
+    /// The instance has not said whether it wants the body, as one of HTTP/1.0 never does. The client was not meant to
+    /// wait for ever (RFC 9110, 10.1.1), but some do.
+    pub(super) fn go_ahead(&mut self, index: usize) {
+        let downstream = &mut self.downstreams[index];
+        downstream.exchange.expects_continue = false;
+        let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+        if downstream.outbox.send(&mut self.net, &mut downstream.stream, go_on).is_err() {
+            return self.abort(index);
+        }
+        self.await_progress(index);
     }
 
     /// Whose time counts now? The client's while it has to take or to send something, else the instance's. Asked at
@@ -151,7 +159,10 @@ impl<N: Net> Worker<N> {
         let settings = &local.shared.settings;
         if !downstream.outbox.is_empty() || (!exchange.body.is_done() && connection.outbox.is_empty()) {
             connection.deadline.clear();
-            let until = self.now + settings.limits.idle_timeout;
+            let idle = settings.limits.idle_timeout;
+            // The instance has the word first: whether it wants the body at all.
+            let patience = if exchange.expects_continue { idle.min(CONTINUE_WAIT) } else { idle };
+            let until = self.now + patience;
             let owner = (downstream_token(index), downstream.generation);
             self.timers.set(owner, &mut downstream.deadline, until);
         } else {
@@ -198,6 +209,7 @@ impl<N: Net> Worker<N> {
                 Ok(false) => {}
                 Ok(true) => {
                     connection.state = UpstreamState::Busy(index);
+                    self.counts.connections.connected(self.now.since(connection.since));
                     self.send_request(upstream, index);
                 }
                 Err(_) => self.instance_failed(index, Failure::Unreachable),
@@ -322,9 +334,21 @@ impl<N: Net> Worker<N> {
                 return None;
             }
             if head.status < 200 {
-                // We have told the client to go on ourselves; other interim answers are for nobody.
+                // HTTP/1.0 knows none, and who does not wait for leave has no use for it.
+                if !exchange.old && (head.status != 100 || exchange.expects_continue) {
+                    exchange.expects_continue &= head.status != 100;
+                    self.head.clear();
+                    forward::interim(&mut self.head, &head);
+                    let downstream = &mut self.downstreams[index];
+                    if downstream.outbox.send(&mut self.net, &mut downstream.stream, &self.head).is_err() {
+                        self.abort(index);
+                        return None;
+                    }
+                    self.await_progress(index);
+                }
                 continue;
             }
+            exchange.expects_continue = false;
             let now = self.now;
             exchange.first_byte = Some(now);
             exchange.status = head.status;
@@ -341,6 +365,12 @@ impl<N: Net> Worker<N> {
                 until_close: framed == Body::UntilClose,
                 reusable: head.keep_alive && !early,
             });
+            if let Some(local) = &exchange.local {
+                let wanted = &local.shared.settings.routes[exchange.route].server_timing;
+                if !wanted.is_empty() {
+                    note_server_timing(local, exchange.route, wanted, &head);
+                }
+            }
             if let (Some(local), false) = (&exchange.local, exchange.late) {
                 let elapsed = now.since(exchange.sent);
                 local.tally(exchange.level, |tally| {
@@ -540,7 +570,7 @@ impl<N: Net> Worker<N> {
         let route =
             exchange.local.as_ref().map_or("-", |local| &local.shared.settings.routes[exchange.route].name);
         self.log.write(&Line {
-            client: downstream.client.ip(),
+            client: exchange.client,
             arrived_us: exchange.arrived_us,
             method: &exchange.method,
             target: &exchange.target,
@@ -551,6 +581,18 @@ impl<N: Net> Worker<N> {
             upstream: exchange.first_byte.map(|at| at.since(exchange.sent)),
             waited: exchange.waited,
             reason,
+        });
+    }
+}
+
+/// Adds up what the instance says of the metrics that the route asks for.
+fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &ResponseHead<'_, '_>) {
+    let fields = head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("server-timing"));
+    for field in fields {
+        server_timing::read(field.value, |name, took| {
+            if let Some(name) = wanted.iter().find(|wanted| *wanted == name) {
+                local.count(route, |count| count.reported.server(name, took));
+            }
         });
     }
 }
@@ -571,6 +613,9 @@ fn kind_of(name: &str) -> &'static str {
         _ => "bad_request",
     }
 }
+
+/// How long an instance may think about whether it wants a body before the client is told to send it.
+const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
 /// Tries on connections that turn out to be closed, before the one that counts.
 const STALE_TRIES: u32 = 1;

@@ -206,16 +206,6 @@ fn an_http_1_0_request_reaches_the_instance_with_a_host() {
 }
 
 #[test]
-fn every_hop_that_a_request_came_by_is_passed_on() {
-    let upstream = Upstream::hello();
-    let gateway = before(&upstream);
-    let fields = "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2, 10.0.0.3\r\n";
-    client(&gateway).ask(format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n"));
-    let seen = upstream.seen();
-    assert!(seen.contains("\r\nx-forwarded-for: 10.0.0.1, 10.0.0.2, 10.0.0.3, 127.0.0.1\r\n"), "{seen}");
-}
-
-#[test]
 fn an_answer_that_ends_with_its_connection_ends_the_clients_too() {
     let upstream = Upstream::start(|peer, _| {
         peer.request();
@@ -225,28 +215,6 @@ fn an_answer_that_ends_with_its_connection_ends_the_clients_too() {
     let mut client = client(&gateway);
     let answer = client.ask(get("/"));
     assert_eq!((answer.header("connection"), answer.text().as_str()), (Some("close"), "until the end"));
-}
-
-#[test]
-fn interim_answers_are_not_taken_for_the_answer() {
-    let upstream = Upstream::answering(|_| {
-        let mut out = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_vec();
-        out.extend(ok("after the hints"));
-        out
-    });
-    let gateway = before(&upstream);
-    assert_eq!(client(&gateway).ask(get("/")).text(), "after the hints");
-}
-
-#[test]
-fn a_client_that_expects_100_is_told_to_go_on() {
-    let gateway = before(&echo());
-    let mut client = client(&gateway);
-    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
-    assert_eq!(client.answer().status(), 100);
-    client.send("body");
-    let answer = client.answer();
-    assert_eq!((answer.status(), answer.text().as_str()), (200, "body"));
 }
 
 #[test]

@@ -24,3 +24,9 @@ mod follows_rules;
 
 /// Start, reload, drain, metrics, log.
 mod operates;
+
+/// Trailers, interim answers, early answers, other forms of targets.
+mod keeps_to_http;
+
+/// Who is believed about the way of a request, what the instance is told, what is counted.
+mod tells_time;

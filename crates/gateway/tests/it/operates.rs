@@ -247,7 +247,7 @@ fn the_metrics_are_prometheus_text() {
         let kind = types.get(family).unwrap_or_else(|| panic!("{line} has no type"));
         assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
         if name.ends_with("_bucket") {
-            let of = sample.split(",le=").next().unwrap().to_owned();
+            let of = sample.split("le=\"").next().unwrap().to_owned();
             buckets.entry(of).or_default().push(value);
         }
     }

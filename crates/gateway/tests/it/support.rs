@@ -111,6 +111,11 @@ impl Peer {
         std::mem::take(&mut self.input)
     }
 
+    /// What came and was not taken yet.
+    pub fn so_far(&self) -> &[u8] {
+        &self.input
+    }
+
     /// Forgets what came.
     pub fn discard(&mut self) {
         self.input.clear();

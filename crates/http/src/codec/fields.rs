@@ -13,6 +13,8 @@ pub(super) struct Fields<'b> {
     pub(super) host: Option<&'b [u8]>,
     pub(super) upgrade: Option<&'b [u8]>,
     pub(super) expect: Option<&'b [u8]>,
+    /// The TE field has `trailers`.
+    pub(super) trailers: bool,
     /// The Connection field has the option `upgrade`.
     pub(super) connection_upgrade: bool,
     connection_close: bool,
@@ -38,6 +40,9 @@ impl<'b> Fields<'b> {
                     }
                     fields.content_length = Some(content_length(header.value)?);
                     fields.withheld |= 1 << i;
+                }
+                Name::Te => {
+                    fields.trailers |= list(header.value).any(|it| it.eq_ignore_ascii_case(b"trailers"));
                 }
                 Name::TransferEncoding => {
                     if fields.chunked {

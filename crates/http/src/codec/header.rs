@@ -34,6 +34,7 @@ pub(super) enum Name {
     ContentLength,
     Expect,
     Host,
+    Te,
     TransferEncoding,
     Upgrade,
     /// Meant for one hop, and without a meaning here.
@@ -49,7 +50,7 @@ impl Name {
     pub(super) fn of(name: &[u8]) -> Name {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
-            2 if is("te") => Name::OtherHopByHop,
+            2 if is("te") => Name::Te,
             4 if is("host") => Name::Host,
             6 if is("expect") => Name::Expect,
             7 if is("upgrade") => Name::Upgrade,
@@ -70,7 +71,10 @@ impl Name {
 
     #[inline]
     pub(super) fn is_hop_by_hop(self) -> bool {
-        matches!(self, Name::Connection | Name::TransferEncoding | Name::Upgrade | Name::OtherHopByHop)
+        matches!(
+            self,
+            Name::Connection | Name::Te | Name::TransferEncoding | Name::Upgrade | Name::OtherHopByHop
+        )
     }
 }
 

@@ -29,6 +29,9 @@ pub struct RequestHead<'h, 'b> {
     /// Whether the client waits for 100 (Continue) before it sends the body. The Expect field is among the fields
     /// to forward; whoever answers it here leaves it out.
     pub expect_continue: bool,
+    /// Whether the client says that it takes trailers (`TE: trailers`); a field of this hop, for whoever forwards to say
+    /// again.
+    pub trailers: bool,
     /// Host and optional port, checked; `None` only in HTTP/1.0.
     pub host: Option<&'b str>,
     /// The protocol that the client would like to change to. Not forwarded unless the gateway adds it again, and
@@ -79,6 +82,7 @@ pub fn parse<'h, 'b>(
         framing: fields.framing().unwrap_or(Body::None),
         keep_alive: fields.keep_alive(version),
         expect_continue: expect_continue(&fields, version)?,
+        trailers: fields.trailers && version == 1,
         host,
         upgrade: fields.upgrade.filter(|_| fields.connection_upgrade && version == 1),
     }))

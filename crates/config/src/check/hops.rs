@@ -1,0 +1,64 @@
+//! Proxies before the gateway, and what instances report of themselves.
+
+use crate::scalar::{Range, Text};
+use crate::table::{At, Report};
+use gateway::settings::{Network, NetworkError};
+
+/// The ranges of trusted proxies.
+pub(super) fn trusted(list: Option<&At<Vec<At<Range>>>>, report: &mut Report) -> Vec<Network> {
+    let mut networks: Vec<Network> = Vec::new();
+    for At { value: Range(text), place } in list.iter().flat_map(|list| &list.value) {
+        match text.parse::<Network>() {
+            Ok(network) if networks.contains(&network) => {
+                let message = format!("`{text}` stands twice in this list");
+                report.wrong(place, message, "again", "remove one of them".to_owned());
+            }
+            Ok(network) => {
+                if network.holds_all() {
+                    let message =
+                        format!("`{text}` trusts everybody: any client could choose its own address");
+                    let help = "list the addresses of the proxies, such as `10.0.0.0/8`".to_owned();
+                    report.wrong(place, message, "everybody", help);
+                }
+                networks.push(network);
+            }
+            Err(error) => {
+                let help = match error {
+                    NetworkError::Between { range, .. } => format!("write `{range}`, or the address alone"),
+                    _ => "write it as in `10.0.0.0/8` or `::1`".to_owned(),
+                };
+                report.wrong(place, format!("`{text}`: {error}"), "this value", help);
+            }
+        }
+    }
+    networks
+}
+
+/// Names of metrics in Server-Timing.
+pub(super) fn server_timing(list: Option<&At<Vec<At<Text>>>>, report: &mut Report) -> Vec<String> {
+    let Some(list) = list else { return Vec::new() };
+    if list.value.len() > METRICS_MAX {
+        let message = format!("{} metrics, of at most {METRICS_MAX}", list.value.len());
+        report.wrong(&list.place, message, "too many", "name those that are watched".to_owned());
+    }
+    let mut names: Vec<String> = Vec::new();
+    for At { value: Text(name), place } in &list.value {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(token) {
+            let message = format!("{name:?} cannot be a metric of Server-Timing");
+            let help =
+                format!("use up to {NAME_BYTES_MAX} letters, digits and `-_.`, as the instance sends it");
+            report.wrong(place, message, "this name", help);
+        } else if names.contains(name) {
+            let message = format!("`{name}` stands twice in this list");
+            report.wrong(place, message, "again", "remove one of them".to_owned());
+        }
+        names.push(name.clone());
+    }
+    names
+}
+
+/// Each is two lines of metrics for each route, and a comparison for each answer.
+const METRICS_MAX: usize = 16;
+
+const NAME_BYTES_MAX: usize = 64;
