@@ -59,8 +59,8 @@ def one_size(world, processes, result):
         rate = round(INSTANCES * processes / mean_s * SIZES[processes])
 
         def measure(gateway, number=0, seconds=options.balance_seconds):
-            found = load(site, None, seconds, "--targets", calls(site, gateway, rate * seconds, number), "--format", "urls",
-                         "-r", f"{rate}/s", "-c", 0, "--arrivals", "poisson", "--seed", number)
+            found = load(site, None, seconds, "--targets", calls(site, gateway, rate * seconds, number),
+                         "--format", "urls", "-r", f"{rate}/s", "-c", 0, "--arrivals", "poisson", "--seed", number)
             return {**found, "rate": rate}
 
         for gateway in gateways.values():

@@ -7,6 +7,7 @@ and all raw data beside them. bench/load/run and bench/gateway/run differ in the
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ from . import machine
 
 def carry_out(result, parts, options, here, world_in):
     """Runs the parts of `options.only`, each in a directory of its own, and ends the program."""
+    # So that whoever stops the bench stops its servers too: each part ends its own on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     result["parts"] = {}
     print(", ".join(str(value) for value in result["machine"].values()))
     print(", ".join(result["versions"].values()))
