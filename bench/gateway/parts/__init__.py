@@ -1,0 +1,1 @@
+"""The parts of bench/gateway/run: each measures one promise and says whether it is kept."""
