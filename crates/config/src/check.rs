@@ -3,6 +3,7 @@
 //! What `control` refuses is asked of `control`, and blamed on the key that says it.
 
 mod classes;
+mod limits;
 mod routes;
 mod rules;
 mod unused;
@@ -41,15 +42,17 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let concurrency_limits = classes::concurrency_limits(&classes, report);
     let policies = classes::policies(&classes, report);
     let routes = routes::routes(file, pools, &classes, report, base);
+    let priorities = limits::priorities(file, report);
     let settings = Settings {
         workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
         access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
-        limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| limits(found, report)),
+        limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| bounds(found, report)),
         admin: file.admin.as_ref().map(|at| at.value.0),
         pools: pool_settings,
         service_levels,
         rate_classes,
         concurrency_limits,
+        priorities,
         policies,
         routes,
         ..Settings::new(listen)
@@ -125,7 +128,7 @@ fn access_log(Text(word): &Text, base: &Path) -> AccessLog {
     }
 }
 
-fn limits(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
+fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     let default = ConnectionLimits::default();
     let FileLimits { connections, head_timeout, idle_timeout, drain_timeout } = found;
     ConnectionLimits {
@@ -140,7 +143,10 @@ fn limits(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
 
 fn pool(name: &str, found: &FilePool, report: &mut Report) -> Option<Pool> {
     let default = Pool::new(name, found.instances.value.iter().map(|at| at.value.0).collect());
+    let (instance_concurrency, queue) = limits::places(found, report);
     Some(Pool {
+        instance_concurrency,
+        queue,
         connect_timeout: time_out(found.connect_timeout.as_ref(), default.connect_timeout, report),
         answer_timeout: time_out(found.answer_timeout.as_ref(), default.answer_timeout, report),
         idle_timeout: time_out(found.idle_timeout.as_ref(), default.idle_timeout, report),

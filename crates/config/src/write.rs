@@ -5,6 +5,8 @@
 //! where a figure comes from, and a table a line. A serializer writes none of that.
 
 use crate::check::usual_name;
+mod limits;
+
 use control::rate::{Limit, RateSettings};
 use gateway::settings::{AccessLog, Class, PathMatch, Pool, Provenance, Route, Settings, ShedAnswer};
 use std::fmt::Write as _;
@@ -45,15 +47,19 @@ pub fn write(settings: &Settings) -> String {
     );
     text += &table(
         "rate_classes",
-        settings.rate_classes.iter().map(|class| entry(class, rate_class(class.settings))),
+        settings.rate_classes.iter().map(|class| {
+            let mut keys = rate_class(class.settings.rate);
+            keys.extend(limits::of_rate_class(&class.settings));
+            entry(class, keys)
+        }),
     );
     text += &table(
         "concurrency_limits",
-        settings
-            .concurrency_limits
-            .iter()
-            .map(|class| entry(class, vec![("limit", class.settings.to_string())])),
+        settings.concurrency_limits.iter().map(|class| entry(class, limits::concurrency(&class.settings))),
     );
+    if !settings.priorities.is_empty() {
+        text += &limits::priorities(&settings.priorities);
+    }
     text += &table(
         "policies",
         settings.policies.iter().map(|policy| {
@@ -67,6 +73,7 @@ pub fn write(settings: &Settings) -> String {
             keys.extend(
                 policy.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))),
             );
+            keys.extend(policy.shadow.then(limits::shadow));
             (&policy.name, None, keys)
         }),
     );
@@ -108,13 +115,15 @@ fn entry<S>(class: &Class<S>, mut keys: Keys) -> (&String, Option<&Provenance>, 
 
 fn pool(pool: &Pool) -> Keys {
     let instances: Vec<String> = pool.instances.iter().map(|address| format!("\"{address}\"")).collect();
-    vec![
+    let mut keys = vec![
         ("instances", format!("[{}]", instances.join(", "))),
         ("connect_timeout", span(pool.connect_timeout)),
         ("answer_timeout", span(pool.answer_timeout)),
         ("idle_connections", pool.idle_connections.to_string()),
         ("idle_timeout", span(pool.idle_timeout)),
-    ]
+    ];
+    keys.extend(limits::places(pool));
+    keys
 }
 
 fn rate_class(settings: RateSettings) -> Keys {
@@ -147,6 +156,7 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     }
     keys.extend(route.rate_class.map(|at| ("rate_class", quoted(&settings.rate_classes[at].name))));
     keys.extend(route.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))));
+    keys.extend(limits::of_route(route, settings));
     if let Some(rule) = &route.rule {
         keys.push(("rule", format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
     }

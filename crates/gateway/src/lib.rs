@@ -13,12 +13,13 @@ mod forward;
 mod local;
 mod metrics;
 mod outbox;
+mod queues;
 mod route;
 mod run;
 pub mod settings;
 mod shared;
 mod worker;
 
-pub use control_room::Change;
+pub use control_room::{Change, LimitChange};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

@@ -2,9 +2,7 @@
 
 mod limits;
 
-pub use limits::{
-    Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority,
-};
+pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;

@@ -13,7 +13,7 @@ mod route;
 pub(crate) use keyed::ByKey;
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
-pub(crate) use route::{KeyedClass, RouteLimits};
+pub(crate) use route::RouteLimits;
 
 use crate::settings::{Class, Settings};
 use control::concurrency::{Change, Samples};
@@ -131,7 +131,8 @@ impl Shared {
         let mut changes = Vec::new();
         for (index, (limit, samples)) in self.concurrency.iter().zip(samples).enumerate() {
             if let Some(samples) = samples {
-                changes.extend(limit.adapt(now, &std::mem::take(&mut **samples)).map(|change| (index, change)));
+                changes
+                    .extend(limit.adapt(now, &std::mem::take(&mut **samples)).map(|change| (index, change)));
             }
         }
         changes

@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn what_passed_before_it_applied_is_in_flight() {
-        let limits = Limits { rate: None, concurrency: Some(Arc::new(Concurrency::new(ClassId(2), 1).unwrap())) };
+        let limits =
+            Limits { rate: None, concurrency: Some(Arc::new(Concurrency::new(ClassId(2), 1).unwrap())) };
         let shadow = Shadow::<AtomicU64>::new(limits);
         let before = shadow.pass();
         let after = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);

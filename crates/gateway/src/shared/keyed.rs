@@ -37,9 +37,10 @@ impl ByKey {
 
     /// How many keys are known, and how often a new one had to share because the table was full.
     pub(crate) fn keys(&self) -> (usize, u64) {
-        self.tables.iter().map(lock).fold((0, 0), |(keys, shared), table| {
-            (keys + table.len(), shared + table.shared())
-        })
+        self.tables
+            .iter()
+            .map(lock)
+            .fold((0, 0), |(keys, shared), table| (keys + table.len(), shared + table.shared()))
     }
 }
 

@@ -49,9 +49,8 @@ impl RouteLimits {
         let policy: Option<&Policy> = route.policy.map(|index| &settings.policies[index]);
         let parts = [
             (route.rate_class, route.concurrency, false),
-            policy.map_or((None, None, false), |policy| {
-                (policy.rate_class, policy.concurrency, policy.shadow)
-            }),
+            policy
+                .map_or((None, None, false), |policy| (policy.rate_class, policy.concurrency, policy.shadow)),
         ];
         let sorted = parts.map(|(rate, limit, shadow)| {
             let mut part = Part::default();
@@ -62,7 +61,7 @@ impl RouteLimits {
                     Some(found) => {
                         let classes = Arc::clone(&keyed[index]);
                         part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow });
-                        part.deciding.extend((!shadow).then(|| rates[index].id()));
+                        part.deciding = (!shadow).then(|| rates[index].id());
                     }
                     None => part.side(shadow).rate = Some(Arc::clone(&rates[index])),
                 }
