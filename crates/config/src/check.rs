@@ -4,6 +4,7 @@
 
 mod classes;
 mod hops;
+mod limits;
 mod pools;
 mod routes;
 mod rules;
@@ -45,16 +46,18 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let concurrency_limits = classes::concurrency_limits(&classes, report);
     let policies = classes::policies(&classes, report);
     let routes = routes::routes(file, pools, &classes, report, base);
+    let priorities = limits::priorities(file, report);
     let settings = Settings {
         workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
         access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
-        limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| limits(found, report)),
+        limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| bounds(found, report)),
         trusted_hops: hops::trusted(file.trusted_hops.as_ref(), report),
         admin: file.admin.as_ref().map(|at| at.value.0),
         pools: pool_settings,
         service_levels,
         rate_classes,
         concurrency_limits,
+        priorities,
         policies,
         routes,
         ..Settings::new(listen)
@@ -111,7 +114,7 @@ fn access_log(Text(word): &Text, base: &Path) -> AccessLog {
     }
 }
 
-fn limits(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
+fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     let default = ConnectionLimits::default();
     let FileLimits { connections, head_timeout, idle_timeout, drain_timeout } = found;
     ConnectionLimits {

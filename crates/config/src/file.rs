@@ -4,7 +4,11 @@ mod pools;
 
 pub(crate) use pools::*;
 
-use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Span, Text};
+mod limits;
+
+pub(crate) use limits::{FileAdaptive, FileKey, FilePriority, FileQueue};
+
+use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Span, Switch, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 
@@ -32,6 +36,8 @@ tables! {
         rate_classes: Option<Names<FileRateClass>>,
         /// Concurrency limits: how many requests may be in flight.
         concurrency_limits: Option<Names<FileConcurrency>>,
+        /// The names of the priority classes; the first is shed first. At most eight.
+        priorities: Option<At<Vec<At<Text>>>>,
         /// Limits that apply only while a service level class is not conforming.
         policies: Option<Names<FilePolicy>>,
         /// Tried in order; the first that matches decides. Other requests are answered with 404.
@@ -77,6 +83,10 @@ tables! {
         idle_connections: Option<At<Count>>,
         /// How long an idle connection is kept. Default: 30s.
         idle_timeout: Option<At<Span>>,
+        /// Requests that may be at each instance at once, of all workers together. Default: any number.
+        instance_concurrency: Option<At<Count>>,
+        /// Who may wait while all instances are full. Left out: nobody.
+        queue: Option<At<FileQueue>>,
     }
 
     /// Where a figure comes from.
@@ -113,14 +123,28 @@ tables! {
         backlog: Option<At<Count>>,
         /// How long a request may wait for its turn. Default: 1s with a backlog.
         longest_wait: Option<At<Span>>,
+        /// A limit for each `client` (address), `{ header: … }` or `{ cookie: … }`. Left out: one for all together.
+        key: Option<At<FileKey>>,
+        /// Keys that are remembered; new ones beyond them share a few limits. Default: 10000.
+        keys: Option<At<Count>>,
+        /// Decides, counts what it would have shed, and lets pass. Default: false.
+        shadow: Option<At<Switch>>,
         /// Where the rate comes from.
         provenance: Option<FileProvenance>,
     }
 
     /// How many requests may be in flight.
     FileConcurrency {
-        /// Requests in flight.
+        /// Requests in flight; the first value where the limit adapts.
         limit: At<Count>,
+        /// The limit follows the service between these bounds.
+        adaptive: Option<At<FileAdaptive>>,
+        /// Who may wait while the limit is reached. Left out: nobody.
+        queue: Option<At<FileQueue>>,
+        /// The share of the limit that each priority class may fill, in the order of `priorities`.
+        priorities: Option<At<Vec<At<Share>>>>,
+        /// Decides, counts what it would have shed, and lets pass. Default: false.
+        shadow: Option<At<Switch>>,
         /// Where the limit comes from.
         provenance: Option<FileProvenance>,
     }
@@ -139,6 +163,8 @@ tables! {
         rate_class: Option<At<Text>>,
         /// The concurrency limit that applies meanwhile.
         concurrency: Option<At<Text>>,
+        /// Its limits decide, count what they would have shed, and let pass. Default: false.
+        shadow: Option<At<Switch>>,
     }
 
     /// Which requests, and what becomes of them. `path` or `path_prefix`, and `pool`.
@@ -161,6 +187,10 @@ tables! {
         concurrency: Option<At<Text>>,
         /// Limits that apply while a service level class is not conforming.
         policy: Option<At<Text>>,
+        /// The priority class of its requests, or `{ header: …, otherwise: … }`. Default: the highest.
+        priority: Option<At<FilePriority>>,
+        /// A header in which clients say how long they wait, such as `X-Request-Timeout` or `grpc-timeout`.
+        deadline_header: Option<At<Text>>,
         /// A rule in Luau that decides for each request, before the limits: a file, or name and text.
         rule: Option<At<FileRule>>,
         /// What a shed request is told. Default: problem, which is 503 with problem details.

@@ -1,6 +1,5 @@
 //! A gateway from a few flags: one pool, one route for every path.
 
-use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{Class, PathMatch, Policy, Pool, Route, Settings};
@@ -43,11 +42,9 @@ pub fn quick(quick: Quick) -> Settings {
     let limited = limit.is_some() || concurrency.is_some();
     let gated = limited && target.is_some();
     let policy = Policy {
-        name: "protect".to_owned(),
-        service_level: 0,
-        settings: PolicySettings::default(),
         rate_class: limit.map(|_| 0),
         concurrency: concurrency.map(|_| 0),
+        ..Policy::new("protect", 0)
     };
     let route = Route {
         service_level: target.map(|_| 0),

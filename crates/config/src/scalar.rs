@@ -142,6 +142,18 @@ impl Scalar for Share {
     }
 }
 
+/// Yes or no.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switch(pub(crate) bool);
+scalar!(Switch, { "type": "boolean" });
+
+impl Scalar for Switch {
+    const EXPECTED: &'static str = "`true` or `false`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Switch)
+    }
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size(pub(crate) Bytes);

@@ -7,6 +7,8 @@
 mod pools;
 
 use crate::check::usual_name;
+mod limits;
+
 use control::rate::{Limit, RateSettings};
 use gateway::settings::{AccessLog, Class, PathMatch, Provenance, Route, Settings, ShedAnswer};
 use std::fmt::Write as _;
@@ -51,15 +53,19 @@ pub fn write(settings: &Settings) -> String {
     );
     text += &table(
         "rate_classes",
-        settings.rate_classes.iter().map(|class| entry(class, rate_class(class.settings))),
+        settings.rate_classes.iter().map(|class| {
+            let mut keys = rate_class(class.settings.rate);
+            keys.extend(limits::of_rate_class(&class.settings));
+            entry(class, keys)
+        }),
     );
     text += &table(
         "concurrency_limits",
-        settings
-            .concurrency_limits
-            .iter()
-            .map(|class| entry(class, vec![("limit", class.settings.to_string())])),
+        settings.concurrency_limits.iter().map(|class| entry(class, limits::concurrency(&class.settings))),
     );
+    if !settings.priorities.is_empty() {
+        text += &limits::priorities(&settings.priorities);
+    }
     text += &table(
         "policies",
         settings.policies.iter().map(|policy| {
@@ -73,6 +79,7 @@ pub fn write(settings: &Settings) -> String {
             keys.extend(
                 policy.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))),
             );
+            keys.extend(policy.shadow.then(limits::shadow));
             (&policy.name, None, keys)
         }),
     );
@@ -142,6 +149,7 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     }
     keys.extend(route.rate_class.map(|at| ("rate_class", quoted(&settings.rate_classes[at].name))));
     keys.extend(route.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))));
+    keys.extend(limits::of_route(route, settings));
     if let Some(rule) = &route.rule {
         keys.push(("rule", format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
     }

@@ -162,6 +162,43 @@ fn contradictions() {
 }
 
 #[test]
+fn limits() {
+    let named = "priorities: [low, high]\nconcurrency_limits:";
+    insta::assert_snapshot!(told(&[
+        ("backlog: 1", "key: address"),
+        ("backlog: 1", "key: { header: X-Api-Key, cookie: sid }"),
+        ("backlog: 1", "key: {}"),
+        ("backlog: 1", "key: { header: 'X Api Key' }"),
+        ("backlog: 1", "key: { cookie: 'a=b' }"),
+        ("backlog: 1", "key: client, keys: 0"),
+        ("backlog: 1", "keys: 10"),
+        ("backlog: 1", "shadow: maybe"),
+        ("limit: 12", "limit: 12, adaptive: { least: 20, most: 200 }"),
+        ("limit: 12", "limit: 12, adaptive: { least: 2 }"),
+        (
+            "limit: 12",
+            "limit: 12, adaptive: { least: 2, most: 50, prior: { rate: 0/s, response_time: 20ms } }"
+        ),
+        ("limit: 12", "limit: 12, adaptive: { least: 2, most: 50 }, shadow: true"),
+        ("limit: 12", "limit: 12, queue: { places: 0, longest_wait: 0s }"),
+        ("limit: 12", "limit: 12, priorities: [50%, 100%]"),
+        ("concurrency_limits:", "priorities: [low, Low]\nconcurrency_limits:"),
+        ("concurrency_limits:", "priorities: []\nconcurrency_limits:"),
+        ("['127.0.0.1:9000'] }", "['127.0.0.1:9000'], queue: { places: 5, longest_wait: 1s } }"),
+        ("['127.0.0.1:9000'] }", "['127.0.0.1:9000'], instance_concurrency: 0 }"),
+        ("policy: protect search", "policy: protect search, priority: low"),
+        ("policy: protect search", "policy: protect search, priority: { header: 'a b' }"),
+        ("policy: protect search", "policy: protect search, deadline_header: ''"),
+    ]));
+    let mut shares = String::new();
+    for given in ["[100%]", "[60%, 50%]", "[50%, 90%]", "[0%, 100%]"] {
+        let text = BASE.replace("limit: 12", &format!("limit: 12, priorities: {given}"));
+        shares += &format!("--- {given}\n{}", problems(&text.replace("concurrency_limits:", named)).plain());
+    }
+    insta::assert_snapshot!(shares);
+}
+
+#[test]
 fn routes() {
     insta::assert_snapshot!(told(&[
         ("path: /search.cgi,", ""),

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use control::balance::Weight;
+use control::concurrency::Prior;
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
-    AccessLog, Affinity, Balance, Class, ConnectionLimits, Ejection, HashKey, Health, Instance, PathMatch,
-    Policy, Pool, Provenance, Retries, Route, Rule, Settings, ShedAnswer,
+    AccessLog, Adaptive, Affinity, Balance, Class, ConcurrencySettings, ConnectionLimits, Ejection, HashKey,
+    Health, Instance, KeyBy, Keyed, PathMatch, Policy, Pool, Provenance, Queue, RateClassSettings, Retries,
+    Route, RoutePriority, Rule, Settings, ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -80,6 +82,58 @@ fn rate_class() -> impl Strategy<Value = RateSettings> {
         backlog,
         longest_wait,
     })
+}
+
+fn keyed_class() -> impl Strategy<Value = RateClassSettings> {
+    let by = prop_oneof![
+        Just(KeyBy::Client),
+        "[a-z][a-z0-9_.-]{0,20}".prop_map(KeyBy::Header),
+        "[A-Za-z~!][A-Za-z0-9_.|~-]{0,20}".prop_map(KeyBy::Cookie),
+    ];
+    let keyed = prop::option::of((by, 1_u32..1_000_000).prop_map(|(by, keys)| Keyed { by, keys }));
+    (rate_class(), keyed, any::<bool>()).prop_map(|(rate, keyed, shadow)| RateClassSettings {
+        rate,
+        keyed,
+        shadow,
+    })
+}
+
+fn queue() -> impl Strategy<Value = Option<Queue>> {
+    prop::option::of((1_u32..999, span()).prop_map(|(places, longest_wait)| Queue { places, longest_wait }))
+}
+
+/// With shares for three priority classes, or without.
+fn concurrency() -> impl Strategy<Value = ConcurrencySettings> {
+    let prior = (0.01..9.0_f64, 1_u64..200_000_000).prop_map(|(rate, nanos)| Prior {
+        rate: Rate::per_second_of(rate),
+        response_time: Duration::from_nanos(nanos),
+        weight: 500,
+    });
+    let adaptive = prop::option::of((0_u32..99, prop::option::of(prior)));
+    let shares = prop::option::of((share(), share()));
+    (2_u32..999, adaptive, queue(), shares, any::<bool>()).prop_map(
+        |(limit, adaptive, queue, shares, shadow)| ConcurrencySettings {
+            limit,
+            adaptive: adaptive.filter(|_| !shadow).map(|(room, prior)| Adaptive {
+                least: 1 + room % 2,
+                most: limit + room,
+                prior,
+            }),
+            queue,
+            priorities: shares.map_or(Vec::new(), |(one, other)| {
+                vec![if one < other { one } else { other }, if one < other { other } else { one }, Ratio::ONE]
+            }),
+            shadow,
+        },
+    )
+}
+
+fn priority() -> impl Strategy<Value = Option<RoutePriority>> {
+    prop::option::of(prop_oneof![
+        (0_u8..3).prop_map(RoutePriority::Class),
+        ("[a-z][a-z0-9-]{0,20}", 0_u8..3)
+            .prop_map(|(name, otherwise)| RoutePriority::Header { name, otherwise }),
+    ])
 }
 
 fn share() -> impl Strategy<Value = Ratio> {
@@ -187,17 +241,20 @@ fn settings() -> impl Strategy<Value = Settings> {
             shed(),
             any::<[usize; 3]>(),
             any::<bool>(),
+            (priority(), prop::option::of("[a-z][a-z0-9-]{0,20}")),
         ),
         1..5,
     );
-    let shape = (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3);
+    let shape =
+        (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3, queue(), any::<bool>());
     let pools = (pool("a", 1), pool("yes", 11));
     let shape = (shape, pools);
-    (levels, classes(rate_class()), classes(1_u32..999), routes, (share(), share(), 1_u32..50), shape)
+    (levels, classes(keyed_class()), classes(concurrency()), routes, (share(), share(), 1_u32..50), shape)
         .prop_map(
             |(service_levels, rate_classes, concurrency_limits, routes, (one, other, samples), shape)| {
                 let (shape, (first_pool, second_pool)) = shape;
-                let (workers, span, other_span, admin, log) = shape;
+                let (workers, span, other_span, admin, log, queue, shadow) = shape;
+                let shadow = shadow && concurrency_limits[0].settings.adaptive.is_none();
                 let policy = Policy {
                     name: "protect: it".into(),
                     service_level: service_levels.len() - 1,
@@ -208,10 +265,11 @@ fn settings() -> impl Strategy<Value = Settings> {
                     },
                     rate_class: Some(0),
                     concurrency: (samples % 2 == 0).then_some(0),
+                    shadow,
                 };
                 let at = |index, pick: usize, len: usize| (pick % 3 == index % 3).then_some(pick % len);
-                let routes =
-                    routes.into_iter().enumerate().map(|(index, (name, host, shed, picks, with_policy))| {
+                let routes = routes.into_iter().enumerate().map(
+                    |(index, (name, host, shed, picks, with_policy, (priority, deadline_header)))| {
                         let path = format!("/{index}/x");
                         let usual = format!("{}{path}", host.clone().unwrap_or_default());
                         let level = at(index, picks[0], service_levels.len());
@@ -225,6 +283,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                             concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
                             policy: with_policy.then_some(0),
                             rule: (picks[1] % 4 == 0).then_some(rule),
+                            priority,
+                            deadline_header,
                             shed,
                             server_timing: ["db", "app!", "true"][..picks[2] % 4 % 3]
                                 .iter()
@@ -232,7 +292,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                                 .collect(),
                             ..Route::new(&name, PathMatch::Exact(path), picks[0] % 2)
                         }
-                    });
+                    },
+                );
                 let routes = routes.collect();
                 let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
                 Settings {
@@ -255,11 +316,17 @@ fn settings() -> impl Strategy<Value = Settings> {
                         .collect(),
                     pools: vec![
                         Pool { answer_timeout: other_span, ..first_pool },
-                        Pool { idle_connections: 0, ..second_pool },
+                        Pool {
+                            idle_connections: 0,
+                            instance_concurrency: Some(workers),
+                            queue,
+                            ..second_pool
+                        },
                     ],
                     service_levels,
                     rate_classes,
                     concurrency_limits,
+                    priorities: ["background", "it's normal", "critical"].map(str::to_owned).to_vec(),
                     policies: vec![policy],
                     routes,
                     ..Settings::new("[::1]:8080".parse().unwrap())

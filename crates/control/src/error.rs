@@ -146,7 +146,7 @@ pub enum SettingsError {
     },
     /// A prior that says nothing.
     #[error(
-        "the prior's `rate` and `response_time` are above 0; leave the prior out where nothing was measured"
+        "a prior whose `rate` or `response_time` is 0 says nothing: leave the prior out where nothing was measured"
     )]
     EmptyPrior,
     /// A waiting queue without room.

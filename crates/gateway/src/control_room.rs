@@ -21,6 +21,15 @@ pub struct Change {
     pub transition: Transition,
 }
 
+/// A change of an adaptive concurrency limit, for whoever watches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitChange {
+    /// The limit's name.
+    pub limit: String,
+    /// When, since the gateway began, what changed, and why.
+    pub change: control::concurrency::Change,
+}
+
 #[derive(Debug)]
 pub(crate) struct ControlRoom {
     version: AtomicU64,
@@ -28,6 +37,7 @@ pub(crate) struct ControlRoom {
     draining: AtomicBool,
     counts: Mutex<Vec<Counts>>,
     changes: Mutex<VecDeque<Change>>,
+    limit_changes: Mutex<VecDeque<LimitChange>>,
     rule_error: Mutex<Option<RuleError>>,
 }
 
@@ -39,6 +49,7 @@ impl ControlRoom {
             draining: AtomicBool::new(false),
             counts: Mutex::new(vec![Counts::default(); workers]),
             changes: Mutex::new(VecDeque::new()),
+            limit_changes: Mutex::new(VecDeque::new()),
             rule_error: Mutex::new(None),
         }
     }
@@ -88,6 +99,25 @@ impl ControlRoom {
             let policy = shared.settings.policies[policy].name.clone();
             changes.push_back(Change { at, policy, transition });
         }
+    }
+
+    pub(crate) fn note_limits(&self, shared: &Shared, changes: Vec<(usize, control::concurrency::Change)>) {
+        if changes.is_empty() {
+            return;
+        }
+        let mut kept = lock(&self.limit_changes);
+        for (limit, change) in changes {
+            if kept.len() == CHANGES_KEPT {
+                kept.pop_front();
+            }
+            let limit = shared.settings.concurrency_limits[limit].name.clone();
+            kept.push_back(LimitChange { limit, change });
+        }
+    }
+
+    /// The changes of adaptive limits since this was last asked.
+    pub(crate) fn take_limit_changes(&self) -> Vec<LimitChange> {
+        lock(&self.limit_changes).drain(..).collect()
     }
 
     /// Keeps the last error of a rule for whoever watches; all are counted.

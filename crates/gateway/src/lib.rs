@@ -14,6 +14,7 @@ mod hops;
 mod local;
 mod metrics;
 mod outbox;
+mod queues;
 mod route;
 mod run;
 mod server_timing;
@@ -21,6 +22,6 @@ pub mod settings;
 mod shared;
 mod worker;
 
-pub use control_room::Change;
+pub use control_room::{Change, LimitChange};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

@@ -4,8 +4,10 @@
 //! replaced retires with its last request.
 
 use crate::metrics::RouteCounts;
+use crate::queues::Queues;
 use crate::shared::Shared;
 use control::balance::{Balancer, InstanceId, RoundRobin, Weight};
+use control::concurrency::Samples;
 use control::service_level::Tally;
 use rule::{LoadedRule, Machine, RuleError};
 use std::cell::RefCell;
@@ -20,6 +22,10 @@ pub(crate) struct Local {
     /// For each service level class, what was counted since the last merge.
     pub(crate) tallies: RefCell<Vec<Tally>>,
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
+    /// For each concurrency limit that adapts, what was sampled since the last step.
+    pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
+    /// The requests that wait for a place.
+    pub(crate) queues: RefCell<Queues>,
     /// The rules of this worker; `None` where no route has one.
     pub(crate) machine: Option<RefCell<Machine>>,
     /// The rule of each route.
@@ -44,6 +50,9 @@ impl Local {
         }
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
+        let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
+        let samples = RefCell::new(sampled.collect());
+        let queues = RefCell::new(Queues::new(&shared));
         let mut machine = None;
         let mut rules = Vec::new();
         for rule in &shared.rules {
@@ -58,7 +67,7 @@ impl Local {
             rules.push(Some(machine.load(rule, &shared.names)?));
         }
         let machine = machine.map(RefCell::new);
-        Ok(Local { shared, balancers, instances, tallies, counts, machine, rules })
+        Ok(Local { shared, balancers, instances, tallies, counts, samples, queues, machine, rules })
     }
 
     /// Counts for a service level class, if there is one.

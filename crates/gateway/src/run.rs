@@ -2,7 +2,7 @@
 
 use crate::access_log::Log;
 use crate::admin::Admin;
-use crate::control_room::{Change, ControlRoom};
+use crate::control_room::{Change, ControlRoom, LimitChange};
 use crate::settings::{AccessLog, Settings};
 use crate::shared::{Shared, SharedError};
 use crate::worker::{Ends, LISTENER, Worker};
@@ -155,6 +155,11 @@ impl Gateway {
     /// The changes of policies since this was last asked.
     pub fn take_changes(&self) -> Vec<Change> {
         self.room.take_changes()
+    }
+
+    /// The changes of adaptive concurrency limits since this was last asked.
+    pub fn take_limit_changes(&self) -> Vec<LimitChange> {
+        self.room.take_limit_changes()
     }
 
     /// The last error of a rule since this was last asked. Each is also counted in the metrics.

@@ -13,7 +13,7 @@ mod route;
 pub(crate) use keyed::ByKey;
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
-pub(crate) use route::{KeyedClass, RouteLimits};
+pub(crate) use route::RouteLimits;
 
 use crate::settings::{Class, Settings};
 use control::concurrency::{Change, Samples};

@@ -1,16 +1,15 @@
 //! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
 
-use super::{find, place_or, span};
+use super::{find, limits, place_or, span};
 use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateClass, FileServiceLevel};
 use crate::problem::Place;
 use crate::scalar::Count;
 use crate::table::{At, Named, Names, Report};
-use control::concurrency::Concurrency;
 use control::policy::{Policy as Gate, PolicySettings};
 use control::rate::{Limit, RateClass, RateSettings};
 use control::service_level::{ServiceLevel, ServiceLevelSettings};
 use control::{ClassId, SettingsError};
-use gateway::settings::{Class, Policy, Provenance};
+use gateway::settings::{Class, ConcurrencySettings, Policy, Provenance, RateClassSettings};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -20,6 +19,8 @@ pub(super) struct Classes<'a> {
     pub(super) rate_classes: &'a Names<FileRateClass>,
     pub(super) concurrency_limits: &'a Names<FileConcurrency>,
     pub(super) policies: &'a Names<FilePolicy>,
+    /// How many priority classes there are; `None` where the file does not name any.
+    pub(super) priorities: Option<usize>,
 }
 
 impl<'a> Classes<'a> {
@@ -29,6 +30,7 @@ impl<'a> Classes<'a> {
             rate_classes: file.rate_classes.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             concurrency_limits: file.concurrency_limits.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             policies: file.policies.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            priorities: file.priorities.as_ref().map(|list| list.value.len()),
         }
     }
 }
@@ -51,7 +53,7 @@ pub(super) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Clas
     })
 }
 
-pub(super) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<RateSettings>> {
+pub(super) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<RateClassSettings>> {
     readable(classes.rate_classes, |name, found| {
         let count = |at: &Option<At<Count>>, default| at.as_ref().map_or(default, |at| at.value.0);
         let backlog = count(&found.backlog, 0);
@@ -72,6 +74,9 @@ pub(super) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<
         if let Err(error) = RateClass::<AtomicU64>::new(ClassId(0), settings) {
             refused(error, blamed_in_rate_class(error, found, &name.place), report);
         }
+        let keyed = limits::keyed(found, report);
+        let shadow = found.shadow.as_ref().is_some_and(|at| at.value.0);
+        let settings = RateClassSettings { rate: settings, keyed, shadow };
         class(name, settings, found.provenance.as_ref())
     })
 }
@@ -131,13 +136,9 @@ fn blamed_in_rate_class<'a>(error: SettingsError, found: &'a FileRateClass, tabl
     }
 }
 
-pub(super) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<Class<u32>> {
+pub(super) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<Class<ConcurrencySettings>> {
     readable(classes.concurrency_limits, |name, found| {
-        let limit = found.limit.value.0;
-        if let Err(error) = Concurrency::<AtomicU64>::new(ClassId(0), limit) {
-            refused(error, &found.limit.place, report);
-        }
-        class(name, limit, found.provenance.as_ref())
+        class(name, limits::concurrency(found, classes, report), found.provenance.as_ref())
     })
 }
 
@@ -169,8 +170,18 @@ pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
                 help,
             );
         }
+        let shadow = found.shadow.as_ref().filter(|at| at.value.0);
+        if let (Some(shadow), Some(limit)) = (shadow, &found.concurrency)
+            && let Some(named) = classes.concurrency_limits.iter().find(|named| named.name == limit.value.0)
+            && named.value.as_ref().is_some_and(|limit| limit.adaptive.is_some())
+        {
+            let message = format!("the limit `{}` adapts, which it cannot in shadow", limit.value.0);
+            let help = "remove its `adaptive` while the policy is tried, or `shadow`".to_owned();
+            report.wrong(&shadow.place, message, "in shadow", help);
+        }
         Policy {
             name: name.name.clone(),
+            shadow: shadow.is_some(),
             service_level: find(classes.service_levels, "service level class", &found.service_level, report)
                 .unwrap_or(0),
             settings,
@@ -201,12 +212,13 @@ fn class<T, S>(named: &Named<T>, settings: S, provenance: Option<&FileProvenance
 }
 
 /// `control` names its own fields, and the way out after a colon.
-fn refused(error: SettingsError, blamed: &Place, report: &mut Report) {
+pub(super) fn refused(error: SettingsError, blamed: &Place, report: &mut Report) {
     let text = error
         .to_string()
         .replace("`enter`", "`enter_below`")
         .replace("`leave`", "`leave_at`")
-        .replace("`per_second`", "`rate`");
+        .replace("`per_second`", "`rate`")
+        .replace("`initial`", "`limit`");
     let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
     report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
 }

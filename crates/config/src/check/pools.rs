@@ -1,6 +1,6 @@
 //! Pools: their instances, how requests are spread over them, and what takes an instance out.
 
-use super::{between, span, time_out};
+use super::{between, limits, span, time_out};
 use crate::file::{
     FileAffinity, FileBalance, FileEjection, FileHash, FileHashKey, FileHashTable, FileHealth, FileInstance,
     FilePool, FileRetries,
@@ -20,7 +20,10 @@ pub(super) fn pool(name: &str, found: &FilePool, report: &mut Report) -> Pool {
         let help = "remove `affinity`, or balance another way".to_owned();
         report.wrong(&affinity.place, message, "a second way", help);
     }
+    let (instance_concurrency, queue) = limits::places(found, report);
     Pool {
+        instance_concurrency,
+        queue,
         instances: instances(&found.instances, report),
         balance,
         affinity: found.affinity.as_ref().map(|at| affinity(&at.value, report)),

@@ -1,7 +1,7 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, hops, rules};
+use super::{find, hops, limits, rules};
 use crate::file::{File, FilePool, FileRoute};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
@@ -27,7 +27,7 @@ pub(super) fn routes(
     }
     let mut routes: Vec<Route> = Vec::new();
     for at in &list.value {
-        let Some(route) = route(at, pools, classes, report, base) else { continue };
+        let Some(route) = route(at, file, pools, classes, report, base) else { continue };
         if let Some(earlier) = routes.iter().find(|earlier| shadows(earlier, &route)) {
             let message = format!("can never match: `{}` before it takes all its requests", earlier.name);
             report.wrong(
@@ -53,6 +53,7 @@ pub(super) fn routes(
 
 fn route(
     at: &At<FileRoute>,
+    file: &File,
     pools: &Names<FilePool>,
     classes: &Classes,
     report: &mut Report,
@@ -77,6 +78,8 @@ fn route(
     let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
     let host = found.host.as_ref().map(|at| host(at, report));
     let server_timing = hops::server_timing(found.server_timing.as_ref(), report);
+    let priority = limits::priority(found, file, report);
+    let deadline_header = found.deadline_header.as_ref().map(|at| limits::header_name(at, report));
     let path = path?;
     if let Some(name) = &found.name {
         check_name(&name.value.0, &name.place, report);
@@ -90,7 +93,19 @@ fn route(
     });
     let service_level = watched.or(service_level);
     let route = Route::new(&name, path, pool?);
-    Some(Route { server_timing, host, service_level, rate_class, concurrency, policy, rule, shed, ..route })
+    Some(Route {
+        server_timing,
+        host,
+        service_level,
+        rate_class,
+        concurrency,
+        policy,
+        priority,
+        deadline_header,
+        rule,
+        shed,
+        ..route
+    })
 }
 
 /// What a route is called where the file gives it no name.

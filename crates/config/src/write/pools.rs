@@ -1,6 +1,6 @@
 //! A pool's keys; those that say what is usual anyway are left out, as most pools need none of them.
 
-use super::{Keys, per_second, quoted, share, span};
+use super::{Keys, limits, per_second, quoted, share, span};
 use control::balance::Weight;
 use gateway::settings::{Affinity, Balance, Ejection, HashKey, Health, Instance, Pool, Retries};
 
@@ -33,6 +33,7 @@ pub(super) fn pool(pool: &Pool) -> Keys {
         ("idle_connections", pool.idle_connections.to_string()),
         ("idle_timeout", span(pool.idle_timeout)),
     ]);
+    keys.extend(limits::places(pool));
     keys
 }
 

@@ -5,6 +5,7 @@
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
 mod connections;
+mod limits;
 mod page;
 mod reported;
 
@@ -37,7 +38,13 @@ pub(crate) struct RouteCounts {
     statuses: BTreeMap<u16, u64>,
     shed: BTreeMap<&'static str, u64>,
     failed: BTreeMap<&'static str, u64>,
+    /// What limits in shadow would have shed.
+    would_shed: BTreeMap<&'static str, u64>,
+    /// Requests that arrived, whatever became of them.
+    pub(crate) arrived: u64,
     pub(crate) in_flight: u64,
+    /// Requests that wait now.
+    pub(crate) waiting: u64,
     waited: u64,
     total: Times,
     upstream: Times,
@@ -86,6 +93,11 @@ impl RouteCounts {
         *self.shed.entry(reason).or_default() += 1;
     }
 
+    /// A limit in shadow would have refused a request.
+    pub(crate) fn would_shed(&mut self, reason: &'static str) {
+        *self.would_shed.entry(reason).or_default() += 1;
+    }
+
     /// A request got no whole answer from upstream.
     pub(crate) fn failed(&mut self, kind: &'static str) {
         *self.failed.entry(kind).or_default() += 1;
@@ -102,7 +114,10 @@ impl RouteCounts {
         add_map(&mut self.statuses, &other.statuses);
         add_map(&mut self.shed, &other.shed);
         add_map(&mut self.failed, &other.failed);
+        add_map(&mut self.would_shed, &other.would_shed);
+        self.arrived += other.arrived;
         self.in_flight += other.in_flight;
+        self.waiting += other.waiting;
         self.waited += other.waited;
         self.total.add(&other.total);
         self.upstream.add(&other.upstream);

@@ -1,6 +1,6 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times, reported};
+use super::{BOUNDS_S, Counts, Times, limits, reported};
 use crate::shared::Shared;
 use std::fmt::Write;
 use units::Timestamp;
@@ -66,6 +66,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     for (class, limit) in shared.settings.concurrency_limits.iter().zip(&shared.concurrency) {
         page.line("headroom_concurrency", &[("class", &class.name)], &limit.in_flight());
     }
+    limits::write(&mut page, counts, shared);
     for (name, kind, help, value) in [
         (
             "headroom_connections_accepted_total",
@@ -110,6 +111,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.line(name, &[], &value);
     }
     counts.connections.write(&mut page);
+    limits::write(&mut page, counts, shared);
     reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
     page.0
 }

@@ -120,7 +120,7 @@ impl WaitingRoom {
     /// Takes a place, where there is one for this priority: of a queue, too, lower classes fill their share only.
     pub(crate) fn enter(&self, priority: Priority) -> Result<(), Reason> {
         let bound = self.priorities.bound(self.settings.places, priority);
-        let entered = self.taken.update(|taken| (taken < u64::from(bound)).then_some(taken + 1));
+        let entered = Word::update(&self.taken, |taken| (taken < u64::from(bound)).then_some(taken + 1));
         entered.map(|_| ()).map_err(|taken| Reason::BacklogFull {
             class: self.id,
             bound,
@@ -130,7 +130,7 @@ impl WaitingRoom {
 
     /// Gives a place back.
     pub(crate) fn leave(&self) {
-        let left = self.taken.update(|taken| taken.checked_sub(1));
+        let left = Word::update(&self.taken, |taken| taken.checked_sub(1));
         debug_assert!(left.is_ok(), "a request left the queue that was not in it");
     }
 

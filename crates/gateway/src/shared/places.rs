@@ -34,8 +34,8 @@ impl Places {
             let old = before.and_then(|before| Kept::find(before, &pool.name));
             let id = old.as_ref().and_then(Kept::id).unwrap_or_else(|| ids.fresh());
             let mut instances = Vec::new();
-            for &address in &pool.instances {
-                let kept = old.as_ref().and_then(|old| old.instance(address));
+            for instance in &pool.instances {
+                let kept = old.as_ref().and_then(|old| old.instance(instance.address));
                 let places = kept.map_or_else(|| Concurrency::new(id, limit).map(Arc::new), Ok);
                 let places = places.map_err(refused)?;
                 places.set_limit(limit);
@@ -72,7 +72,7 @@ impl<'a> Kept<'a> {
     }
 
     fn instance(&self, address: SocketAddr) -> Option<Arc<Concurrency<AtomicU64>>> {
-        let index = self.pool.instances.iter().position(|known| *known == address)?;
+        let index = self.pool.instances.iter().position(|known| known.address == address)?;
         self.places.instances.get(index).cloned()
     }
 

@@ -61,7 +61,7 @@ impl RouteLimits {
                     Some(found) => {
                         let classes = Arc::clone(&keyed[index]);
                         part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow });
-                        part.deciding.extend((!shadow).then(|| rates[index].id()));
+                        part.deciding = (!shadow).then(|| rates[index].id());
                     }
                     None => part.side(shadow).rate = Some(Arc::clone(&rates[index])),
                 }

@@ -2,8 +2,10 @@
 
 use crate::local::Local;
 use crate::outbox::Outbox;
-use control::admission::{Admitted, Ticket};
+use crate::queues::At;
+use control::admission::{Admitted, Observed, Place, Ticket};
 use control::balance::InstanceId;
+use control::concurrency::Priority;
 use control::rate::{RateClass, Turn};
 use http::codec::Body;
 use http::codec::body::Decoder;
@@ -75,6 +77,63 @@ pub(super) enum Pause {
     Limits(Ticket),
     /// A turn at the rate class that its rule uses; then the rule goes on.
     Rule(RuleTurn),
+    /// A turn at the rate class of its key; then the limits of its route are asked.
+    Key(KeyTurn),
+    /// A place at a limit or an instance.
+    Queue(Queued),
+}
+
+/// A request that waits for its turn at the rate class of its key.
+#[derive(Debug)]
+pub(super) struct KeyTurn {
+    pub(super) class: Arc<RateClass<AtomicU64>>,
+    pub(super) turn: Turn,
+    /// The class that is asked next.
+    pub(super) next: usize,
+    pub(super) since: Timestamp,
+}
+
+/// A request that waits for a place.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) at: At,
+    /// The queue of its priority.
+    pub(super) class: usize,
+    pub(super) place: Place,
+    pub(super) since: Timestamp,
+    /// Its turn at the rate classes has come before.
+    pub(super) had_turn: bool,
+}
+
+/// What a request carries along where its route has more than plain limits.
+#[derive(Debug)]
+pub(super) struct Claims {
+    pub(super) priority: Priority,
+    /// When its client will have gone.
+    pub(super) deadline: Timestamp,
+    /// The rate classes of its keys.
+    pub(super) keyed: [Option<Arc<RateClass<AtomicU64>>>; 2],
+    /// What the limits in shadow made of it.
+    pub(super) observed: [Option<Observed>; 2],
+    pub(super) admitted_at: Timestamp,
+    /// It holds a place at its instance.
+    pub(super) has_place: bool,
+    /// It waits for an instance: the balancer knows how its last try ended.
+    pub(super) between_tries: bool,
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Claims {
+            priority: Priority::HIGHEST,
+            deadline: Timestamp::NEVER,
+            keyed: [None, None],
+            observed: [None, None],
+            admitted_at: Timestamp::ZERO,
+            has_place: false,
+            between_tries: false,
+        }
+    }
 }
 
 /// A rule that waits.
@@ -100,6 +159,7 @@ pub(super) struct Exchange {
     pub(super) client: IpAddr,
     /// Counted in by the limits.
     pub(super) admitted: Option<Admitted>,
+    pub(super) claims: Claims,
     pub(super) waited: Duration,
     /// The request line, for the log.
     pub(super) method: Vec<u8>,
@@ -154,6 +214,7 @@ impl Default for Exchange {
             arrived_us: 0,
             client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             admitted: None,
+            claims: Claims::default(),
             waited: Duration::ZERO,
             method: Vec::new(),
             target: Vec::new(),

@@ -1,15 +1,18 @@
 //! May the request pass? Asks the rule and the limits of its route, and tells the ones that are shed.
 //!
 //! A rule that fails sheds nothing: its request goes on to the limits of the route, and the failure is counted.
+//!
+//! After the rule come the rate classes of the request's keys, then what `control` joins: concurrency limits and
+//! rate classes. Last, limits in shadow look at what was admitted.
 
-use super::connection::{Exchange, Pause, Phase, RuleTurn};
-use super::{Worker, downstream_token};
+use super::connection::{Exchange, KeyTurn, Pause, Phase, RuleTurn};
+use super::{Worker, claims, downstream_token};
 use crate::answer;
 use crate::local::Local;
+use crate::queues::At;
 use crate::route;
 use crate::settings::ShedAnswer;
-use crate::shared::lock;
-use control::admission::{Reason, Verdict};
+use control::admission::{Admitted, Brought, Observed, Reason, Verdict};
 use control::rate::{Claim, RateClass, Turn};
 use http::codec::Limits;
 use http::codec::header::slots;
@@ -27,10 +30,18 @@ impl<N: Net> Worker<N> {
     pub(super) fn decide(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8], now: Timestamp) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
+        local.count(exchange.route, |count| count.arrived += 1);
+        let limits = &local.shared.routes[exchange.route];
+        if !limits.is_plain {
+            let client = self.downstreams[index].client.ip();
+            let claims = claims::read(&local.shared, limits, head, client, now, &mut self.key);
+            self.downstreams[index].exchange.claims = claims;
+        }
+        let exchange = &mut self.downstreams[index].exchange;
         let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route]) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(&local, head, now);
+        let mut asked = Asked::new(&local, exchange.route, head, now);
         let outcome = machine.borrow_mut().run(rule, &mut asked);
         let Answers { level, turn, refused } = asked.answers;
         self.follow(index, outcome, level, turn, refused, &bytes[..head.head_len], now);
@@ -50,6 +61,7 @@ impl<N: Net> Worker<N> {
     ) {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
+        let Some(local) = exchange.local.clone() else { return };
         exchange.level = level.or(exchange.level);
         match (outcome, turn) {
             (Ok(Outcome::Waiting(suspended)), Some((class, turn))) => {
@@ -69,7 +81,7 @@ impl<N: Net> Worker<N> {
                     Ok(Outcome::Shed(class)) => match refused {
                         Some(reason) => self.shed(index, reason),
                         None => {
-                            let class = control::ClassId(class.0 as u16);
+                            let class = local.shared.rates[class.0 as usize].id();
                             self.shed(index, Reason::BacklogFull { class, bound: 0, waiting: 0 });
                         }
                     },
@@ -103,24 +115,114 @@ impl<N: Net> Worker<N> {
 
     /// Asks the limits of the route.
     fn ask_limits(&mut self, index: usize, now: Timestamp) {
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        if local.shared.routes[exchange.route].is_plain {
+            self.ask_admission(index, Brought::default(), now);
+        } else {
+            self.ask_keyed(index, 0, now);
+        }
+    }
+
+    /// Asks the rate classes of the request's keys, from one of them on, and then the other limits.
+    fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) {
+        let downstream = &mut self.downstreams[index];
+        let exchange = &mut downstream.exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let limits = &local.shared.routes[exchange.route];
+        for number in first..exchange.claims.keyed.len() {
+            let Some(class) = exchange.claims.keyed[number].take() else { continue };
+            if number == GATED && !limits.admission.is_engaged() {
+                continue;
+            }
+            if limits.keyed[number].as_ref().is_some_and(|keyed| keyed.shadow) {
+                if let Err(reason) = class.watch(now) {
+                    local.count(exchange.route, |count| count.would_shed(reason.name()));
+                }
+                continue;
+            }
+            match class.claim(now) {
+                Claim::Now => {}
+                Claim::At(turn) => {
+                    let owner = (downstream_token(index), downstream.generation);
+                    self.timers.set(owner, &mut downstream.deadline, turn.at());
+                    let waiting = KeyTurn { class, turn, next: number + 1, since: now };
+                    downstream.phase = Phase::Waiting(Pause::Key(waiting));
+                    return;
+                }
+                Claim::Shed(reason) => return self.shed(index, reason),
+            }
+        }
+        self.ask_admission(index, Brought::default(), now);
+    }
+
+    /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
+    pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
         let Some(local) = &exchange.local else { return };
-        match local.shared.routes[exchange.route].admission.arrive(now) {
-            Verdict::Admitted(admitted) => {
-                exchange.admitted = Some(admitted);
-                self.dispatch(index);
+        let limits = &local.shared.routes[exchange.route];
+        if !limits.is_plain && brought.place.is_none() {
+            let local = Rc::clone(local);
+            if let Some(line) = line_before(exchange, &local) {
+                return self.wait_in_line(index, &local, line, brought.had_turn);
             }
+        }
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        let limits = &local.shared.routes[exchange.route];
+        match limits.admission.go_on(now, exchange.claims.priority, brought) {
+            Verdict::Admitted(admitted) => self.admit(index, admitted),
             Verdict::Wait(ticket) => {
+                // Who waits for his turn leaves his place to others.
+                self.line.freed |= brought.place.is_some();
+                let downstream = &mut self.downstreams[index];
                 let owner = (downstream_token(index), downstream.generation);
                 self.timers.set(owner, &mut downstream.deadline, ticket.at());
                 downstream.phase = Phase::Waiting(Pause::Limits(ticket));
             }
-            Verdict::Shed(reason) => self.shed(index, reason),
+            Verdict::Shed(reason) => {
+                self.line.freed |= brought.place.is_some();
+                self.wait_or_shed(index, reason, brought.had_turn);
+            }
         }
     }
 
-    /// A waiting request's turn has come.
+    /// A limit refused: waits for a place where the limit has a queue.
+    fn wait_or_shed(&mut self, index: usize, reason: Reason, had_turn: bool) {
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let limits = &local.shared.routes[exchange.route];
+        let full = match reason {
+            Reason::Concurrency { class, .. } | Reason::Priority { class, .. } => {
+                let with_queue = limits.limits.into_iter().flatten().find(|&limit| {
+                    let limit = &local.shared.concurrency[limit];
+                    limit.count.id() == class && limit.waiting.is_some()
+                });
+                with_queue.map(At::Limit)
+            }
+            _ => None,
+        };
+        match full {
+            Some(at) => self.wait_in_line(index, &local, at, had_turn),
+            None => self.shed(index, reason),
+        }
+    }
+
+    /// The request passes.
+    fn admit(&mut self, index: usize, admitted: Admitted) {
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.waited += admitted.waited();
+        exchange.admitted = Some(admitted);
+        if let Some(local) = &exchange.local
+            && !local.shared.routes[exchange.route].is_plain
+        {
+            observe(exchange, &Rc::clone(local), self.now);
+        }
+        self.dispatch(index);
+    }
+
+    /// A waiting request's turn has come, or its time to wait is over.
     pub(super) fn turn_came(&mut self, index: usize, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
@@ -128,15 +230,17 @@ impl<N: Net> Worker<N> {
         match std::mem::replace(&mut downstream.phase, Phase::Active) {
             Phase::Waiting(Pause::Limits(ticket)) => {
                 match local.shared.routes[exchange.route].admission.turn_came(now, ticket) {
-                    Ok(admitted) => {
-                        exchange.waited += admitted.waited();
-                        exchange.admitted = Some(admitted);
-                        self.dispatch(index);
-                    }
-                    Err(reason) => self.shed(index, reason),
+                    Ok(admitted) => self.admit(index, admitted),
+                    Err(reason) => self.wait_or_shed(index, reason, true),
                 }
             }
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
+            Phase::Waiting(Pause::Key(waiting)) => {
+                exchange.waited += now.since(waiting.since);
+                waiting.class.turn_came(waiting.turn);
+                self.ask_keyed(index, waiting.next, now);
+            }
+            Phase::Waiting(Pause::Queue(queued)) => self.waited_too_long(index, &local, &queued, now),
             phase => downstream.phase = phase,
         }
         self.resume(downstream_token(index));
@@ -151,24 +255,25 @@ impl<N: Net> Worker<N> {
         let (Ok(Some(head)), Some(machine)) = (head, &local.machine) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(local, &head, now);
+        let mut asked = Asked::new(local, self.downstreams[index].exchange.route, &head, now);
         let outcome = machine.borrow_mut().resume(waiting.suspended, &mut asked);
         let Answers { level, turn, refused } = asked.answers;
         self.follow(index, outcome, level, turn, refused, &waiting.head, now);
     }
 
     /// Tells a request that it is shed.
-    fn shed(&mut self, index: usize, reason: Reason) {
+    pub(super) fn shed(&mut self, index: usize, reason: Reason) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let route = &local.shared.settings.routes[exchange.route];
         local.count(exchange.route, |count| count.shed(reason.name()));
         // A policy stays while its own limits refuse: those that always apply say nothing about the flood.
-        let gated = local.shared.routes[exchange.route].admission.gated();
-        let ours =
-            gated.rate.iter().map(|class| class.id()).chain(gated.concurrency.iter().map(|limit| limit.id()));
-        if ours.into_iter().any(|id| id == reason.class()) {
+        if local.shared.routes[exchange.route].is_gated(reason.class()) {
             local.tally(exchange.level, |tally| tally.record_shed());
+        }
+        if exchange.admitted.is_some() {
+            // It was on its way to an instance.
+            self.release(index, &local, control::balance::Outcome::Cancelled);
         }
         let retry_after = reason.retry_after(&mut self.rng);
         let frame = self.frame(index);
@@ -179,9 +284,43 @@ impl<N: Net> Worker<N> {
     }
 }
 
+/// The queue whose requests must not be overtaken by this one.
+fn line_before(exchange: &Exchange, local: &Local) -> Option<At> {
+    let limits = &local.shared.routes[exchange.route];
+    let mut queues = local.queues.borrow_mut();
+    limits.limits.into_iter().enumerate().find_map(|(number, limit)| {
+        let limit = limit?;
+        let applies = number != GATED || limits.admission.is_engaged();
+        let class = local.shared.concurrency[limit].class_of(exchange.claims.priority);
+        (applies && queues.at(At::Limit(limit))?.is_before(class)).then_some(At::Limit(limit))
+    })
+}
+
+/// Shows an admitted request to the limits in shadow.
+fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
+    let limits = &local.shared.routes[exchange.route];
+    exchange.claims.admitted_at = now;
+    for (number, shadow) in limits.shadows.iter().enumerate() {
+        let Some(shadow) = shadow else { continue };
+        let observed = if number == GATED && !limits.admission.is_engaged() {
+            shadow.pass()
+        } else {
+            shadow.arrive(now, exchange.claims.priority)
+        };
+        if let Some(reason) = Observed::would_shed(&observed) {
+            local.count(exchange.route, |count| count.would_shed(reason.name()));
+        }
+        exchange.claims.observed[number] = Some(observed);
+    }
+}
+
+/// Of a route's two sets of limits, the place of those that apply only while the policy is engaged.
+pub(super) const GATED: usize = 1;
+
 /// What a rule asks about, for one activation.
 struct Asked<'a> {
     local: &'a Rc<Local>,
+    route: usize,
     head: &'a RequestHead<'a, 'a>,
     path: Cow<'a, str>,
     now: Timestamp,
@@ -197,16 +336,29 @@ struct Answers {
 }
 
 impl<'a> Asked<'a> {
-    fn new(local: &'a Rc<Local>, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
+    fn new(local: &'a Rc<Local>, route: usize, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
         let path = route::normal(route::path_of(head.path));
-        Asked { local, head, path, now, answers: Answers::default() }
+        Asked { local, route, head, path, now, answers: Answers::default() }
     }
 
     fn class(&self, class: RateClassId, key: Option<&[u8]>) -> Arc<RateClass<AtomicU64>> {
         let index = class.0 as usize;
         match key {
             None => Arc::clone(&self.local.shared.rates[index]),
-            Some(key) => Arc::clone(lock(&self.local.shared.keyed[index]).class(self.now, &key.to_vec())),
+            Some(key) => self.local.shared.keyed[index].class(self.now, &key.to_vec()),
+        }
+    }
+}
+
+impl Asked<'_> {
+    fn is_shadow(&self, class: RateClassId) -> bool {
+        self.local.shared.settings.rate_classes[class.0 as usize].settings.shadow
+    }
+
+    /// A class in shadow lets pass, and counts.
+    fn watch(&self, class: &RateClass<AtomicU64>) {
+        if let Err(reason) = class.watch(self.now) {
+            self.local.count(self.route, |count| count.would_shed(reason.name()));
         }
     }
 }
@@ -237,7 +389,12 @@ impl Host for Asked<'_> {
     }
 
     fn claim(&mut self, class: RateClassId, key: Option<&[u8]>) -> rule::Claim {
+        let shadow = self.is_shadow(class);
         let class = self.class(class, key);
+        if shadow {
+            self.watch(&class);
+            return rule::Claim::Now;
+        }
         match class.claim(self.now) {
             Claim::Now => rule::Claim::Now,
             Claim::At(turn) => {
@@ -252,6 +409,12 @@ impl Host for Asked<'_> {
     }
 
     fn claim_at_once(&mut self, class: RateClassId, key: Option<&[u8]>) -> bool {
-        self.class(class, key).claim_no_queue(self.now).is_ok()
+        let shadow = self.is_shadow(class);
+        let class = self.class(class, key);
+        if shadow {
+            self.watch(&class);
+            return true;
+        }
+        class.claim_no_queue(self.now).is_ok()
     }
 }

@@ -105,8 +105,11 @@ impl<N: Net> Worker<N> {
                     local.shared.routes[exchange.route].admission.give_up(ticket);
                 }
                 Phase::Waiting(Pause::Rule(waiting)) => waiting.class.give_up(waiting.turn),
+                Phase::Waiting(Pause::Key(waiting)) => waiting.class.give_up(waiting.turn),
+                Phase::Waiting(Pause::Queue(queued)) => self.leave_line(&local, &queued),
                 _ => {}
             }
+            let exchange = &self.downstreams[index].exchange;
             local.count(exchange.route, |count| count.failed("client_left"));
             self.log_line(index, self.now, "client_left");
             self.release(index, &local, control::balance::Outcome::Cancelled);

@@ -9,9 +9,12 @@
 //! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
 //! already, publishes its metrics, and looks whether there is a new configuration or an end.
 
+mod claims;
 mod connection;
 mod decide;
 mod downstream;
+mod learn;
+mod queue;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
@@ -51,6 +54,10 @@ pub(crate) struct Worker<N: Net> {
     resumed: Vec<usize>,
     /// Tokens of connections that have had their turn and could go on.
     later: Vec<usize>,
+    /// Requests that wait for a place.
+    line: queue::Line,
+    /// Where the key of a request is written.
+    key: Vec<u8>,
     /// The time at which the event at hand began to be handled: one look at the clock an event.
     now: Timestamp,
     /// By token, told apart by generation.
@@ -121,6 +128,8 @@ impl<N: Net> Worker<N> {
             instances,
             resumed: Vec::new(),
             later: Vec::new(),
+            line: queue::Line::default(),
+            key: Vec::new(),
             now,
             timers: Timers::default(),
             generation: 0,
@@ -155,8 +164,8 @@ impl<N: Net> Worker<N> {
     /// One turn of the loop; true at its end.
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
-        let until =
-            if self.later.is_empty() { self.next_tick.min(self.timers.next()) } else { Timestamp::ZERO };
+        let alarm = self.next_tick.min(self.timers.next()).min(self.line.look_at());
+        let until = if self.later.is_empty() { alarm } else { Timestamp::ZERO };
         self.net.wait(until, ready)?;
         for event in ready.iter() {
             self.now = self.net.now();
@@ -177,6 +186,7 @@ impl<N: Net> Worker<N> {
         let now = self.net.now();
         self.now = now;
         self.check_deadlines(now);
+        self.line.look(now);
         if now >= self.next_tick {
             self.tick(now);
         }
@@ -191,11 +201,16 @@ impl<N: Net> Worker<N> {
     }
 
     fn go_on(&mut self) {
-        while let Some(token) = self.resumed.pop() {
-            if token % 2 == 0 {
-                self.read_downstream(token / 2);
-            } else {
-                self.read_upstream(token / 2);
+        loop {
+            while let Some(token) = self.resumed.pop() {
+                if token % 2 == 0 {
+                    self.read_downstream(token / 2);
+                } else {
+                    self.read_upstream(token / 2);
+                }
+            }
+            if !self.serve_line() {
+                return;
             }
         }
     }
@@ -286,18 +301,20 @@ impl<N: Net> Worker<N> {
         self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
         self.reload();
-        let in_flight = self.note_late(now);
+        let under_way = self.note_late(now);
         for local in self.retired.iter().chain([&self.local]) {
             let mut tallies = local.tallies.borrow_mut();
             local.shared.merge(now, &mut tallies);
+            let changes = local.shared.adapt(now, &mut local.samples.borrow_mut());
+            self.room.note_limits(&local.shared, changes);
         }
         let shared = &self.local.shared;
         self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
         self.counts.log_lost = self.log.lost();
         self.counts.routes.clone_from(&self.local.counts.borrow());
-        for (route, count) in self.counts.routes.iter_mut().zip(in_flight) {
-            route.in_flight = count;
+        for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
+            (route.in_flight, route.waiting) = (in_flight, waiting);
         }
         self.room.publish(self.index, &self.counts);
         if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
@@ -310,12 +327,16 @@ impl<N: Net> Worker<N> {
     }
 
     /// Counts requests as late whose target has passed without an answer: a service that hangs would otherwise look
-    /// idle. Gives the requests in flight of each route.
-    fn note_late(&mut self, now: Timestamp) -> Vec<u64> {
-        let mut in_flight = vec![0; self.local.shared.routes.len()];
+    /// idle. Gives the requests in flight of each route, and those that wait.
+    fn note_late(&mut self, now: Timestamp) -> Vec<(u64, u64)> {
+        let mut under_way = vec![(0, 0); self.local.shared.routes.len()];
         for (_, downstream) in &mut self.downstreams {
             let exchange = &mut downstream.exchange;
-            let (Phase::Active, Some(local)) = (&downstream.phase, &exchange.local) else { continue };
+            let (Phase::Active | Phase::Waiting(_), Some(local)) = (&downstream.phase, &exchange.local)
+            else {
+                continue;
+            };
+            let waits = matches!(downstream.phase, Phase::Waiting(_));
             let route = if Rc::ptr_eq(local, &self.local) {
                 Some(exchange.route)
             } else {
@@ -323,7 +344,11 @@ impl<N: Net> Worker<N> {
                 self.local.shared.settings.routes.iter().position(|new| new.name == *name)
             };
             if let Some(route) = route {
-                in_flight[route] += 1;
+                let (in_flight, waiting) = &mut under_way[route];
+                *(if waits { waiting } else { in_flight }) += 1;
+            }
+            if waits {
+                continue;
             }
             let Some(level) = exchange.level else { continue };
             let target = local.shared.levels[level].target;
@@ -332,7 +357,7 @@ impl<N: Net> Worker<N> {
                 local.tally(Some(level), |tally| tally.record_late());
             }
         }
-        in_flight
+        under_way
     }
 
     /// Takes over what retired views have counted, and lets go of those without requests.

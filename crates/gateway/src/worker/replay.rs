@@ -8,7 +8,6 @@ use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{AccessLog, Class, PathMatch, Policy, Pool, Route, Settings};
 use crate::shared::Shared;
-use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use http::reactor::{Net, Ready, Token};
@@ -102,15 +101,14 @@ impl Net for Replay {
 
 fn settings(with_classes: bool) -> Settings {
     let only = |count: usize| if with_classes { count } else { 0 };
-    let class = |name: &str, rate: &str| Class {
-        name: name.to_owned(),
-        settings: RateSettings {
+    let class = |name: &str, rate: &str| {
+        let settings = RateSettings {
             per_second: Some(Limit { rate: rate.parse().expect("a rate"), burst: 1_000 }),
             per_minute: None,
             backlog: 1,
             longest_wait: Duration::from_secs(1),
-        },
-        provenance: None,
+        };
+        Class::new(name, settings)
     };
     Settings {
         access_log: AccessLog::File("/dev/null".into()),
@@ -124,13 +122,7 @@ fn settings(with_classes: bool) -> Settings {
             provenance: None,
         }],
         rate_classes: vec![class("always", "1000000/s"), class("gated", "100/s")],
-        policies: vec![Policy {
-            name: "protect".to_owned(),
-            service_level: 0,
-            settings: PolicySettings::default(),
-            rate_class: Some(1),
-            concurrency: None,
-        }],
+        policies: vec![Policy { rate_class: Some(1), ..Policy::new("protect", 0) }],
         routes: vec![Route {
             rate_class: (0..only(1)).next(),
             policy: (0..only(1)).next(),

@@ -15,7 +15,6 @@ use crate::control_room::ControlRoom;
 use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Rule, Settings};
 use crate::shared::Shared;
 use client::Client;
-use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use http::reactor::virtual_net::{Reach, VirtualNet, World};
@@ -106,13 +105,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
         )],
         rate_classes,
         concurrency_limits: vec![Class::new("few", 1 + rng.below(3) as u32)],
-        policies: vec![Policy {
-            name: "protect".to_owned(),
-            service_level: 0,
-            settings: PolicySettings::default(),
-            rate_class: Some(1),
-            concurrency: Some(0),
-        }],
+        policies: vec![Policy { rate_class: Some(1), concurrency: Some(0), ..Policy::new("protect", 0) }],
         routes,
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }

@@ -1,13 +1,13 @@
 //! The instance's side: requests out, answers in.
 
 use super::connection::{Answer, Phase, Upstream, UpstreamState};
-use super::{TURN, Worker, downstream_token, upstream_token};
+use super::{TURN, Worker, downstream_token, learn, upstream_token};
 use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
 use crate::forward;
 use crate::local::Local;
 use crate::server_timing;
-use control::balance::{Balancer, Outcome};
+use control::balance::{Balancer, InstanceId, Outcome};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo, ResponseHead};
@@ -60,17 +60,23 @@ impl Failure {
 impl<N: Net> Worker<N> {
     /// Sends an admitted request to an instance.
     pub(super) fn dispatch(&mut self, index: usize) {
-        let now = self.now;
-        let exchange = &mut self.downstreams[index].exchange;
+        let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let pool = local.shared.settings.routes[exchange.route].pool;
-        let mut balancer = local.balancers[pool].borrow_mut();
-        let Some(instance) = balancer.pick(now, &mut self.rng) else {
-            drop(balancer);
+        let Some(picked) = self.pick(&local, pool) else {
             return self.fail_request(index, Failure::Unreachable.problem());
         };
-        balancer.sent(now, instance);
-        drop(balancer);
+        if let Some(instance) = self.place_at(index, &local, pool, picked) {
+            self.send_to(index, &local, pool, instance);
+        }
+    }
+
+    /// Sends a request to an instance that has a place for it.
+    pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, instance: InstanceId) {
+        let now = self.now;
+        local.balancers[pool].borrow_mut().sent(now, instance);
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.claims.between_tries = false;
         exchange.instance = instance;
         exchange.sent = now;
         exchange.tries += 1;
@@ -88,7 +94,7 @@ impl<N: Net> Worker<N> {
                 self.downstreams[index].exchange.upstream = Some(upstream);
                 self.send_request(upstream, index);
             }
-            None => self.connect(index, number, &local, now),
+            None => self.connect(index, number, local, now),
         }
     }
 
@@ -472,11 +478,17 @@ impl<N: Net> Worker<N> {
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        if exchange.tries > 0 {
+        if exchange.tries > 0 && !exchange.claims.between_tries {
             let pool = local.shared.settings.routes[exchange.route].pool;
             local.balancers[pool].borrow_mut().answered(now, exchange.instance, outcome);
         }
+        self.leave_instance(index, local);
+        let exchange = &mut self.downstreams[index].exchange;
         if let Some(admitted) = exchange.admitted.take() {
+            if !local.shared.routes[exchange.route].is_plain {
+                learn::learn(exchange, local, &admitted, outcome, now);
+            }
+            self.line.freed = true;
             local.shared.routes[exchange.route].admission.finished(admitted);
         }
     }
@@ -506,6 +518,8 @@ impl<N: Net> Worker<N> {
         if again {
             let now = self.now;
             local.balancers[pool].borrow_mut().answered(now, exchange.instance, failure.outcome());
+            self.leave_instance(index, &local);
+            let exchange = &self.downstreams[index].exchange;
             if !nothing_sent {
                 // The other idle connections to it are as old: they would only cost more tries.
                 let number = local.instances[pool][exchange.instance.0 as usize];

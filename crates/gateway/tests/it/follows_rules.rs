@@ -18,7 +18,7 @@ fn ruled(upstream: &Upstream, source: &str) -> Settings {
     let longest_wait = Duration::from_secs(1);
     settings.rate_classes = vec![Class {
         name: "Search limit".to_owned(),
-        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait },
+        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait }.into(),
         provenance: None,
     }];
     settings.routes[0].rule = Some(Rule { name: "test.luau".to_owned(), source: source.to_owned() });

@@ -3,7 +3,7 @@
 use crate::support::{
     Message, Upstream, client, eventually, eventually_metric, get, metric, route, settings, started,
 };
-use control::policy::{PolicySettings, Transition};
+use control::policy::Transition;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::Gateway;
@@ -21,18 +21,9 @@ pub fn protected(upstream: &Upstream, shed: ShedAnswer) -> Settings {
         provenance: None,
     }];
     let per_second = Some(Limit { rate: "2/s".parse().unwrap(), burst: 1 });
-    settings.rate_classes = vec![Class {
-        name: "two".to_owned(),
-        settings: RateSettings { per_second, per_minute: None, backlog: 0, longest_wait: Duration::ZERO },
-        provenance: None,
-    }];
-    settings.policies = vec![Policy {
-        name: "protect".to_owned(),
-        service_level: 0,
-        settings: PolicySettings::default(),
-        rate_class: Some(0),
-        concurrency: None,
-    }];
+    let two = RateSettings { per_second, per_minute: None, backlog: 0, longest_wait: Duration::ZERO };
+    settings.rate_classes = vec![Class::new("two", two)];
+    settings.policies = vec![Policy { rate_class: Some(0), ..Policy::new("protect", 0) }];
     let mut limited = route("limited", PathMatch::Exact("/limited".to_owned()));
     limited.policy = Some(0);
     limited.shed = shed;

@@ -133,7 +133,7 @@ fn whose_turn_has_not_come_gives_it_back_by_leaving() {
     let longest_wait = Duration::from_secs(5);
     settings.rate_classes = vec![Class {
         name: "slow".to_owned(),
-        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait },
+        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait }.into(),
         provenance: None,
     }];
     settings.concurrency_limits = vec![Class::new("few", 2)];

@@ -92,11 +92,11 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
         class.provenance = Some(provenance.clone());
         // Users do not come evenly spaced: as many may come at once, and as many may wait, as the goal has room for.
         let room = ((limits.rate * limits.target * BURST_SHARE) as u32).max(1);
-        if let Some(limit) = &mut class.settings.per_second {
+        if let Some(limit) = &mut class.settings.rate.per_second {
             limit.burst = room;
         }
-        class.settings.backlog = room;
-        class.settings.longest_wait = limits.target;
+        class.settings.rate.backlog = room;
+        class.settings.rate.longest_wait = limits.target;
     }
     for class in &mut settings.concurrency_limits {
         class.name = "knee".to_owned();

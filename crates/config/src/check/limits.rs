@@ -1,0 +1,197 @@
+//! What refines limits: keys, queues, adaptive limits, priorities.
+
+use super::classes::{Classes, refused};
+use super::{between, place_or, span, time_out};
+use crate::file::{File, FileConcurrency, FilePool, FileRateClass, FileRoute};
+use crate::file::{FileKey, FilePriority, FileQueue};
+use crate::problem::Place;
+use crate::scalar::Text;
+use crate::suggest::suggestion;
+use crate::table::{At, Report, check_name};
+use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, Prior, Priorities};
+use control::{ClassId, SettingsError};
+use gateway::settings::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RoutePriority};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use units::Ratio;
+
+/// More keys than a process should remember.
+const KEYS_MAX: u32 = 10_000_000;
+/// Keys that are remembered where the file does not say.
+const KEYS: u32 = 10_000;
+/// Samples that a prior counts for.
+const PRIOR_SAMPLES: u32 = 500;
+
+/// The names of the priority classes.
+pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {
+    let Some(list) = &file.priorities else { return Vec::new() };
+    for (index, At { value: Text(name), place }) in list.value.iter().enumerate() {
+        check_name(name, place, report);
+        if list.value[..index].iter().any(|earlier| earlier.value.0.eq_ignore_ascii_case(name)) {
+            let message = format!("the priority class `{name}` stands twice");
+            report.wrong(place, message, "again", "remove one of them".to_owned());
+        }
+    }
+    if !(1..=MOST_CLASSES).contains(&list.value.len()) && !report.knows_of(&list.place.path) {
+        let message =
+            format!("{} priority classes, but there may be from 1 to {MOST_CLASSES}", list.value.len());
+        let help = "name them from the one that is shed first, such as `[background, normal, critical]`";
+        report.wrong(&list.place, message, "this list", help.to_owned());
+    }
+    list.value.iter().map(|at| at.value.0.clone()).collect()
+}
+
+/// The key of a rate class.
+pub(super) fn keyed(found: &FileRateClass, report: &mut Report) -> Option<Keyed> {
+    let keys = found.keys.as_ref().map(|at| between(at, 1, KEYS_MAX, "10000 is usual", report));
+    let Some(key) = &found.key else {
+        if let Some(keys) = &found.keys {
+            let help = "add `key: client`, or remove `keys`".to_owned();
+            report.wrong(&keys.place, "`keys` without `key` means nothing".to_owned(), "of which key?", help);
+        }
+        return None;
+    };
+    let by = match &key.value {
+        FileKey::Client => KeyBy::Client,
+        FileKey::Table(table) => match (&table.header, &table.cookie) {
+            (Some(header), None) => KeyBy::Header(header_name(header, report)),
+            (None, Some(cookie)) => {
+                token(cookie, "cookie", "sid", report);
+                KeyBy::Cookie(cookie.value.0.clone())
+            }
+            _ if report.knows_of(&key.place.path) => return None,
+            _ => {
+                let message = "expected exactly one of `header` and `cookie`".to_owned();
+                let help = "write `client`, `{ header: X-Api-Key }` or `{ cookie: sid }`".to_owned();
+                report.wrong(&key.place, message, "which key?", help);
+                return None;
+            }
+        },
+    };
+    Some(Keyed { by, keys: keys.unwrap_or(KEYS) })
+}
+
+/// A concurrency limit with all that refines it.
+pub(super) fn concurrency(
+    found: &FileConcurrency,
+    classes: &Classes,
+    report: &mut Report,
+) -> ConcurrencySettings {
+    let limit = found.limit.value.0;
+    if let Err(error) = Concurrency::<AtomicU64>::new(ClassId(0), limit) {
+        refused(error, &found.limit.place, report);
+    }
+    let shadow = found.shadow.as_ref().is_some_and(|at| at.value.0);
+    let adaptive = found.adaptive.as_ref().map(|at| {
+        let table = &at.value;
+        let prior = table.prior.as_ref().map(|at| Prior {
+            rate: at.value.rate.value.0,
+            response_time: span(Some(&at.value.response_time), Duration::ZERO, Duration::ZERO, report),
+            weight: PRIOR_SAMPLES,
+        });
+        let (least, most) = (table.least.value.0, table.most.value.0);
+        let settings = AdaptiveSettings { initial: limit, least, most, prior };
+        if let Err(error) = AdaptiveLimit::new(settings) {
+            let blamed = match error {
+                SettingsError::EmptyPrior => place_or(table.prior.as_ref(), &at.place),
+                _ => &at.place,
+            };
+            if limit > 0 {
+                refused(error, blamed, report);
+            }
+        }
+        if let (true, Some(shadow)) = (shadow, &found.shadow) {
+            let message =
+                "a limit in shadow cannot adapt: it does not decide what the service gets".to_owned();
+            let help = "remove `adaptive` while the limit is tried, or `shadow`".to_owned();
+            report.wrong(&shadow.place, message, "in shadow", help);
+        }
+        Adaptive { least, most, prior }
+    });
+    let shares: Vec<Ratio> = found.priorities.iter().flat_map(|at| &at.value).map(|at| at.value.0).collect();
+    if let Some(at) = &found.priorities
+        && !report.knows_of(&at.place.path)
+    {
+        priority_shares(&shares, &at.place, classes.priorities, report);
+    }
+    let queue = found.queue.as_ref().map(|at| queue(&at.value, report));
+    ConcurrencySettings { limit, adaptive, queue, priorities: shares, shadow }
+}
+
+fn priority_shares(shares: &[Ratio], place: &Place, names: Option<usize>, report: &mut Report) {
+    match names {
+        None => {
+            let message = "the file names no priority classes".to_owned();
+            let help =
+                "add `priorities: [background, normal, critical]` to the file, lowest first".to_owned();
+            report.wrong(place, message, "shares of what?", help);
+        }
+        Some(count) if count != shares.len() => {
+            let message = format!("{} shares for {count} priority classes", shares.len());
+            let help = "give one share for each class of the file, lowest first".to_owned();
+            report.wrong(place, message, "this list", help);
+        }
+        Some(_) => {
+            if let Err(error) = Priorities::new(shares) {
+                refused(error, place, report);
+            }
+        }
+    }
+}
+
+/// The places of a pool: how many at each instance, and who may wait.
+pub(super) fn places(found: &FilePool, report: &mut Report) -> (Option<u32>, Option<Queue>) {
+    let each = found.instance_concurrency.as_ref().map(|at| between(at, 1, u32::MAX, "8 is usual", report));
+    if let (None, Some(queue)) = (each, &found.queue) {
+        let message = "`queue` without `instance_concurrency` means nothing: nobody has to wait".to_owned();
+        let help = "add `instance_concurrency`, or remove `queue`".to_owned();
+        report.wrong(&queue.place, message, "for which places?", help);
+    }
+    (each, found.queue.as_ref().map(|at| queue(&at.value, report)))
+}
+
+fn queue(found: &FileQueue, report: &mut Report) -> Queue {
+    let usual = Duration::from_millis(500);
+    Queue {
+        places: between(&found.places, 1, u32::MAX, "leave the queue out where nobody shall wait", report),
+        longest_wait: time_out(Some(&found.longest_wait), usual, report),
+    }
+}
+
+/// How important the requests of a route are.
+pub(super) fn priority(found: &FileRoute, file: &File, report: &mut Report) -> Option<RoutePriority> {
+    let at = found.priority.as_ref()?;
+    let names: Vec<&str> =
+        file.priorities.iter().flat_map(|list| &list.value).map(|at| at.value.0.as_str()).collect();
+    let class = |name: &str, place: &Place, report: &mut Report| {
+        let index = names.iter().position(|known| *known == name);
+        if index.is_none() {
+            let help = suggestion(name, names.iter().copied());
+            let message = format!("unknown priority class `{name}`");
+            report.wrong(place, message, "not in `priorities`", help);
+        }
+        index.unwrap_or(0) as u8
+    };
+    Some(match &at.value {
+        FilePriority::Class(name) => RoutePriority::Class(class(name, &at.place, report)),
+        FilePriority::Table(table) => RoutePriority::Header {
+            name: header_name(&table.header, report),
+            otherwise: table.otherwise.as_ref().map_or(0, |at| class(&at.value.0, &at.place, report)),
+        },
+    })
+}
+
+/// The name of a header, in lower case.
+pub(super) fn header_name(at: &At<Text>, report: &mut Report) -> String {
+    token(at, "header", "X-Api-Key", report);
+    at.value.0.to_ascii_lowercase()
+}
+
+/// A name of HTTP (RFC 9110, 5.6.2).
+fn token(At { value: Text(name), place }: &At<Text>, what: &str, example: &str, report: &mut Report) {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(allowed) {
+        let message = format!("{name:?} is no name of a {what}");
+        report.wrong(place, message, "this value", format!("write it as in `{example}`"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Limits on the metrics page: where each stands, who waits, what one in shadow would have shed, and the demand that
+//! arrived, whatever became of it.
+
+use super::Counts;
+use super::page::Page;
+use crate::shared::{Shared, WHYS};
+use control::concurrency::Origin;
+
+/// Appends what there is to say of demand and limits.
+pub(super) fn write(page: &mut Page, counts: &Counts, shared: &Shared) {
+    demand(page, counts, shared);
+    rates(page, shared);
+    concurrency(page, shared);
+    instances(page, shared);
+}
+
+fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
+    let settings = &shared.settings;
+    let routes = || settings.routes.iter().zip(&counts.routes);
+    let name = "headroom_demand_total";
+    page.head(name, "counter", "Requests that arrived, whether admitted, waiting or shed, by route.");
+    for (route, of) in routes() {
+        page.line(name, &[("route", &route.name)], &of.arrived);
+    }
+    let name = "headroom_class_demand_total";
+    page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
+    let policy = |route: &crate::settings::Route| route.policy.map(|index| &settings.policies[index]);
+    for (index, class) in settings.rate_classes.iter().enumerate() {
+        let uses = |route: &crate::settings::Route| {
+            route.rate_class == Some(index)
+                || policy(route).is_some_and(|policy| policy.rate_class == Some(index))
+        };
+        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.arrived).sum();
+        page.line(name, &[("class", &class.name), ("kind", "rate")], &demand);
+    }
+    for (index, class) in settings.concurrency_limits.iter().enumerate() {
+        let uses = |route: &crate::settings::Route| {
+            route.concurrency == Some(index)
+                || policy(route).is_some_and(|policy| policy.concurrency == Some(index))
+        };
+        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.arrived).sum();
+        page.line(name, &[("class", &class.name), ("kind", "concurrency")], &demand);
+    }
+    page.head("headroom_waiting", "gauge", "Requests that wait for a turn or a place now, by route.");
+    for (route, of) in routes() {
+        page.line("headroom_waiting", &[("route", &route.name)], &of.waiting);
+    }
+    let name = "headroom_would_shed_total";
+    page.head(name, "counter", "Requests that limits in shadow would have refused, by route and reason.");
+    for (route, of) in routes() {
+        for (reason, count) in &of.would_shed {
+            page.line(name, &[("route", &route.name), ("reason", reason)], count);
+        }
+    }
+}
+
+fn rates(page: &mut Page, shared: &Shared) {
+    let keyed = || {
+        let classes = shared.settings.rate_classes.iter().zip(&shared.keyed);
+        classes.filter(|(class, _)| class.settings.keyed.is_some())
+    };
+    page.head("headroom_rate_keys", "gauge", "Keys that a rate class knows now.");
+    for (class, by_key) in keyed() {
+        page.line("headroom_rate_keys", &[("class", &class.name)], &by_key.keys().0);
+    }
+    let name = "headroom_rate_keys_shared_total";
+    page.head(name, "counter", "Requests of new keys that had to share a limit, because the table was full.");
+    for (class, by_key) in keyed() {
+        page.line(name, &[("class", &class.name)], &by_key.keys().1);
+    }
+}
+
+fn concurrency(page: &mut Page, shared: &Shared) {
+    let limits = || shared.settings.concurrency_limits.iter().zip(&shared.concurrency);
+    page.head("headroom_concurrency_limit", "gauge", "How many requests may be in flight now.");
+    for (class, limit) in limits() {
+        page.line("headroom_concurrency_limit", &[("class", &class.name)], &limit.count.limit());
+    }
+    page.head("headroom_concurrency_waiting", "gauge", "Requests that wait for a place now.");
+    for (class, limit) in limits() {
+        if let Some(room) = &limit.waiting {
+            page.line("headroom_concurrency_waiting", &[("class", &class.name)], &room.len());
+        }
+    }
+    let name = "headroom_concurrency_origin";
+    page.head(name, "gauge", "1 for where the limit's value comes from: written, measured or adapted.");
+    for (class, limit) in limits() {
+        let origin = match limit.origin().map(|(origin, _)| origin) {
+            Some(Origin::Adapted(_)) => "adapted",
+            Some(Origin::Measured(_)) => "measured",
+            Some(Origin::Written) | None if class.provenance.is_some() => "measured",
+            Some(Origin::Written) | None => "written",
+        };
+        page.line(name, &[("class", &class.name), ("origin", origin)], &1);
+    }
+    let name = "headroom_concurrency_baseline_seconds";
+    page.head(name, "gauge", "The response time far below the knee, as an adaptive limit knows it.");
+    for (class, limit) in limits() {
+        if let Some((_, Some(baseline))) = limit.origin() {
+            page.line(name, &[("class", &class.name)], &baseline.as_secs_f64());
+        }
+    }
+    let name = "headroom_concurrency_changes_total";
+    page.head(name, "counter", "Changes of an adaptive limit, by reason.");
+    for (class, limit) in limits().filter(|(_, limit)| limit.is_adaptive()) {
+        for (why, count) in WHYS.iter().zip(limit.changes()) {
+            page.line(name, &[("class", &class.name), ("why", why.name())], &count);
+        }
+    }
+}
+
+fn instances(page: &mut Page, shared: &Shared) {
+    let pools = || {
+        let pools = shared.settings.pools.iter().zip(&shared.places);
+        pools.filter_map(|(pool, places)| Some((pool, places.as_ref()?)))
+    };
+    let name = "headroom_instance_concurrency";
+    page.head(name, "gauge", "Requests at an instance that has a limit, of all workers together.");
+    for (pool, places) in pools() {
+        for (known, instance) in pool.instances.iter().zip(&places.instances) {
+            let address = known.address.to_string();
+            page.line(name, &[("pool", &pool.name), ("instance", &address)], &instance.in_flight());
+        }
+    }
+    page.head("headroom_instance_concurrency_limit", "gauge", "How many may be at each instance of a pool.");
+    for (pool, places) in pools() {
+        let limit = places.instances.first().map_or(0, |instance| instance.limit());
+        page.line("headroom_instance_concurrency_limit", &[("pool", &pool.name)], &limit);
+    }
+    page.head("headroom_pool_waiting", "gauge", "Requests that wait for an instance now.");
+    for (pool, places) in pools() {
+        if let Some(room) = &places.waiting {
+            page.line("headroom_pool_waiting", &[("pool", &pool.name)], &room.len());
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a request's head says of its place among others: its keys, its priority, its deadline.
+
+use super::connection::Claims;
+use crate::settings::{KeyBy, RoutePriority};
+use crate::shared::{RouteLimits, Shared};
+use control::concurrency::Priority;
+use http::codec::request::RequestHead;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::time::Duration;
+use units::Timestamp;
+
+/// Reads what the limits of the route want to know.
+pub(super) fn read(
+    shared: &Shared,
+    limits: &RouteLimits,
+    head: &RequestHead<'_, '_>,
+    client: IpAddr,
+    now: Timestamp,
+    key: &mut Vec<u8>,
+) -> Claims {
+    let mut claims = Claims::default();
+    match &limits.priority {
+        None => {}
+        Some(RoutePriority::Class(class)) => claims.priority = Priority(*class),
+        Some(RoutePriority::Header { name, otherwise }) => {
+            let said = head.headers.find(name).and_then(|said| {
+                let names = shared.settings.priorities.iter();
+                names.map(String::as_bytes).position(|name| name.eq_ignore_ascii_case(said))
+            });
+            claims.priority = Priority(said.map_or(*otherwise, |class| class as u8));
+        }
+    }
+    if let Some(name) = &limits.deadline_header
+        && let Some(patience) = head.headers.find(name).and_then(|value| patience(name, value))
+    {
+        claims.deadline = now + patience;
+    }
+    for (class, claim) in limits.keyed.iter().zip(&mut claims.keyed) {
+        if let Some(class) = class {
+            write_key(&class.by, head, client, key);
+            *claim = Some(class.classes.class(now, key));
+        }
+    }
+    claims
+}
+
+/// Writes the key of a request. Keys of different kinds never meet.
+fn write_key(by: &KeyBy, head: &RequestHead<'_, '_>, client: IpAddr, key: &mut Vec<u8>) {
+    key.clear();
+    let value = match by {
+        KeyBy::Client => None,
+        KeyBy::Header(name) => head.headers.find(name),
+        KeyBy::Cookie(name) => cookie(head, name),
+    };
+    match (value, client.to_canonical()) {
+        (Some(value), _) => {
+            key.push(b'=');
+            if value.len() <= LONGEST_KEY {
+                key.extend_from_slice(value);
+            } else {
+                // Nobody may fill the memory with keys. Whoever finds two with one hash shares with himself.
+                let mut hash = DefaultHasher::new();
+                value.hash(&mut hash);
+                key.extend_from_slice(&value[..LONGEST_KEY]);
+                key.extend_from_slice(&hash.finish().to_ne_bytes());
+            }
+        }
+        (None, IpAddr::V4(address)) => key.extend_from_slice(&address.octets()),
+        (None, IpAddr::V6(address)) => key.extend_from_slice(&address.octets()[..8]),
+    }
+}
+
+/// The value of the first cookie of this name.
+fn cookie<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b [u8]> {
+    let fields = head.headers.all().iter().filter(|header| header.name.eq_ignore_ascii_case("cookie"));
+    fields.flat_map(|header| header.value.split(|&byte| byte == b';')).find_map(|pair| {
+        let (found, value) = pair.trim_ascii().split_at_checked(name.len())?;
+        (found == name.as_bytes()).then(|| value.strip_prefix(b"=")).flatten()
+    })
+}
+
+/// How long a client waits, by its own word: `250ms`, `1.5s`, `2m`; a plain number is seconds, or milliseconds where
+/// the header's name ends so; `grpc-timeout` has units of its own.
+fn patience(header: &str, value: &[u8]) -> Option<Duration> {
+    let value = std::str::from_utf8(value).ok()?.trim();
+    let units: &[(&str, f64)] = if header == "grpc-timeout" {
+        &[("H", 3_600.0), ("M", 60.0), ("S", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9)]
+    } else {
+        let plain = if header.ends_with("-ms") { 1e-3 } else { 1.0 };
+        &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("m", 60.0), ("", plain)]
+    };
+    let (number, unit) =
+        units.iter().find_map(|(unit, seconds)| Some((value.strip_suffix(unit)?, *seconds)))?;
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let seconds = number.parse::<f64>().ok().filter(|_| digits)? * unit;
+    Duration::try_from_secs_f64(seconds).ok().filter(|patience| *patience <= LONGEST_PATIENCE)
+}
+
+/// Longer values count with their first bytes and a hash.
+const LONGEST_KEY: usize = 128;
+
+/// What is longer is a mistake of the unit, and says nothing.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::codec::Limits;
+    use http::codec::header::slots;
+    use http::codec::request;
+
+    fn key(by: &KeyBy, fields: &str, client: &str) -> Vec<u8> {
+        let text = format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
+        let mut slots = slots();
+        let head = request::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
+        let mut key = Vec::new();
+        write_key(by, &head, client.parse().unwrap(), &mut key);
+        key
+    }
+
+    #[test]
+    fn a_key_is_a_value_or_else_an_address() {
+        let by = KeyBy::Cookie("sid".to_owned());
+        assert_eq!(key(&by, "Cookie: a=1; sid=x; b=2\r\n", "10.0.0.1"), b"=x");
+        assert_eq!(key(&by, "Cookie: sidx=1\r\nCookie: sid=y\r\n", "10.0.0.1"), b"=y");
+        assert_eq!(key(&by, "Cookie: xsid=1\r\n", "10.0.0.1"), [10, 0, 0, 1]);
+        let by = KeyBy::Header("x-api-key".to_owned());
+        assert_eq!(key(&by, "X-Api-Key: k\r\n", "10.0.0.1"), b"=k");
+        let long = |end: &str| key(&by, &format!("X-Api-Key: {}{end}\r\n", "k".repeat(500)), "10.0.0.1");
+        assert_eq!(long("a").len(), 137);
+        assert_ne!(long("a"), long("b"));
+    }
+
+    #[test]
+    fn a_client_of_ipv6_has_a_whole_network() {
+        let key = |client| key(&KeyBy::Client, "", client);
+        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:2"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
+    }
+
+    #[test]
+    fn clients_say_their_patience_in_many_ways() {
+        for (header, value, expected_ms) in [
+            ("x-request-timeout", "250ms", Some(250.0)),
+            ("x-request-timeout", "1.5s", Some(1_500.0)),
+            ("x-request-timeout", "2", Some(2_000.0)),
+            ("x-request-timeout", "2m", Some(120_000.0)),
+            ("x-expected-rq-timeout-ms", "300", Some(300.0)),
+            ("grpc-timeout", "300m", Some(300.0)),
+            ("grpc-timeout", "1S", Some(1_000.0)),
+            ("grpc-timeout", "1", None),
+            ("x-request-timeout", "", None),
+            ("x-request-timeout", "-1s", None),
+            ("x-request-timeout", "inf", None),
+            ("x-request-timeout", "1e3", None),
+            ("x-request-timeout", "99999999999s", None),
+            ("x-request-timeout", "soon", None),
+        ] {
+            let found = patience(header, value.as_bytes()).map(|found| found.as_secs_f64() * 1e3);
+            assert_eq!(found, expected_ms, "{header}: {value}");
+        }
+    }
+}

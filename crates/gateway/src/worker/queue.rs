@@ -1,0 +1,299 @@
+//! Requests that wait for a place at a concurrency limit or at an instance.
+//!
+//! ## Who gets the place
+//! A worker that frees a place gives it to its own next waiter before it does anything else. Places freed by other
+//! workers, by a limit that grew or a policy that lifted are found by looking: every few milliseconds while somebody
+//! waits, and not at all otherwise.
+//!
+//! ## Why the place is taken before the waiter is chosen
+//! Another worker may be faster. A waiter that is taken from its queue for a place that is gone by then would have to
+//! go back, behind those that came after it.
+
+use super::connection::{Pause, Phase, Queued};
+use super::{Worker, downstream_token};
+use crate::local::Local;
+use crate::queues::At;
+use crate::shared::WaitingRoom;
+use control::admission::{Brought, Held, Next, Pace, Reason};
+use control::balance::{Balancer, InstanceId};
+use control::concurrency::Priority;
+use http::reactor::Net;
+use std::rc::Rc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// The requests of one worker that wait for a place.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) waiting: usize,
+    /// A place may have become free.
+    pub(super) freed: bool,
+    /// When to look for places that others have freed.
+    look_at: Timestamp,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line { waiting: 0, freed: false, look_at: Timestamp::NEVER }
+    }
+}
+
+impl Line {
+    /// When to look next; never where nobody waits.
+    pub(super) fn look_at(&self) -> Timestamp {
+        if self.waiting > 0 { self.look_at } else { Timestamp::NEVER }
+    }
+
+    /// It is time to look.
+    pub(super) fn look(&mut self, now: Timestamp) {
+        if now >= self.look_at() {
+            self.freed = true;
+            self.look_at = now + LOOK_EVERY;
+        }
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Lets a request wait for a place, or sheds it.
+    pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) {
+        let now = self.now;
+        let Some(room) = room(local, at) else { return };
+        let claims = &self.downstreams[index].exchange.claims;
+        let (priority, class) = match at {
+            At::Limit(limit) => (claims.priority, local.shared.concurrency[limit].class_of(claims.priority)),
+            At::Pool(_) => (Priority::HIGHEST, 0),
+        };
+        let client_leaves = claims.deadline;
+        let entered = room.enter(priority).and_then(|()| {
+            let mut queues = local.queues.borrow_mut();
+            let queue = queues.at(at).expect("what has a waiting room has a queue");
+            let pace = queue.pace(places(local, at), local.shared.settings.workers.get());
+            let deadline = (now + room.settings.longest_wait + pace.service).min(client_leaves);
+            queue.enter(now, deadline, pace, class, index).inspect_err(|_| room.leave())
+        });
+        let place = match entered {
+            Ok(place) => place,
+            Err(reason) => return self.shed(index, reason),
+        };
+        let downstream = &mut self.downstreams[index];
+        let owner = (downstream_token(index), downstream.generation);
+        self.timers.set(owner, &mut downstream.deadline, place.latest_start());
+        downstream.phase = Phase::Waiting(Pause::Queue(Queued { at, class, place, since: now, had_turn }));
+        if self.line.waiting == 0 {
+            self.line.look_at = now + LOOK_EVERY;
+        }
+        self.line.waiting += 1;
+    }
+
+    /// A request gives up its place in a queue.
+    pub(super) fn leave_line(&mut self, local: &Local, queued: &Queued) {
+        if let Some(queue) = local.queues.borrow_mut().at(queued.at) {
+            queue.leave(queued.class, queued.place);
+        }
+        self.left_line(local, queued.at);
+    }
+
+    fn left_line(&mut self, local: &Local, at: At) {
+        room(local, at).into_iter().for_each(WaitingRoom::leave);
+        self.line.waiting -= 1;
+    }
+
+    /// A request has waited for as long as it may.
+    pub(super) fn waited_too_long(&mut self, index: usize, local: &Local, queued: &Queued, now: Timestamp) {
+        self.leave_line(local, queued);
+        let Some(room) = room(local, queued.at) else { return };
+        let workers = local.shared.settings.workers.get();
+        let mut queues = local.queues.borrow_mut();
+        let needed = queues.at(queued.at).map_or(Duration::ZERO, |queue| {
+            let Pace { service, .. } = queue.pace(places(local, queued.at), workers);
+            service
+        });
+        drop(queues);
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.waited += now.since(queued.since);
+        let left = (queued.place.latest_start() + needed).since(now);
+        self.shed(index, Reason::Deadline { class: room.id(), left, needed });
+    }
+
+    /// Gives places that are free to those who wait for them; whether there may have been any.
+    #[inline]
+    pub(super) fn serve_line(&mut self) -> bool {
+        if !self.line.freed || self.line.waiting == 0 {
+            return false;
+        }
+        self.line.freed = false;
+        // Those who came under an earlier configuration have waited longest.
+        for number in 0..=self.retired.len() {
+            let local = Rc::clone(self.retired.get(number).unwrap_or(&self.local));
+            for limit in 0..local.shared.concurrency.len() {
+                if local.queues.borrow_mut().len(At::Limit(limit)) > 0 {
+                    self.serve_limit(&local, limit);
+                }
+            }
+            for pool in 0..local.shared.places.len() {
+                if local.queues.borrow_mut().len(At::Pool(pool)) > 0 {
+                    self.serve_pool(&local, pool);
+                }
+            }
+        }
+        true
+    }
+
+    fn serve_limit(&mut self, local: &Rc<Local>, index: usize) {
+        let limit = &local.shared.concurrency[index];
+        let at = At::Limit(index);
+        let has = |class| local.queues.borrow_mut().at(at).is_some_and(|queue| queue.has(class));
+        // A policy may have lifted its limit since.
+        let applies = local.shared.routes.iter().any(|route| {
+            route.limits[0] == Some(index) || (route.limits[1] == Some(index) && route.admission.is_engaged())
+        });
+        for class in (0..limit.classes).rev() {
+            while has(class) {
+                let entered = match applies {
+                    true => limit.count.enter_as(Priority(class as u8)),
+                    false => Ok(limit.count.enter_unbounded()),
+                };
+                let Ok(in_flight) = entered else { return };
+                match self.next_in_line(local, at, class) {
+                    Some((request, queued)) => self.go_on_with(request, local, &queued, in_flight),
+                    None => limit.count.leave(),
+                }
+            }
+        }
+    }
+
+    /// A request has the place at the limit that it waited for.
+    fn go_on_with(&mut self, index: usize, local: &Rc<Local>, queued: &Queued, in_flight: u32) {
+        let exchange = &self.downstreams[index].exchange;
+        let always = At::Limit(local.shared.routes[exchange.route].limits[0].unwrap_or(usize::MAX));
+        let place = if queued.at == always { Held::Always(in_flight) } else { Held::Gated(in_flight) };
+        self.ask_admission(index, Brought { place: Some(place), had_turn: queued.had_turn }, self.now);
+        self.resume(downstream_token(index));
+    }
+
+    fn serve_pool(&mut self, local: &Rc<Local>, pool: usize) {
+        let at = At::Pool(pool);
+        while local.queues.borrow_mut().len(at) > 0 {
+            let Some(picked) = self.pick(local, pool) else { return };
+            let Some(instance) = free_place(local, pool, picked) else { return };
+            match self.next_in_line(local, at, 0) {
+                Some((request, _)) => {
+                    self.downstreams[request].exchange.claims.has_place = true;
+                    self.send_to(request, local, pool, instance);
+                    self.resume(downstream_token(request));
+                }
+                None => leave_place(local, pool, instance),
+            }
+        }
+    }
+
+    /// Takes the next request from a queue, after those that it has to refuse.
+    fn next_in_line(&mut self, local: &Rc<Local>, at: At, class: usize) -> Option<(usize, Queued)> {
+        let (now, workers) = (self.now, local.shared.settings.workers.get());
+        loop {
+            let next = {
+                let mut queues = local.queues.borrow_mut();
+                let queue = queues.at(at)?;
+                let pace = queue.pace(places(local, at), workers);
+                queue.next(now, pace, class)?
+            };
+            let (Next::Start { request, .. } | Next::Shed { request, .. }) = next;
+            self.left_line(local, at);
+            let downstream = &mut self.downstreams[request];
+            downstream.deadline.clear();
+            let phase = std::mem::replace(&mut downstream.phase, Phase::Active);
+            let Phase::Waiting(Pause::Queue(queued)) = phase else { continue };
+            downstream.exchange.waited += now.since(queued.since);
+            match next {
+                Next::Start { .. } => return Some((request, queued)),
+                Next::Shed { reason, .. } => {
+                    self.shed(request, reason);
+                    self.resume(downstream_token(request));
+                }
+            }
+        }
+    }
+
+    /// A place for a request at the instance that was picked for it, or at another; `None` where it waits for one, or
+    /// was shed.
+    pub(super) fn place_at(
+        &mut self,
+        index: usize,
+        local: &Rc<Local>,
+        pool: usize,
+        picked: InstanceId,
+    ) -> Option<InstanceId> {
+        let Some(found) = &local.shared.places[pool] else { return Some(picked) };
+        let claims = &mut self.downstreams[index].exchange.claims;
+        if local.queues.borrow_mut().len(At::Pool(pool)) == 0
+            && let Some(instance) = free_place(local, pool, picked)
+        {
+            claims.has_place = true;
+            return Some(instance);
+        }
+        claims.between_tries = true;
+        if found.waiting.is_some() {
+            self.wait_in_line(index, local, At::Pool(pool), false);
+        } else {
+            let full = &found.instances[picked.0 as usize];
+            let (limit, in_flight) = (full.limit(), full.in_flight());
+            self.shed(index, Reason::Concurrency { class: full.id(), limit, in_flight });
+            self.resume(downstream_token(index));
+        }
+        None
+    }
+
+    /// A request has left its instance.
+    pub(super) fn leave_instance(&mut self, index: usize, local: &Local) {
+        let now = self.now;
+        let exchange = &mut self.downstreams[index].exchange;
+        if !std::mem::take(&mut exchange.claims.has_place) {
+            return;
+        }
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        leave_place(local, pool, exchange.instance);
+        if let Some(queue) = local.queues.borrow_mut().at(At::Pool(pool)) {
+            queue.held(now.since(exchange.sent));
+        }
+        self.line.freed = true;
+    }
+
+    /// The instance for the next request of a pool.
+    pub(super) fn pick(&mut self, local: &Local, pool: usize) -> Option<InstanceId> {
+        local.balancers[pool].borrow_mut().pick(self.now, &mut self.rng)
+    }
+}
+
+fn room(local: &Local, at: At) -> Option<&WaitingRoom> {
+    match at {
+        At::Limit(limit) => local.shared.concurrency[limit].waiting.as_ref(),
+        At::Pool(pool) => local.shared.places[pool].as_ref()?.waiting.as_deref(),
+    }
+}
+
+/// How many places there are, of all workers together.
+fn places(local: &Local, at: At) -> u32 {
+    match at {
+        At::Limit(limit) => local.shared.concurrency[limit].count.limit(),
+        At::Pool(pool) => {
+            let instances = local.shared.places[pool].iter().flat_map(|places| &places.instances);
+            instances.map(|instance| instance.limit()).fold(0, u32::saturating_add)
+        }
+    }
+}
+
+/// Takes a place at the instance that was picked, or else at the next of its pool that has one.
+fn free_place(local: &Local, pool: usize, picked: InstanceId) -> Option<InstanceId> {
+    let instances = &local.shared.places[pool].as_ref()?.instances;
+    let (before, from) = instances.split_at(picked.0 as usize);
+    let order = (picked.0..).zip(from).chain((0..).zip(before));
+    order.into_iter().find(|(_, places)| places.enter().is_ok()).map(|(number, _)| InstanceId(number))
+}
+
+fn leave_place(local: &Local, pool: usize, instance: InstanceId) {
+    let places = local.shared.places[pool].iter().flat_map(|places| &places.instances);
+    places.skip(instance.0 as usize).take(1).for_each(|instance| instance.leave());
+}
+
+/// How long a place that another worker has freed may stay unused.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
