@@ -111,7 +111,6 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.line(name, &[], &value);
     }
     counts.connections.write(&mut page);
-    limits::write(&mut page, counts, shared);
     reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
     page.0
 }
