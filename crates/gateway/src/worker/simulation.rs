@@ -27,19 +27,41 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
+/// What kind of world it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    /// Nobody leaves, nobody fails.
+    Calm,
+    /// Much is sent with PUT, little by little, over connections that break under it.
+    Uploads,
+    Mixed,
+}
+
 /// A request of a client's script.
 struct Asked {
     id: u64,
     method: &'static str,
     /// It asks for the end of the connection.
     closes: bool,
+    /// By HTTP/1.0.
+    old: bool,
+    /// Where its head ends, if it waits there for leave to send its body.
+    waits_at: Option<usize>,
     /// Where it ends in the script.
     ends: usize,
 }
 
-/// The bytes of a body, by the request that it belongs to.
+/// The bytes of a body from `at` on, by the request that it belongs to. Each place has its own, so that a gap shows.
+fn pattern_from(id: u64, at: usize, size: usize) -> Vec<u8> {
+    let letter = |place: usize| {
+        let mixed = (id << 32 ^ place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        b'a' + ((mixed >> 32) % 26) as u8
+    };
+    (at..at + size).map(letter).collect()
+}
+
 fn pattern(id: u64, size: usize) -> Vec<u8> {
-    format!("{id};").bytes().cycle().take(size).collect()
+    pattern_from(id, 0, size)
 }
 
 const ROUTES: [&str; 6] = ["/free", "/shaped", "/limited", "/few", "/ruled", "/nowhere"];
@@ -54,7 +76,8 @@ fn millis(millis: usize) -> Duration {
     Duration::from_millis(millis as u64)
 }
 
-fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings {
+fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings {
+    let calm = mood == Mood::Calm;
     // In a calm world whatever takes longer than a time-out is the fault of the loop.
     let patience = if calm { 20 } else { 1 };
     let mut pools = Vec::new();
@@ -63,7 +86,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
         let mut pool = Pool::new("pool", instances);
         pool.connect_timeout = millis(100 * patience);
         pool.answer_timeout = millis(400 * patience);
-        pool.idle_connections = rng.below(4) as u32;
+        pool.idle_connections = rng.below(4) as u32 + u32::from(mood == Mood::Uploads);
         pool.idle_timeout = millis(300);
         pools.push(pool);
     }
@@ -86,6 +109,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
             rate_class: (number == 1).then_some(0),
             concurrency: (number == 3 || number == 1).then_some(0),
             policy: (number == 2).then_some(0),
+            server_timing: vec!["app".to_owned(); rng.below(2)],
             rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
             ..Route::new(&prefix[1..], PathMatch::Prefix((*prefix).to_owned()), number % 2)
         })
@@ -107,6 +131,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
         concurrency_limits: vec![Class::new("few", 1 + rng.below(3) as u32)],
         policies: vec![Policy { rate_class: Some(1), concurrency: Some(0), ..Policy::new("protect", 0) }],
         routes,
+        trusted_hops: vec!["10.1.0.0/28".parse().expect("a range"); rng.below(2)],
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
@@ -119,8 +144,9 @@ fn simulate(seed: u64) -> Result<(), String> {
     let rng = &mut Rng::new(seed, "simulation");
     let log = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     let with_rule = rng.below(6) == 0;
-    let calm = rng.below(4) == 0;
-    let first = settings(rng, log.path(), with_rule, calm);
+    let mood = [Mood::Calm, Mood::Uploads, Mood::Mixed, Mood::Mixed][rng.below(4)];
+    let calm = mood == Mood::Calm;
+    let first = settings(rng, log.path(), with_rule, mood);
     let shared = Shared::new(first.clone(), None, Timestamp::ZERO).map_err(|error| error.to_string())?;
     let room = Arc::new(ControlRoom::new(shared, 1));
     let world = World::new(seed);
@@ -136,7 +162,7 @@ fn simulate(seed: u64) -> Result<(), String> {
 
     let mut instances: Vec<Instance> = (0..2)
         .flat_map(|pool| (0..3).map(move |instance| address(pool, instance)))
-        .map(|address| Instance::new(address, rng, calm))
+        .map(|address| Instance::new(address, rng, mood))
         .collect();
     for instance in &instances {
         let reach =
@@ -147,7 +173,7 @@ fn simulate(seed: u64) -> Result<(), String> {
     let mut clients: Vec<Client> = Vec::new();
     for number in 0..1 + rng.below(12) {
         let first_id = 1 + clients.iter().map(|client| client.requests.len() as u64).sum::<u64>();
-        clients.push(Client::new(number, first_id, rng, &ROUTES, calm));
+        clients.push(Client::new(number, first_id, rng, &ROUTES, mood));
     }
     let mut reload = (rng.below(3) == 0).then(|| Timestamp::from_millis(rng.below(1_500) as u64));
     let drain_at =
@@ -168,7 +194,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
         if reload.is_some_and(|at| now >= at) {
             reload = None;
-            let next = settings(rng, log.path(), with_rule, calm);
+            let next = settings(rng, log.path(), with_rule, mood);
             let (_, before) = room.current();
             room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
         }
@@ -321,7 +347,7 @@ fn whatever_happens_the_books_balance() {
     let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match variable("HEADROOM_SIM_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..variable("HEADROOM_SIM_SEEDS").unwrap_or(300),
+        None => 0..variable("HEADROOM_SIM_SEEDS").unwrap_or(1_000),
     };
     for seed in seeds {
         // A panic in the worker has to name its seed as well.

@@ -1,6 +1,6 @@
 //! A scripted client: asks, reads at its own pace, breaks HTTP, leaves anywhere.
 
-use super::{Asked, pattern};
+use super::{Asked, Mood, pattern};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
@@ -22,6 +22,10 @@ pub(super) struct Client {
     pipelines: bool,
     half_closes: bool,
     slow: bool,
+    /// Sends a little at a time.
+    trickles: bool,
+    /// Sends a body without leave, though it has asked for it.
+    impatient: bool,
     pub(super) received: Vec<u8>,
     end: Option<End>,
     pub(super) next: Timestamp,
@@ -41,7 +45,8 @@ pub(super) struct Got {
 
 impl Client {
     /// In a `calm` world it asks, reads and waits until it is answered.
-    pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str], calm: bool) -> Self {
+    pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str], mood: Mood) -> Self {
+        let calm = mood == Mood::Calm;
         let mut client = Client {
             from: SocketAddr::from(([10, 1, 0, number as u8], 1_000)),
             peer: None,
@@ -52,6 +57,8 @@ impl Client {
             pipelines: rng.below(3) == 0,
             half_closes: !calm && rng.below(5) == 0,
             slow: !calm && rng.below(6) == 0,
+            trickles: rng.below(5) == 0 || mood == Mood::Uploads,
+            impatient: rng.below(3) == 0,
             received: Vec::new(),
             end: None,
             next: Timestamp::from_millis(rng.below(1_000) as u64),
@@ -59,7 +66,7 @@ impl Client {
             done: false,
         };
         for id in first_id..first_id + 1 + rng.below(6) as u64 {
-            client.write_request(id, rng, routes);
+            client.write_request(id, rng, routes, mood);
         }
         if calm {
             return client;
@@ -80,8 +87,9 @@ impl Client {
         client
     }
 
-    fn write_request(&mut self, id: u64, rng: &mut Rng, routes: &[&str]) {
-        let method = ["GET", "GET", "HEAD", "POST", "POST", "PUT"][rng.below(6)];
+    fn write_request(&mut self, id: u64, rng: &mut Rng, routes: &[&str], mood: Mood) {
+        let methods = if mood == Mood::Uploads { 1 } else { 6 };
+        let method = ["PUT", "GET", "GET", "HEAD", "POST", "POST"][rng.below(methods)];
         let version = u8::from(rng.below(8) != 0);
         let route = routes[rng.below(routes.len())];
         let mut head = format!("{method} {route}/{id} HTTP/1.{version}\r\nHost: a\r\n");
@@ -92,29 +100,46 @@ impl Client {
             closes = rng.below(2) == 0;
             head += if closes { "" } else { "Connection: keep-alive\r\n" };
         }
-        let size = if rng.below(5) == 0 { rng.below(20_000) } else { rng.below(50) };
+        let size = if rng.below(5) == 0 || mood == Mood::Uploads { rng.below(20_000) } else { rng.below(50) };
         let body = if matches!(method, "POST" | "PUT") { pattern(id, size) } else { Vec::new() };
+        if rng.below(8) == 0 {
+            head += "X-Forwarded-For: 192.0.2.1, 10.1.0.3\r\nX-Request-Start: t=1799999999999000\r\n";
+        }
+        if rng.below(8) == 0 {
+            head += "TE: trailers\r\n";
+        }
+        let expects = !body.is_empty() && rng.below(4) == 0;
+        if expects {
+            head += "Expect: 100-continue\r\n";
+        }
+        let trailers = rng.below(3) == 0;
         let chunked = version == 1 && rng.below(2) == 0;
         if body.is_empty() {
             head += "\r\n";
         } else if chunked {
+            head += if trailers { "Trailer: X-Sum\r\n" } else { "" };
             head += "Transfer-Encoding: chunked\r\n\r\n";
         } else {
-            head += &format!("Content-Length: {}\r\n", body.len());
-            head += if version == 1 && rng.below(4) == 0 { "Expect: 100-continue\r\n\r\n" } else { "\r\n" };
+            head += &format!("Content-Length: {}\r\n\r\n", body.len());
         }
         self.script.extend_from_slice(head.as_bytes());
+        let waits_at = (expects && version == 1 && !self.impatient).then_some(self.script.len());
         if chunked && !body.is_empty() {
             for part in body.chunks(1 + rng.below(3_000)) {
                 self.script.extend(format!("{:x}\r\n", part.len()).bytes());
                 self.script.extend_from_slice(part);
                 self.script.extend_from_slice(b"\r\n");
             }
-            self.script.extend_from_slice(b"0\r\n\r\n");
+            self.script.extend_from_slice(b"0\r\n");
+            if trailers {
+                self.script.extend(format!("X-Sum: {id}\r\n").bytes());
+            }
+            self.script.extend_from_slice(b"\r\n");
         } else {
             self.script.extend_from_slice(&body);
         }
-        self.requests.push(Asked { id, method, closes, ends: self.script.len() });
+        let old = version == 0;
+        self.requests.push(Asked { id, method, closes, old, waits_at, ends: self.script.len() });
     }
 
     pub(super) fn act(&mut self, world: &World, rng: &mut Rng) {
@@ -134,14 +159,18 @@ impl Client {
             peer.close();
             return;
         }
-        let answered = self.answers().map_or(0, |got| got.len());
+        let (answered, leave) = self.read().map_or((0, false), |(got, leave)| (got.len(), leave));
         let allowed = match self.requests.get(answered) {
-            Some(request) if !self.pipelines => request.ends,
+            Some(request) if !self.pipelines => match request.waits_at {
+                Some(head) if !leave => head,
+                _ => request.ends,
+            },
             _ => self.script.len(),
         };
         let until = allowed.min(self.leaves_at.unwrap_or(usize::MAX));
         if self.sent < until {
-            let count = if rng.below(3) == 0 { 1 + rng.below(until - self.sent) } else { until - self.sent };
+            let most = if self.trickles { 600.min(until - self.sent) } else { until - self.sent };
+            let count = if rng.below(3) == 0 { 1 + rng.below(most) } else { most };
             peer.send(&self.script[self.sent..self.sent + count]);
             self.sent += count;
         }
@@ -168,7 +197,12 @@ impl Client {
     /// # Errors
     /// Bytes that are no answer, or an answer's body that is not what its instance sent.
     pub(super) fn answers(&self) -> Result<Vec<Got>, String> {
-        let (mut rest, mut answers) = (&self.received[..], Vec::new());
+        self.read().map(|(answers, _)| answers)
+    }
+
+    /// The whole answers so far, and whether there is leave to send the body that belongs to the next.
+    fn read(&self) -> Result<(Vec<Got>, bool), String> {
+        let (mut rest, mut answers, mut leave) = (&self.received[..], Vec::new(), false);
         while !rest.is_empty() {
             let asked = self.requests.get(answers.len());
             let heads = asked.is_some_and(|asked| asked.method == "HEAD");
@@ -183,6 +217,10 @@ impl Client {
             };
             rest = &rest[head.head_len..];
             if head.status < 200 {
+                if asked.is_some_and(|asked| asked.old) {
+                    return Err(format!("{} to a client of HTTP/1.0", head.status));
+                }
+                leave |= head.status == 100;
                 continue;
             }
             let number = |name| {
@@ -211,8 +249,9 @@ impl Client {
                 break;
             }
             answers.push(Got { status: head.status, closes: !head.keep_alive, id });
+            leave = false;
         }
-        Ok(answers)
+        Ok((answers, leave))
     }
 
     /// Whether everything that it asked is answered.

@@ -1,11 +1,11 @@
 //! A scripted instance: answers in every framing, late, early, half, twice, or not at all.
 
 use super::client::pause;
-use super::pattern;
+use super::{Mood, pattern, pattern_from};
 use http::codec::Limits;
 use http::codec::body::Decoder;
-use http::codec::header::slots;
-use http::codec::request;
+use http::codec::header::{Header, slots};
+use http::codec::request::{self, RequestHead};
 use http::reactor::virtual_net::{Peer, World};
 use stats::Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -27,8 +27,10 @@ struct Connection {
     peer: Peer,
     input: Vec<u8>,
     planned: VecDeque<(Timestamp, Act)>,
-    /// It answered before the end of a request, whose rest it still reads.
-    unfinished: Option<Decoder>,
+    /// It answered before the end of a request, whose rest it still reads: which, and from where on.
+    unfinished: Option<(u64, usize, Decoder)>,
+    /// It has given leave to send the body that it waits for, or decided not to.
+    told: bool,
     /// It has answered at least once.
     used: bool,
     closed: bool,
@@ -44,8 +46,8 @@ enum Act {
 
 impl Instance {
     /// In a `calm` world it answers everything.
-    pub(super) fn new(address: SocketAddr, rng: &mut Rng, calm: bool) -> Self {
-        let trouble = if calm { 0 } else { [1, 5, 40][rng.below(3)] };
+    pub(super) fn new(address: SocketAddr, rng: &mut Rng, mood: Mood) -> Self {
+        let trouble = if mood == Mood::Calm { 0 } else { [1, 5, 40][rng.below(3)] };
         Instance { address, connections: Vec::new(), next: Timestamp::ZERO, trouble, seen: BTreeMap::new() }
     }
 
@@ -58,6 +60,7 @@ impl Instance {
                 input: Vec::new(),
                 planned: VecDeque::new(),
                 unfinished: None,
+                told: false,
                 used: false,
                 closed: false,
             });
@@ -111,11 +114,24 @@ impl Connection {
         trouble: usize,
         seen: &mut BTreeMap<u64, (String, u32)>,
     ) -> Result<(), String> {
-        if let Some(decoder) = &mut self.unfinished {
-            let skipped =
-                decoder.skip(&self.input).map_err(|refusal| format!("behind an early answer: {refusal}"))?;
-            self.input.drain(..skipped.consumed);
-            if !skipped.done {
+        if let Some((id, at, decoder)) = &mut self.unfinished {
+            let mut used = 0;
+            while used < self.input.len() && !decoder.is_done() {
+                let step = decoder
+                    .decode(&self.input[used..])
+                    .map_err(|refusal| format!("behind an early answer: {refusal}"))?;
+                let data = &self.input[used..][step.data];
+                if *id != 0 && pattern_from(*id, *at, data.len()) != data {
+                    return Err(format!(
+                        "other bytes came for the body of request {id}, answered before its end"
+                    ));
+                }
+                *at += data.len();
+                used += step.consumed;
+            }
+            let done = decoder.is_done();
+            self.input.drain(..used);
+            if !done {
                 return Ok(());
             }
             self.unfinished = None;
@@ -140,6 +156,16 @@ impl Connection {
             return Err(format!("request {id} reached an instance with other bytes than its client sent"));
         }
         let early = !decoder.is_done();
+        hops_are_told(&head)?;
+        if !early && head.headers.find("trailer").is_some() {
+            let trailers = format!("0\r\nX-Sum: {id}\r\n\r\n");
+            if !self.input[..at].ends_with(trailers.as_bytes()) {
+                return Err(format!("the trailers of request {id} were lost"));
+            }
+        }
+        if head.expect_continue && early && !std::mem::replace(&mut self.told, true) && rng.below(3) > 0 {
+            self.peer.send(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
         if self.used && trouble > 0 && rng.below(12) == 0 {
             // It was closing already: to the gateway this is a stale connection.
             seen.entry(id).or_insert((head.method.to_owned(), 0)).1 += 1;
@@ -152,7 +178,8 @@ impl Connection {
         let method = head.method.to_owned();
         self.input.drain(..at);
         self.used = true;
-        self.unfinished = early.then_some(decoder);
+        self.told = false;
+        self.unfinished = early.then_some((id, body.len(), decoder));
         seen.entry(id).or_insert((method.clone(), 0)).1 += 1;
         self.plan(id, &method, now, rng, trouble);
         Ok(())
@@ -168,6 +195,9 @@ impl Connection {
         }
         let status = [200, 200, 200, 404, 500, 503][rng.below(6)];
         out.extend(format!("HTTP/1.1 {status} X\r\nx-id: {id}\r\nx-length: {size}\r\n").bytes());
+        if rng.below(6) == 0 {
+            out.extend_from_slice(b"Server-Timing: app;dur=1.5, db\r\n");
+        }
         if rng.below(12) == 0 {
             out.extend_from_slice(b"Connection: close\r\n");
             ends = true;
@@ -228,6 +258,25 @@ impl Connection {
                 }
             }
         }
+    }
+}
+
+/// Each request says once where and when it came in.
+fn hops_are_told(head: &RequestHead<'_, '_>) -> Result<(), String> {
+    let values = |name: &'static str| {
+        let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);
+        head.headers.all().iter().filter(named).map(|field| String::from_utf8_lossy(field.value))
+    };
+    let (from, start): (Vec<_>, Vec<_>) =
+        (values("x-forwarded-for").collect(), values("x-request-start").collect());
+    match (&from[..], &start[..]) {
+        ([from], [start])
+            if from.rsplit(", ").next().is_some_and(|last| last.starts_with("10.1.0."))
+                && start.starts_with("t=1") =>
+        {
+            Ok(())
+        }
+        _ => Err(format!("an instance was told of hops {from:?} and of the beginning {start:?}")),
     }
 }
 
