@@ -36,7 +36,7 @@ def latency(world):
     targets = []
     for other in ("nginx", "haproxy"):
         for point in QUANTILES:
-            words, kept = pairs.not_above(pairs.differences(taken, "headroom", other, lambda one: one["ms"][point]))
-            targets.append(target(f"latency: {point} at {options.rate:,}/s, headroom - {other}",
+            words, kept = pairs.not_above(taken, "headroom", other, lambda one: one["ms"][point])
+            targets.append(target(f"latency: {point} at {options.rate:,}/s, headroom beside {other}",
                                   "not distinguishably above", words, kept))
     return {"rate": options.rate, "rounds": taken, "targets": targets, "lines": lines}

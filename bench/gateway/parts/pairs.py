@@ -39,10 +39,16 @@ def interval(values):
     return statistics.mean(values), t * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def not_above(values, unit="ms", digits=3):
-    """Pairs' differences in words, and whether they are not distinguishably above zero (`None`: too few pairs)."""
+def not_above(taken, ours, theirs, of):
+    """The pairs' differences in milliseconds in words, and whether ours are not distinguishably above theirs.
+
+    `None` where that cannot be told: one pair, or an interval that is wider on one side than half of what they have.
+    """
+    values, reference = differences(taken, ours, theirs, of), statistics.median(of(one[theirs]) for one in taken)
     if len(values) < 2:
-        return f"{values[0]:+.{digits}f} {unit}; one pair says nothing", None
+        return f"{values[0]:+.3f} ms; one pair says nothing", None
     mean, half = interval(values)
-    words = f"{mean:+.{digits}f} {unit} on average (95 % of {mean - half:+.{digits}f} to {mean + half:+.{digits}f})"
-    return words, mean - half <= 0
+    words = f"{mean:+.3f} ms to {reference:.3f} ms (95 % of {mean - half:+.3f} to {mean + half:+.3f})"
+    if mean - half > 0:
+        return words, False
+    return (words, True) if half <= reference / 2 else (f"{words}: too wide to tell", None)

@@ -1,10 +1,10 @@
 """A shadow that misbehaves: `shadow.py HOW PORT`, a server on loopback until it is stopped.
 
-    answers            100 bytes, at once, on kept connections
-    never answers      reads, and says nothing
-    a byte a second    an answer whose head alone takes a minute
-    resets             the connection, as soon as a request comes
-    returns 1 GB       as fast as it is taken
+    answers                  100 bytes, at once, on kept connections
+    never answers            reads, and says nothing
+    answers a byte a second  its head alone takes more than a minute
+    resets                   the connection, as soon as a request comes
+    returns 1 GB             as fast as it is taken
 """
 
 import asyncio
@@ -29,7 +29,7 @@ async def never_answers(reader, _):
         pass
 
 
-async def a_byte_a_second(_, writer):
+async def answers_a_byte_a_second(_, writer):
     for byte in ANSWER:
         writer.write(bytes([byte]))
         await writer.drain()
@@ -51,7 +51,7 @@ async def returns_1_gb(_, writer):
 MODES = {
     "answers": answers,
     "never answers": never_answers,
-    "a byte a second": a_byte_a_second,
+    "answers a byte a second": answers_a_byte_a_second,
     "resets": resets,
     "returns 1 GB": returns_1_gb,
 }
