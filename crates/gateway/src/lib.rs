@@ -13,6 +13,7 @@ mod forward;
 mod local;
 mod metrics;
 mod outbox;
+mod pool;
 mod route;
 mod run;
 pub mod settings;
@@ -20,5 +21,6 @@ mod shared;
 mod worker;
 
 pub use control_room::Change;
+pub use pool::{InstanceChange, InstanceChangeError};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

@@ -4,6 +4,8 @@
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
+pub(crate) mod pools;
+
 use crate::shared::Shared;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,6 +16,8 @@ use units::Timestamp;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) routes: Vec<RouteCounts>,
+    /// By name.
+    pub(crate) pools: BTreeMap<String, pools::PoolCounts>,
     pub(crate) connections_accepted: u64,
     pub(crate) connections_refused: u64,
     pub(crate) connections_open: u64,
@@ -103,6 +107,9 @@ impl Counts {
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
         self.routes.iter_mut().zip(&other.routes).for_each(|(ours, theirs)| ours.add(theirs));
+        for (name, theirs) in &other.pools {
+            self.pools.entry(name.clone()).or_default().add(theirs);
+        }
         self.connections_accepted += other.connections_accepted;
         self.connections_refused += other.connections_refused;
         self.connections_open += other.connections_open;
@@ -224,6 +231,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.head(name, kind, help);
         page.line(name, &[], &value);
     }
+    pools::write(&mut page, &counts.pools, shared);
     page.0
 }
 

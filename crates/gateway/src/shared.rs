@@ -5,6 +5,7 @@
 //! apply. A reload takes over every class whose name, place in the file and settings did not change,
 //! with all that it knows.
 
+use crate::pool::{Prepared, ProcessPool};
 use crate::settings::Settings;
 use control::admission::{Admission, Limits};
 use control::concurrency::Concurrency;
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) concurrency: Vec<Arc<Concurrency<AtomicU64>>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
+    /// What all workers share about each pool; a pool is known by its name.
+    pub(crate) pools: Vec<Arc<ProcessPool>>,
     /// The compiled rule of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
@@ -207,7 +210,8 @@ impl Shared {
             }
             rules.push(rule);
         }
-        Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names })
+        let pools = pools(&settings, before)?;
+        Ok(Shared { settings, pools, levels, rates, keyed, concurrency, policies, routes, rules, names })
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -243,6 +247,27 @@ impl Shared {
     pub(crate) fn is_engaged(&self, policy: usize) -> bool {
         matches!(lock(&self.policies[policy]).gate(), Gate::Engaged { .. })
     }
+}
+
+/// Changes what is shared about the pools. Last of all: those that go on are in force already.
+fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<ProcessPool>>, ClassError> {
+    let prepare = |pool| Prepared::new(pool).map_err(|source| wrong("pool", &pool.name, source));
+    let prepared: Vec<Prepared> = settings.pools.iter().map(prepare).collect::<Result<_, _>>()?;
+    let pools = settings.pools.iter().zip(prepared).enumerate().map(|(index, (pool, prepared))| {
+        let named = settings.pools[..index].iter().all(|earlier| earlier.name != pool.name);
+        let known = before.filter(|_| named).and_then(|before| {
+            let index = before.settings.pools.iter().position(|old| old.name == pool.name)?;
+            before.pools.get(index)
+        });
+        match known {
+            Some(known) => {
+                known.configure(prepared);
+                Arc::clone(known)
+            }
+            None => Arc::new(ProcessPool::new(prepared)),
+        }
+    });
+    Ok(pools.collect())
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,6 +2,7 @@
 
 use crate::local::Local;
 use crate::outbox::Outbox;
+use crate::pool::Attempt;
 use control::admission::{Admitted, Ticket};
 use control::balance::InstanceId;
 use control::rate::{RateClass, Turn};
@@ -111,8 +112,19 @@ pub(super) struct Exchange {
     pub(super) keep_alive: bool,
     pub(super) expects_continue: bool,
     pub(super) upstream: Option<usize>,
+    /// What its pool balances by.
+    pub(super) key: Option<u64>,
     pub(super) instance: InstanceId,
+    /// The instance counts it as in flight.
+    pub(super) placed: bool,
+    /// The client has to be told its instance.
+    pub(super) sets_cookie: bool,
+    pub(super) attempt: Attempt,
+    /// How often it was given to an instance, and how often it was sent to one.
     pub(super) tries: u32,
+    pub(super) sends: u32,
+    /// How long the instance wants to be left alone.
+    pub(super) stay_away: Option<Duration>,
     pub(super) sent: Timestamp,
     pub(super) first_byte: Option<Timestamp>,
     /// Counted as late before it was answered.
@@ -157,8 +169,14 @@ impl Default for Exchange {
             keep_alive: true,
             expects_continue: false,
             upstream: None,
+            key: None,
             instance: InstanceId(0),
+            placed: false,
+            sets_cookie: false,
+            attempt: Attempt::First,
             tries: 0,
+            sends: 0,
+            stay_away: None,
             sent: Timestamp::ZERO,
             first_byte: None,
             late: false,

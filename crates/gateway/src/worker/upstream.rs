@@ -6,7 +6,9 @@ use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
 use crate::forward;
 use crate::local::Local;
-use control::balance::{Balancer, Outcome};
+use crate::metrics::pools::Retry;
+use crate::pool::{self, Attempt};
+use control::balance::Outcome;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
@@ -63,17 +65,18 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let pool = local.shared.settings.routes[exchange.route].pool;
-        let mut balancer = local.balancers[pool].borrow_mut();
-        let Some(instance) = balancer.pick(now, &mut self.rng) else {
-            drop(balancer);
+        let mut pool = local.pools[pool].borrow_mut();
+        let Some(placed) = pool.place(now, exchange.key, exchange.attempt, &mut self.rng) else {
+            drop(pool);
             return self.fail_request(index, Failure::Unreachable.problem());
         };
-        balancer.sent(now, instance);
-        drop(balancer);
-        exchange.instance = instance;
+        exchange.instance = placed.instance();
+        exchange.sets_cookie = placed.sets_cookie();
+        exchange.placed = true;
         exchange.sent = now;
         exchange.tries += 1;
-        let number = local.instances[pool][instance.0 as usize];
+        let number = pool.number(exchange.instance);
+        drop(pool);
         self.downstreams[index].phase = Phase::Active;
         // After a failure only a new connection can be trusted.
         let first = self.downstreams[index].exchange.tries == 1;
@@ -119,7 +122,9 @@ impl<N: Net> Worker<N> {
 
     /// Sends the request on a connection that is open.
     fn send_request(&mut self, upstream: usize, index: usize) {
-        let request = std::mem::take(&mut self.downstreams[index].exchange.request);
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.sends += 1;
+        let request = std::mem::take(&mut exchange.request);
         let connection = &mut self.upstreams[upstream];
         let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
         self.downstreams[index].exchange.request = request;
@@ -347,8 +352,14 @@ impl<N: Net> Worker<N> {
                     tally.record(elapsed, local.shared.levels[exchange.level.unwrap_or(0)].target);
                 });
             }
+            if matches!(head.status, 429 | 503) {
+                exchange.stay_away = head.headers.find("retry-after").and_then(seconds);
+            }
             self.head.clear();
             forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
+            if exchange.sets_cookie {
+                self.set_cookie(index);
+            }
             self.forward_answer(index, &bytes[used..]);
             return None;
         }
@@ -401,8 +412,9 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream.take();
         let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
+        let stay_away = exchange.stay_away;
         local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
-        self.release(index, &local, outcome(status, first_byte));
+        self.release(index, &local, outcome(status, first_byte, stay_away));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
         if let Some(upstream) = upstream {
@@ -426,6 +438,8 @@ impl<N: Net> Worker<N> {
             // There may be more than was asked for.
             || connection.readable.now
             || instance.idle.len() >= room
+            // It was removed in the meantime.
+            || !instance.used
         {
             self.upstreams.remove(upstream);
             return;
@@ -442,9 +456,9 @@ impl<N: Net> Worker<N> {
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        if exchange.tries > 0 {
+        if std::mem::take(&mut exchange.placed) {
             let pool = local.shared.settings.routes[exchange.route].pool;
-            local.balancers[pool].borrow_mut().answered(now, exchange.instance, outcome);
+            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
         }
         if let Some(admitted) = exchange.admitted.take() {
             local.shared.routes[exchange.route].admission.finished(admitted);
@@ -459,32 +473,39 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream.take();
         let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
         let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
-        let nothing_sent = matches!(failure, Failure::Unreachable | Failure::ConnectTimeout);
-        let instances = local.shared.settings.pools[pool].instances.len() as u32;
-        // A connection that the instance was closing says nothing of the instance: one more try, on a new one.
-        let again = exchange.answer.is_none()
-            && match failure {
-                Failure::Unreachable | Failure::ConnectTimeout => exchange.tries < instances,
-                Failure::Broke => {
-                    stale && exchange.replayable && exchange.idempotent && exchange.tries <= STALE_TRIES
-                }
-                Failure::Timeout | Failure::Malformed => false,
-            };
+        let why = match failure {
+            Failure::Unreachable => Some(Retry::Unreachable),
+            Failure::ConnectTimeout => Some(Retry::ConnectTimeout),
+            // A connection that the instance was closing says nothing of the instance.
+            Failure::Broke if stale => Some(Retry::Stale),
+            Failure::Broke => Some(Retry::Broke),
+            Failure::Timeout | Failure::Malformed => None,
+        };
+        let why = why.filter(|_| exchange.answer.is_none());
         if let Some(upstream) = upstream {
             self.upstreams.remove(upstream);
         }
-        if again {
+        if let Some(why) = why
+            && self.may_retry(index, &local, why)
+        {
             let now = self.now;
-            local.balancers[pool].borrow_mut().answered(now, exchange.instance, failure.outcome());
-            if !nothing_sent {
+            let exchange = &mut self.downstreams[index].exchange;
+            let (outcome, attempt) = match why {
+                Retry::Stale => (Outcome::Cancelled, Attempt::Again),
+                _ => (failure.outcome(), Attempt::Elsewhere(exchange.instance)),
+            };
+            (exchange.attempt, exchange.placed) = (attempt, false);
+            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
+            if why.was_sent() {
                 // The other idle connections to it are as old: they would only cost more tries.
-                let number = local.instances[pool][exchange.instance.0 as usize];
+                let number = local.pools[pool].borrow().number(exchange.instance);
                 for idle in std::mem::take(&mut self.instances[number].idle) {
                     self.upstreams.remove(idle);
                 }
             }
             return self.dispatch(index);
         }
+        let exchange = &mut self.downstreams[index].exchange;
         let late = std::mem::replace(&mut exchange.late, true);
         if !late && exchange.first_byte.is_none() {
             local.tally(exchange.level, |tally| tally.record_late());
@@ -498,6 +519,35 @@ impl<N: Net> Worker<N> {
         self.release(index, &local, failure.outcome());
         self.answer_problem(index, problem);
         self.resume(downstream_token(index));
+    }
+
+    /// Whether a request that got no answer may be given to an instance once more.
+    fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
+        let exchange = &self.downstreams[index].exchange;
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        let tries = local.shared.settings.pools[pool].retries.tries;
+        let mut pool = local.pools[pool].borrow_mut();
+        let harmless = exchange.replayable && exchange.idempotent;
+        let (safe, tries_left) = match why {
+            Retry::Unreachable | Retry::ConnectTimeout => {
+                (true, exchange.tries < pool.len().min(CONNECT_TRIES))
+            }
+            Retry::Stale => (harmless, exchange.sends < tries),
+            // What has broken an instance is not sent to the same one again.
+            Retry::Broke => (harmless, exchange.sends < tries && pool.len() > 1),
+        };
+        pool.may_retry(self.now, why, safe, tries_left)
+    }
+
+    /// Tells the client in the head of its answer which instance it belongs to from now on.
+    fn set_cookie(&mut self, index: usize) {
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        let number = local.shared.settings.routes[exchange.route].pool;
+        let value = local.pools[number].borrow().cookie_for(exchange.instance);
+        if let Some(value) = value {
+            pool::add_cookie(&mut self.head, &local.shared.settings.pools[number], value);
+        }
     }
 
     /// Ends a request that cannot go on for a reason of ours or the client's.
@@ -555,12 +605,17 @@ impl<N: Net> Worker<N> {
     }
 }
 
-fn outcome(status: u16, first_byte: Duration) -> Outcome {
+fn outcome(status: u16, first_byte: Duration, stay_away: Option<Duration>) -> Outcome {
     match status {
-        429 | 503 => Outcome::Refused { retry_after: None },
+        429 | 503 => Outcome::Refused { retry_after: stay_away },
         500.. => Outcome::ServerError { first_byte },
         _ => Outcome::Answered { first_byte },
     }
+}
+
+/// `Retry-After` in seconds; a date is rare enough to be left to the penalty of the balancer.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    std::str::from_utf8(value).ok()?.parse().ok().map(Duration::from_secs)
 }
 
 /// Metrics know a few kinds; a client's many ways to break HTTP are one.
@@ -572,5 +627,5 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// Tries on connections that turn out to be closed, before the one that counts.
-const STALE_TRIES: u32 = 1;
+/// Instances that one request tries to reach, where none of them accepts connections.
+const CONNECT_TRIES: u32 = 8;
