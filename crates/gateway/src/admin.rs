@@ -1,5 +1,7 @@
 //! The operator's side: metrics and health, on a listener of its own that only this machine reaches.
 
+mod instances;
+
 use crate::control_room::ControlRoom;
 use crate::metrics;
 use axum::Router;
@@ -36,6 +38,7 @@ impl Admin {
             .route("/metrics", get(page))
             .route("/livez", get(|| async { "ok\n" }))
             .route("/readyz", get(ready))
+            .merge(instances::routes())
             .with_state((room, clock));
         let thread = std::thread::Builder::new().name("gateway-admin".to_owned()).spawn(move || {
             runtime.block_on(async move {

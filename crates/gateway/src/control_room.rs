@@ -7,7 +7,7 @@ use control::policy::Transition;
 use rule::RuleError;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use units::Timestamp;
 
 /// A change of a policy, for whoever watches.
@@ -34,6 +34,8 @@ pub struct LimitChange {
 pub(crate) struct ControlRoom {
     version: AtomicU64,
     shared: Mutex<Arc<Shared>>,
+    /// Held by whoever makes a new configuration out of the one in force.
+    changing: Mutex<()>,
     draining: AtomicBool,
     counts: Mutex<Vec<Counts>>,
     changes: Mutex<VecDeque<Change>>,
@@ -46,6 +48,7 @@ impl ControlRoom {
         ControlRoom {
             version: AtomicU64::new(0),
             shared: Mutex::new(Arc::new(shared)),
+            changing: Mutex::new(()),
             draining: AtomicBool::new(false),
             counts: Mutex::new(vec![Counts::default(); workers]),
             changes: Mutex::new(VecDeque::new()),
@@ -58,6 +61,11 @@ impl ControlRoom {
     pub(crate) fn current(&self) -> (u64, Arc<Shared>) {
         let shared = lock(&self.shared);
         (self.version.load(Ordering::Relaxed), Arc::clone(&shared))
+    }
+
+    /// Keeps others from changing the configuration, so that no change is lost to one made at the same time.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
+        lock(&self.changing)
     }
 
     /// Puts another configuration in force; each worker takes it over at its next tick.

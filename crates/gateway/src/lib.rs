@@ -14,6 +14,7 @@ mod hops;
 mod local;
 mod metrics;
 mod outbox;
+mod pool;
 mod queues;
 mod route;
 mod run;
@@ -23,5 +24,6 @@ mod shared;
 mod worker;
 
 pub use control_room::{Change, LimitChange};
+pub use pool::{InstanceChange, InstanceChangeError};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

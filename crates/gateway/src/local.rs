@@ -4,21 +4,23 @@
 //! replaced retires with its last request.
 
 use crate::metrics::RouteCounts;
+use crate::metrics::pools::PoolCounts;
+use crate::pool::WorkerPool;
 use crate::queues::Queues;
 use crate::shared::Shared;
-use control::balance::{Balancer, InstanceId, RoundRobin, Weight};
 use control::concurrency::Samples;
 use control::service_level::Tally;
 use rule::{LoadedRule, Machine, RuleError};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
+use units::Timestamp;
 
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
-    /// One for each pool. Instances have the numbers of their place in the pool.
-    pub(crate) balancers: Vec<RefCell<RoundRobin>>,
-    /// For each pool, the worker's own number of each instance.
-    pub(crate) instances: Vec<Vec<usize>>,
+    /// Each pool; views that follow each other share those that stay.
+    pub(crate) pools: Vec<Rc<RefCell<WorkerPool>>>,
     /// For each service level class, what was counted since the last merge.
     pub(crate) tallies: RefCell<Vec<Tally>>,
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
@@ -33,21 +35,16 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// A view; `number` gives the worker's number for an address.
+    /// A view after the one `before`; `number` gives the worker's number for an address.
     ///
     /// # Errors
     /// A rule that does not fit the machine's memory. That it compiles has been checked before.
     pub(crate) fn new(
         shared: Arc<Shared>,
+        before: Option<&Local>,
+        now: Timestamp,
         mut number: impl FnMut(std::net::SocketAddr) -> usize,
     ) -> Result<Self, RuleError> {
-        let (mut balancers, mut instances) = (Vec::new(), Vec::new());
-        for pool in &shared.settings.pools {
-            let mut balancer = RoundRobin::default();
-            (0..pool.instances.len()).for_each(|index| balancer.added(InstanceId(index as u32), Weight::ONE));
-            balancers.push(RefCell::new(balancer));
-            instances.push(pool.instances.iter().map(|instance| number(instance.address)).collect());
-        }
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
         let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
@@ -67,7 +64,19 @@ impl Local {
             rules.push(Some(machine.load(rule, &shared.names)?));
         }
         let machine = machine.map(RefCell::new);
-        Ok(Local { shared, balancers, instances, tallies, counts, samples, queues, machine, rules })
+        // Last of all, as those that go on are in force already.
+        let mut pools: Vec<Rc<RefCell<WorkerPool>>> = Vec::new();
+        for (settings, process) in shared.settings.pools.iter().zip(&shared.pools) {
+            let known = before.and_then(|before| {
+                let same = |old: &Arc<_>| Arc::ptr_eq(old, process);
+                before.pools.get(before.shared.pools.iter().position(same)?).cloned()
+            });
+            let pool = known
+                .unwrap_or_else(|| Rc::new(RefCell::new(WorkerPool::new(Arc::clone(process), settings))));
+            pool.borrow_mut().configure(now, settings, process, &mut number);
+            pools.push(pool);
+        }
+        Ok(Local { shared, pools, tallies, counts, samples, queues, machine, rules })
     }
 
     /// Counts for a service level class, if there is one.
@@ -75,6 +84,18 @@ impl Local {
         if let Some(level) = level {
             count(&mut self.tallies.borrow_mut()[level]);
         }
+    }
+
+    /// What the pools do ten times a second; their counts, by name.
+    pub(crate) fn tick_pools(&self, now: Timestamp) -> BTreeMap<String, PoolCounts> {
+        let named = self.shared.settings.pools.iter().zip(&self.pools);
+        named
+            .map(|(settings, pool)| {
+                let mut pool = pool.borrow_mut();
+                pool.tick(now);
+                (settings.name.clone(), pool.counts())
+            })
+            .collect()
     }
 
     /// Counts for a route.

@@ -3,14 +3,15 @@
 use crate::access_log::Log;
 use crate::admin::Admin;
 use crate::control_room::{Change, ControlRoom, LimitChange};
+use crate::pool::{HealthChecks, InstanceChange, InstanceChangeError};
 use crate::settings::{AccessLog, Settings};
-use crate::shared::{Shared, SharedError};
+use crate::shared::{Shared, SharedError, lock};
 use crate::worker::{Ends, LISTENER, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
 use rule::RuleError;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -45,6 +46,12 @@ pub enum GatewayError {
         /// What the system said.
         source: io::Error,
     },
+    /// No thread or descriptor is left for the active checks.
+    #[error("cannot begin with the active checks; see `ulimit -n` and `ulimit -u`")]
+    HealthChecks {
+        /// What the system said.
+        source: io::Error,
+    },
     /// A setting that only a restart can change.
     #[error(
         "`{setting}` cannot change while the gateway runs: {old} now, {new} in the file; restart it for that"
@@ -66,6 +73,8 @@ pub struct Gateway {
     admin: Option<Admin>,
     room: Arc<ControlRoom>,
     clock: Clock,
+    /// Begun with the first pool that wants it.
+    health: Mutex<Option<HealthChecks>>,
     workers: Vec<(Arc<Waker>, JoinHandle<io::Result<()>>)>,
 }
 
@@ -101,7 +110,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             Some(Admin::start(address, Arc::clone(&room), clock).map_err(refused)?)
         }
     };
-    let mut gateway = Gateway { address, admin, room, clock, workers: Vec::new() };
+    let mut gateway = Gateway { address, admin, room, clock, health: Mutex::new(None), workers: Vec::new() };
     for (worker, (ends, waker)) in (0..).zip(prepared) {
         let room = Arc::clone(&gateway.room);
         let handle = std::thread::Builder::new()
@@ -110,6 +119,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             .map_err(|source| GatewayError::Worker { worker, source })?;
         gateway.workers.push((waker, handle));
     }
+    gateway.check_health()?;
     Ok(gateway)
 }
 
@@ -130,6 +140,7 @@ impl Gateway {
     /// # Errors
     /// What cannot be, or needs a restart; the old configuration stays in force.
     pub fn reload(&self, settings: Settings) -> Result<(), GatewayError> {
+        let _alone = self.room.alone();
         let (_, old) = self.room.current();
         let changed =
             |setting, old: String, new: String| Err(GatewayError::NeedsRestart { setting, old, new });
@@ -149,6 +160,25 @@ impl Gateway {
             Log::open(log).map_err(|source| GatewayError::AccessLog { log: name(log), source })?;
         }
         self.room.replace(Shared::new(settings, Some(&old), self.clock.now())?);
+        self.check_health()
+    }
+
+    /// Adds, drains or removes an instance: a reload of the settings in force with this change. The next reload of a
+    /// file takes the file's instances again. Each worker follows at its next tick, within a tenth of a second.
+    ///
+    /// # Errors
+    /// A pool or instance that is not there, or is already; the last instance that takes requests.
+    pub fn change_instances(&self, pool: &str, change: InstanceChange) -> Result<(), InstanceChangeError> {
+        self.room.change_instances(pool, change, self.clock.now())
+    }
+
+    /// Begins with the active checks where a pool wants them.
+    fn check_health(&self) -> Result<(), GatewayError> {
+        let mut health = lock(&self.health);
+        if health.is_none() && HealthChecks::are_wanted(&self.room.current().1) {
+            let checks = HealthChecks::start(Arc::clone(&self.room), self.clock);
+            *health = Some(checks.map_err(|source| GatewayError::HealthChecks { source })?);
+        }
         Ok(())
     }
 

@@ -15,6 +15,7 @@ pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;
 
+use crate::pool::{Prepared, ProcessPool};
 use crate::settings::{Class, Settings};
 use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) places: Vec<Option<Places>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
+    /// What all workers share about each pool; a pool is known by its name.
+    pub(crate) pools: Vec<Arc<ProcessPool>>,
     /// The compiled rule of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
@@ -113,7 +116,20 @@ impl Shared {
         }
         let policies = policies.into_iter().map(Mutex::new).collect();
         let (rules, names) = rules(&settings)?;
-        Ok(Shared { settings, levels, rates, keyed, concurrency, places, policies, routes, rules, names })
+        let pools = pools(&settings, before)?;
+        Ok(Shared {
+            settings,
+            levels,
+            rates,
+            keyed,
+            concurrency,
+            places,
+            policies,
+            routes,
+            pools,
+            rules,
+            names,
+        })
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -271,7 +287,7 @@ struct Ids(BTreeSet<u16>);
 impl Ids {
     fn beside(before: Option<&Shared>) -> Self {
         let Some(before) = before else { return Ids(BTreeSet::new()) };
-        let places = before.places.iter().flatten().flat_map(|places| &places.instances);
+        let places = before.places.iter().flatten().flat_map(|places| places.instances.values());
         let all = before.rates.iter().map(|class| class.id());
         let all = all.chain(before.concurrency.iter().map(|limit| limit.count.id()));
         Ids(all.chain(places.map(|place| place.id())).map(|id| id.0).collect())
@@ -282,6 +298,27 @@ impl Ids {
         self.0.insert(free);
         ClassId(free)
     }
+}
+
+/// Changes what is shared about the pools. Last of all: those that go on are in force already.
+fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<ProcessPool>>, ClassError> {
+    let prepare = |pool| Prepared::new(pool).map_err(|source| wrong("pool", &pool.name, source));
+    let prepared: Vec<Prepared> = settings.pools.iter().map(prepare).collect::<Result<_, _>>()?;
+    let pools = settings.pools.iter().zip(prepared).enumerate().map(|(index, (pool, prepared))| {
+        let named = settings.pools[..index].iter().all(|earlier| earlier.name != pool.name);
+        let known = before.filter(|_| named).and_then(|before| {
+            let index = before.settings.pools.iter().position(|old| old.name == pool.name)?;
+            before.pools.get(index)
+        });
+        match known {
+            Some(known) => {
+                known.configure(prepared);
+                Arc::clone(known)
+            }
+            None => Arc::new(ProcessPool::new(prepared)),
+        }
+    });
+    Ok(pools.collect())
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,10 +1,11 @@
 //! Session affinity: a client stays with the instance that it was given, while that one may be picked.
 //!
 //! Which instance a cookie names, and that nobody forged it, is known to whoever reads the cookie; here is only the
-//! decision. An instance that is draining, ejected or gone is not in the balancer any more, so a client moves on
-//! before its instance stops.
+//! decision. An instance that is ejected, unhealthy or gone is not in the balancer any more, so its clients move on.
+//! One that is draining still has theirs, where nothing else speaks against it: they end their sessions there, and
+//! nobody new comes.
 
-use super::{Balancer, InstanceId, Outcome, Weight};
+use super::{Available, Balancer, InstanceId, Outcome, Weight};
 use alloc::vec::Vec;
 use stats::Rng;
 use units::Timestamp;
@@ -69,6 +70,17 @@ impl<B: Balancer> Affinity<B> {
     }
 }
 
+impl<B: Balancer> Available<Affinity<B>> {
+    /// As [`Affinity::place`], but a draining instance keeps the clients that it has.
+    #[inline]
+    pub fn place(&mut self, now: Timestamp, cookie: Option<InstanceId>, rng: &mut Rng) -> Option<Placed> {
+        match cookie {
+            Some(id) if self.only_drains(now, id) => Some(Placed::Kept(id)),
+            _ => self.at(now).place(now, cookie, rng),
+        }
+    }
+}
+
 impl<B: Balancer> Balancer for Affinity<B> {
     fn added(&mut self, id: InstanceId, weight: Weight) {
         let index = id.0 as usize;
@@ -106,6 +118,7 @@ impl<B: Balancer> Balancer for Affinity<B> {
 mod tests {
     use super::*;
     use crate::balance::LeastOutstanding;
+    use units::Ratio;
 
     #[test]
     fn keeps_a_client_until_its_instance_may_not_be_picked() {
@@ -130,5 +143,25 @@ mod tests {
         assert!(moved.sets_cookie() && !Placed::Kept(InstanceId(0)).sets_cookie());
         // A cookie from elsewhere.
         assert_eq!(place(&mut affinity, Some(u32::MAX)).map(Placed::instance), Some(InstanceId(1)));
+    }
+
+    #[test]
+    fn a_draining_instance_keeps_its_clients_unless_it_fails() {
+        let (now, mut rng) = (Timestamp::from_secs(1), Rng::new(1, "picks"));
+        let mut instances = Available::new(Affinity::new(LeastOutstanding::new()), None, Ratio::ZERO);
+        (0..2).for_each(|id| instances.add(now, InstanceId(id), Weight::ONE));
+        instances.drain(now, InstanceId(0));
+        let to = InstanceId(0);
+        assert_eq!(instances.place(now, Some(to), &mut rng), Some(Placed::Kept(to)));
+        assert_eq!(instances.place(now, None, &mut rng), Some(Placed::New(InstanceId(1))));
+        let moved = Some(Placed::Moved { from: to, to: InstanceId(1) });
+        instances.set_healthy(now, to, false);
+        assert_eq!(instances.place(now, Some(to), &mut rng), moved);
+        instances.set_healthy(now, to, true);
+        instances.eject(now, to, Timestamp::from_secs(9));
+        assert_eq!(instances.place(now, Some(to), &mut rng), moved);
+        assert_eq!(instances.place(Timestamp::from_secs(9), Some(to), &mut rng), Some(Placed::Kept(to)));
+        instances.remove(now, to);
+        assert_eq!(instances.place(Timestamp::from_secs(9), Some(to), &mut rng), moved);
     }
 }

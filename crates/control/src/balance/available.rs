@@ -106,6 +106,18 @@ impl<B: Balancer> Available<B> {
         }
     }
 
+    /// Changes the slow start and the bound of a panic for those that are added or come back from now on. Without a
+    /// slow start until then, the first instances of a fleet have their whole weight at once.
+    pub fn configure(&mut self, now: Timestamp, slow_start: Option<SlowStart>, panic_below: Ratio) {
+        (self.slow_start, self.panic_below) = (slow_start, panic_below);
+        for index in 0..self.entries.len() as u32 {
+            self.change(now, InstanceId(index), |entry| {
+                entry.warm_from = entry.warm_from.filter(|_| slow_start.is_some());
+            });
+            self.tell(now, InstanceId(index));
+        }
+    }
+
     /// Adds an instance, which begins with its slow start; where it is known, only its weight changes.
     pub fn add(&mut self, now: Timestamp, id: InstanceId, weight: Weight) {
         let index = id.0 as usize;
@@ -178,6 +190,31 @@ impl<B: Balancer> Available<B> {
     /// Requests that an instance has in flight, also after it was removed.
     pub fn in_flight(&self, id: InstanceId) -> u32 {
         self.entries.get(id.0 as usize).map_or(0, |entry| entry.in_flight)
+    }
+
+    /// An instance for a request that another one has failed: any but that one. `None` where there is no other.
+    ///
+    /// The balancer hears of a removal and its end, which costs it more than a pick: for retries, which are few.
+    pub fn pick_other(&mut self, now: Timestamp, failed: InstanceId, rng: &mut Rng) -> Option<InstanceId> {
+        self.at(now);
+        let given = self.entries.get(failed.0 as usize).and_then(|entry| entry.given);
+        if given.is_some() {
+            self.inner.removed(failed);
+        }
+        let picked = self.inner.pick(now, rng);
+        if let Some(weight) = given {
+            self.inner.added(failed, weight);
+        }
+        picked
+    }
+
+    /// Whether nothing but draining speaks against an instance.
+    pub(super) fn only_drains(&self, now: Timestamp, id: InstanceId) -> bool {
+        let Some(entry) = self.entries.get(id.0 as usize).filter(|entry| entry.draining) else {
+            return false;
+        };
+        let ejected = entry.ejected.is_some_and(|until| now < until);
+        entry.weight.is_some() && !entry.unhealthy && !ejected
     }
 
     fn change(&mut self, now: Timestamp, id: InstanceId, change: impl FnOnce(&mut Entry)) {

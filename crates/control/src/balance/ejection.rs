@@ -51,6 +51,47 @@ struct Slot {
     ejected_in_interval: bool,
 }
 
+/// What one of many observers has seen of an instance since it last told: counted without asking anybody else, and
+/// told now and then by [`Ejection::absorb`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    succeeded: u32,
+    failed: u32,
+    /// Failures since the last success.
+    run: u32,
+    /// The most failures between two successes.
+    longest: u32,
+}
+
+impl Seen {
+    /// Counts what became of a request.
+    #[inline]
+    pub fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Cancelled | Outcome::Refused { .. } => {}
+            Outcome::Answered { .. } => {
+                self.succeeded += 1;
+                self.run = 0;
+            }
+            Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut => {
+                self.failed += 1;
+                self.run += 1;
+                self.longest = self.longest.max(self.run);
+            }
+        }
+    }
+
+    /// Failures since the last success: whoever sees many in a row should tell at once.
+    pub const fn run(&self) -> u32 {
+        self.run
+    }
+
+    /// Whether there is anything to tell.
+    pub const fn is_empty(&self) -> bool {
+        self.succeeded == 0 && self.failed == 0
+    }
+}
+
 /// What to do about an instance that shows a sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision {
@@ -174,25 +215,25 @@ impl Ejection {
     /// Counts what became of a request; decides where it was one failure too many.
     #[inline]
     pub fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) -> Option<Decision> {
+        let mut seen = Seen::default();
+        seen.count(outcome);
+        self.absorb(now, id, seen)
+    }
+
+    /// Counts what an observer has seen since it last told; decides where that makes one failure too many.
+    ///
+    /// Where several tell, their failures count as if one had seen those of the other first: a run of one goes on
+    /// where the other saw no success.
+    pub fn absorb(&mut self, now: Timestamp, id: InstanceId, seen: Seen) -> Option<Decision> {
         let slot = self.slots.get_mut(id.0 as usize)?;
         // What was sent before its ejection says nothing new.
         if !slot.present || now < slot.until {
             return None;
         }
-        match outcome {
-            Outcome::Cancelled | Outcome::Refused { .. } => return None,
-            Outcome::Answered { .. } => {
-                slot.requests += 1;
-                slot.succeeded += 1;
-                slot.failures = 0;
-                return None;
-            }
-            Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut => {
-                slot.requests += 1;
-                slot.failures += 1;
-            }
-        }
-        let failures = slot.failures;
+        slot.requests += seen.succeeded + seen.failed;
+        slot.succeeded += seen.succeeded;
+        slot.failures = if seen.succeeded == 0 { slot.failures + seen.run } else { seen.run };
+        let failures = slot.failures.max(seen.longest);
         if failures < self.settings.consecutive_failures {
             return None;
         }

@@ -79,8 +79,14 @@ impl RetryBudget {
     /// Counts a request; its retries do not count again.
     #[inline]
     pub fn request(&mut self, now: Timestamp) {
-        self.slide(now).requests += 1;
-        self.sum.requests += 1;
+        self.requests(now, 1);
+    }
+
+    /// Counts requests that others have made since they last told.
+    #[inline]
+    pub fn requests(&mut self, now: Timestamp, count: u64) {
+        self.slide(now).requests += count;
+        self.sum.requests += count;
     }
 
     /// Decides about a retry, and counts it where it is allowed.

@@ -117,14 +117,14 @@ fn instances(page: &mut Page, shared: &Shared) {
     let name = "headroom_instance_concurrency";
     page.head(name, "gauge", "Requests at an instance that has a limit, of all workers together.");
     for (pool, places) in pools() {
-        for (known, instance) in pool.instances.iter().zip(&places.instances) {
-            let address = known.address.to_string();
+        for (address, instance) in &places.instances {
+            let address = address.to_string();
             page.line(name, &[("pool", &pool.name), ("instance", &address)], &instance.in_flight());
         }
     }
     page.head("headroom_instance_concurrency_limit", "gauge", "How many may be at each instance of a pool.");
     for (pool, places) in pools() {
-        let limit = places.instances.first().map_or(0, |instance| instance.limit());
+        let limit = places.instances.values().next().map_or(0, |instance| instance.limit());
         page.line("headroom_instance_concurrency_limit", &[("pool", &pool.name)], &limit);
     }
     page.head("headroom_pool_waiting", "gauge", "Requests that wait for an instance now.");

@@ -7,6 +7,7 @@
 mod connections;
 mod limits;
 mod page;
+pub(crate) mod pools;
 mod reported;
 
 pub(crate) use page::page;
@@ -20,6 +21,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) routes: Vec<RouteCounts>,
+    /// By name.
+    pub(crate) pools: BTreeMap<String, pools::PoolCounts>,
     pub(crate) connections_accepted: u64,
     pub(crate) connections_refused: u64,
     pub(crate) connections_open: u64,
@@ -130,6 +133,9 @@ impl Counts {
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
         self.routes.iter_mut().zip(&other.routes).for_each(|(ours, theirs)| ours.add(theirs));
+        for (name, theirs) in &other.pools {
+            self.pools.entry(name.clone()).or_default().add(theirs);
+        }
         self.connections_accepted += other.connections_accepted;
         self.connections_refused += other.connections_refused;
         self.connections_open += other.connections_open;

@@ -1,6 +1,6 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times, limits, reported};
+use super::{BOUNDS_S, Counts, Times, limits, pools, reported};
 use crate::shared::Shared;
 use std::fmt::Write;
 use units::Timestamp;
@@ -112,6 +112,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     }
     counts.connections.write(&mut page);
     reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
+    pools::write(&mut page, &counts.pools, shared);
     page.0
 }
 

@@ -4,6 +4,7 @@ use super::limit::WaitingRoom;
 use super::{ClassError, Ids, Shared, wrong};
 use crate::settings::{Pool, Settings};
 use control::concurrency::{Concurrency, Priorities};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,8 +12,8 @@ use std::sync::atomic::AtomicU64;
 /// The places of a pool's instances.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// In the order of the pool's instances.
-    pub(crate) instances: Vec<Arc<Concurrency<AtomicU64>>>,
+    /// By the instance's address.
+    pub(crate) instances: BTreeMap<SocketAddr, Arc<Concurrency<AtomicU64>>>,
     pub(crate) waiting: Option<Arc<WaitingRoom>>,
 }
 
@@ -33,13 +34,13 @@ impl Places {
             let refused = |source| wrong("pool", &pool.name, source);
             let old = before.and_then(|before| Kept::find(before, &pool.name));
             let id = old.as_ref().and_then(Kept::id).unwrap_or_else(|| ids.fresh());
-            let mut instances = Vec::new();
+            let mut instances = BTreeMap::new();
             for instance in &pool.instances {
                 let kept = old.as_ref().and_then(|old| old.instance(instance.address));
                 let places = kept.map_or_else(|| Concurrency::new(id, limit).map(Arc::new), Ok);
                 let places = places.map_err(refused)?;
                 places.set_limit(limit);
-                instances.push(places);
+                instances.insert(instance.address, places);
             }
             let waiting = match pool.queue {
                 None => None,
@@ -68,12 +69,11 @@ impl<'a> Kept<'a> {
     }
 
     fn id(&self) -> Option<control::ClassId> {
-        self.places.instances.first().map(|places| places.id())
+        self.places.instances.values().next().map(|places| places.id())
     }
 
     fn instance(&self, address: SocketAddr) -> Option<Arc<Concurrency<AtomicU64>>> {
-        let index = self.pool.instances.iter().position(|known| known.address == address)?;
-        self.places.instances.get(index).cloned()
+        self.places.instances.get(&address).cloned()
     }
 
     fn waiting(&self, now: &Pool) -> Option<Arc<WaitingRoom>> {

@@ -2,6 +2,7 @@
 
 use crate::local::Local;
 use crate::outbox::Outbox;
+use crate::pool::Attempt;
 use crate::queues::At;
 use control::admission::{Admitted, Observed, Place, Ticket};
 use control::balance::InstanceId;
@@ -118,8 +119,6 @@ pub(super) struct Claims {
     pub(super) admitted_at: Timestamp,
     /// It holds a place at its instance.
     pub(super) has_place: bool,
-    /// It waits for an instance: the balancer knows how its last try ended.
-    pub(super) between_tries: bool,
 }
 
 impl Default for Claims {
@@ -131,7 +130,6 @@ impl Default for Claims {
             observed: [None, None],
             admitted_at: Timestamp::ZERO,
             has_place: false,
-            between_tries: false,
         }
     }
 }
@@ -179,8 +177,19 @@ pub(super) struct Exchange {
     /// The client waits for 100 (Continue), and nobody has said it yet.
     pub(super) expects_continue: bool,
     pub(super) upstream: Option<usize>,
+    /// What its pool balances by.
+    pub(super) key: Option<u64>,
     pub(super) instance: InstanceId,
+    /// The instance counts it as in flight.
+    pub(super) placed: bool,
+    /// The client has to be told its instance.
+    pub(super) sets_cookie: bool,
+    pub(super) attempt: Attempt,
+    /// How often it was given to an instance, and how often it was sent to one.
     pub(super) tries: u32,
+    pub(super) sends: u32,
+    /// How long the instance wants to be left alone.
+    pub(super) stay_away: Option<Duration>,
     pub(super) sent: Timestamp,
     pub(super) first_byte: Option<Timestamp>,
     /// Counted as late before it was answered.
@@ -228,8 +237,14 @@ impl Default for Exchange {
             keep_alive: true,
             expects_continue: false,
             upstream: None,
+            key: None,
             instance: InstanceId(0),
+            placed: false,
+            sets_cookie: false,
+            attempt: Attempt::First,
             tries: 0,
+            sends: 0,
+            stay_away: None,
             sent: Timestamp::ZERO,
             first_byte: None,
             late: false,

@@ -5,6 +5,7 @@ use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::forward;
 use crate::hops::Hops;
+use crate::pool;
 use crate::route;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
@@ -299,6 +300,9 @@ impl<N: Net> Worker<N> {
         exchange.request = request;
         exchange.route = route;
         exchange.level = self.local.shared.routes[route].level;
+        let settings = &self.local.shared.settings;
+        exchange.key =
+            pool::key_of(&settings.pools[settings.routes[route].pool], head, downstream.client.ip());
         exchange.local = Some(Rc::clone(&self.local));
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));

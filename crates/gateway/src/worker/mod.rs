@@ -82,6 +82,8 @@ pub(crate) struct Worker<N: Net> {
 struct Instance {
     address: SocketAddr,
     idle: Vec<usize>,
+    /// It is in a pool of the configuration in force.
+    used: bool,
 }
 
 /// Where a worker's own connections to the outside come from.
@@ -114,7 +116,7 @@ impl<N: Net> Worker<N> {
         let now = ends.net.now();
         let (version, shared) = room.current();
         let mut instances = Vec::new();
-        let local = Rc::new(Local::new(shared, |address| number(&mut instances, address))?);
+        let local = Rc::new(Local::new(shared, None, now, |address| number(&mut instances, address))?);
         Ok(Worker {
             net: ends.net,
             index,
@@ -313,6 +315,7 @@ impl<N: Net> Worker<N> {
         self.retire();
         self.counts.log_lost = self.log.lost();
         self.counts.routes.clone_from(&self.local.counts.borrow());
+        self.counts.pools = self.local.tick_pools(now);
         for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
             (route.in_flight, route.waiting) = (in_flight, waiting);
         }
@@ -389,14 +392,16 @@ impl<N: Net> Worker<N> {
         }
         let instances = &mut self.instances;
         // The rules were compiled before; where there is no memory for them, the old configuration goes on.
-        let Ok(new) = Local::new(shared, |address| number(instances, address)) else { return };
+        let new = Local::new(shared, Some(&self.local), self.now, |address| number(instances, address));
+        let Ok(new) = new else { return };
         self.retired.push(std::mem::replace(&mut self.local, Rc::new(new)));
-        let kept: Vec<usize> = self.local.instances.iter().flatten().copied().collect();
-        for (index, instance) in self.instances.iter_mut().enumerate() {
-            if !kept.contains(&index) {
-                for idle in instance.idle.drain(..) {
-                    self.upstreams.remove(idle);
-                }
+        self.instances.iter_mut().for_each(|instance| instance.used = false);
+        for pool in &self.local.pools {
+            pool.borrow().numbers().for_each(|number| self.instances[number].used = true);
+        }
+        for instance in self.instances.iter_mut().filter(|instance| !instance.used) {
+            for idle in instance.idle.drain(..) {
+                self.upstreams.remove(idle);
             }
         }
         self.retire();
@@ -445,7 +450,7 @@ impl<N: Net> Worker<N> {
 /// The worker's number for an address.
 fn number(instances: &mut Vec<Instance>, address: SocketAddr) -> usize {
     instances.iter().position(|known| known.address == address).unwrap_or_else(|| {
-        instances.push(Instance { address, idle: Vec::new() });
+        instances.push(Instance { address, idle: Vec::new(), used: true });
         instances.len() - 1
     })
 }

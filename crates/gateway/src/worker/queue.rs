@@ -12,10 +12,11 @@
 use super::connection::{Pause, Phase, Queued};
 use super::{Worker, downstream_token};
 use crate::local::Local;
+use crate::pool::Attempt;
 use crate::queues::At;
 use crate::shared::WaitingRoom;
 use control::admission::{Brought, Held, Next, Pace, Reason};
-use control::balance::{Balancer, InstanceId};
+use control::balance::{InstanceId, Placed};
 use control::concurrency::Priority;
 use http::reactor::Net;
 use std::rc::Rc;
@@ -174,12 +175,14 @@ impl<N: Net> Worker<N> {
     fn serve_pool(&mut self, local: &Rc<Local>, pool: usize) {
         let at = At::Pool(pool);
         while local.queues.borrow_mut().len(at) > 0 {
-            let Some(picked) = self.pick(local, pool) else { return };
-            let Some(instance) = free_place(local, pool, picked) else { return };
+            // Who comes next is not known yet, so no key or cookie decides.
+            let picked = local.pools[pool].borrow_mut().pick(self.now, None, Attempt::Again, &mut self.rng);
+            let Some(picked) = picked else { return };
+            let Some(instance) = free_place(local, pool, picked.instance()) else { return };
             match self.next_in_line(local, at, 0) {
                 Some((request, _)) => {
                     self.downstreams[request].exchange.claims.has_place = true;
-                    self.send_to(request, local, pool, instance);
+                    self.send_to(request, local, pool, Placed::Kept(instance));
                     self.resume(downstream_token(request));
                 }
                 None => leave_place(local, pool, instance),
@@ -221,21 +224,22 @@ impl<N: Net> Worker<N> {
         index: usize,
         local: &Rc<Local>,
         pool: usize,
-        picked: InstanceId,
-    ) -> Option<InstanceId> {
+        picked: Placed,
+    ) -> Option<Placed> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
         let claims = &mut self.downstreams[index].exchange.claims;
         if local.queues.borrow_mut().len(At::Pool(pool)) == 0
-            && let Some(instance) = free_place(local, pool, picked)
+            && let Some(instance) = free_place(local, pool, picked.instance())
         {
             claims.has_place = true;
-            return Some(instance);
+            // A client whose instance is full for the moment stays with it.
+            return Some(if instance == picked.instance() { picked } else { Placed::Kept(instance) });
         }
-        claims.between_tries = true;
         if found.waiting.is_some() {
             self.wait_in_line(index, local, At::Pool(pool), false);
         } else {
-            let full = &found.instances[picked.0 as usize];
+            let address = local.pools[pool].borrow().address(picked.instance());
+            let Some(full) = found.instances.get(&address) else { return Some(picked) };
             let (limit, in_flight) = (full.limit(), full.in_flight());
             self.shed(index, Reason::Concurrency { class: full.id(), limit, in_flight });
             self.resume(downstream_token(index));
@@ -257,11 +261,6 @@ impl<N: Net> Worker<N> {
         }
         self.line.freed = true;
     }
-
-    /// The instance for the next request of a pool.
-    pub(super) fn pick(&mut self, local: &Local, pool: usize) -> Option<InstanceId> {
-        local.balancers[pool].borrow_mut().pick(self.now, &mut self.rng)
-    }
 }
 
 fn room(local: &Local, at: At) -> Option<&WaitingRoom> {
@@ -276,7 +275,7 @@ fn places(local: &Local, at: At) -> u32 {
     match at {
         At::Limit(limit) => local.shared.concurrency[limit].count.limit(),
         At::Pool(pool) => {
-            let instances = local.shared.places[pool].iter().flat_map(|places| &places.instances);
+            let instances = local.shared.places[pool].iter().flat_map(|places| places.instances.values());
             instances.map(|instance| instance.limit()).fold(0, u32::saturating_add)
         }
     }
@@ -284,15 +283,16 @@ fn places(local: &Local, at: At) -> u32 {
 
 /// Takes a place at the instance that was picked, or else at the next of its pool that has one.
 fn free_place(local: &Local, pool: usize, picked: InstanceId) -> Option<InstanceId> {
-    let instances = &local.shared.places[pool].as_ref()?.instances;
-    let (before, from) = instances.split_at(picked.0 as usize);
-    let order = (picked.0..).zip(from).chain((0..).zip(before));
-    order.into_iter().find(|(_, places)| places.enter().is_ok()).map(|(number, _)| InstanceId(number))
+    let places = &local.shared.places[pool].as_ref()?.instances;
+    // An instance that was added since is not limited for those who came before.
+    let free = |address| places.get(&address).is_none_or(|places| places.enter().is_ok());
+    local.pools[pool].borrow().beside(picked).find(|&(_, address)| free(address)).map(|(id, _)| id)
 }
 
 fn leave_place(local: &Local, pool: usize, instance: InstanceId) {
-    let places = local.shared.places[pool].iter().flat_map(|places| &places.instances);
-    places.skip(instance.0 as usize).take(1).for_each(|instance| instance.leave());
+    let address = local.pools[pool].borrow().address(instance);
+    let places = local.shared.places[pool].as_ref().and_then(|places| places.instances.get(&address));
+    places.into_iter().for_each(|instance| instance.leave());
 }
 
 /// How long a place that another worker has freed may stay unused.

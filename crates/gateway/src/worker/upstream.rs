@@ -6,8 +6,10 @@ use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
 use crate::forward;
 use crate::local::Local;
+use crate::metrics::pools::Retry;
+use crate::pool::{self, Attempt};
 use crate::server_timing;
-use control::balance::{Balancer, InstanceId, Outcome};
+use control::balance::{Outcome, Placed};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo, ResponseHead};
@@ -63,27 +65,32 @@ impl<N: Net> Worker<N> {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let pool = local.shared.settings.routes[exchange.route].pool;
-        let Some(picked) = self.pick(&local, pool) else {
+        let (key, attempt) = (exchange.key, exchange.attempt);
+        let picked = local.pools[pool].borrow_mut().pick(self.now, key, attempt, &mut self.rng);
+        let Some(picked) = picked else {
             return self.fail_request(index, Failure::Unreachable.problem());
         };
-        if let Some(instance) = self.place_at(index, &local, pool, picked) {
-            self.send_to(index, &local, pool, instance);
+        if let Some(placed) = self.place_at(index, &local, pool, picked) {
+            self.send_to(index, &local, pool, placed);
         }
     }
 
     /// Sends a request to an instance that has a place for it.
-    pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, instance: InstanceId) {
+    pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, placed: Placed) {
         let now = self.now;
-        local.balancers[pool].borrow_mut().sent(now, instance);
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.claims.between_tries = false;
-        exchange.instance = instance;
+        exchange.instance = placed.instance();
+        exchange.sets_cookie = placed.sets_cookie();
+        exchange.placed = true;
         exchange.sent = now;
         exchange.tries += 1;
         if exchange.tries == 1 && !exchange.waited.is_zero() {
             forward::waited(&mut exchange.request, exchange.place, exchange.waited);
         }
-        let number = local.instances[pool][instance.0 as usize];
+        let mut pool = local.pools[pool].borrow_mut();
+        pool.sent(now, placed, exchange.attempt);
+        let number = pool.number(exchange.instance);
+        drop(pool);
         self.downstreams[index].phase = Phase::Active;
         // After a failure only a new connection can be trusted.
         let first = self.downstreams[index].exchange.tries == 1;
@@ -130,7 +137,9 @@ impl<N: Net> Worker<N> {
 
     /// Sends the request on a connection that is open.
     fn send_request(&mut self, upstream: usize, index: usize) {
-        let request = std::mem::take(&mut self.downstreams[index].exchange.request);
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.sends += 1;
+        let request = std::mem::take(&mut exchange.request);
         let connection = &mut self.upstreams[upstream];
         let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
         self.downstreams[index].exchange.request = request;
@@ -383,8 +392,14 @@ impl<N: Net> Worker<N> {
                     tally.record(elapsed, local.shared.levels[exchange.level.unwrap_or(0)].target);
                 });
             }
+            if matches!(head.status, 429 | 503) {
+                exchange.stay_away = head.headers.find("retry-after").and_then(seconds);
+            }
             self.head.clear();
             forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
+            if exchange.sets_cookie {
+                self.set_cookie(index);
+            }
             self.forward_answer(index, &bytes[used..]);
             return None;
         }
@@ -437,8 +452,9 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream.take();
         let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
+        let stay_away = exchange.stay_away;
         local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
-        self.release(index, &local, outcome(status, first_byte));
+        self.release(index, &local, outcome(status, first_byte, stay_away));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
         if let Some(upstream) = upstream {
@@ -462,6 +478,8 @@ impl<N: Net> Worker<N> {
             // There may be more than was asked for.
             || connection.readable.now
             || instance.idle.len() >= room
+            // It was removed in the meantime.
+            || !instance.used
         {
             self.upstreams.remove(upstream);
             return;
@@ -478,9 +496,9 @@ impl<N: Net> Worker<N> {
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        if exchange.tries > 0 && !exchange.claims.between_tries {
+        if std::mem::take(&mut exchange.placed) {
             let pool = local.shared.settings.routes[exchange.route].pool;
-            local.balancers[pool].borrow_mut().answered(now, exchange.instance, outcome);
+            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
         }
         self.leave_instance(index, local);
         let exchange = &mut self.downstreams[index].exchange;
@@ -501,34 +519,41 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream.take();
         let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
         let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
-        let nothing_sent = matches!(failure, Failure::Unreachable | Failure::ConnectTimeout);
-        let instances = local.shared.settings.pools[pool].instances.len() as u32;
-        // A connection that the instance was closing says nothing of the instance: one more try, on a new one.
-        let again = exchange.answer.is_none()
-            && match failure {
-                Failure::Unreachable | Failure::ConnectTimeout => exchange.tries < instances,
-                Failure::Broke => {
-                    stale && exchange.replayable && exchange.idempotent && exchange.tries <= STALE_TRIES
-                }
-                Failure::Timeout | Failure::Malformed => false,
-            };
+        let why = match failure {
+            Failure::Unreachable => Some(Retry::Unreachable),
+            Failure::ConnectTimeout => Some(Retry::ConnectTimeout),
+            // A connection that the instance was closing says nothing of the instance.
+            Failure::Broke if stale => Some(Retry::Stale),
+            Failure::Broke => Some(Retry::Broke),
+            Failure::Timeout | Failure::Malformed => None,
+        };
+        let why = why.filter(|_| exchange.answer.is_none());
         if let Some(upstream) = upstream {
             self.upstreams.remove(upstream);
         }
-        if again {
+        if let Some(why) = why
+            && self.may_retry(index, &local, why)
+        {
             let now = self.now;
-            local.balancers[pool].borrow_mut().answered(now, exchange.instance, failure.outcome());
+            let exchange = &mut self.downstreams[index].exchange;
+            let (outcome, attempt) = match why {
+                Retry::Stale => (Outcome::Cancelled, Attempt::Again),
+                _ => (failure.outcome(), Attempt::Elsewhere(exchange.instance)),
+            };
+            (exchange.attempt, exchange.placed) = (attempt, false);
+            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
             self.leave_instance(index, &local);
-            let exchange = &self.downstreams[index].exchange;
-            if !nothing_sent {
+            if why.was_sent() {
+                let exchange = &self.downstreams[index].exchange;
                 // The other idle connections to it are as old: they would only cost more tries.
-                let number = local.instances[pool][exchange.instance.0 as usize];
+                let number = local.pools[pool].borrow().number(exchange.instance);
                 for idle in std::mem::take(&mut self.instances[number].idle) {
                     self.upstreams.remove(idle);
                 }
             }
             return self.dispatch(index);
         }
+        let exchange = &mut self.downstreams[index].exchange;
         let late = std::mem::replace(&mut exchange.late, true);
         if !late && exchange.first_byte.is_none() {
             local.tally(exchange.level, |tally| tally.record_late());
@@ -542,6 +567,35 @@ impl<N: Net> Worker<N> {
         self.release(index, &local, failure.outcome());
         self.answer_problem(index, problem);
         self.resume(downstream_token(index));
+    }
+
+    /// Whether a request that got no answer may be given to an instance once more.
+    fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
+        let exchange = &self.downstreams[index].exchange;
+        let pool = local.shared.settings.routes[exchange.route].pool;
+        let tries = local.shared.settings.pools[pool].retries.tries;
+        let mut pool = local.pools[pool].borrow_mut();
+        let harmless = exchange.replayable && exchange.idempotent;
+        let (safe, tries_left) = match why {
+            Retry::Unreachable | Retry::ConnectTimeout => {
+                (true, exchange.tries < pool.len().min(CONNECT_TRIES))
+            }
+            Retry::Stale => (harmless, exchange.sends < tries),
+            // What has broken an instance is not sent to the same one again.
+            Retry::Broke => (harmless, exchange.sends < tries && pool.len() > 1),
+        };
+        pool.may_retry(self.now, why, safe, tries_left)
+    }
+
+    /// Tells the client in the head of its answer which instance it belongs to from now on.
+    fn set_cookie(&mut self, index: usize) {
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        let number = local.shared.settings.routes[exchange.route].pool;
+        let value = local.pools[number].borrow().cookie_for(exchange.instance);
+        if let Some(value) = value {
+            pool::add_cookie(&mut self.head, &local.shared.settings.pools[number], value);
+        }
     }
 
     /// Ends a request that cannot go on for a reason of ours or the client's.
@@ -611,12 +665,17 @@ fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &Res
     }
 }
 
-fn outcome(status: u16, first_byte: Duration) -> Outcome {
+fn outcome(status: u16, first_byte: Duration, stay_away: Option<Duration>) -> Outcome {
     match status {
-        429 | 503 => Outcome::Refused { retry_after: None },
+        429 | 503 => Outcome::Refused { retry_after: stay_away },
         500.. => Outcome::ServerError { first_byte },
         _ => Outcome::Answered { first_byte },
     }
+}
+
+/// `Retry-After` in seconds; a date is rare enough to be left to the penalty of the balancer.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    std::str::from_utf8(value).ok()?.parse().ok().map(Duration::from_secs)
 }
 
 /// Metrics know a few kinds; a client's many ways to break HTTP are one.
@@ -631,5 +690,5 @@ fn kind_of(name: &str) -> &'static str {
 /// How long an instance may think about whether it wants a body before the client is told to send it.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);
 
-/// Tries on connections that turn out to be closed, before the one that counts.
-const STALE_TRIES: u32 = 1;
+/// Instances that one request tries to reach, where none of them accepts connections.
+const CONNECT_TRIES: u32 = 8;

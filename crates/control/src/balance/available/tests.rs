@@ -34,6 +34,40 @@ fn shares<B: Balancer>(instances: &mut Available<B>, now: Timestamp) -> [u32; 5]
 }
 
 #[test]
+fn another_than_the_one_that_failed() {
+    let (mut instances, mut rng) = (of(3, None, 0.5), Rng::new(1, "picks"));
+    for _ in 0..20 {
+        let other = instances.pick_other(at(0), InstanceId(1), &mut rng).unwrap();
+        assert_ne!(other, InstanceId(1));
+    }
+    let before = shares(&mut instances, at(0));
+    assert!(before[..3].iter().all(|&share| share >= 330), "it is back afterwards: {before:?}");
+    instances.remove(at(0), InstanceId(1));
+    assert!(instances.pick_other(at(0), InstanceId(1), &mut rng).is_some());
+    assert_eq!(shares(&mut instances, at(0))[1], 0, "but only where it was before");
+    instances.drain(at(0), InstanceId(0));
+    assert_eq!(instances.pick_other(at(0), InstanceId(2), &mut rng), None);
+}
+
+#[test]
+fn a_slow_start_may_come_and_go() {
+    let mut instances = of(2, None, 0.5);
+    instances.configure(at(0), Some(ramp()), Ratio::ZERO);
+    assert_eq!(instances.availability(InstanceId(0)), Some(Availability::Available));
+    instances.add(at(0), InstanceId(2), Weight::ONE);
+    assert_eq!(instances.availability(InstanceId(2)), Some(Availability::Warming));
+    assert!(shares(&mut instances, at(1))[2] < 100);
+    instances.configure(at(2), None, Ratio::ZERO);
+    assert_eq!(instances.availability(InstanceId(2)), Some(Availability::Available));
+    assert!((330..=340).contains(&shares(&mut instances, at(2))[2]));
+    // A panic that is switched off, and on.
+    (0..2).for_each(|id| instances.set_healthy(at(3), InstanceId(id), false));
+    assert_eq!(shares(&mut instances, at(3))[0], 0);
+    instances.configure(at(4), None, Ratio::new(0.5).unwrap());
+    assert!(instances.panic().is_some() && shares(&mut instances, at(4))[0] > 300);
+}
+
+#[test]
 fn draining_gets_nothing_new_and_finishes_its_work() {
     let mut instances = of(2, None, 0.5);
     instances.sent(at(0), InstanceId(0));

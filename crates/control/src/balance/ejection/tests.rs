@@ -2,6 +2,7 @@ use super::*;
 use core::time::Duration;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use std::string::ToString;
+use std::vec;
 
 const OK: Outcome = Outcome::Answered { first_byte: Duration::from_millis(1) };
 
@@ -41,6 +42,29 @@ fn failures_in_a_row_eject() {
     assert_eq!(reason.to_string(), "5 failures in a row");
     assert_eq!(ejection.ejected(at(30)), 1);
     assert_eq!(ejection.ejected(at(31)), 0);
+}
+
+#[test]
+fn what_others_have_seen_counts_as_well() {
+    let seen = |outcomes: &[bool]| {
+        let mut seen = Seen::default();
+        outcomes.iter().for_each(|&good| seen.count(if good { OK } else { Outcome::Failed }));
+        seen
+    };
+    let id = InstanceId(3);
+    // (what each in turn has seen, whether that ejects)
+    for (told, ejects) in [
+        (vec![vec![false; 3], vec![false; 2]], true),
+        (vec![vec![false; 3], vec![true], vec![false; 2]], false),
+        (vec![vec![true, false, false], vec![false; 3]], true),
+        (vec![vec![false, false, false, false, false, true]], true),
+        (vec![vec![false, false, true, false, false], vec![false; 2]], false),
+        (vec![vec![]], false),
+    ] {
+        let mut ejection = of(10, Settings::default());
+        let decision = told.iter().filter_map(|told| ejection.absorb(at(1), id, seen(told))).last();
+        assert_eq!(decision.is_some(), ejects, "{told:?}");
+    }
 }
 
 #[test]

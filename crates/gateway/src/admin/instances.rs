@@ -1,0 +1,158 @@
+//! Instances of the pools over the admin listener: who is there, and who comes and goes.
+
+use crate::control_room::ControlRoom;
+use crate::metrics::pools::{InstanceCounts, InstanceState};
+use crate::pool::{InstanceChange, InstanceChangeError};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use control::balance::Weight;
+use http::reactor::Clock;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+type Room = (Arc<ControlRoom>, Clock);
+
+/// `GET /pools`, and what changes them.
+pub(super) fn routes() -> Router<Room> {
+    Router::new()
+        .route("/pools", get(pools))
+        .route("/pools/{pool}/instances", post(add))
+        .route("/pools/{pool}/instances/{address}", delete(remove))
+        .route("/pools/{pool}/instances/{address}/drain", post(drain))
+        .route("/pools/{pool}/instances/{address}/resume", post(resume))
+}
+
+/// An instance to add, as JSON.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Added {
+    address: String,
+    weight: Option<u32>,
+}
+
+async fn pools(State((room, _)): State<Room>) -> Response {
+    let (_, shared) = room.current();
+    let counts = room.counts();
+    let pools = shared.settings.pools.iter().map(|pool| {
+        let of = counts.pools.get(&pool.name);
+        let known = pool.instances.iter().map(|instance| {
+            let counts = of.and_then(|of| of.instances.get(&instance.address));
+            shown(instance.address, Some(instance.weight), counts)
+        });
+        let leaving = of.into_iter().flat_map(|of| &of.instances).filter(|(address, counts)| {
+            counts.in_flight > 0 && pool.instances.iter().all(|instance| instance.address != **address)
+        });
+        let leaving = leaving.map(|(&address, counts)| shown(address, None, Some(counts)));
+        let instances: Vec<Value> = known.chain(leaving).collect();
+        json!({ "name": pool.name, "panic": of.is_some_and(|of| of.panic), "instances": instances })
+    });
+    answer(StatusCode::OK, &json!({ "pools": pools.collect::<Vec<_>>() }))
+}
+
+/// An instance that no worker has taken over yet is `added`.
+fn shown(address: SocketAddr, weight: Option<Weight>, counts: Option<&InstanceCounts>) -> Value {
+    json!({
+        "address": address.to_string(),
+        "weight": weight.map(Weight::get),
+        "state": counts.map_or("added", |counts| counts.state.name()),
+        "takes_requests": counts.is_some_and(|counts| {
+            matches!(counts.state, InstanceState::Available | InstanceState::Warming)
+        }),
+        "in_flight": counts.map_or(0, |counts| counts.in_flight),
+        "requests": counts.map_or(0, |counts| counts.requests),
+        "failures": counts.map_or(0, |counts| counts.failures),
+    })
+}
+
+async fn add(State(room): State<Room>, Path(pool): Path<String>, body: Bytes) -> Response {
+    let added: Added = match serde_json::from_slice(&body) {
+        Ok(added) => added,
+        Err(error) => {
+            let detail =
+                format!("the body is no instance: {error}; send {{\"address\": \"127.0.0.1:9000\"}}");
+            return refused(StatusCode::BAD_REQUEST, &detail);
+        }
+    };
+    let address = match address(&added.address) {
+        Ok(address) => address,
+        Err(detail) => return refused(StatusCode::BAD_REQUEST, &detail),
+    };
+    let weight = added.weight.unwrap_or(1);
+    match Weight::new(weight).filter(|_| weight <= WEIGHT_MAX) {
+        Some(weight) => change(&room, &pool, InstanceChange::Add { address, weight }),
+        None => {
+            let detail = format!("the weight {weight} is outside 1 to {WEIGHT_MAX}; 1 is usual");
+            refused(StatusCode::BAD_REQUEST, &detail)
+        }
+    }
+}
+
+type Named = Path<(String, String)>;
+
+async fn drain(State(room): State<Room>, Path((pool, address)): Named) -> Response {
+    named(&room, &pool, &address, |address| InstanceChange::Drain { address })
+}
+
+async fn resume(State(room): State<Room>, Path((pool, address)): Named) -> Response {
+    named(&room, &pool, &address, |address| InstanceChange::Resume { address })
+}
+
+async fn remove(State(room): State<Room>, Path((pool, address)): Named) -> Response {
+    named(&room, &pool, &address, |address| InstanceChange::Remove { address })
+}
+
+fn named(room: &Room, pool: &str, text: &str, wanted: impl FnOnce(SocketAddr) -> InstanceChange) -> Response {
+    match address(text) {
+        Ok(address) => change(room, pool, wanted(address)),
+        Err(detail) => refused(StatusCode::BAD_REQUEST, &detail),
+    }
+}
+
+fn change((room, clock): &Room, pool: &str, change: InstanceChange) -> Response {
+    match room.change_instances(pool, change, clock.now()) {
+        Ok(()) => answer(StatusCode::OK, &json!({ "changed": change.address().to_string() })),
+        Err(error) => {
+            let status = match error {
+                InstanceChangeError::UnknownPool { .. } | InstanceChangeError::UnknownInstance { .. } => {
+                    StatusCode::NOT_FOUND
+                }
+                InstanceChangeError::AlreadyThere { .. } | InstanceChangeError::LastInstance { .. } => {
+                    StatusCode::CONFLICT
+                }
+                InstanceChangeError::Ourselves { .. } => StatusCode::BAD_REQUEST,
+                InstanceChangeError::Shared(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            refused(status, &error.to_string())
+        }
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.parse().ok().filter(|address: &SocketAddr| address.port() != 0);
+    found.ok_or_else(|| {
+        format!(
+            "{text:?} is no IP address with a port from 1 to 65535, such as `127.0.0.1:9000` or `[::1]:9000`"
+        )
+    })
+}
+
+fn answer(status: StatusCode, value: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], format!("{value}\n")).into_response()
+}
+
+/// Problem details (RFC 9457).
+fn refused(status: StatusCode, detail: &str) -> Response {
+    let title = status.canonical_reason().unwrap_or("Error");
+    let problem =
+        json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail });
+    (status, [(header::CONTENT_TYPE, "application/problem+json")], format!("{problem}\n")).into_response()
+}
+
+/// As in the file.
+const WEIGHT_MAX: u32 = 1_000_000;

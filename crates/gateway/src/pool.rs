@@ -1,0 +1,337 @@
+//! A pool as one worker knows it: which instance gets the next request, and what became of those before.
+//!
+//! ## Who decides
+//! `control::balance` decides; here its balancers are given instances, time and outcomes. What is told by a request is
+//! counted by the worker alone; `process` holds what all workers have to agree on.
+//!
+//! ## What survives
+//! A pool is known by its name and an instance by its address. A reload, or a change of the instances, keeps requests
+//! in flight, penalties, expected times and ejections of every instance that stays. Another way of balancing begins
+//! anew, but for the requests in flight.
+
+mod change;
+mod cookie;
+mod health;
+mod picker;
+mod process;
+
+pub use change::{InstanceChange, InstanceChangeError};
+pub(crate) use cookie::{add_cookie, key_of};
+pub(crate) use health::HealthChecks;
+pub(crate) use process::{Prepared, ProcessPool};
+
+use crate::metrics::pools::{InstanceCounts, InstanceState, PoolCounts, Retried, Retry};
+use crate::settings::Pool;
+use control::balance::ejection::{Decision, Seen};
+use control::balance::{InstanceId, Outcome, Placed, SlowStart, Weight};
+use picker::Picker;
+use stats::Rng;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use units::{Ratio, Timestamp};
+
+/// A pool as one worker knows it.
+#[derive(Debug)]
+pub(crate) struct WorkerPool {
+    process: Arc<ProcessPool>,
+    /// The verdicts of all workers that this one knows.
+    version: u64,
+    picker: Picker,
+    /// By id: all that were ever in the pool, as their requests may still be in flight.
+    instances: Vec<Known>,
+    /// Which instance the value of a cookie names, by value; empty without affinity.
+    cookies: Vec<(u64, InstanceId)>,
+    /// So many failures in a row are told at once.
+    tell_after: Option<u32>,
+    /// Requests that the retry budget has not heard of.
+    requests: u64,
+    retries: [u64; Retry::COUNT],
+    placed: [u64; 3],
+}
+
+/// Which attempt at a request it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    /// The first.
+    First,
+    /// Another one, as the connection was of no use: nothing speaks against the instance.
+    Again,
+    /// Another one, as this instance has failed.
+    Elsewhere(InstanceId),
+}
+
+#[derive(Debug)]
+struct Known {
+    address: SocketAddr,
+    /// The worker's number for the address.
+    number: usize,
+    /// Whether it is in the configuration in force.
+    present: bool,
+    seen: Seen,
+    requests: u64,
+    failures: u64,
+}
+
+impl WorkerPool {
+    /// A pool whose instances are all there from the beginning, and so need no slow start.
+    pub(crate) fn new(process: Arc<ProcessPool>, settings: &Pool) -> Self {
+        WorkerPool {
+            process,
+            version: 0,
+            picker: Picker::new(&settings.balance),
+            instances: Vec::new(),
+            cookies: Vec::new(),
+            tell_after: None,
+            requests: 0,
+            retries: [0; Retry::COUNT],
+            placed: [0; 3],
+        }
+    }
+
+    /// Takes over the settings in force; `number` gives the worker's number for an address.
+    pub(crate) fn configure(
+        &mut self,
+        now: Timestamp,
+        settings: &Pool,
+        process: &Arc<ProcessPool>,
+        mut number: impl FnMut(SocketAddr) -> usize,
+    ) {
+        self.process = Arc::clone(process);
+        let first = self.instances.is_empty();
+        let old = (!self.picker.is(&settings.balance))
+            .then(|| std::mem::replace(&mut self.picker, Picker::new(&settings.balance)));
+        let replaced = old.is_some();
+        let (slow_start, panic_below) = (slow_start(settings), settings.panic_below);
+        if !first && !replaced {
+            self.picker.configure(now, slow_start, panic_below);
+        }
+        self.instances.iter_mut().for_each(|known| known.present = false);
+        for instance in &settings.instances {
+            let id = process.id(instance.address);
+            while self.instances.len() <= id.0 as usize {
+                let address = process.address(InstanceId(self.instances.len() as u32));
+                let number = number(address);
+                self.instances.push(Known::new(address, number));
+            }
+            self.instances[id.0 as usize].present = true;
+            self.picker.add(now, id, instance.weight);
+            if instance.draining {
+                self.picker.drain(now, id);
+            } else {
+                self.picker.resume(now, id);
+            }
+        }
+        for index in 0..self.instances.len() {
+            if !self.instances[index].present {
+                self.picker.remove(now, InstanceId(index as u32));
+            }
+        }
+        if let Some(old) = old {
+            for (index, known) in self.instances.iter().enumerate() {
+                let id = InstanceId(index as u32);
+                if !known.present {
+                    self.picker.add(now, id, Weight::ONE);
+                }
+                self.picker.sent(now, id, old.in_flight(id));
+                if !known.present {
+                    self.picker.remove(now, id);
+                }
+            }
+        }
+        if first || replaced {
+            self.picker.configure(now, slow_start, panic_below);
+        }
+        self.tell_after = settings.ejection.map(|ejection| ejection.consecutive_failures);
+        self.cookies.clear();
+        if settings.affinity.is_some() {
+            let present = settings.instances.iter().map(|instance| {
+                (cookie::value(&settings.name, instance.address), process.id(instance.address))
+            });
+            self.cookies.extend(present);
+            self.cookies.sort_unstable();
+        }
+        self.version = 0;
+        self.follow(now);
+    }
+
+    /// The instance for a request. `key` is what [`key_of`] found in it. Counts nothing: say [`sent`](Self::sent).
+    pub(crate) fn pick(
+        &mut self,
+        now: Timestamp,
+        key: Option<u64>,
+        attempt: Attempt,
+        rng: &mut Rng,
+    ) -> Option<Placed> {
+        match attempt {
+            Attempt::Elsewhere(failed) => self.picker.place_elsewhere(now, key, failed, rng),
+            Attempt::First | Attempt::Again => {
+                let cookie = match key {
+                    Some(key) if !self.cookies.is_empty() => Some(self.named_by(key)),
+                    _ => None,
+                };
+                self.picker.place(now, key, cookie, rng)
+            }
+        }
+    }
+
+    /// The instances that a request may be given to where the one that was picked for it is full, with their
+    /// addresses: first that one, then those behind it that take new requests.
+    pub(crate) fn beside(&self, picked: InstanceId) -> impl Iterator<Item = (InstanceId, SocketAddr)> {
+        let count = self.instances.len() as u32;
+        let others = (1..count).map(move |step| InstanceId((picked.0 + step) % count));
+        let others = others.filter(|&id| self.instances[id.0 as usize].present && self.picker.takes_new(id));
+        std::iter::once(picked).chain(others).map(|id| (id, self.address(id)))
+    }
+
+    /// Where an instance listens.
+    pub(crate) fn address(&self, id: InstanceId) -> SocketAddr {
+        self.instances[id.0 as usize].address
+    }
+
+    /// A request goes to an instance.
+    pub(crate) fn sent(&mut self, now: Timestamp, placed: Placed, attempt: Attempt) {
+        self.requests += u64::from(attempt == Attempt::First);
+        let id = placed.instance();
+        self.picker.sent(now, id, 1);
+        self.instances[id.0 as usize].requests += 1;
+        if !self.cookies.is_empty() {
+            let kind = match placed {
+                Placed::Kept(_) => 0,
+                Placed::New(_) => 1,
+                Placed::Moved { .. } => 2,
+            };
+            self.placed[kind] += 1;
+        }
+    }
+
+    /// How many instances there are, whatever speaks against them.
+    pub(crate) fn len(&self) -> u32 {
+        self.instances.iter().filter(|known| known.present).count() as u32
+    }
+
+    /// The worker's number for an instance.
+    pub(crate) fn number(&self, id: InstanceId) -> usize {
+        self.instances[id.0 as usize].number
+    }
+
+    /// The value of the cookie that keeps a client with an instance; `None` without affinity.
+    pub(crate) fn cookie_for(&self, id: InstanceId) -> Option<u64> {
+        self.cookies.iter().find(|&&(_, named)| named == id).map(|&(value, _)| value)
+    }
+
+    /// The worker's numbers of the instances in force.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.instances.iter().filter(|known| known.present).map(|known| known.number)
+    }
+
+    /// A request that was placed has ended.
+    #[inline]
+    pub(crate) fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) {
+        self.picker.answered(now, id, outcome);
+        let known = &mut self.instances[id.0 as usize];
+        let failed = matches!(outcome, Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut);
+        known.failures += u64::from(failed);
+        if let Some(after) = self.tell_after {
+            known.seen.count(outcome);
+            if known.seen.run() >= after {
+                let seen = std::mem::take(&mut known.seen);
+                if let Some(Decision::Eject { until, .. }) = self.process.saw(now, id, seen) {
+                    self.picker.eject(now, id, until);
+                }
+            }
+        }
+    }
+
+    /// Whether a request that failed may be sent again, and counts the answer. `safe` says that it does no harm,
+    /// `tries_left` that it was not sent too often.
+    pub(crate) fn may_retry(&mut self, now: Timestamp, why: Retry, safe: bool, tries_left: bool) -> bool {
+        let outcome = if !safe {
+            Retried::NotSafe
+        } else if !tries_left {
+            Retried::OutOfTries
+        } else if why.was_sent() && !self.process.may_retry(now, std::mem::take(&mut self.requests)) {
+            Retried::OutOfBudget
+        } else {
+            Retried::Repeated
+        };
+        self.retries[why.index(outcome)] += 1;
+        outcome == Retried::Repeated
+    }
+
+    /// What happens ten times a second: tells what was counted, and follows what the others have decided.
+    pub(crate) fn tick(&mut self, now: Timestamp) {
+        let picker = &mut self.picker;
+        let seen = self.instances.iter_mut().enumerate().filter(|(_, known)| !known.seen.is_empty());
+        let seen = seen.map(|(index, known)| (InstanceId(index as u32), std::mem::take(&mut known.seen)));
+        self.process.tick(now, std::mem::take(&mut self.requests), seen, |decision| {
+            if let Decision::Eject { id, until, .. } = decision {
+                picker.eject(now, id, until);
+            }
+        });
+        self.follow(now);
+        // What ends by itself, ends also where nothing is asked for.
+        self.picker.advance(now);
+    }
+
+    fn follow(&mut self, now: Timestamp) {
+        let version = self.process.version();
+        if std::mem::replace(&mut self.version, version) == version {
+            return;
+        }
+        let picker = &mut self.picker;
+        let instances = &self.instances;
+        self.process.verdicts(|id, healthy, ejected_until| {
+            if instances.get(id.0 as usize).is_some_and(|known| known.present) {
+                picker.set_healthy(now, id, healthy);
+                picker.eject(now, id, ejected_until);
+            }
+        });
+    }
+
+    /// What the metrics say of it.
+    pub(crate) fn counts(&self) -> PoolCounts {
+        let shown = self.ids().filter(|(id, known)| known.present || self.picker.in_flight(*id) > 0);
+        let instances = shown.map(|(id, known)| {
+            let counts = InstanceCounts {
+                state: self.picker.availability(id).map_or(InstanceState::Removed, InstanceState::of),
+                in_flight: u64::from(self.picker.in_flight(id)),
+                requests: known.requests,
+                failures: known.failures,
+            };
+            (known.address, counts)
+        });
+        PoolCounts {
+            instances: instances.collect(),
+            retries: self.retries,
+            placed: self.placed,
+            panic: self.picker.panics(),
+        }
+    }
+
+    /// Requests in flight to any instance.
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.ids().map(|(id, _)| self.picker.in_flight(id)).sum()
+    }
+
+    fn ids(&self) -> impl Iterator<Item = (InstanceId, &Known)> {
+        self.instances.iter().enumerate().map(|(index, known)| (InstanceId(index as u32), known))
+    }
+
+    /// The instance that the value of a cookie names; one that nobody has where it names none.
+    fn named_by(&self, value: u64) -> InstanceId {
+        let found = self.cookies.binary_search_by_key(&value, |&(value, _)| value);
+        found.map_or(InstanceId(u32::MAX), |index| self.cookies[index].1)
+    }
+}
+
+/// From a tenth of the share to the whole of it, in a straight line.
+fn slow_start(settings: &Pool) -> Option<SlowStart> {
+    settings.slow_start.and_then(|span| SlowStart::new(span, Ratio::new(0.1).unwrap_or_default(), 1.0).ok())
+}
+
+impl Known {
+    fn new(address: SocketAddr, number: usize) -> Self {
+        Known { address, number, present: false, seen: Seen::default(), requests: 0, failures: 0 }
+    }
+}

@@ -1,0 +1,147 @@
+//! Active checks: asks each instance of the pools that want it, on a thread of their own, whatever requests say.
+//!
+//! The thread tells the verdicts to `process`; the workers see them at their next tick. A check is a connection of
+//! its own, so that it also says whether the instance takes new ones, and one that hangs holds up no other.
+
+use super::ProcessPool;
+use crate::control_room::ControlRoom;
+use crate::settings::Health;
+use crate::shared::Shared;
+use http::codec::header::slots;
+use http::codec::response::{self, AnswerTo};
+use http::codec::{Body, Limits};
+use http::reactor::Clock;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle as Task;
+use units::Timestamp;
+
+/// The thread that checks; it ends with this.
+#[derive(Debug)]
+pub(crate) struct HealthChecks {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HealthChecks {
+    /// Whether any pool wants to be checked.
+    pub(crate) fn are_wanted(shared: &Shared) -> bool {
+        shared.settings.pools.iter().any(|pool| pool.health.is_some())
+    }
+
+    /// Begins to check whatever the configuration in force says.
+    ///
+    /// # Errors
+    /// No thread or descriptor is left.
+    pub(crate) fn start(room: Arc<ControlRoom>, clock: Clock) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("gateway-health".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                let mut checks = BTreeMap::new();
+                while !stopped.load(Ordering::Relaxed) {
+                    let (_, shared) = room.current();
+                    begin_due(&shared, &mut checks, clock.now());
+                    tokio::time::sleep(LOOK).await;
+                }
+            });
+        })?;
+        Ok(HealthChecks { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for HealthChecks {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The checks of one instance.
+struct Check {
+    next: Timestamp,
+    /// The last one; while it runs there is no other.
+    running: Task<()>,
+}
+
+/// Begins the checks whose time has come, and forgets instances that are gone.
+fn begin_due(shared: &Shared, checks: &mut BTreeMap<(String, SocketAddr), Check>, now: Timestamp) {
+    let mut wanted = Vec::new();
+    for (pool, process) in shared.settings.pools.iter().zip(&shared.pools) {
+        let Some(health) = &pool.health else { continue };
+        for instance in &pool.instances {
+            let key = (pool.name.clone(), instance.address);
+            let due = checks.get(&key).is_none_or(|check| now >= check.next && check.running.is_finished());
+            if due {
+                // A check at once after a stall, not all that were missed.
+                let running = tokio::spawn(check(Arc::clone(process), instance.address, health.clone()));
+                checks.insert(key.clone(), Check { next: now + health.interval, running });
+            }
+            wanted.push(key);
+        }
+    }
+    checks.retain(|key, check| {
+        let stays = wanted.contains(key);
+        if !stays {
+            check.running.abort();
+        }
+        stays
+    });
+}
+
+async fn check(pool: Arc<ProcessPool>, address: SocketAddr, health: Health) {
+    let passed = match tokio::time::timeout(health.timeout, ask(address, &health.path)).await {
+        Ok(Ok(Some(status))) => health.status.contains(&status),
+        Ok(Ok(None) | Err(_)) | Err(_) => false,
+    };
+    pool.checked(address, passed);
+}
+
+/// The status of an answer; `None` where what came is no answer.
+async fn ask(address: SocketAddr, path: &str) -> io::Result<Option<u16>> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nhost: {address}\r\nuser-agent: headroom-health\r\naccept: */*\r\nconnection: \
+         close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut input = Vec::new();
+    loop {
+        if stream.read_buf(&mut input).await? == 0 || input.len() > HEAD_BYTES_MAX {
+            return Ok(None);
+        }
+        if let Some(status) = status(&input) {
+            return Ok(status);
+        }
+    }
+}
+
+/// `None` where more has to come; `Some(None)` where it is no answer.
+fn status(input: &[u8]) -> Option<Option<u16>> {
+    let mut used = 0;
+    loop {
+        let mut slots = slots();
+        match response::parse(&input[used..], AnswerTo::Other, &Limits::default(), &mut slots) {
+            Ok(None) => return None,
+            Err(_) => return Some(None),
+            Ok(Some(head)) if head.status < 200 && head.framing == Body::None => used += head.head_len,
+            Ok(Some(head)) => return Some(Some(head.status)),
+        }
+    }
+}
+
+/// How often the thread looks for checks that are due.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A longer head is no answer to a check.
+const HEAD_BYTES_MAX: usize = 64 * 1024;

@@ -1,0 +1,272 @@
+//! What all workers have to agree on about a pool: who is ejected, who is healthy, how many retries are left.
+//!
+//! ## Limits hold for the process
+//! The cap on ejections and the retry budget are those of the pool, not of each worker. No request takes a lock for
+//! them: a worker counts for itself and tells ten times a second. It takes the lock for what is rare: a retry, and an
+//! instance that has just failed too often in a row. So the budget may count requests a tenth of a second late, which
+//! allows fewer retries and never more; and failures in a row that several workers share are seen a tenth of a second
+//! late. A verdict reaches the worker that told at once, the others at their next tick.
+
+use crate::settings::{self, Pool};
+use crate::shared::lock;
+use control::SettingsError;
+use control::balance::ejection::{self, Decision, Ejection, Reason, Seen};
+use control::balance::{HealthState, InstanceId, RetryBudget, SlowStart};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use units::{Ratio, Timestamp};
+
+/// What all workers share about a pool.
+#[derive(Debug)]
+pub(crate) struct ProcessPool {
+    /// Grows with each verdict.
+    version: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// By id. An address keeps its id for as long as the pool exists.
+    instances: Vec<Member>,
+    ejection: Option<Ejection>,
+    budget: RetryBudget,
+    settings: Pool,
+    spared: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    address: SocketAddr,
+    present: bool,
+    /// `None` without checks.
+    health: Option<HealthState>,
+    ejected_until: Timestamp,
+    counts: MemberCounts,
+}
+
+/// What only the process as a whole knows of an instance, for the metrics.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MemberCounts {
+    /// Ejections for failures in a row, and for a low share of successes.
+    pub(crate) ejections: [u64; 2],
+    /// Checks that failed and that passed.
+    pub(crate) checks: [u64; 2],
+}
+
+/// Settings that `control` has found to be possible.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    settings: Pool,
+    ejection: Option<ejection::Settings>,
+    health: Option<HealthState>,
+    budget: RetryBudget,
+}
+
+impl Prepared {
+    pub(crate) fn new(pool: &Pool) -> Result<Self, SettingsError> {
+        if let Some(span) = pool.slow_start {
+            SlowStart::new(span, Ratio::ZERO, 1.0)?;
+        }
+        let health = pool.health.as_ref();
+        Ok(Prepared {
+            ejection: pool.ejection.as_ref().map(ejection_settings).transpose()?,
+            health: health
+                .map(|health| HealthState::new(health.healthy_after, health.unhealthy_after))
+                .transpose()?,
+            budget: RetryBudget::new(pool.retries.budget, pool.retries.least, BUDGET_SPAN)?,
+            settings: pool.clone(),
+        })
+    }
+}
+
+fn ejection_settings(found: &settings::Ejection) -> Result<ejection::Settings, SettingsError> {
+    Ok(ejection::Settings::default()
+        .consecutive_failures(found.consecutive_failures)?
+        .interval(found.interval)?
+        .compare_from(found.min_instances, found.min_requests)?
+        .times(found.base, found.longest)?
+        .max_share(found.max_share))
+}
+
+impl ProcessPool {
+    pub(crate) fn new(prepared: Prepared) -> Self {
+        let Prepared { settings, budget, .. } = &prepared;
+        let state = State {
+            instances: Vec::new(),
+            ejection: None,
+            budget: budget.clone(),
+            // Without what is there only with instances, so that all of it is new.
+            settings: Pool::new(&settings.name, Vec::new()),
+            spared: 0,
+        };
+        let pool = ProcessPool { version: AtomicU64::new(1), state: Mutex::new(state) };
+        pool.configure(prepared);
+        pool
+    }
+
+    /// Takes over other settings. What is known of an instance stays with its address.
+    pub(crate) fn configure(&self, prepared: Prepared) {
+        let mut state = lock(&self.state);
+        let Prepared { settings, ejection, health, budget } = prepared;
+        if state.settings.retries != settings.retries {
+            state.budget = budget;
+        }
+        let anew = state.settings.ejection != settings.ejection;
+        if anew {
+            state.ejection = ejection.map(Ejection::new);
+        }
+        // Before the first check nothing speaks against the instances that a fleet begins with; one that is added
+        // later may still be starting.
+        let first = state.instances.is_empty();
+        let same_checks = state.settings.health == settings.health;
+        for index in 0..state.instances.len() {
+            let address = state.instances[index].address;
+            let present = settings.instances.iter().any(|instance| instance.address == address);
+            if state.instances[index].present && !present {
+                if let Some(ejection) = &mut state.ejection {
+                    ejection.removed(InstanceId(index as u32));
+                }
+                let member = &mut state.instances[index];
+                (member.present, member.ejected_until, member.health) = (false, Timestamp::ZERO, None);
+            }
+        }
+        for instance in &settings.instances {
+            let known = state.instances.iter().position(|member| member.address == instance.address);
+            let index = known.unwrap_or(state.instances.len());
+            if known.is_none() {
+                state.instances.push(Member::new(instance.address));
+            }
+            let member = &mut state.instances[index];
+            let was_present = std::mem::replace(&mut member.present, true);
+            member.health = match (health, member.health) {
+                (None, _) => None,
+                (Some(_), Some(known)) if was_present && same_checks => Some(known),
+                (Some(new), Some(known)) if !known.is_healthy() => Some(new.unproven()),
+                (Some(new), Some(_)) => Some(new),
+                (Some(new), None) if first || was_present => Some(new),
+                (Some(new), None) => Some(new.unproven()),
+            };
+            if let Some(ejection) = state.ejection.as_mut().filter(|_| anew || !was_present) {
+                ejection.added(InstanceId(index as u32));
+            }
+        }
+        state.settings = settings;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The id of an address that is in the pool, or was.
+    pub(crate) fn id(&self, address: SocketAddr) -> InstanceId {
+        let state = lock(&self.state);
+        let known = state.instances.iter().position(|member| member.address == address);
+        // Settings come here before they come to any worker.
+        InstanceId(known.expect("the instances of the settings were given ids") as u32)
+    }
+
+    /// The address of an id that was given.
+    pub(super) fn address(&self, id: InstanceId) -> SocketAddr {
+        lock(&self.state).instances[id.0 as usize].address
+    }
+
+    /// Whether each instance is healthy, and until when it is ejected.
+    pub(super) fn verdicts(&self, mut each: impl FnMut(InstanceId, bool, Timestamp)) {
+        for (index, member) in lock(&self.state).instances.iter().enumerate() {
+            let healthy = member.health.is_none_or(|health| health.is_healthy());
+            each(InstanceId(index as u32), healthy, member.ejected_until);
+        }
+    }
+
+    /// A worker has seen too many failures in a row.
+    pub(super) fn saw(&self, now: Timestamp, id: InstanceId, seen: Seen) -> Option<Decision> {
+        let mut state = lock(&self.state);
+        let decision = state.ejection.as_mut()?.absorb(now, id, seen)?;
+        self.note(&mut state, decision);
+        Some(decision)
+    }
+
+    /// What a worker has counted since it was here last.
+    pub(super) fn tick(
+        &self,
+        now: Timestamp,
+        requests: u64,
+        seen: impl Iterator<Item = (InstanceId, Seen)>,
+        mut decided: impl FnMut(Decision),
+    ) {
+        let mut state = lock(&self.state);
+        state.budget.requests(now, requests);
+        let Some(mut ejection) = state.ejection.take() else { return };
+        let mut decisions = Vec::new();
+        decisions.extend(seen.filter_map(|(id, seen)| ejection.absorb(now, id, seen)));
+        ejection.check(now, |decision| decisions.push(decision));
+        state.ejection = Some(ejection);
+        for decision in decisions {
+            self.note(&mut state, decision);
+            decided(decision);
+        }
+    }
+
+    fn note(&self, state: &mut State, decision: Decision) {
+        match decision {
+            Decision::Eject { id, until, reason, .. } => {
+                let member = &mut state.instances[id.0 as usize];
+                member.ejected_until = until;
+                member.counts.ejections[usize::from(matches!(reason, Reason::SuccessRate { .. }))] += 1;
+                self.version.fetch_add(1, Ordering::Release);
+            }
+            Decision::Spare { .. } => state.spared += 1,
+        }
+    }
+
+    /// Whether the budget has room for another retry, which then counts. `requests` are those that it has not heard
+    /// of.
+    pub(super) fn may_retry(&self, now: Timestamp, requests: u64) -> bool {
+        let mut state = lock(&self.state);
+        state.budget.requests(now, requests);
+        state.budget.retry(now).is_ok()
+    }
+
+    /// An instance has been checked.
+    pub(crate) fn checked(&self, address: SocketAddr, passed: bool) {
+        let mut state = lock(&self.state);
+        let member = state.instances.iter_mut().find(|member| member.present && member.address == address);
+        let Some(member) = member else { return };
+        member.counts.checks[usize::from(passed)] += 1;
+        if let Some(health) = &mut member.health
+            && health.checked(passed).is_some()
+        {
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// What the process as a whole knows of an instance.
+    pub(crate) fn member_counts(&self, address: SocketAddr) -> MemberCounts {
+        let state = lock(&self.state);
+        let member = state.instances.iter().find(|member| member.address == address);
+        member.map_or_else(MemberCounts::default, |member| member.counts)
+    }
+
+    /// Instances that failed too often and were kept all the same, as too many were ejected.
+    pub(crate) fn spared(&self) -> u64 {
+        lock(&self.state).spared
+    }
+}
+
+impl Member {
+    fn new(address: SocketAddr) -> Self {
+        Member {
+            address,
+            present: false,
+            health: None,
+            ejected_until: Timestamp::ZERO,
+            counts: MemberCounts::default(),
+        }
+    }
+}
+
+/// Over which requests and retries are counted.
+const BUDGET_SPAN: Duration = Duration::from_secs(10);
