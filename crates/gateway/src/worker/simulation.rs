@@ -8,11 +8,12 @@
 
 mod client;
 mod instance;
+mod pools;
 
 use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Route, Rule, Settings};
+use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Policy, Route, Rule, Settings};
 use crate::shared::Shared;
 use client::Client;
 use control::rate::{Limit, RateSettings};
@@ -82,8 +83,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
     let patience = if calm { 20 } else { 1 };
     let mut pools = Vec::new();
     for number in 0..2 {
-        let instances = (0..=rng.below(3)).map(|instance| address(number, instance)).collect();
-        let mut pool = Pool::new("pool", instances);
+        let mut pool = pools::random(number, rng, calm);
         pool.connect_timeout = millis(100 * patience);
         pool.answer_timeout = millis(400 * patience);
         pool.idle_connections = rng.below(4) as u32 + u32::from(mood == Mood::Uploads);
@@ -176,6 +176,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         clients.push(Client::new(number, first_id, rng, &ROUTES, mood));
     }
     let mut reload = (rng.below(3) == 0).then(|| Timestamp::from_millis(rng.below(1_500) as u64));
+    let mut upheaval = pools::Upheaval::new(rng, calm);
     let drain_at =
         Timestamp::from_millis(
             if !calm && rng.below(3) == 0 { 200 + rng.below(1_500) } else { 20_000 } as u64
@@ -198,6 +199,7 @@ fn simulate(seed: u64) -> Result<(), String> {
             let (_, before) = room.current();
             room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
         }
+        upheaval.act(&room, now, rng)?;
         let over = clients.iter().all(|client| client.done);
         if over || now >= drain_at {
             room.drain();
@@ -327,6 +329,15 @@ fn check_nothing_is_left(worker: &Worker<VirtualNet>, room: &ControlRoom) -> Res
         }
         if let Some(class) = shared.rates.iter().find(|class| class.backlog() > 0) {
             return Err(format!("{} wait at the end", class.backlog()));
+        }
+    }
+    for (settings, pool) in worker.local.shared.settings.pools.iter().zip(&worker.local.pools) {
+        if pool.borrow().in_flight() > 0 {
+            return Err(format!(
+                "`{}` counts {} in flight at the end",
+                settings.name,
+                pool.borrow().in_flight()
+            ));
         }
     }
     if worker.counts.connections_open > 0 {

@@ -16,6 +16,15 @@ mod survives_instances;
 /// Clients that are slow, leave, stop reading, or are too many.
 mod survives_clients;
 
+/// Each way of balancing spreads as it should.
+mod balances;
+
+/// Instances come and go under load.
+mod changes_instances;
+
+/// Checks, ejection, panic and retries.
+mod takes_instances_out;
+
 /// Policies engage, shed, tell and lift.
 mod sheds;
 

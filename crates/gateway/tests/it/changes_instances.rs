@@ -1,0 +1,190 @@
+//! Instances come and go under load, by reload and over the admin listener, and no request notices.
+
+use crate::balances::{addresses, gone, named, number};
+use crate::support::{Message, Peer, Upstream, client, eventually, get, ok, settings, started};
+use control::balance::Weight;
+use gateway::settings::{Balance, HashKey, Instance};
+use gateway::{Gateway, InstanceChange, InstanceChangeError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Clients that ask one after the other, and count every request.
+pub struct Generator {
+    stop: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+    clients: Vec<JoinHandle<Vec<String>>>,
+}
+
+impl Generator {
+    pub fn start(gateway: &Gateway, clients: usize, method: &'static str) -> Self {
+        let (stop, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let address = gateway.address();
+        let start = |_| {
+            let (stop, asked) = (Arc::clone(&stop), Arc::clone(&asked));
+            std::thread::spawn(move || {
+                let (mut peer, mut failures) = (Peer::connect(address), Vec::new());
+                while !stop.load(Ordering::Relaxed) {
+                    peer.send(format!("{method} / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n"));
+                    match peer.try_answer(false) {
+                        Some(answer) if answer.status() == 200 => {}
+                        Some(answer) => failures.push(format!("{} {}", answer.start_line(), answer.text())),
+                        None => {
+                            failures.push("the connection broke".to_owned());
+                            peer = Peer::connect(address);
+                        }
+                    }
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+                failures
+            })
+        };
+        let clients = (0..clients).map(start).collect();
+        Generator { stop, asked, clients }
+    }
+
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Lets it ask so many more.
+    pub fn goes_on(&self, requests: usize) {
+        let begun = self.asked();
+        eventually("so many requests", || self.asked() >= begun + requests);
+    }
+
+    /// The failures.
+    pub fn end(self) -> Vec<String> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    }
+}
+
+#[test]
+fn nothing_is_lost_when_instances_come_and_go() {
+    for balance in [Balance::LeastOutstanding, Balance::RoundRobin, Balance::Hash(HashKey::Client)] {
+        let upstreams = named(3);
+        let mut settings = settings(&addresses(&upstreams[..2]));
+        settings.pools[0].balance = balance.clone();
+        settings.pools[0].idle_connections = 1;
+        settings.workers = 2.try_into().unwrap();
+        let gateway = started(settings.clone());
+        let load = Generator::start(&gateway, 4, "POST");
+        let change = |change| gateway.change_instances("pool", change).unwrap();
+        let address = upstreams[2].address;
+        for _ in 0..3 {
+            change(InstanceChange::Add { address, weight: Weight::new(3).unwrap() });
+            load.goes_on(50);
+            change(InstanceChange::Drain { address: upstreams[0].address });
+            gone(&gateway, &upstreams[0]);
+            load.goes_on(50);
+            change(InstanceChange::Remove { address: upstreams[0].address });
+            load.goes_on(50);
+            change(InstanceChange::Drain { address: upstreams[1].address });
+            change(InstanceChange::Resume { address: upstreams[1].address });
+            // The file again.
+            gateway.reload(settings.clone()).unwrap();
+            load.goes_on(50);
+        }
+        let asked = load.asked();
+        let failures = load.end();
+        assert!(failures.is_empty(), "{balance:?}: {} of {asked}: {:?}", failures.len(), failures.first());
+    }
+}
+
+#[test]
+fn a_removed_instance_ends_what_it_has_begun() {
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let slow = Upstream::answering(move |_| {
+        let _ = released.lock().unwrap().recv_timeout(Duration::from_secs(10));
+        ok("0")
+    });
+    let gateway = started(settings(&[slow.address]));
+    let mut waiting = client(&gateway);
+    waiting.send(get("/"));
+    eventually("it is there", || slow.seen().contains("GET"));
+    let other = Upstream::answering(|_| ok("1"));
+    let change = |change| gateway.change_instances("pool", change).unwrap();
+    change(InstanceChange::Add { address: other.address, weight: Weight::ONE });
+    change(InstanceChange::Remove { address: slow.address });
+    let shown = || {
+        let pools: serde_json::Value =
+            serde_json::from_str(&admin(&gateway, "GET", "/pools", "").text()).unwrap();
+        let instances = pools["pools"][0]["instances"].as_array().unwrap().clone();
+        instances.into_iter().find(|one| one["address"] == slow.address.to_string())
+    };
+    eventually("it is removed", || shown().is_some_and(|one| one["state"] == "removed"));
+    assert_eq!(shown().unwrap()["in_flight"], 1);
+    assert_eq!(number(&client(&gateway).ask(get("/"))), 1);
+    release.send(()).unwrap();
+    assert_eq!(number(&waiting.answer()), 0);
+    eventually("it is gone", || shown().is_none());
+}
+
+fn admin(gateway: &Gateway, method: &str, path: &str, body: &str) -> Message {
+    let mut peer = Peer::connect(gateway.admin_address().unwrap());
+    peer.ask(format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+#[test]
+fn the_admin_listener_takes_changes_and_says_what_is_wrong() {
+    let upstreams = named(2);
+    let [one, two] = [upstreams[0].address, upstreams[1].address];
+    let mut settings = settings(&[one]);
+    settings.pools[0].name = "the pool".to_owned();
+    let gateway = started(settings);
+    let instances = "/pools/the%20pool/instances";
+    for (method, path, body, status, says) in [
+        ("POST", instances.to_owned(), format!("{{\"address\":\"{two}\",\"weight\":3}}"), 200, "changed"),
+        ("POST", instances.to_owned(), format!("{{\"address\":\"{two}\"}}"), 409, "already"),
+        ("POST", instances.to_owned(), "{\"address\":\"localhost:1\"}".to_owned(), 400, "no IP address"),
+        ("POST", instances.to_owned(), "{\"adress\":\"127.0.0.1:1\"}".to_owned(), 400, "unknown field"),
+        ("POST", instances.to_owned(), "nonsense".to_owned(), 400, "the body is no instance"),
+        (
+            "POST",
+            instances.to_owned(),
+            "{\"address\":\"127.0.0.1:1\",\"weight\":0}".to_owned(),
+            400,
+            "weight",
+        ),
+        (
+            "POST",
+            "/pools/other/instances".to_owned(),
+            "{\"address\":\"127.0.0.1:1\"}".to_owned(),
+            404,
+            "`the pool`",
+        ),
+        ("POST", format!("{instances}/{one}/drain"), String::new(), 200, "changed"),
+        ("POST", format!("{instances}/{two}/drain"), String::new(), 409, "last instance"),
+        ("DELETE", format!("{instances}/{two}"), String::new(), 409, "last instance"),
+        ("POST", format!("{instances}/{one}/resume"), String::new(), 200, "changed"),
+        ("POST", format!("{instances}/nonsense/resume"), String::new(), 400, "no IP address"),
+        ("DELETE", format!("{instances}/{two}"), String::new(), 200, "changed"),
+        ("DELETE", format!("{instances}/{two}"), String::new(), 404, "has no instance"),
+    ] {
+        let answer = admin(&gateway, method, &path, &body);
+        assert_eq!(answer.status(), status, "{method} {path} {body}: {}", answer.text());
+        assert!(answer.text().contains(says), "{method} {path} {body}: {}", answer.text());
+    }
+    let error = gateway.change_instances("nobody", InstanceChange::Drain { address: one }).unwrap_err();
+    assert!(matches!(error, InstanceChangeError::UnknownPool { .. }), "{error}");
+    let page: serde_json::Value = serde_json::from_str(&admin(&gateway, "GET", "/pools", "").text()).unwrap();
+    assert_eq!(page["pools"][0]["name"], "the pool");
+    assert_eq!(page["pools"][0]["instances"][0]["address"], one.to_string());
+    assert_eq!(page["pools"][0]["instances"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_instance_may_begin_in_draining() {
+    let upstreams = named(2);
+    let mut settings = settings(&addresses(&upstreams));
+    settings.pools[0].instances[0] = Instance { draining: true, ..Instance::new(upstreams[0].address) };
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    (0..10).for_each(|_| assert_eq!(number(&client.ask(get("/"))), 1));
+}
