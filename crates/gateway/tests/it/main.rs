@@ -19,6 +19,9 @@ mod survives_clients;
 /// Policies engage, shed, tell and lift.
 mod sheds;
 
+/// Queues, priorities, keys, places at instances, adaptive limits and limits in shadow.
+mod limits;
+
 /// Rules in Luau decide.
 mod follows_rules;
 
