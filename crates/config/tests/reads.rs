@@ -41,7 +41,9 @@ fn the_limits_of_the_docs_are_valid() {
     let settings = parsed(example);
     assert_eq!(settings.priorities.len(), 3);
     assert_eq!(settings.rate_classes[0].settings.keyed.as_ref().map(|keyed| keyed.keys), Some(10_000));
-    assert!(settings.concurrency_limits[0].settings.adaptive.is_some_and(|adaptive| adaptive.prior.is_some()));
+    assert!(
+        settings.concurrency_limits[0].settings.adaptive.is_some_and(|adaptive| adaptive.prior.is_some())
+    );
     assert_eq!(settings.pools[0].instance_concurrency, Some(8));
     assert!(settings.policies[1].shadow);
 }
