@@ -65,7 +65,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     if !report.problems.is_empty() {
         return None;
     }
-    let warnings = unused::warnings(pools, &classes, &settings, &report.source);
+    let warnings = unused::warnings(file, pools, &classes, &settings, &report.source);
     Some((settings, warnings))
 }
 

@@ -33,6 +33,22 @@ fn the_examples_are_valid_and_every_part_is_used() {
 }
 
 #[test]
+fn the_limits_of_the_docs_are_valid() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/gateway.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let section = docs.split("\n## ").find(|section| section.starts_with("Limits\n")).unwrap();
+    let example = section.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let settings = parsed(example);
+    assert_eq!(settings.priorities.len(), 3);
+    assert_eq!(settings.rate_classes[0].settings.keyed.as_ref().map(|keyed| keyed.keys), Some(10_000));
+    assert!(
+        settings.concurrency_limits[0].settings.adaptive.is_some_and(|adaptive| adaptive.prior.is_some())
+    );
+    assert_eq!(settings.pools[0].instance_concurrency, Some(8));
+    assert!(settings.policies[1].shadow);
+}
+
+#[test]
 fn a_short_file_gets_the_usual_bounds() {
     let short = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
                  routes: [{ path_prefix: /, pool: a }]\n";
@@ -82,7 +98,7 @@ fn shed_answers_are_read_from_files_beside_the_gateway_file() {
 #[test]
 fn warnings_name_what_nothing_uses() {
     let text = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
-                service_levels: { idle: { target: 1s } }\nroutes: [{ path_prefix: /, pool: a }]\n";
+                service_levels: { idle: { target: 1s } }\npriorities: [low, high]\nroutes: [{ path_prefix: /, pool: a }]\n";
     let (_, warnings) = config::parse("gateway.yaml", text, Path::new("")).unwrap();
     let plain: String = warnings.iter().map(config::Problem::plain).collect();
     insta::assert_snapshot!(plain);

@@ -22,7 +22,7 @@ mod tests;
 mod waiting;
 
 pub use reason::Reason;
-pub use shadow::{Observed, Shadow, ShadowTally};
+pub use shadow::{Observed, Shadow, ShadowTally, Watched};
 pub use waiting::{Next, Pace, Place, WaitingQueue, WaitingSettings};
 
 use crate::Word;

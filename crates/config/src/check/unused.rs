@@ -1,13 +1,14 @@
 //! What stands in the file and does nothing. Not wrong, but hardly meant.
 
 use super::classes::Classes;
-use crate::file::FilePool;
+use crate::file::{File, FilePool};
 use crate::problem::{Problem, Source, Warning};
 use crate::table::{Named, Names};
 use gateway::settings::Settings;
 
 /// Settings are checked already, so indices and names agree.
 pub(super) fn warnings(
+    file: &File,
     pools: &Names<FilePool>,
     classes: &Classes,
     settings: &Settings,
@@ -61,6 +62,13 @@ pub(super) fn warnings(
         &|index, _| routes.iter().any(|route| route.policy == Some(index)),
         &mut names(classes.policies),
     );
+    let shared_out = settings.concurrency_limits.iter().any(|limit| !limit.settings.priorities.is_empty());
+    if let (Some(list), false) = (&file.priorities, shared_out) {
+        let message = "no concurrency limit has shares for the priority classes".to_owned();
+        let warning = Problem::warning(source, &list.place, message);
+        let help = "give a limit `priorities: [50%, 100%]`, a share for each class, or remove them";
+        warnings.push(warning.label("unused").help(help));
+    }
     warnings
 }
 

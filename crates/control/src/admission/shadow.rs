@@ -62,7 +62,20 @@ pub struct Observed {
     decided: Result<Duration, Reason>,
 }
 
+/// What is left of an [`Observed`] once it was counted: whether the request is in flight for the shadow. Given back to
+/// [`Shadow::left`], it keeps a request's memory small.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a request that is watched counts as in flight until it is given to `left`"]
+pub struct Watched {
+    in_flight: bool,
+}
+
 impl Observed {
+    /// What has to be kept until the request ends.
+    pub fn watched(self) -> Watched {
+        Watched { in_flight: self.decided.is_ok() }
+    }
+
     /// Why the request would have been refused; `None` where it would have passed.
     pub fn would_shed(&self) -> Option<Reason> {
         self.decided.err()
@@ -111,7 +124,13 @@ impl<W: Word> Shadow<W> {
     /// A request that was observed is answered, failed or left.
     #[inline]
     pub fn finished(&self, observed: Observed) {
-        if let (Ok(_), Some(limit)) = (observed.decided, &self.limits.concurrency) {
+        self.left(observed.watched());
+    }
+
+    /// A request that was watched is answered, failed or left.
+    #[inline]
+    pub fn left(&self, watched: Watched) {
+        if let (true, Some(limit)) = (watched.in_flight, &self.limits.concurrency) {
             limit.leave();
         }
     }

@@ -4,7 +4,7 @@ use crate::local::Local;
 use crate::outbox::Outbox;
 use crate::pool::Attempt;
 use crate::queues::At;
-use control::admission::{Admitted, Observed, Place, Ticket};
+use control::admission::{Admitted, Place, Ticket, Watched};
 use control::balance::InstanceId;
 use control::concurrency::Priority;
 use control::rate::{RateClass, Turn};
@@ -115,7 +115,7 @@ pub(super) struct Claims {
     /// The rate classes of its keys.
     pub(super) keyed: [Option<Arc<RateClass<AtomicU64>>>; 2],
     /// What the limits in shadow made of it.
-    pub(super) observed: [Option<Observed>; 2],
+    pub(super) watched: [Option<Watched>; 2],
     pub(super) admitted_at: Timestamp,
     /// It holds a place at its instance.
     pub(super) has_place: bool,
@@ -127,7 +127,7 @@ impl Default for Claims {
             priority: Priority::HIGHEST,
             deadline: Timestamp::NEVER,
             keyed: [None, None],
-            observed: [None, None],
+            watched: [None, None],
             admitted_at: Timestamp::ZERO,
             has_place: false,
         }

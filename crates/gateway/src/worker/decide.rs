@@ -12,7 +12,7 @@ use crate::local::Local;
 use crate::queues::At;
 use crate::route;
 use crate::settings::ShedAnswer;
-use control::admission::{Admitted, Brought, Observed, Reason, Verdict};
+use control::admission::{Admitted, Brought, Reason, Verdict};
 use control::rate::{Claim, RateClass, Turn};
 use http::codec::Limits;
 use http::codec::header::slots;
@@ -307,10 +307,10 @@ fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
         } else {
             shadow.arrive(now, exchange.claims.priority)
         };
-        if let Some(reason) = Observed::would_shed(&observed) {
+        if let Some(reason) = observed.would_shed() {
             local.count(exchange.route, |count| count.would_shed(reason.name()));
         }
-        exchange.claims.observed[number] = Some(observed);
+        exchange.claims.watched[number] = Some(observed.watched());
     }
 }
 

@@ -17,9 +17,9 @@ pub(super) fn learn(
     now: Timestamp,
 ) {
     let limits = &local.shared.routes[exchange.route];
-    for (shadow, observed) in limits.shadows.iter().zip(&mut exchange.claims.observed) {
-        if let (Some(shadow), Some(observed)) = (shadow, observed.take()) {
-            shadow.finished(observed);
+    for (shadow, watched) in limits.shadows.iter().zip(&mut exchange.claims.watched) {
+        if let (Some(shadow), Some(watched)) = (shadow, watched.take()) {
+            shadow.left(watched);
         }
     }
     let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];

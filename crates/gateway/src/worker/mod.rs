@@ -9,6 +9,8 @@
 //! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
 //! already, publishes its metrics, and looks whether there is a new configuration or an end.
 
+#[cfg(test)]
+mod adapts;
 mod claims;
 mod connection;
 mod decide;

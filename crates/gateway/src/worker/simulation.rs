@@ -8,12 +8,15 @@
 
 mod client;
 mod instance;
+mod limits;
 mod pools;
 
 use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Policy, Route, Rule, Settings};
+use crate::settings::{
+    AccessLog, Class, ConnectionLimits, PathMatch, Policy, RateClassSettings, Route, Rule, Settings,
+};
 use crate::shared::Shared;
 use client::Client;
 use control::rate::{Limit, RateSettings};
@@ -84,6 +87,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
     let mut pools = Vec::new();
     for number in 0..2 {
         let mut pool = pools::random(number, rng, calm);
+        limits::places(&mut pool, rng);
         pool.connect_timeout = millis(100 * patience);
         pool.answer_timeout = millis(400 * patience);
         pool.idle_connections = rng.below(4) as u32 + u32::from(mood == Mood::Uploads);
@@ -98,10 +102,12 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             backlog: backlog as u32,
             longest_wait: millis(300),
         };
-        Class::new(name, settings)
+        Class::new(name, RateClassSettings::from(settings))
     };
-    let rate_classes =
+    let mut rate_classes =
         vec![class("shape", 20 + rng.below(100), 1 + rng.below(3), rng.below(4)), class("gate", 10, 1, 1)];
+    rate_classes.iter_mut().for_each(|class| limits::refine(&mut class.settings, rng));
+    let (few, shadow) = limits::concurrency(rng);
     let routes = ROUTES[..if with_rule { 5 } else { 4 }]
         .iter()
         .enumerate()
@@ -110,6 +116,8 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             concurrency: (number == 3 || number == 1).then_some(0),
             policy: (number == 2).then_some(0),
             server_timing: vec!["app".to_owned(); rng.below(2)],
+            priority: limits::priority(rng),
+            deadline_header: (rng.below(4) == 0).then(|| limits::PATIENCE.to_owned()),
             rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
             ..Route::new(&prefix[1..], PathMatch::Prefix((*prefix).to_owned()), number % 2)
         })
@@ -128,8 +136,14 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             ServiceLevelSettings { target: millis(10), window: millis(500) },
         )],
         rate_classes,
-        concurrency_limits: vec![Class::new("few", 1 + rng.below(3) as u32)],
-        policies: vec![Policy { rate_class: Some(1), concurrency: Some(0), ..Policy::new("protect", 0) }],
+        concurrency_limits: vec![Class::new("few", few)],
+        priorities: limits::PRIORITIES.map(str::to_owned).to_vec(),
+        policies: vec![Policy {
+            rate_class: Some(1),
+            concurrency: Some(0),
+            shadow,
+            ..Policy::new("protect", 0)
+        }],
         routes,
         trusted_hops: vec!["10.1.0.0/28".parse().expect("a range"); rng.below(2)],
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
@@ -195,7 +209,9 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
         if reload.is_some_and(|at| now >= at) {
             reload = None;
-            let next = settings(rng, log.path(), with_rule, mood);
+            // Half of them change nothing, so that every class is taken over.
+            let same = rng.below(2) == 0;
+            let next = if same { first.clone() } else { settings(rng, log.path(), with_rule, mood) };
             let (_, before) = room.current();
             room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
         }
@@ -307,6 +323,10 @@ fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String
         sum.iter_mut().zip(route.totals()).for_each(|(sum, count)| *sum += count);
     }
     let [answered, shed, failed, bad] = sum;
+    let arrived: u64 = worker.local.counts.borrow().iter().map(|route| route.arrived).sum();
+    if arrived != answered + shed + failed {
+        return Err(format!("{arrived} arrived, {answered} answered, {shed} shed, {failed} failed"));
+    }
     let counts = &worker.counts;
     let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;
     let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
@@ -327,6 +347,7 @@ fn check_nothing_is_left(worker: &Worker<VirtualNet>, room: &ControlRoom) -> Res
         if let Some(limit) = shared.concurrency.iter().find(|limit| limit.in_flight() > 0) {
             return Err(format!("{} in flight at the end", limit.in_flight()));
         }
+        limits::check_nothing_is_left(shared)?;
         if let Some(class) = shared.rates.iter().find(|class| class.backlog() > 0) {
             return Err(format!("{} wait at the end", class.backlog()));
         }
@@ -339,6 +360,9 @@ fn check_nothing_is_left(worker: &Worker<VirtualNet>, room: &ControlRoom) -> Res
                 pool.borrow().in_flight()
             ));
         }
+    }
+    if worker.line.waiting > 0 {
+        return Err(format!("{} wait for a place at the end", worker.line.waiting));
     }
     if worker.counts.connections_open > 0 {
         return Err(format!("{} connections counted as open", worker.counts.connections_open));

@@ -28,6 +28,9 @@ mod takes_instances_out;
 /// Policies engage, shed, tell and lift.
 mod sheds;
 
+/// Queues, priorities, keys, places at instances, adaptive limits and limits in shadow.
+mod limits;
+
 /// Rules in Luau decide.
 mod follows_rules;
 
