@@ -276,7 +276,9 @@ impl<N: Net> Worker<N> {
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
             return head.head_len;
         }
-        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us);
+        let settings = &self.local.shared.settings;
+        let pool = &settings.pools[settings.routes[route].pool];
+        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us, pool);
         let mut used = 0;
         if !exchange.body.is_done() {
             // What came of the body goes along with the head.
