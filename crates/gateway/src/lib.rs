@@ -24,3 +24,5 @@ mod worker;
 pub use control_room::Change;
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};
+#[cfg(any(test, feature = "laws"))]
+pub use worker::laws;

@@ -12,6 +12,8 @@
 mod connection;
 mod decide;
 mod downstream;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
