@@ -118,7 +118,7 @@ fn read_requests(bytes: &[u8], read: &mut Vec<Read>, until_close: bool) -> usize
         if !websocket {
             read.push((line, body));
         }
-        if until_close && !head.keep_alive {
+        if until_close && (!head.keep_alive || websocket) {
             return used;
         }
     }
