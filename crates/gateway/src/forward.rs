@@ -7,6 +7,7 @@
 use crate::address;
 use crate::answer::Connection;
 use crate::hops::Hops;
+use crate::settings::Pool;
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
 use http::codec::{Body, write};
@@ -14,13 +15,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock
-/// in µs since 1970. Gives where in `out` a field may be added later.
+/// in µs since 1970; `pool` is where it goes. Gives where in `out` a field may be added later.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     head: &RequestHead<'_, '_>,
     target: &str,
     hops: &Hops,
     arrived_us: u64,
+    pool: &Pool,
 ) -> usize {
     write::request_line(out, head.method, target);
     let old = head.version == 0;
@@ -39,8 +41,10 @@ pub(crate) fn request(
         write::header(out, field.name, field.value);
     }
     if old && head.headers.find("host").is_none() {
-        // HTTP/1.0 needs no Host, or has it in its target.
-        write::header(out, "host", head.host.unwrap_or_default().as_bytes());
+        // HTTP/1.0 needs no Host, or has it in its target. An empty one would be right (RFC 9112, 3.2) and is refused
+        // by nginx, so the instance gets to hear its own name.
+        let own = || pool.instances.first().map(ToString::to_string).unwrap_or_default();
+        write::header(out, "host", head.host.map_or_else(own, str::to_owned).as_bytes());
     }
     out.extend_from_slice(b"x-forwarded-for: ");
     if said.forwarded_for {
@@ -220,13 +224,17 @@ mod tests {
 
     const NOW_US: u64 = 1_700_000_000_000_001;
 
+    fn pool() -> Pool {
+        Pool::new("pool", vec!["127.0.0.1:9000".parse().unwrap()])
+    }
+
     fn forwarded(text: &str, trusted: &[&str]) -> String {
         let mut slots = slots();
         let head = requests::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
         let trusted: Vec<_> = trusted.iter().map(|text| text.parse().unwrap()).collect();
         let hops = Hops::of(&head, IpAddr::from([127, 0, 0, 1]), &trusted, NOW_US);
         let mut out = Vec::new();
-        request(&mut out, &head, "/a?b", &hops, NOW_US);
+        request(&mut out, &head, "/a?b", &hops, NOW_US, &pool());
         String::from_utf8(out).unwrap()
     }
 
@@ -265,12 +273,13 @@ mod tests {
         let mut slots = slots();
         let head = requests::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
         let mut out = Vec::new();
-        let place = request(&mut out, &head, "/", &Hops::none(IpAddr::from([127, 0, 0, 1])), NOW_US);
+        let hops = Hops::none(IpAddr::from([127, 0, 0, 1]));
+        let place = request(&mut out, &head, "/", &hops, NOW_US, &pool());
         out.extend_from_slice(b"body");
         waited(&mut out, place, Duration::from_millis(7));
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "GET / HTTP/1.1\r\nhost: \r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+            "GET / HTTP/1.1\r\nhost: 127.0.0.1:9000\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
              x-request-start: t=1700000000000001\r\nx-gateway-wait: 7000\r\n\r\nbody"
         );
     }

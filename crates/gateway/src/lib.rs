@@ -27,3 +27,5 @@ pub use control_room::{Change, LimitChange};
 pub use pool::{InstanceChange, InstanceChangeError};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};
+#[cfg(any(test, feature = "laws"))]
+pub use worker::laws;

@@ -9,12 +9,11 @@ use std::borrow::Cow;
 
 /// The first route for this host and path. `host` may carry a port; `path` has no query.
 pub(crate) fn find(routes: &[Route], host: Option<&str>, path: &str) -> Option<usize> {
-    let host = host.map(without_port);
     let path = &*normal(path);
     routes.iter().position(|route| {
         let host_fits = match (&route.host, host) {
             (None, _) => true,
-            (Some(wanted), Some(found)) => wanted.eq_ignore_ascii_case(found),
+            (Some(wanted), Some(found)) => wanted.eq_ignore_ascii_case(without_port(found)),
             (Some(_), None) => false,
         };
         host_fits && path_fits(&route.path, path)
@@ -23,13 +22,13 @@ pub(crate) fn find(routes: &[Route], host: Option<&str>, path: &str) -> Option<u
 
 /// The path of a request target, without query.
 pub(crate) fn path_of(target: &str) -> &str {
-    target.split_once('?').map_or(target, |(path, _)| path)
+    // Targets are short: a search by vectors costs more than it saves.
+    target.bytes().position(|byte| byte == b'?').map_or(target, |end| &target[..end])
 }
 
 /// The path with escapes resolved, without empty and dot segments (RFC 3986, 6.2.2).
 pub(crate) fn normal(path: &str) -> Cow<'_, str> {
-    let plain = !path.contains(['%', '\\']) && !path.contains("//") && !path.contains("/.");
-    if plain || !path.starts_with('/') {
+    if is_plain(path) || !path.starts_with('/') {
         return Cow::Borrowed(path);
     }
     let mut bytes = Vec::with_capacity(path.len());
@@ -57,6 +56,16 @@ pub(crate) fn normal(path: &str) -> Cow<'_, str> {
     }
     let end = if ends_in_folder && !segments.is_empty() { "/" } else { "" };
     Cow::Owned(format!("/{}{end}", segments.join("/")))
+}
+
+/// Whether a path is in its normal form already, as nearly all are: no escape, no backslash, no segment that is empty
+/// or begins with a dot. One walk, since four searches took a twentieth of an exchange's instructions.
+fn is_plain(path: &str) -> bool {
+    let mut before = 0;
+    path.bytes().all(|byte| {
+        let after_slash = std::mem::replace(&mut before, byte) == b'/';
+        !(matches!(byte, b'%' | b'\\') || (after_slash && matches!(byte, b'/' | b'.')))
+    })
 }
 
 fn path_fits(wanted: &PathMatch, path: &str) -> bool {

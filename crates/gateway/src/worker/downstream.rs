@@ -275,12 +275,16 @@ impl<N: Net> Worker<N> {
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
             exchange.request = request;
+            // What stands behind may be of the other protocol already.
+            exchange.keep_alive = false;
             self.counts.bad_requests += 1;
             let detail = "the gateway carries no WebSocket: connect to the service itself";
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
             return head.head_len;
         }
-        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us);
+        let settings = &self.local.shared.settings;
+        let pool = &settings.pools[settings.routes[route].pool];
+        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us, pool);
         let mut used = 0;
         if !exchange.body.is_done() {
             // What came of the body goes along with the head.

@@ -15,6 +15,8 @@ mod claims;
 mod connection;
 mod decide;
 mod downstream;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 mod learn;
 mod queue;
 #[cfg(test)]
@@ -234,7 +236,8 @@ impl<N: Net> Worker<N> {
                     self.generation = self.generation.wrapping_add(1);
                     let mut downstream = Downstream {
                         stream,
-                        client,
+                        // A listener for both kinds of addresses gives those of IPv4 in their IPv6 form.
+                        client: SocketAddr::new(client.ip().to_canonical(), client.port()),
                         generation: self.generation,
                         deadline: Deadline::default(),
                         readable: Readable::default(),

@@ -359,7 +359,14 @@ impl<N: Net> Worker<N> {
                         self.abort(index);
                         return None;
                     }
-                    self.await_progress(index);
+                    // Hints are no progress: an instance cannot live on them for ever.
+                    if head.status == 100 || !downstream.outbox.is_empty() {
+                        self.await_progress(index);
+                    }
+                }
+                if let Some(upstream) = self.downstreams[index].exchange.upstream {
+                    // It has seen the request: should it break now, it was not closing before.
+                    self.upstreams[upstream].reused = false;
                 }
                 continue;
             }

@@ -188,7 +188,7 @@ fn other_forms_of_targets() {
     let (status, _) = refused("GET http://other/ HTTP/1.1\r\nHost: test\r\n\r\n".to_owned());
     assert_eq!(status, 400);
     let (status, text) = refused(
-        "GET /chat HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n".to_owned(),
+        "GET /chat HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n".to_owned(),
     );
     assert!(
         status == 501 && text.contains("WebSocket") && text.contains("upgrade_unsupported"),

@@ -24,6 +24,10 @@ mod programs;
 mod schema;
 /// A tiny service of threads and blocking sockets.
 mod service;
+/// Requests that two readers might read differently, through the gateway to nginx, HAProxy, gunicorn and Node.
+mod smuggling;
+/// Bodies of a gigabyte through the gateway.
+mod streams_in_bounded_memory;
 /// Names, ports, certificates and sockets: where a connection goes, and why it fails.
 mod tells_why_connections_fail;
 /// What leaves a run beside its summary: files, thresholds' exit codes, what is watched, what is sent on.

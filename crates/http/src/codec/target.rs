@@ -56,7 +56,7 @@ pub(super) fn is_authority(text: &str) -> bool {
         let Some((address, port)) = rest.split_once(']') else { return false };
         (address.parse::<Ipv6Addr>().is_ok(), port)
     } else {
-        let (host, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+        let (host, port) = text.split_at(text.bytes().position(|b| b == b':').unwrap_or(text.len()));
         let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
         (!host.is_empty() && host.len() <= HOST_BYTES_MAX && host.bytes().all(good), port)
     };
