@@ -3,6 +3,7 @@
 //! What `control` refuses is asked of `control`, and blamed on the key that says it.
 
 mod classes;
+mod mirror;
 mod routes;
 mod rules;
 mod unused;
@@ -40,6 +41,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let rate_classes = classes::rate_classes(&classes, report);
     let concurrency_limits = classes::concurrency_limits(&classes, report);
     let policies = classes::policies(&classes, report);
+    let mirrors = mirror::mirrors(classes.mirrors, pools, report);
     let routes = routes::routes(file, pools, &classes, report, base);
     let settings = Settings {
         workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
@@ -51,6 +53,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
         rate_classes,
         concurrency_limits,
         policies,
+        mirrors,
         routes,
         ..Settings::new(listen)
     };

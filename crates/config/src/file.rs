@@ -1,8 +1,11 @@
 //! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
 
+pub(crate) mod mirror;
+
 use crate::scalar::{Address, Count, Frequency, PerMinute, Share, Span, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
+use mirror::{FileMirror, OneOrMore};
 
 tables! {
     /// What a headroom gateway does.
@@ -27,6 +30,8 @@ tables! {
         concurrency_limits: Option<Names<FileConcurrency>>,
         /// Limits that apply only while a service level class is not conforming.
         policies: Option<Names<FilePolicy>>,
+        /// Copies of live requests to shadow pools.
+        mirrors: Option<Names<FileMirror>>,
         /// Tried in order; the first that matches decides. Other requests are answered with 404.
         routes: Needed<At<Vec<At<FileRoute>>>>,
     }
@@ -143,6 +148,8 @@ tables! {
         rule: Option<At<FileRule>>,
         /// What a shed request is told. Default: problem, which is 503 with problem details.
         shed: Option<At<FileShed>>,
+        /// Where copies of its requests go: a mirror, or a list of them.
+        mirror: Option<OneOrMore>,
     }
 
     /// A rule that stands in this file.

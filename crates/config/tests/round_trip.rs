@@ -1,19 +1,20 @@
 //! What is written reads back the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use control::mirror::{BreakerSettings, Methods, MirrorSettings};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, Pool, Provenance, Route, Rule, Settings,
-    ShedAnswer,
+    AccessLog, Class, ConnectionLimits, Mirror, MirrorKey, PathMatch, Policy, Pool, Provenance, Route, Rule,
+    Settings, ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use units::{Rate, Ratio};
+use units::{Bytes, Rate, Ratio};
 
 /// Names as people write them, and as nobody should.
 fn name() -> impl Strategy<Value = String> {
@@ -105,6 +106,36 @@ fn classes<S: std::fmt::Debug>(settings: impl Strategy<Value = S>) -> impl Strat
         .prop_map(|list| list.into_iter().enumerate().map(|(index, found)| named(index, found)).collect())
 }
 
+fn mirrors() -> impl Strategy<Value = Vec<Mirror>> {
+    let key = prop_oneof![
+        Just(MirrorKey::Client),
+        "[!#-9A-Za-z]{1,9}"
+            .prop_filter("a token", |name| !name.contains(['(', ')', ',', '/']))
+            .prop_map(MirrorKey::Cookie),
+        "[A-Za-z-]{1,9}".prop_map(MirrorKey::Header),
+    ];
+    let choice = (share(), prop::option::of(limit(0.01, 1e6)), any::<(bool, u32)>(), (span(), span()))
+        .prop_map(|(fraction, limit, (all, salt), (trip_at, admit_after))| MirrorSettings {
+            fraction,
+            limit,
+            methods: if all { Methods::All } else { Methods::Safe },
+            breaker: BreakerSettings { trip_at, admit_below: trip_at / 2, admit_after },
+            salt: u64::from(salt),
+        });
+    let bounds = (span(), 1_u32..65_536, 1_u32..4_096, 0_u64..1 << 24);
+    let mirror =
+        (name(), key, choice, any::<bool>(), bounds).prop_map(|(name, key, choice, credentials, bounds)| {
+            let (deadline, queue, in_flight, body_max) = bounds;
+            let body_max = Bytes::new(body_max);
+            Mirror { choice, key, credentials, deadline, queue, in_flight, body_max, ..Mirror::new(&name, 2) }
+        });
+    prop::collection::vec(mirror, 2..4).prop_map(|mut mirrors| {
+        // The number keeps names apart.
+        mirrors.iter_mut().enumerate().for_each(|(index, mirror)| mirror.name += &format!(" {index}"));
+        mirrors
+    })
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let levels =
         classes((span(), span()).prop_map(|(target, window)| ServiceLevelSettings { target, window }));
@@ -119,70 +150,80 @@ fn settings() -> impl Strategy<Value = Settings> {
         1..5,
     );
     let shape = (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3);
-    (levels, classes(rate_class()), classes(1_u32..999), routes, (share(), share(), 1_u32..50), shape)
-        .prop_map(
-            |(service_levels, rate_classes, concurrency_limits, routes, (one, other, samples), shape)| {
-                let (workers, span, other_span, admin, log) = shape;
-                let policy = Policy {
-                    name: "protect: it".into(),
-                    service_level: service_levels.len() - 1,
-                    settings: PolicySettings {
-                        enter: if one < other { one } else { other },
-                        leave: if one < other { other } else { one },
-                        min_samples: u64::from(samples),
-                    },
-                    rate_class: Some(0),
-                    concurrency: (samples % 2 == 0).then_some(0),
-                };
-                let at = |index, pick: usize, len: usize| (pick % 3 == index % 3).then_some(pick % len);
-                let routes =
-                    routes.into_iter().enumerate().map(|(index, (name, host, shed, picks, with_policy))| {
-                        let path = format!("/{index}/x");
-                        let usual = format!("{}{path}", host.clone().unwrap_or_default());
-                        let level = at(index, picks[0], service_levels.len());
-                        let rule =
-                            Rule { name: "a rule".into(), source: "-- nothing\nlocal line = \"\\n\"".into() };
-                        let name = name.map_or(usual, |name| format!("{name} {index}"));
-                        Route {
-                            host,
-                            service_level: if with_policy { Some(policy.service_level) } else { level },
-                            rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
-                            concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
-                            policy: with_policy.then_some(0),
-                            rule: (picks[1] % 4 == 0).then_some(rule),
-                            shed,
-                            ..Route::new(&name, PathMatch::Exact(path), picks[0] % 2)
-                        }
-                    });
-                let routes = routes.collect();
-                let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-                Settings {
-                    admin: admin.map(address),
-                    workers: NonZeroU32::new(workers).unwrap(),
-                    access_log: [
-                        AccessLog::Off,
-                        AccessLog::Stdout,
-                        AccessLog::File(PathBuf::from("/var/log/a b.log")),
-                    ][usize::from(log)]
-                    .clone(),
-                    limits: ConnectionLimits {
-                        connections: workers,
-                        head_timeout: span,
-                        ..ConnectionLimits::default()
-                    },
-                    pools: vec![
-                        Pool { answer_timeout: other_span, ..Pool::new("a", vec![address(1), address(2)]) },
-                        Pool { idle_connections: 0, ..Pool::new("yes", vec![address(3)]) },
-                    ],
-                    service_levels,
-                    rate_classes,
-                    concurrency_limits,
-                    policies: vec![policy],
-                    routes,
-                    ..Settings::new("[::1]:8080".parse().unwrap())
-                }
-            },
-        )
+    let limits = (classes(rate_class()), classes(1_u32..999));
+    (levels, limits, mirrors(), routes, (share(), share(), 1_u32..50), shape).prop_map(
+        |(
+            service_levels,
+            (rate_classes, concurrency_limits),
+            mirrors,
+            routes,
+            (one, other, samples),
+            shape,
+        )| {
+            let (workers, span, other_span, admin, log) = shape;
+            let policy = Policy {
+                name: "protect: it".into(),
+                service_level: service_levels.len() - 1,
+                settings: PolicySettings {
+                    enter: if one < other { one } else { other },
+                    leave: if one < other { other } else { one },
+                    min_samples: u64::from(samples),
+                },
+                rate_class: Some(0),
+                concurrency: (samples % 2 == 0).then_some(0),
+            };
+            let at = |index, pick: usize, len: usize| (pick % 3 == index % 3).then_some(pick % len);
+            let routes =
+                routes.into_iter().enumerate().map(|(index, (name, host, shed, picks, with_policy))| {
+                    let path = format!("/{index}/x");
+                    let usual = format!("{}{path}", host.clone().unwrap_or_default());
+                    let level = at(index, picks[0], service_levels.len());
+                    let rule =
+                        Rule { name: "a rule".into(), source: "-- nothing\nlocal line = \"\\n\"".into() };
+                    let name = name.map_or(usual, |name| format!("{name} {index}"));
+                    Route {
+                        host,
+                        service_level: if with_policy { Some(policy.service_level) } else { level },
+                        rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
+                        concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
+                        policy: with_policy.then_some(0),
+                        rule: (picks[1] % 4 == 0).then_some(rule),
+                        shed,
+                        mirrors: (0..picks[2] % 3).collect(),
+                        ..Route::new(&name, PathMatch::Exact(path), picks[0] % 2)
+                    }
+                });
+            let routes = routes.collect();
+            let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+            Settings {
+                admin: admin.map(address),
+                workers: NonZeroU32::new(workers).unwrap(),
+                access_log: [
+                    AccessLog::Off,
+                    AccessLog::Stdout,
+                    AccessLog::File(PathBuf::from("/var/log/a b.log")),
+                ][usize::from(log)]
+                .clone(),
+                limits: ConnectionLimits {
+                    connections: workers,
+                    head_timeout: span,
+                    ..ConnectionLimits::default()
+                },
+                pools: vec![
+                    Pool { answer_timeout: other_span, ..Pool::new("a", vec![address(1), address(2)]) },
+                    Pool { idle_connections: 0, ..Pool::new("yes", vec![address(3)]) },
+                    Pool::new("shadow", vec![address(4)]),
+                ],
+                service_levels,
+                rate_classes,
+                concurrency_limits,
+                policies: vec![policy],
+                mirrors,
+                routes,
+                ..Settings::new("[::1]:8080".parse().unwrap())
+            }
+        },
+    )
 }
 
 proptest! {

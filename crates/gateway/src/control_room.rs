@@ -2,6 +2,7 @@
 //! end. Nothing here is touched for each request.
 
 use crate::metrics::Counts;
+use crate::mirror::Ends;
 use crate::shared::{Shared, lock};
 use control::policy::Transition;
 use rule::RuleError;
@@ -29,6 +30,8 @@ pub(crate) struct ControlRoom {
     counts: Mutex<Vec<Counts>>,
     changes: Mutex<VecDeque<Change>>,
     rule_error: Mutex<Option<RuleError>>,
+    /// Where workers put copies.
+    pub(crate) mirror: Ends,
 }
 
 impl ControlRoom {
@@ -40,6 +43,7 @@ impl ControlRoom {
             counts: Mutex::new(vec![Counts::default(); workers]),
             changes: Mutex::new(VecDeque::new()),
             rule_error: Mutex::new(None),
+            mirror: Ends::default(),
         }
     }
 

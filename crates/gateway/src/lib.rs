@@ -12,6 +12,7 @@ mod control_room;
 mod forward;
 mod local;
 mod metrics;
+mod mirror;
 mod outbox;
 mod route;
 mod run;

@@ -4,6 +4,8 @@
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
+mod mirror;
+
 use crate::shared::Shared;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -224,6 +226,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.head(name, kind, help);
         page.line(name, &[], &value);
     }
+    mirror::write(&mut page, &shared.mirrors);
     page.0
 }
 

@@ -3,14 +3,17 @@
 use crate::access_log::Log;
 use crate::admin::Admin;
 use crate::control_room::{Change, ControlRoom};
-use crate::settings::{AccessLog, Settings};
-use crate::shared::{Shared, SharedError};
+use crate::mirror::End;
+use crate::mirror::threads::{self, StartError};
+use crate::settings::{AccessLog, Capture, Settings};
+use crate::shared::{Shared, SharedError, lock};
 use crate::worker::{Ends, LISTENER, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
 use rule::RuleError;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
@@ -37,6 +40,17 @@ pub enum GatewayError {
         /// What the system said.
         source: io::Error,
     },
+    /// The capture cannot be written.
+    #[error("cannot write the capture {}", file.display())]
+    Capture {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No thread or descriptor is left for copies.
+    #[error("cannot set up the mirror's thread; see `ulimit -n` and `ulimit -u`")]
+    Mirror(#[source] io::Error),
     /// No thread or descriptor is left.
     #[error("cannot set up worker {worker}; see `ulimit -n` and `ulimit -u`")]
     Worker {
@@ -67,6 +81,17 @@ pub struct Gateway {
     room: Arc<ControlRoom>,
     clock: Clock,
     workers: Vec<(Arc<Waker>, JoinHandle<io::Result<()>>)>,
+    /// Those that take copies.
+    helpers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl From<StartError> for GatewayError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::File { file, source } => GatewayError::Capture { file, source },
+            StartError::Thread(source) => GatewayError::Mirror(source),
+        }
+    }
 }
 
 /// Starts a gateway.
@@ -101,7 +126,10 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             Some(Admin::start(address, Arc::clone(&room), clock).map_err(refused)?)
         }
     };
-    let mut gateway = Gateway { address, admin, room, clock, workers: Vec::new() };
+    let mut helpers = Vec::new();
+    threads::start(&room.current().1.mirrors, &room.mirror, clock, &mut helpers)?;
+    let helpers = Mutex::new(helpers);
+    let mut gateway = Gateway { address, admin, room, clock, workers: Vec::new(), helpers };
     for (worker, (ends, waker)) in (0..).zip(prepared) {
         let room = Arc::clone(&gateway.room);
         let handle = std::thread::Builder::new()
@@ -148,7 +176,15 @@ impl Gateway {
             let log = &settings.access_log;
             Log::open(log).map_err(|source| GatewayError::AccessLog { log: name(log), source })?;
         }
-        self.room.replace(Shared::new(settings, Some(&old), self.clock.now())?);
+        if old.settings.capture != settings.capture {
+            let show = |capture: &Option<Capture>| {
+                capture.as_ref().map_or("none".to_owned(), |capture| capture.file.display().to_string())
+            };
+            return changed("capture", show(&old.settings.capture), show(&settings.capture));
+        }
+        let shared = Shared::new(settings, Some(&old), self.clock.now())?;
+        threads::start(&shared.mirrors, &self.room.mirror, self.clock, &mut lock(&self.helpers))?;
+        self.room.replace(shared);
         Ok(())
     }
 
@@ -173,6 +209,14 @@ impl Gateway {
         for (_, handle) in self.workers.drain(..) {
             // One that is gone already has nothing to drain.
             let _ = handle.join();
+        }
+        // Their live requests are over: what is captured can be written now, and shadows are not waited for.
+        [&self.room.mirror.shadows, &self.room.mirror.capture]
+            .into_iter()
+            .flat_map(|end| end.get())
+            .for_each(End::end);
+        for helper in lock(&self.helpers).drain(..) {
+            let _ = helper.join();
         }
     }
 

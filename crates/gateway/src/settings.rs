@@ -1,5 +1,9 @@
 //! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
 
+mod mirror;
+
+pub use mirror::{Capture, Mirror, MirrorKey};
+
 use control::policy::PolicySettings;
 use control::rate::RateSettings;
 use control::service_level::ServiceLevelSettings;
@@ -31,6 +35,10 @@ pub struct Settings {
     pub concurrency_limits: Vec<Class<u32>>,
     /// Limits that apply only while a service level class is not conforming.
     pub policies: Vec<Policy>,
+    /// Copies of live traffic to shadow pools.
+    pub mirrors: Vec<Mirror>,
+    /// Copies of live traffic to a file.
+    pub capture: Option<Capture>,
     /// Tried in order; the first that matches decides. A request that none matches is answered with 404.
     pub routes: Vec<Route>,
 }
@@ -49,6 +57,8 @@ impl Settings {
             rate_classes: Vec::new(),
             concurrency_limits: Vec::new(),
             policies: Vec::new(),
+            mirrors: Vec::new(),
+            capture: None,
             routes: Vec::new(),
         }
     }
@@ -187,6 +197,8 @@ pub struct Route {
     pub rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
+    /// Where copies of its requests go.
+    pub mirrors: Vec<usize>,
 }
 
 impl Route {
@@ -203,6 +215,7 @@ impl Route {
             policy: None,
             rule: None,
             shed: ShedAnswer::Problem,
+            mirrors: Vec::new(),
         }
     }
 }

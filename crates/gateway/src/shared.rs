@@ -5,6 +5,7 @@
 //! apply. A reload takes over every class whose name, place in the file and settings did not change,
 //! with all that it knows.
 
+use crate::mirror::Mirrors;
 use crate::settings::Settings;
 use control::admission::{Admission, Limits};
 use control::concurrency::Concurrency;
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     /// The compiled rule of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
+    pub(crate) mirrors: Arc<Mirrors>,
 }
 
 /// A service level class as all cores see it.
@@ -207,7 +209,8 @@ impl Shared {
             }
             rules.push(rule);
         }
-        Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names })
+        let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
+        Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names, mirrors })
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.

@@ -1,6 +1,7 @@
 //! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
 
 use super::{find, place_or, span};
+use crate::file::mirror::FileMirror;
 use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateClass, FileServiceLevel};
 use crate::problem::Place;
 use crate::scalar::Count;
@@ -20,6 +21,7 @@ pub(super) struct Classes<'a> {
     pub(super) rate_classes: &'a Names<FileRateClass>,
     pub(super) concurrency_limits: &'a Names<FileConcurrency>,
     pub(super) policies: &'a Names<FilePolicy>,
+    pub(super) mirrors: &'a Names<FileMirror>,
 }
 
 impl<'a> Classes<'a> {
@@ -29,6 +31,7 @@ impl<'a> Classes<'a> {
             rate_classes: file.rate_classes.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             concurrency_limits: file.concurrency_limits.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             policies: file.policies.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            mirrors: file.mirrors.as_ref().unwrap_or(const { &Names(Vec::new()) }),
         }
     }
 }

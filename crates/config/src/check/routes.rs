@@ -1,7 +1,7 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, rules};
+use super::{find, mirror, rules};
 use crate::file::{File, FilePool, FileRoute};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
@@ -75,6 +75,7 @@ fn route(
     agrees_with_policy(found, classes, report);
     let rule = found.rule.as_ref().and_then(|at| rules::rule(at, classes, report, base));
     let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
+    let mirrors = mirror::of_route(found, classes.mirrors, report);
     let host = found.host.as_ref().map(|at| host(at, report));
     let path = path?;
     if let Some(name) = &found.name {
@@ -89,7 +90,7 @@ fn route(
     });
     let service_level = watched.or(service_level);
     let route = Route::new(&name, path, pool?);
-    Some(Route { host, service_level, rate_class, concurrency, policy, rule, shed, ..route })
+    Some(Route { host, service_level, rate_class, concurrency, policy, rule, shed, mirrors, ..route })
 }
 
 /// What a route is called where the file gives it no name.

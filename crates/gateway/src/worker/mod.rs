@@ -12,6 +12,7 @@
 mod connection;
 mod decide;
 mod downstream;
+mod mirror;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::local::Local;
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
 use http::reactor::{Deadline, Net, Ready, Timers, Token};
+use mirror::Mirroring;
 use rule::RuleError;
 use slab::Slab;
 use stats::Rng;
@@ -60,6 +62,7 @@ pub(crate) struct Worker<N: Net> {
     /// Where heads are written before they are sent.
     head: Vec<u8>,
     counts: Counts,
+    mirroring: Mirroring,
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
@@ -127,6 +130,7 @@ impl<N: Net> Worker<N> {
             buffer: vec![0; READ_BYTES],
             head: Vec::with_capacity(4 * 1024),
             counts: Counts::default(),
+            mirroring: Mirroring::default(),
             log: ends.log,
             rng: Rng::new(ends.seed, "gateway"),
             wall_clock: ends.wall_clock,
@@ -181,6 +185,7 @@ impl<N: Net> Worker<N> {
             self.tick(now);
         }
         self.go_on();
+        self.wake_mirror();
         Ok(self.drain_until.is_some_and(|until| self.downstreams.is_empty() || now >= until))
     }
 
@@ -280,10 +285,12 @@ impl<N: Net> Worker<N> {
 
     /// What happens ten times a second.
     fn tick(&mut self, now: Timestamp) {
+        let lag = now.since(self.next_tick);
         self.next_tick = now + TICK;
         self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
         self.reload();
+        self.tick_mirrors(now, lag);
         let in_flight = self.note_late(now);
         for local in self.retired.iter().chain([&self.local]) {
             let mut tallies = local.tallies.borrow_mut();
