@@ -63,7 +63,9 @@ fn choice(named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) ->
         let help = "raise it, or leave the mirror out".to_owned();
         report.wrong(&found.fraction.place, "a fraction of 0 copies nothing".to_owned(), "no session", help);
     }
-    if let (Some(burst), None) = (&found.burst, &found.limit) {
+    // A key that could not be read is not absent.
+    let complete = !report.knows_of(&named.place.path);
+    if let (Some(burst), None, true) = (&found.burst, &found.limit, complete) {
         let help = "add `limit`, or remove `burst`".to_owned();
         report.wrong(
             &burst.place,
