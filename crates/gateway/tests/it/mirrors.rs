@@ -20,6 +20,7 @@ fn mirrored(live: SocketAddr, shadows: &[SocketAddr]) -> Settings {
         let mut mirror = Mirror::new(&format!("next {index}"), index + 1);
         // A busy machine is no reason here.
         mirror.choice.breaker = BreakerSettings { trip_at: Duration::from_secs(60), ..Default::default() };
+        mirror.deadline = Duration::from_secs(30);
         settings.mirrors.push(mirror);
         settings.routes[0].mirrors.push(index);
     }
@@ -456,4 +457,84 @@ fn a_gateway_with_copies_under_way_ends_in_time() {
     let begin = std::time::Instant::now();
     gateway.drain();
     assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn copies_hold_a_bounded_number_of_bytes() {
+    const BODY: usize = 10 * 1024 * 1024;
+    const MOST: f64 = 64.0 * 1024.0 * 1024.0;
+    // The beginning is enough for an answer, so that the test does not move every byte twice.
+    let live = Upstream::start(|peer, _| {
+        while let Some(request) = peer.request() {
+            peer.send(ok(&request.body.len().to_string()));
+        }
+    });
+    let shadow = Upstream::start(|_, _| std::thread::sleep(Duration::from_secs(30)));
+    let mut settings = mirrored(live.address, &[shadow.address]);
+    settings.mirrors[0].choice.methods = Methods::All;
+    settings.mirrors[0].body_max = Bytes::new(16 * 1024 * 1024);
+    settings.mirrors[0].in_flight = 1;
+    settings.mirrors[0].deadline = Duration::from_secs(60);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    let request = post(&"x".repeat(BODY));
+    for _ in 0..8 {
+        assert_eq!(client.ask(&request).text(), BODY.to_string());
+    }
+    eventually_metric(&gateway, &with("dropped_total", "reason", "bytes_full"), 2.0);
+    let held = metric(&gateway, "headroom_mirror_bytes");
+    assert!(held > 6.0 * BODY as f64 && held <= MOST, "{held}");
+    assert_eq!(metric(&gateway, &named("chosen_total")), 8.0);
+    assert_eq!(metric(&gateway, &named("in_flight")), 6.0);
+}
+
+#[test]
+fn two_clients_with_one_pipeline_each_are_copied_in_full() {
+    let echo_target = || Upstream::answering(|request| ok(request.start_line()));
+    let (live, shadow) = (echo_target(), echo_target());
+    let mut settings = mirrored(live.address, &[shadow.address]);
+    settings.workers = std::num::NonZeroU32::new(2).unwrap();
+    let gateway = started(settings);
+    let mut clients = [client(&gateway), client(&gateway)];
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send((0..50).map(|index| get(&format!("/{number}/{index}"))).collect::<String>());
+    }
+    for (number, client) in clients.iter_mut().enumerate() {
+        for index in 0..50 {
+            assert_eq!(client.answer().text(), format!("GET /{number}/{index} HTTP/1.1"));
+        }
+    }
+    settled(&gateway, 100.0);
+    assert_eq!(metric(&gateway, &named("same_total")), 100.0);
+}
+
+#[test]
+fn a_capture_is_written_and_accounted_for_beside_a_mirror() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("capture.ndjson");
+    let (live, shadow) = (Upstream::hello(), Upstream::hello());
+    let mut settings = mirrored(live.address, &[shadow.address]);
+    settings.capture = Some(gateway::settings::Capture::new(file.clone()));
+    let gateway = started(settings.clone());
+    let mut client = client(&gateway);
+    for _ in 0..10 {
+        client.ask("GET /a HTTP/1.1\r\nHost: test\r\nCookie: sid=s3cret\r\n\r\n");
+    }
+    assert_eq!(client.ask(post("body")).text(), "hello");
+    eventually_metric(&gateway, "headroom_capture_written_total{route=\"all\"}", 11.0);
+    assert_eq!(metric(&gateway, "headroom_capture_chosen_total{route=\"all\"}"), 11.0);
+    assert_eq!(metric(&gateway, "headroom_capture_in_flight{route=\"all\"}"), 0.0);
+
+    // What is in force goes on where a change is refused.
+    let elsewhere = gateway::settings::Capture::new(folder.path().join("elsewhere"));
+    let refused = gateway.reload(Settings { capture: Some(elsewhere), ..settings.clone() }).unwrap_err();
+    assert!(refused.to_string().starts_with("`capture` cannot change while the gateway runs"), "{refused}");
+    gateway.reload(settings).unwrap();
+    client.send("HEAD /last HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    client.until_end();
+    gateway.drain();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 12, "{text}");
+    assert!(text.lines().last().unwrap().contains("/last") && !text.contains("s3cret"), "{text}");
+    assert!(!shadow.seen().contains("POST"), "{}", shadow.seen());
 }
