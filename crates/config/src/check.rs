@@ -5,6 +5,7 @@
 mod classes;
 mod hops;
 mod limits;
+mod mirror;
 mod pools;
 mod routes;
 mod rules;
@@ -45,6 +46,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let rate_classes = classes::rate_classes(&classes, report);
     let concurrency_limits = classes::concurrency_limits(&classes, report);
     let policies = classes::policies(&classes, report);
+    let mirrors = mirror::mirrors(classes.mirrors, pools, report);
     let routes = routes::routes(file, pools, &classes, report, base);
     let priorities = limits::priorities(file, report);
     let settings = Settings {
@@ -59,6 +61,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
         concurrency_limits,
         priorities,
         policies,
+        mirrors,
         routes,
         ..Settings::new(listen)
     };

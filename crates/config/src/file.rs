@@ -1,16 +1,16 @@
 //! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
 
+mod limits;
+pub(crate) mod mirror;
 mod pools;
 
-pub(crate) use pools::*;
-
-mod limits;
-
 pub(crate) use limits::{FileAdaptive, FileKey, FilePriority, FileQueue};
+pub(crate) use pools::*;
 
 use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Span, Switch, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
+use mirror::{FileMirror, OneOrMore};
 
 tables! {
     /// What a headroom gateway does.
@@ -40,6 +40,8 @@ tables! {
         priorities: Option<At<Vec<At<Text>>>>,
         /// Limits that apply only while a service level class is not conforming.
         policies: Option<Names<FilePolicy>>,
+        /// Copies of live requests to shadow pools.
+        mirrors: Option<Names<FileMirror>>,
         /// Tried in order; the first that matches decides. Other requests are answered with 404.
         routes: Needed<At<Vec<At<FileRoute>>>>,
     }
@@ -197,6 +199,8 @@ tables! {
         shed: Option<At<FileShed>>,
         /// Metrics of the instances' `Server-Timing` whose durations are summed up, by name. Default: none.
         server_timing: Option<At<Vec<At<Text>>>>,
+        /// Where copies of its requests go: a mirror, or a list of them.
+        mirror: Option<OneOrMore>,
     }
 
     /// A rule that stands in this file.

@@ -4,6 +4,7 @@
 //! A file that `headroom find` writes is read and changed by people: durations and rates with their units, a comment
 //! where a figure comes from, and a table a line. A serializer writes none of that.
 
+mod mirror;
 mod pools;
 
 use crate::check::usual_name;
@@ -83,6 +84,8 @@ pub fn write(settings: &Settings) -> String {
             (&policy.name, None, keys)
         }),
     );
+    let mirrors = settings.mirrors.iter();
+    text += &table("mirrors", mirrors.map(|found| (&found.name, None, mirror::mirror(found, settings))));
     text += "\nroutes:\n";
     for found in &settings.routes {
         for (index, (key, value)) in route(found, settings).into_iter().enumerate() {
@@ -153,6 +156,7 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     if let Some(rule) = &route.rule {
         keys.push(("rule", format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
     }
+    keys.extend(mirror::of_route(route, settings));
     match &route.shed {
         ShedAnswer::Problem => {}
         ShedAnswer::Page { content_type, body } => {

@@ -323,3 +323,68 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn mirrors() {
+    const MIRROR: &str = "\
+mirrors:
+  next:
+    pool: shadow
+    fraction: 10%
+    key: { cookie: sid }
+    limit: 100/s
+    burst: 5
+    methods: safe
+    credentials: false
+    deadline: 5s
+    queue: 1000
+    in_flight: 64
+    body_max: 64KiB
+    breaker: { trip_at: 5ms, admit_below: 1ms, admit_after: 5s }
+    salt: 7
+routes:
+";
+    let base = BASE
+        .replace("routes:\n", MIRROR)
+        .replace("service_levels:\n", "  shadow: { instances: ['127.0.0.1:9100'] }\nservice_levels:\n")
+        .replace("policy: protect search }", "policy: protect search, mirror: next }");
+    let (_, warnings) =
+        config::parse("gateway.yaml", &base, Path::new("")).unwrap_or_else(|found| panic!("{found}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let mut told = String::new();
+    for (from, to) in [
+        ("    pool: shadow\n", ""),
+        ("    pool: shadow", "    pool: shadows"),
+        ("    pool: shadow", "    pool: search"),
+        ("    fraction: 10%\n", ""),
+        ("fraction: 10%", "fraction: 0%"),
+        ("fraction: 10%", "fraction: 110%"),
+        ("key: { cookie: sid }", "key: address"),
+        ("key: { cookie: sid }", "key: { cookie: sid, header: X-User }"),
+        ("key: { cookie: sid }", "key: {}"),
+        ("key: { cookie: sid }", "key: { cookie: 'a b' }"),
+        ("key: { cookie: sid }", "key: { query: q }"),
+        ("limit: 100/s", "limit: 0/s"),
+        ("limit: 100/s", "limit: 100"),
+        ("    limit: 100/s\n", ""),
+        ("burst: 5", "burst: 0"),
+        ("methods: safe", "methods: some"),
+        ("credentials: false", "credentials: maybe"),
+        ("deadline: 5s", "deadline: 0s"),
+        ("deadline: 5s", "deadline: 5"),
+        ("queue: 1000", "queue: 0"),
+        ("queue: 1000", "queue: 100000"),
+        ("in_flight: 64", "in_flight: 0"),
+        ("body_max: 64KiB", "body_max: 1GiB"),
+        ("admit_below: 1ms", "admit_below: 5ms"),
+        ("breaker: { trip_at: 5ms,", "breaker: { trip: 5ms,"),
+        ("salt: 7", "salt: -1"),
+        ("mirror: next", "mirror: nxt"),
+        ("mirror: next", "mirror: [next, next]"),
+        ("mirror: next", "mirror: { next: 1 }"),
+    ] {
+        assert!(base.contains(from), "{from}");
+        told += &format!("--- {to}\n{}", problems(&base.replace(from, to)).plain());
+    }
+    insta::assert_snapshot!(told);
+}

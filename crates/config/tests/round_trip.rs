@@ -3,20 +3,21 @@
 
 use control::balance::Weight;
 use control::concurrency::Prior;
+use control::mirror::{BreakerSettings, Methods, MirrorSettings};
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
     AccessLog, Adaptive, Affinity, Balance, Class, ConcurrencySettings, ConnectionLimits, Ejection, HashKey,
-    Health, Instance, KeyBy, Keyed, PathMatch, Policy, Pool, Provenance, Queue, RateClassSettings, Retries,
-    Route, RoutePriority, Rule, Settings, ShedAnswer,
+    Health, Instance, KeyBy, Keyed, Mirror, MirrorKey, PathMatch, Policy, Pool, Provenance, Queue,
+    RateClassSettings, Retries, Route, RoutePriority, Rule, Settings, ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use units::{Rate, Ratio};
+use units::{Bytes, Rate, Ratio};
 
 /// Names as people write them, and as nobody should.
 fn name() -> impl Strategy<Value = String> {
@@ -231,6 +232,36 @@ fn pool(name: &'static str, port: u16) -> impl Strategy<Value = Pool> {
     )
 }
 
+fn mirrors() -> impl Strategy<Value = Vec<Mirror>> {
+    let key = prop_oneof![
+        Just(MirrorKey::Client),
+        "[!#-9A-Za-z]{1,9}"
+            .prop_filter("a token", |name| !name.contains(['(', ')', ',', '/']))
+            .prop_map(MirrorKey::Cookie),
+        "[A-Za-z-]{1,9}".prop_map(MirrorKey::Header),
+    ];
+    let choice = (share(), prop::option::of(limit(0.01, 1e6)), any::<(bool, u32)>(), (span(), span()))
+        .prop_map(|(fraction, limit, (all, salt), (trip_at, admit_after))| MirrorSettings {
+            fraction,
+            limit,
+            methods: if all { Methods::All } else { Methods::Safe },
+            breaker: BreakerSettings { trip_at, admit_below: trip_at / 2, admit_after },
+            salt: u64::from(salt),
+        });
+    let bounds = (span(), 1_u32..65_536, 1_u32..4_096, 0_u64..1 << 24);
+    let mirror =
+        (name(), key, choice, any::<bool>(), bounds).prop_map(|(name, key, choice, credentials, bounds)| {
+            let (deadline, queue, in_flight, body_max) = bounds;
+            let body_max = Bytes::new(body_max);
+            Mirror { choice, key, credentials, deadline, queue, in_flight, body_max, ..Mirror::new(&name, 2) }
+        });
+    prop::collection::vec(mirror, 2..4).prop_map(|mut mirrors| {
+        // The number keeps names apart.
+        mirrors.iter_mut().enumerate().for_each(|(index, mirror)| mirror.name += &format!(" {index}"));
+        mirrors
+    })
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let levels =
         classes((span(), span()).prop_map(|(target, window)| ServiceLevelSettings { target, window }));
@@ -248,11 +279,11 @@ fn settings() -> impl Strategy<Value = Settings> {
     let shape =
         (1_u32..99, span(), span(), prop::option::of(1025_u16..2000), 0_u8..3, queue(), any::<bool>());
     let pools = (pool("a", 1), pool("yes", 11));
-    let shape = (shape, pools);
+    let shape = (shape, pools, mirrors());
     (levels, classes(keyed_class()), classes(concurrency()), routes, (share(), share(), 1_u32..50), shape)
         .prop_map(
             |(service_levels, rate_classes, concurrency_limits, routes, (one, other, samples), shape)| {
-                let (shape, (first_pool, second_pool)) = shape;
+                let (shape, (first_pool, second_pool), mirrors) = shape;
                 let (workers, span, other_span, admin, log, queue, shadow) = shape;
                 let shadow = shadow && concurrency_limits[0].settings.adaptive.is_none();
                 let policy = Policy {
@@ -284,6 +315,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                             policy: with_policy.then_some(0),
                             rule: (picks[1] % 4 == 0).then_some(rule),
                             priority,
+                            mirrors: (0..picks[2] % 3).collect(),
                             deadline_header,
                             shed,
                             server_timing: ["db", "app!", "true"][..picks[2] % 4 % 3]
@@ -322,12 +354,14 @@ fn settings() -> impl Strategy<Value = Settings> {
                             queue,
                             ..second_pool
                         },
+                        Pool::new("shadow", vec![address(4)]),
                     ],
                     service_levels,
                     rate_classes,
                     concurrency_limits,
                     priorities: ["background", "it's normal", "critical"].map(str::to_owned).to_vec(),
                     policies: vec![policy],
+                    mirrors,
                     routes,
                     ..Settings::new("[::1]:8080".parse().unwrap())
                 }

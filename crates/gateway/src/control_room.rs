@@ -2,6 +2,7 @@
 //! end. Nothing here is touched for each request.
 
 use crate::metrics::Counts;
+use crate::mirror::Ends;
 use crate::shared::{Shared, lock};
 use control::policy::Transition;
 use rule::RuleError;
@@ -41,6 +42,8 @@ pub(crate) struct ControlRoom {
     changes: Mutex<VecDeque<Change>>,
     limit_changes: Mutex<VecDeque<LimitChange>>,
     rule_error: Mutex<Option<RuleError>>,
+    /// Where workers put copies.
+    pub(crate) mirror: Ends,
 }
 
 impl ControlRoom {
@@ -54,6 +57,7 @@ impl ControlRoom {
             changes: Mutex::new(VecDeque::new()),
             limit_changes: Mutex::new(VecDeque::new()),
             rule_error: Mutex::new(None),
+            mirror: Ends::default(),
         }
     }
 

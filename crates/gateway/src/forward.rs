@@ -43,7 +43,7 @@ pub(crate) fn request(
     if old && head.headers.find("host").is_none() {
         // HTTP/1.0 needs no Host, or has it in its target. An empty one would be right (RFC 9112, 3.2) and is refused
         // by nginx, so the instance gets to hear its own name.
-        let own = || pool.instances.first().map(ToString::to_string).unwrap_or_default();
+        let own = || pool.instances.first().map(|first| first.address.to_string()).unwrap_or_default();
         write::header(out, "host", head.host.map_or_else(own, str::to_owned).as_bytes());
     }
     out.extend_from_slice(b"x-forwarded-for: ");

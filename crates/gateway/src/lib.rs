@@ -13,6 +13,7 @@ mod forward;
 mod hops;
 mod local;
 mod metrics;
+mod mirror;
 mod outbox;
 mod pool;
 mod queues;

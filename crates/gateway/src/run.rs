@@ -3,14 +3,17 @@
 use crate::access_log::Log;
 use crate::admin::Admin;
 use crate::control_room::{Change, ControlRoom, LimitChange};
+use crate::mirror::End;
+use crate::mirror::threads::{self, StartError};
 use crate::pool::{HealthChecks, InstanceChange, InstanceChangeError};
-use crate::settings::{AccessLog, Settings};
+use crate::settings::{AccessLog, Capture, Settings};
 use crate::shared::{Shared, SharedError, lock};
 use crate::worker::{Ends, LISTENER, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
 use rule::RuleError;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -38,6 +41,17 @@ pub enum GatewayError {
         /// What the system said.
         source: io::Error,
     },
+    /// The capture cannot be written.
+    #[error("cannot write the capture {}", file.display())]
+    Capture {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No thread or descriptor is left for copies.
+    #[error("cannot set up the mirror's thread; see `ulimit -n` and `ulimit -u`")]
+    Mirror(#[source] io::Error),
     /// No thread or descriptor is left.
     #[error("cannot set up worker {worker}; see `ulimit -n` and `ulimit -u`")]
     Worker {
@@ -76,6 +90,17 @@ pub struct Gateway {
     /// Begun with the first pool that wants it.
     health: Mutex<Option<HealthChecks>>,
     workers: Vec<(Arc<Waker>, JoinHandle<io::Result<()>>)>,
+    /// Those that take copies.
+    helpers: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl From<StartError> for GatewayError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::File { file, source } => GatewayError::Capture { file, source },
+            StartError::Thread(source) => GatewayError::Mirror(source),
+        }
+    }
 }
 
 /// Starts a gateway.
@@ -110,7 +135,11 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             Some(Admin::start(address, Arc::clone(&room), clock).map_err(refused)?)
         }
     };
-    let mut gateway = Gateway { address, admin, room, clock, health: Mutex::new(None), workers: Vec::new() };
+    let mut helpers = Vec::new();
+    threads::start(&room.current().1.mirrors, &room.mirror, clock, &mut helpers)?;
+    let helpers = Mutex::new(helpers);
+    let mut gateway =
+        Gateway { address, admin, room, clock, health: Mutex::new(None), workers: Vec::new(), helpers };
     for (worker, (ends, waker)) in (0..).zip(prepared) {
         let room = Arc::clone(&gateway.room);
         let handle = std::thread::Builder::new()
@@ -159,7 +188,15 @@ impl Gateway {
             let log = &settings.access_log;
             Log::open(log).map_err(|source| GatewayError::AccessLog { log: name(log), source })?;
         }
-        self.room.replace(Shared::new(settings, Some(&old), self.clock.now())?);
+        if old.settings.capture != settings.capture {
+            let show = |capture: &Option<Capture>| {
+                capture.as_ref().map_or("none".to_owned(), |capture| capture.file.display().to_string())
+            };
+            return changed("capture", show(&old.settings.capture), show(&settings.capture));
+        }
+        let shared = Shared::new(settings, Some(&old), self.clock.now())?;
+        threads::start(&shared.mirrors, &self.room.mirror, self.clock, &mut lock(&self.helpers))?;
+        self.room.replace(shared);
         self.check_health()
     }
 
@@ -208,6 +245,14 @@ impl Gateway {
         for (_, handle) in self.workers.drain(..) {
             // One that is gone already has nothing to drain.
             let _ = handle.join();
+        }
+        // Their live requests are over: what is captured can be written now, and shadows are not waited for.
+        [&self.room.mirror.shadows, &self.room.mirror.capture]
+            .into_iter()
+            .flat_map(|end| end.get())
+            .for_each(End::end);
+        for helper in lock(&self.helpers).drain(..) {
+            let _ = helper.join();
         }
     }
 

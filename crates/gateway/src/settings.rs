@@ -9,6 +9,9 @@ pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retr
 mod network;
 
 pub use network::{Network, NetworkError};
+mod mirror;
+
+pub use mirror::{Capture, Mirror, MirrorKey};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
@@ -45,6 +48,10 @@ pub struct Settings {
     pub priorities: Vec<String>,
     /// Limits that apply only while a service level class is not conforming.
     pub policies: Vec<Policy>,
+    /// Copies of live traffic to shadow pools.
+    pub mirrors: Vec<Mirror>,
+    /// Copies of live traffic to a file.
+    pub capture: Option<Capture>,
     /// Tried in order; the first that matches decides. A request that none matches is answered with 404.
     pub routes: Vec<Route>,
 }
@@ -65,6 +72,8 @@ impl Settings {
             concurrency_limits: Vec::new(),
             priorities: Vec::new(),
             policies: Vec::new(),
+            mirrors: Vec::new(),
+            capture: None,
             routes: Vec::new(),
         }
     }
@@ -252,6 +261,8 @@ pub struct Route {
     pub shed: ShedAnswer,
     /// The metrics of the instances' Server-Timing whose durations are summed up.
     pub server_timing: Vec<String>,
+    /// Where copies of its requests go.
+    pub mirrors: Vec<usize>,
 }
 
 impl Route {
@@ -271,6 +282,7 @@ impl Route {
             rule: None,
             shed: ShedAnswer::Problem,
             server_timing: Vec::new(),
+            mirrors: Vec::new(),
         }
     }
 }

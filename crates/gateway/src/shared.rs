@@ -15,6 +15,7 @@ pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;
 
+use crate::mirror::Mirrors;
 use crate::pool::{Prepared, ProcessPool};
 use crate::settings::{Class, Settings};
 use control::concurrency::{Change, Samples};
@@ -70,6 +71,7 @@ pub(crate) struct Shared {
     /// The compiled rule of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
+    pub(crate) mirrors: Arc<Mirrors>,
 }
 
 /// A service level class as all cores see it.
@@ -116,6 +118,7 @@ impl Shared {
         }
         let policies = policies.into_iter().map(Mutex::new).collect();
         let (rules, names) = rules(&settings)?;
+        let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
         Ok(Shared {
             settings,
@@ -129,6 +132,7 @@ impl Shared {
             pools,
             rules,
             names,
+            mirrors,
         })
     }
 

@@ -1,6 +1,7 @@
 //! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
 
 use super::{find, limits, place_or, span};
+use crate::file::mirror::FileMirror;
 use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateClass, FileServiceLevel};
 use crate::problem::Place;
 use crate::scalar::Count;
@@ -21,6 +22,7 @@ pub(super) struct Classes<'a> {
     pub(super) policies: &'a Names<FilePolicy>,
     /// How many priority classes there are; `None` where the file does not name any.
     pub(super) priorities: Option<usize>,
+    pub(super) mirrors: &'a Names<FileMirror>,
 }
 
 impl<'a> Classes<'a> {
@@ -31,6 +33,7 @@ impl<'a> Classes<'a> {
             concurrency_limits: file.concurrency_limits.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             policies: file.policies.as_ref().unwrap_or(const { &Names(Vec::new()) }),
             priorities: file.priorities.as_ref().map(|list| list.value.len()),
+            mirrors: file.mirrors.as_ref().unwrap_or(const { &Names(Vec::new()) }),
         }
     }
 }

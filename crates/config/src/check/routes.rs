@@ -1,7 +1,7 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, hops, limits, rules};
+use super::{find, hops, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
@@ -76,6 +76,7 @@ fn route(
     agrees_with_policy(found, classes, report);
     let rule = found.rule.as_ref().and_then(|at| rules::rule(at, classes, report, base));
     let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
+    let mirrors = mirror::of_route(found, classes.mirrors, report);
     let host = found.host.as_ref().map(|at| host(at, report));
     let server_timing = hops::server_timing(found.server_timing.as_ref(), report);
     let priority = limits::priority(found, file, report);
@@ -94,6 +95,7 @@ fn route(
     let service_level = watched.or(service_level);
     let route = Route::new(&name, path, pool?);
     Some(Route {
+        mirrors,
         server_timing,
         host,
         service_level,

@@ -30,7 +30,17 @@ pub(super) fn warnings(
             }
         }
     };
-    unused("pool", &|index, _| routes.iter().any(|route| route.pool == index), &mut names(pools));
+    let copied_to = |index| settings.mirrors.iter().any(|mirror| mirror.pool == index);
+    unused(
+        "pool",
+        &|index, _| routes.iter().any(|route| route.pool == index) || copied_to(index),
+        &mut names(pools),
+    );
+    unused(
+        "mirror",
+        &|index, _| routes.iter().any(|route| route.mirrors.contains(&index)),
+        &mut names(classes.mirrors),
+    );
     unused(
         "service level class",
         &|index, name| {

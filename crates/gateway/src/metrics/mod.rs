@@ -6,6 +6,7 @@
 
 mod connections;
 mod limits;
+mod mirror;
 mod page;
 pub(crate) mod pools;
 mod reported;

@@ -1,6 +1,6 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times, limits, pools, reported};
+use super::{BOUNDS_S, Counts, Times, limits, mirror, pools, reported};
 use crate::shared::Shared;
 use std::fmt::Write;
 use units::Timestamp;
@@ -113,6 +113,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     counts.connections.write(&mut page);
     reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
     pools::write(&mut page, &counts.pools, shared);
+    mirror::write(&mut page, &shared.mirrors);
     page.0
 }
 

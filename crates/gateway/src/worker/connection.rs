@@ -1,5 +1,6 @@
 //! The two kinds of connections and what they are about.
 
+use super::mirror::Copies;
 use crate::local::Local;
 use crate::outbox::Outbox;
 use crate::pool::Attempt;
@@ -197,6 +198,7 @@ pub(super) struct Exchange {
     pub(super) answer: Option<Answer>,
     pub(super) status: u16,
     pub(super) body_bytes: u64,
+    pub(super) copies: Copies,
 }
 
 /// An answer whose head has gone out.
@@ -251,6 +253,7 @@ impl Default for Exchange {
             answer: None,
             status: 0,
             body_bytes: 0,
+            copies: Copies::Unasked,
         }
     }
 }

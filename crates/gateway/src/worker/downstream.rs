@@ -1,6 +1,7 @@
 //! The client's side: heads in, answers out.
 
 use super::connection::{Exchange, Pause, Phase};
+use super::mirror::Copies;
 use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::forward;
@@ -396,6 +397,7 @@ impl<N: Net> Worker<N> {
         self.log_line(index, now, reason);
         let downstream = &mut self.downstreams[index];
         downstream.exchange.local = None;
+        downstream.exchange.copies = Copies::None;
         let head = std::mem::take(&mut self.head);
         let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
         self.head = head;

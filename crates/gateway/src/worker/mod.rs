@@ -18,6 +18,7 @@ mod downstream;
 #[cfg(any(test, feature = "laws"))]
 pub mod laws;
 mod learn;
+mod mirror;
 mod queue;
 #[cfg(test)]
 mod replay;
@@ -31,6 +32,7 @@ use crate::local::Local;
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
 use http::reactor::{Deadline, Net, Ready, Timers, Token};
+use mirror::Mirroring;
 use rule::RuleError;
 use slab::Slab;
 use stats::Rng;
@@ -71,6 +73,7 @@ pub(crate) struct Worker<N: Net> {
     /// Where heads are written before they are sent.
     head: Vec<u8>,
     counts: Counts,
+    mirroring: Mirroring,
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
@@ -142,6 +145,7 @@ impl<N: Net> Worker<N> {
             buffer: vec![0; READ_BYTES],
             head: Vec::with_capacity(4 * 1024),
             counts: Counts::default(),
+            mirroring: Mirroring::default(),
             log: ends.log,
             rng: Rng::new(ends.seed, "gateway"),
             wall_clock: ends.wall_clock,
@@ -197,6 +201,7 @@ impl<N: Net> Worker<N> {
             self.tick(now);
         }
         self.go_on();
+        self.wake_mirror();
         Ok(self.drain_until.is_some_and(|until| self.downstreams.is_empty() || now >= until))
     }
 
@@ -304,10 +309,12 @@ impl<N: Net> Worker<N> {
 
     /// What happens ten times a second.
     fn tick(&mut self, now: Timestamp) {
+        let lag = now.since(self.next_tick);
         self.next_tick = now + TICK;
         self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
         self.reload();
+        self.tick_mirrors(now, lag);
         let under_way = self.note_late(now);
         for local in self.retired.iter().chain([&self.local]) {
             let mut tallies = local.tallies.borrow_mut();

@@ -6,7 +6,7 @@
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, PathMatch, Policy, Pool, Route, Settings};
+use crate::settings::{AccessLog, Class, Mirror, MirrorKey, PathMatch, Policy, Pool, Route, Settings};
 use crate::shared::Shared;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
@@ -99,7 +99,15 @@ impl Net for Replay {
     }
 }
 
-fn settings(with_classes: bool) -> Settings {
+/// A mirror that copies this share; the replayed client is one session.
+fn mirrors(share: f64) -> Vec<Mirror> {
+    let mut mirror = Mirror::new("next", 0);
+    mirror.choice.fraction = units::Ratio::new(share).expect("a share");
+    mirror.key = MirrorKey::Cookie("sid".to_owned());
+    vec![mirror]
+}
+
+fn settings(with_classes: bool, mirrors: Vec<Mirror>) -> Settings {
     let only = |count: usize| if with_classes { count } else { 0 };
     let class = |name: &str, rate: &str| {
         let settings = RateSettings {
@@ -124,23 +132,32 @@ fn settings(with_classes: bool) -> Settings {
         rate_classes: vec![class("always", "1000000/s"), class("gated", "100/s")],
         policies: vec![Policy { rate_class: Some(1), ..Policy::new("protect", 0) }],
         routes: vec![Route {
+            mirrors: (0..mirrors.len()).collect(),
             rate_class: (0..only(1)).next(),
             policy: (0..only(1)).next(),
             ..Route::new("search", PathMatch::Exact("/search.cgi".to_owned()), 0)
         }],
+        mirrors,
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
 
 /// Runs as many exchanges as `HEADROOM_EXCHANGES` says (100 where it says nothing), with the classes where
-/// `HEADROOM_CLASSES` is `on`.
+/// `HEADROOM_CLASSES` is `on`, and with a mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or
+/// `chosen` (everything is copied, and nobody takes the copies).
 #[test]
 fn an_exchange_can_be_replayed() {
     let count = std::env::var("HEADROOM_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
     let with_classes = std::env::var("HEADROOM_CLASSES").is_ok_and(|text| text == "on");
-    let settings = settings(with_classes);
+    let mirrors = match std::env::var("HEADROOM_MIRROR").as_deref() {
+        Ok("passed_over") => mirrors(1e-9),
+        Ok("chosen") => mirrors(1.0),
+        _ => Vec::new(),
+    };
+    let settings = settings(with_classes, mirrors);
     let log = Log::open(&settings.access_log).unwrap();
     let room = Arc::new(ControlRoom::new(Shared::new(settings, None, Timestamp::ZERO).unwrap(), 1));
+    let _ = room.mirror.shadows.set(crate::mirror::queue(None).0);
     let net = Replay { now: Timestamp::ZERO, accepted: false, exchanges: 0, upstream: None, asked: false };
     let ends = Ends { net, listener: (), log, wall_clock: || 1_800_000_000_000_000, seed: 1 };
     let mut worker = Worker::new(ends, 0, room).unwrap();

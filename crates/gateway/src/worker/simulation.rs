@@ -10,19 +10,23 @@ mod client;
 mod instance;
 mod limits;
 mod pools;
+mod shadow;
 
 use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{
-    AccessLog, Class, ConnectionLimits, PathMatch, Policy, RateClassSettings, Route, Rule, Settings,
+    AccessLog, Class, ConnectionLimits, Mirror, MirrorKey, PathMatch, Policy, Pool, RateClassSettings, Route,
+    Rule, Settings,
 };
 use crate::shared::Shared;
 use client::Client;
+use control::mirror::Methods;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use http::reactor::virtual_net::{Reach, VirtualNet, World};
 use instance::Instance;
+use shadow::Shadows;
 use stats::Rng;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -94,6 +98,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
         pool.idle_timeout = millis(300);
         pools.push(pool);
     }
+    let mirrors = mirrors(rng, &mut pools);
     let class = |name: &str, per_second: usize, burst: usize, backlog: usize| {
         let limit = Limit { rate: units::Rate::per_second_of(per_second as f64), burst: burst as u32 };
         let settings = RateSettings {
@@ -118,6 +123,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             server_timing: vec!["app".to_owned(); rng.below(2)],
             priority: limits::priority(rng),
             deadline_header: (rng.below(4) == 0).then(|| limits::PATIENCE.to_owned()),
+            mirrors: (0..mirrors.len()).filter(|_| rng.below(2) == 0).collect(),
             rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
             ..Route::new(&prefix[1..], PathMatch::Prefix((*prefix).to_owned()), number % 2)
         })
@@ -144,11 +150,43 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             shadow,
             ..Policy::new("protect", 0)
         }],
+        mirrors,
         routes,
         trusted_hops: vec!["10.1.0.0/28".parse().expect("a range"); rng.below(2)],
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 }
+
+/// Shadows with tight bounds of every kind.
+fn mirrors(rng: &mut Rng, pools: &mut Vec<Pool>) -> Vec<Mirror> {
+    let mut mirrors = Vec::new();
+    for number in 0..rng.below(3) {
+        let instances = (0..=rng.below(2)).map(|instance| address(SHADOWS + number, instance)).collect();
+        let pool = Pool {
+            connect_timeout: millis(100),
+            idle_connections: rng.below(3) as u32,
+            ..Pool::new("shadow", instances)
+        };
+        pools.push(pool);
+        let mut mirror = Mirror::new(&format!("mirror {number}"), pools.len() - 1);
+        let fraction = [0.3, 1.0][rng.below(2)];
+        mirror.choice.fraction = units::Ratio::new(fraction).expect("a share");
+        if rng.below(4) == 0 {
+            mirror.choice.limit = Some(Limit { rate: units::Rate::per_second_of(10.0), burst: 2 });
+        }
+        mirror.choice.methods = [Methods::Safe, Methods::All, Methods::All][rng.below(3)];
+        mirror.key =
+            [MirrorKey::Client, MirrorKey::Header("content-length".to_owned())][rng.below(2)].clone();
+        mirror.deadline = millis([20, 200, 1_000][rng.below(3)]);
+        (mirror.queue, mirror.in_flight) = (1 + rng.below(3) as u32, 1 + rng.below(2) as u32);
+        mirror.body_max = units::Bytes::new([100, 10_000, 100_000][rng.below(3)]);
+        mirrors.push(mirror);
+    }
+    mirrors
+}
+
+/// The number of the first pool of shadows.
+const SHADOWS: usize = 7;
 
 fn address(pool: usize, instance: usize) -> SocketAddr {
     SocketAddr::from(([10, 2, pool as u8, instance as u8], 80))
@@ -184,6 +222,10 @@ fn simulate(seed: u64) -> Result<(), String> {
         // Mostly a healthy world.
         world.set_reach(instance.address, reach[if !calm && rng.below(3) == 0 { rng.below(6) } else { 0 }]);
     }
+    let shadows: Vec<SocketAddr> =
+        (0..2).flat_map(|pool| (0..2).map(move |instance| address(SHADOWS + pool, instance))).collect();
+    let mut shadows = Shadows::new(&shadows, &room.mirror, seed, rng);
+    shadows.saw(&room.current().1);
     let mut clients: Vec<Client> = Vec::new();
     for number in 0..1 + rng.below(12) {
         let first_id = 1 + clients.iter().map(|client| client.requests.len() as u64).sum::<u64>();
@@ -214,6 +256,7 @@ fn simulate(seed: u64) -> Result<(), String> {
             let next = if same { first.clone() } else { settings(rng, log.path(), with_rule, mood) };
             let (_, before) = room.current();
             room.replace(Shared::new(next, Some(&before), now).map_err(|error| error.to_string())?);
+            shadows.saw(&room.current().1);
         }
         upheaval.act(&room, now, rng)?;
         let over = clients.iter().all(|client| client.done);
@@ -232,6 +275,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         if worker.step(&mut ready).map_err(|error| error.to_string())? {
             break;
         }
+        shadows.catch_up(world.now(), rng)?;
     }
     // Time is over for those who are still there; what they have been sent already they may read.
     let by_force = !worker.downstreams.is_empty();
@@ -250,6 +294,7 @@ fn simulate(seed: u64) -> Result<(), String> {
             return Err("a client's connection is still open at the end".to_owned());
         }
     }
+    shadows.check(rng)?;
     check_answers(&clients, &instances)?;
     if calm {
         check_all_served(&mut worker, &clients)?;

@@ -1,6 +1,7 @@
 //! The instance's side: requests out, answers in.
 
 use super::connection::{Answer, Phase, Upstream, UpstreamState};
+use super::mirror::Copies;
 use super::{TURN, Worker, downstream_token, learn, upstream_token};
 use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
@@ -146,6 +147,7 @@ impl<N: Net> Worker<N> {
         if sent.is_err() {
             return self.instance_failed(index, Failure::Broke);
         }
+        self.offer_copies(index);
         self.await_progress(index);
         if !self.downstreams[index].exchange.body.is_done() {
             self.resume(downstream_token(index));
@@ -211,6 +213,7 @@ impl<N: Net> Worker<N> {
             self.takes_no_more(upstream);
             return false;
         }
+        self.copy_body(index, bytes);
         self.await_progress(index);
         self.downstreams.contains(index)
     }
@@ -423,6 +426,9 @@ impl<N: Net> Worker<N> {
                 Err(_) => return self.instance_failed(index, Failure::Malformed),
             };
             exchange.body_bytes += step.data.len() as u64;
+            if let Copies::Some(taken) = &mut exchange.copies {
+                taken.answered(&bytes[used..][step.data.clone()]);
+            }
             if answer.unchunk {
                 self.head.extend_from_slice(&bytes[used..][step.data]);
             }
@@ -453,6 +459,7 @@ impl<N: Net> Worker<N> {
 
     /// The answer is whole.
     fn finish(&mut self, index: usize) {
+        self.finish_copies(index);
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         let (Some(local), Some(answer)) = (exchange.local.take(), exchange.answer.take()) else { return };

@@ -34,6 +34,9 @@ mod limits;
 /// Rules in Luau decide.
 mod follows_rules;
 
+/// Copies of live traffic: chosen, compared, accounted for, and never in the way.
+mod mirrors;
+
 /// Start, reload, drain, metrics, log.
 mod operates;
 

@@ -1,5 +1,7 @@
 //! `headroom gateway`: stands in front of a service and keeps it at its limit.
 
+mod capture;
+
 use crate::exit::Exit;
 use crate::{descriptors, output};
 use clap::ArgGroup;
@@ -53,6 +55,9 @@ pub struct Args {
     /// Where /metrics, /livez and /readyz are served; a loopback address
     #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "file")]
     admin: Option<SocketAddr>,
+
+    #[command(flatten)]
+    capture: capture::CaptureArgs,
 }
 
 /// Why the gateway does not run.
@@ -89,6 +94,7 @@ pub fn run(args: &Args) -> Exit {
             Err(error) => return output::complain(&error, Exit::Usage),
         },
     };
+    let settings = Settings { capture: args.capture.settings(), ..settings };
     let settings = match fit_descriptors(settings) {
         Ok(settings) => settings,
         Err(error) => return output::complain(&error, Exit::Usage),
@@ -141,11 +147,13 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
 fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
     let Some(allowed) = descriptors::raise_limit() else { return Ok(settings) };
     let connections = settings.limits.connections;
-    let needed = u64::from(connections) * 2 + DESCRIPTORS_BESIDE;
+    let copies: u64 = settings.mirrors.iter().map(|mirror| u64::from(mirror.in_flight)).sum();
+    let beside = DESCRIPTORS_BESIDE + copies;
+    let needed = u64::from(connections) * 2 + beside;
     if needed <= allowed {
         return Ok(settings);
     }
-    let fits = u32::try_from(allowed.saturating_sub(DESCRIPTORS_BESIDE) / 2).unwrap_or(u32::MAX);
+    let fits = u32::try_from(allowed.saturating_sub(beside) / 2).unwrap_or(u32::MAX);
     if fits < LEAST_CONNECTIONS {
         return Err(Error::Descriptors { connections, needed, allowed });
     }
@@ -165,7 +173,7 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
         tell(&gateway);
         for signal in signals.pending() {
             match (signal, file) {
-                (SIGHUP, Some(file)) => match read(file).map(|settings| reload(&gateway, settings)) {
+                (SIGHUP, Some(file)) => match read(file).map(|new| reload(&gateway, settings, new)) {
                     Some(Ok(())) => eprintln!("{} is in force", file.display()),
                     Some(Err(error)) => {
                         output::complain(&error, Exit::Usage);
@@ -190,8 +198,10 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
     }
 }
 
-fn reload(gateway: &Gateway, settings: Settings) -> Result<(), Error> {
-    Ok(gateway.reload(fit_descriptors(settings)?)?)
+fn reload(gateway: &Gateway, old: &Settings, new: Settings) -> Result<(), Error> {
+    // Flags stay what they were.
+    let capture = old.capture.clone();
+    Ok(gateway.reload(fit_descriptors(Settings { capture, ..new })?)?)
 }
 
 /// Says what the policies have done.

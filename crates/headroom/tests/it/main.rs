@@ -1,6 +1,8 @@
 //! The real binary against real sockets, on loopback only.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// `headroom gateway --capture` and `headroom replay` of what it wrote.
+mod captures_traffic;
 /// Certificates for servers of tests: good, expired, of another name, of a client.
 mod certificates;
 /// `headroom compare` of two runs that the binary itself recorded.

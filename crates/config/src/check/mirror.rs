@@ -1,0 +1,187 @@
+//! Copies of live traffic: bounds, names, and what would slow the live service.
+
+use super::{between, find, place_or, span, time_out};
+use crate::file::FilePool;
+use crate::file::FileRoute;
+use crate::file::mirror::{FileBreaker, FileMethods, FileMirror, FileMirrorKey};
+use crate::problem::Place;
+use crate::scalar::Text;
+use crate::table::{At, Named, Names, Report};
+use control::SettingsError;
+use control::mirror::{BreakerSettings, Methods, MirrorChoice, MirrorSettings};
+use control::rate::Limit;
+use gateway::settings::{Mirror, MirrorKey};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use units::{Bytes, Rate};
+
+/// The mirrors; one that cannot be read is left out, and the report knows.
+pub(super) fn mirrors(
+    names: &Names<FileMirror>,
+    pools: &Names<FilePool>,
+    report: &mut Report,
+) -> Vec<Mirror> {
+    names.iter().filter_map(|named| Some(mirror(named, named.value.as_ref()?, pools, report))).collect()
+}
+
+fn mirror(
+    named: &Named<FileMirror>,
+    found: &FileMirror,
+    pools: &Names<FilePool>,
+    report: &mut Report,
+) -> Mirror {
+    let usual = Mirror::new(&named.name, find(pools, "pool", &found.pool, report).unwrap_or(0));
+    let choice = choice(named, found, report);
+    let body_max = found.body_max.as_ref().map_or(usual.body_max, |at| {
+        if at.value.0 > BODY_MOST {
+            let message = format!("{} is above {}", at.value.0, BODY_MOST);
+            let help = "copies are held in memory: 64KiB is usual".to_owned();
+            report.wrong(&at.place, message, "outside the bounds", help);
+        }
+        at.value.0
+    });
+    Mirror {
+        choice,
+        key: found.key.as_ref().map_or(MirrorKey::Client, |at| key(at, report)),
+        credentials: found.credentials.as_ref().is_some_and(|at| at.value.0),
+        deadline: time_out(found.deadline.as_ref(), usual.deadline, report),
+        queue: found
+            .queue
+            .as_ref()
+            .map_or(usual.queue, |at| between(at, 1, Mirror::QUEUE_MAX, "1000 is usual", report)),
+        in_flight: found
+            .in_flight
+            .as_ref()
+            .map_or(usual.in_flight, |at| between(at, 1, IN_FLIGHT_MOST, "64 is usual", report)),
+        body_max,
+        ..usual
+    }
+}
+
+fn choice(named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) -> MirrorSettings {
+    if found.fraction.value.0.get() == 0.0 {
+        let help = "raise it, or leave the mirror out".to_owned();
+        report.wrong(&found.fraction.place, "a fraction of 0 copies nothing".to_owned(), "no session", help);
+    }
+    // A key that could not be read is not absent.
+    let complete = !report.knows_of(&named.place.path);
+    if let (Some(burst), None, true) = (&found.burst, &found.limit, complete) {
+        let help = "add `limit`, or remove `burst`".to_owned();
+        report.wrong(
+            &burst.place,
+            "`burst` without `limit` means nothing".to_owned(),
+            "of which limit?",
+            help,
+        );
+    }
+    let limit = found.limit.as_ref().map(|at| {
+        let burst = found.burst.as_ref().map_or_else(|| usual_burst(at.value.0), |burst| burst.value.0);
+        Limit { rate: at.value.0, burst }
+    });
+    let settings = MirrorSettings {
+        fraction: found.fraction.value.0,
+        limit,
+        methods: match &found.methods {
+            Some(at) if at.value == FileMethods::All => Methods::All,
+            _ => Methods::Safe,
+        },
+        breaker: found.breaker.as_ref().map_or_else(BreakerSettings::default, |found| breaker(found, report)),
+        salt: found.salt.as_ref().map_or(0, |at| u64::from(at.value.0)),
+    };
+    if let Err(error) = MirrorChoice::<AtomicU64>::new(settings) {
+        refused(error, named, found, report);
+    }
+    settings
+}
+
+/// Those of a tenth of a second: what is spaced evenly would copy little of what arrives in groups.
+fn usual_burst(rate: Rate) -> u32 {
+    ((rate.per_second() / 10.0) as u32).max(1)
+}
+
+fn breaker(found: &FileBreaker, report: &mut Report) -> BreakerSettings {
+    let usual = BreakerSettings::default();
+    BreakerSettings {
+        trip_at: span(found.trip_at.as_ref(), usual.trip_at, Duration::ZERO, report),
+        admit_below: span(found.admit_below.as_ref(), usual.admit_below, Duration::ZERO, report),
+        admit_after: span(found.admit_after.as_ref(), usual.admit_after, Duration::ZERO, report),
+    }
+}
+
+/// `control` names its own fields, and the way out after a colon.
+fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) {
+    let breaker = found.breaker.as_ref();
+    let blamed: &Place = match error {
+        SettingsError::AdmitsAboveTrip { .. } => place_or(
+            breaker.and_then(|breaker| breaker.admit_below.as_ref()),
+            place_or(breaker.and_then(|breaker| breaker.trip_at.as_ref()), &named.place),
+        ),
+        SettingsError::ZeroBurst { .. } | SettingsError::EndlessBurst { .. } => {
+            place_or(found.burst.as_ref(), place_or(found.limit.as_ref(), &named.place))
+        }
+        _ => place_or(found.limit.as_ref(), &named.place),
+    };
+    let text = error.to_string().replace("`per_second`", "`limit`");
+    let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
+    report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
+}
+
+fn key(at: &At<FileMirrorKey>, report: &mut Report) -> MirrorKey {
+    let FileMirrorKey::Table(table) = &at.value else { return MirrorKey::Client };
+    match (&table.cookie, &table.header) {
+        (Some(cookie), None) => MirrorKey::Cookie(token(cookie, "cookie", report)),
+        (None, Some(header)) => MirrorKey::Header(token(header, "header field", report)),
+        _ => {
+            // A key that could not be read is not absent.
+            if !report.knows_of(&at.place.path) {
+                let help = "write `client`, `{ cookie: sid }` or `{ header: X-User }`".to_owned();
+                report.wrong(&at.place, "expected one of `cookie` and `header`".to_owned(), "by what?", help);
+            }
+            MirrorKey::Client
+        }
+    }
+}
+
+fn token(at: &At<Text>, what: &str, report: &mut Report) -> String {
+    let name = &at.value.0;
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte)) {
+        let message = format!("{name:?} is no name of a {what}");
+        let help = "use letters, digits and any of !#$%&'*+-.^_`|~".to_owned();
+        report.wrong(&at.place, message, "this value", help);
+    }
+    name.clone()
+}
+
+/// The mirrors of a route.
+pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &mut Report) -> Vec<usize> {
+    let mut found = Vec::new();
+    for wanted in route.mirror.iter().flat_map(|names| &names.0) {
+        let Some(index) = find(mirrors, "mirror", wanted, report) else { continue };
+        if found.contains(&index) {
+            let message = format!("`{}` stands twice", wanted.value.0);
+            report.wrong(&wanted.place, message, "again", "a shadow gets each request once".to_owned());
+            continue;
+        }
+        let shadow = mirrors.0[index].value.as_ref();
+        if shadow.is_some_and(|shadow| shadow.pool.value.0 == route.pool.value.0) {
+            let message = format!(
+                "`{}` copies to the pool `{}`, which answers this route",
+                wanted.value.0, route.pool.value.0
+            );
+            let help =
+                "give the shadow a pool of its own, so that copies are no load on the live one".to_owned();
+            report.wrong(&wanted.place, message, "the live pool", help);
+        }
+        found.push(index);
+    }
+    found
+}
+
+/// All copies together hold no more than four of these.
+const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
+
+/// Each has a descriptor of the gateway's.
+const IN_FLIGHT_MOST: u32 = 4_096;
+
+/// RFC 9110, 5.6.2.
+const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~";

@@ -1,0 +1,182 @@
+//! What became of copies, for Prometheus: chosen = compared (same or different) + dropped + failed + in flight.
+
+use super::page::Page;
+use crate::mirror::{Difference, Dropped, Failed, Link, LinkCounts, Mirrors, RATIO_BOUNDS, Sink};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Appends nothing where there is no mirror.
+pub(super) fn write(page: &mut Page, mirrors: &Mirrors) {
+    let (shadows, captured): (Vec<&Link>, Vec<&Link>) =
+        mirrors.routes.iter().flatten().partition(|link| matches!(link.target.sink, Sink::Shadow(_)));
+    if !shadows.is_empty() {
+        write_shadows(page, mirrors, &shadows);
+    }
+    if !captured.is_empty() {
+        write_capture(page, &captured);
+    }
+    if mirrors.links > 0 {
+        write_bytes(page, mirrors);
+    }
+}
+
+fn labels(link: &Link) -> [(&str, &str); 2] {
+    [("route", &link.route), ("mirror", &link.target.name)]
+}
+
+fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
+    type Count = fn(&LinkCounts) -> u64;
+    let counters: [(&str, &str, &str, Count); 6] = [
+        ("headroom_mirror_not_chosen_total", "counter", "Requests of sessions that are not copied.", |of| {
+            of.not_chosen.load(Relaxed)
+        }),
+        ("headroom_mirror_chosen_total", "counter", "Requests to be copied.", |of| of.chosen.load(Relaxed)),
+        ("headroom_mirror_sent_total", "counter", "Copies that went to a shadow.", |of| {
+            of.sent.load(Relaxed)
+        }),
+        (
+            "headroom_mirror_in_flight",
+            "gauge",
+            "Copies that wait, are at a shadow, or wait for the live answer.",
+            |of| of.open.load(Relaxed),
+        ),
+        (
+            "headroom_mirror_compared_total",
+            "counter",
+            "Copies whose answer was compared.",
+            LinkCounts::compared,
+        ),
+        (
+            "headroom_mirror_same_total",
+            "counter",
+            "Compared answers of the same status, size and body.",
+            |of| of.same.load(Relaxed),
+        ),
+    ];
+    for (name, kind, help, count) in counters {
+        page.head(name, kind, help);
+        for link in links {
+            page.line(name, &labels(link), &count(&link.counts));
+        }
+    }
+    type Counts = fn(&LinkCounts) -> &[AtomicU64];
+    let by_reason: [(&str, &str, &str, &[&str], Counts); 3] = [
+        (
+            "headroom_mirror_different_total",
+            "Compared answers, by the first thing in which they differ.",
+            "kind",
+            Difference::NAMES,
+            |of| &of.different,
+        ),
+        (
+            "headroom_mirror_dropped_total",
+            "Copies that went to no shadow, by reason.",
+            "reason",
+            Dropped::NAMES,
+            |of| &of.dropped,
+        ),
+        (
+            "headroom_mirror_failed_total",
+            "Copies that could not be compared, by reason.",
+            "reason",
+            Failed::NAMES,
+            |of| &of.failed,
+        ),
+    ];
+    for (name, help, label, names, counts) in by_reason {
+        page.head(name, "counter", help);
+        for link in links {
+            let [route, mirror] = labels(link);
+            for (text, count) in names.iter().zip(counts(&link.counts)) {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    page.line(name, &[route, mirror, (label, text)], &count);
+                }
+            }
+        }
+    }
+    write_times(page, links);
+    page.head("headroom_mirror_tripped", "gauge", "1 while the gateway is too late to copy anything.");
+    for target in shadows(mirrors) {
+        page.line(
+            "headroom_mirror_tripped",
+            &[("mirror", &target.name)],
+            &u8::from(target.choice.is_tripped()),
+        );
+    }
+    page.head("headroom_mirror_queue", "gauge", "Copies that wait for their turn at a shadow.");
+    for target in shadows(mirrors) {
+        page.line("headroom_mirror_queue", &[("mirror", &target.name)], &target.queued.load(Relaxed));
+    }
+}
+
+fn write_bytes(page: &mut Page, mirrors: &Mirrors) {
+    let name = "headroom_mirror_bytes";
+    page.head(name, "gauge", "Bytes of requests that all copies together hold.");
+    page.line(name, &[], &mirrors.budget.held());
+}
+
+fn shadows(mirrors: &Mirrors) -> impl Iterator<Item = &crate::mirror::Target> {
+    mirrors.targets.iter().map(|target| &**target).filter(|target| matches!(target.sink, Sink::Shadow(_)))
+}
+
+/// Times to the first byte of the compared, summed, and the ratio of each pair.
+fn write_times(page: &mut Page, links: &[&Link]) {
+    for (name, help, which) in [
+        ("headroom_mirror_live_seconds_total", "Time to the first byte of compared live answers.", 0),
+        ("headroom_mirror_shadow_seconds_total", "Time to the first byte of compared shadow answers.", 1),
+    ] {
+        page.head(name, "counter", help);
+        for link in links {
+            let nanos = if which == 0 { &link.counts.live_ns } else { &link.counts.shadow_ns };
+            let seconds = Duration::from_nanos(nanos.load(Relaxed)).as_secs_f64();
+            page.line(name, &labels(link), &seconds);
+        }
+    }
+    let name = "headroom_mirror_time_ratio";
+    page.head(
+        name,
+        "histogram",
+        "The shadow's time to the first byte over the live one, of each compared pair.",
+    );
+    for link in links {
+        let [route, mirror] = labels(link);
+        let bounds = RATIO_BOUNDS.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+        let mut count = 0;
+        for (bucket, bound) in link.counts.ratios.iter().zip(bounds) {
+            count += bucket.load(Relaxed);
+            page.line(&format!("{name}_bucket"), &[route, mirror, ("le", &bound)], &count);
+        }
+        let sum = link.counts.ratio_millionths.load(Relaxed) as f64 / 1e6;
+        page.line(&format!("{name}_sum"), &[route, mirror], &sum);
+        page.line(&format!("{name}_count"), &[route, mirror], &count);
+    }
+}
+
+fn write_capture(page: &mut Page, links: &[&Link]) {
+    for (name, kind, help) in [
+        ("headroom_capture_chosen_total", "counter", "Requests to be captured."),
+        ("headroom_capture_written_total", "counter", "Requests written to the capture."),
+        ("headroom_capture_in_flight", "gauge", "Requests that wait for their answer or for the disk."),
+    ] {
+        page.head(name, kind, help);
+        for link in links {
+            let count = match name {
+                "headroom_capture_chosen_total" => &link.counts.chosen,
+                "headroom_capture_written_total" => &link.counts.written,
+                _ => &link.counts.open,
+            };
+            page.line(name, &[("route", &link.route)], &count.load(Relaxed));
+        }
+    }
+    let name = "headroom_capture_dropped_total";
+    page.head(name, "counter", "Requests missing from the capture, by reason.");
+    for link in links {
+        for (reason, count) in Dropped::NAMES.iter().zip(&link.counts.dropped) {
+            let count = count.load(Relaxed);
+            if count > 0 {
+                page.line(name, &[("route", &link.route), ("reason", reason)], &count);
+            }
+        }
+    }
+}

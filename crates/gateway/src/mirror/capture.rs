@@ -1,0 +1,176 @@
+//! Writes copies to a file in headroom's own capture format, which `headroom replay` reads.
+//!
+//! ## Why a thread that looks and does not wait
+//! A disk may take its time, so writing has a thread of its own; and whoever wakes a thread makes a system call, which
+//! a worker would make for nearly each request here. So the thread comes by fifty times a second.
+//!
+//! ## What is written
+//! A request when its answer has gone out, with status, time and size; its arrival is the one that the gateway
+//! saw. What the gateway adds for the service (`X-Forwarded-For` and the like) is left out: it would be added again.
+
+use super::mask::Mask;
+use super::{Answered, Bell, Copy, Dropped, Ticket};
+use crate::settings::Capture;
+use http::codec::body::Decoder;
+use http::codec::header::slots;
+use http::codec::{Limits, request};
+use import::{At, Edge, Entry, write_capture};
+use std::io::Write;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
+
+/// Takes copies and writes them.
+pub(crate) struct Writer<W> {
+    out: W,
+    mask: Mask,
+    copies: Receiver<Box<Copy>>,
+    bell: Arc<Bell>,
+    /// Copies whose live request is still under way.
+    waiting: Vec<Copy>,
+    /// Whole lines, and whose they are.
+    lines: Vec<u8>,
+    tickets: Vec<Ticket>,
+    /// The last write ended in the middle of a line.
+    torn: bool,
+}
+
+impl<W: Write> Writer<W> {
+    pub(crate) fn new(out: W, capture: &Capture, copies: Receiver<Box<Copy>>, bell: Arc<Bell>) -> Self {
+        let (waiting, lines, tickets) = (Vec::new(), Vec::new(), Vec::new());
+        Writer { out, mask: Mask::new(capture), copies, bell, waiting, lines, tickets, torn: false }
+    }
+
+    /// Writes until no copies will come any more and all that came are written.
+    pub(crate) fn run(mut self) {
+        while !self.look() {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Writes what can be written now; true at the end.
+    pub(crate) fn look(&mut self) -> bool {
+        let ends = self.bell.ends();
+        let over = loop {
+            match self.copies.try_recv() {
+                Ok(copy) => self.waiting.push(*copy),
+                Err(TryRecvError::Empty) => break ends,
+                Err(TryRecvError::Disconnected) => break true,
+            }
+        };
+        for copy in std::mem::take(&mut self.waiting) {
+            match copy.live.get().copied() {
+                Some(live) => self.take(copy, live),
+                None => self.waiting.push(copy),
+            }
+        }
+        self.write();
+        over && self.waiting.is_empty()
+    }
+
+    fn take(&mut self, copy: Copy, live: Option<Answered>) {
+        let Some(entry) = entry(&copy, live, &self.mask) else {
+            return copy.ticket.dropped(Dropped::WriteFailed);
+        };
+        let whole = self.lines.len();
+        if write_capture(&mut self.lines, &entry).is_err() {
+            self.lines.truncate(whole);
+            return copy.ticket.dropped(Dropped::WriteFailed);
+        }
+        self.tickets.push(copy.ticket);
+        if self.lines.len() >= WRITE_BYTES {
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        if self.lines.is_empty() {
+            return;
+        }
+        // A line that was cut off must not swallow the next.
+        let mended = !self.torn || self.out.write_all(b"\n").is_ok();
+        let written = mended && self.out.write_all(&self.lines).and_then(|()| self.out.flush()).is_ok();
+        self.torn = !written;
+        for ticket in self.tickets.drain(..) {
+            if written {
+                ticket.written();
+            } else {
+                ticket.dropped(Dropped::WriteFailed);
+            }
+        }
+        self.lines.clear();
+    }
+}
+
+fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {
+    let mut slots = slots();
+    let head = request::parse(&copy.head, &Limits::default(), &mut slots).ok()??;
+    let body = match &copy.body {
+        Some(body) => plain(&body.bytes, Decoder::new(head.framing))?,
+        None => Vec::new(),
+    };
+    let target = mask.target(head.path);
+    let host = head.host.unwrap_or_default();
+    let own = |name: &str| OWN.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let headers = head.headers.all().iter().filter(|field| !own(field.name)).map(|field| {
+        let value = String::from_utf8_lossy(field.value);
+        (field.name.to_owned(), mask.field(field.name, &value).into_owned())
+    });
+    Some(Entry {
+        at: Some(At { micros: i64::try_from(copy.arrived_us).ok()?, whole_second: false, edge: Edge::Start }),
+        method: head.method.to_owned(),
+        url: if host.is_empty() || target == "*" {
+            target.into_owned()
+        } else {
+            format!("http://{host}{target}")
+        },
+        headers: headers.collect(),
+        body,
+        user: Some(user(copy.client, mask)),
+        status: live.map(|live| live.status),
+        response_time: live.map(|live| live.elapsed),
+        bytes: live.map(|live| live.bytes),
+    })
+}
+
+/// Addresses are personal data: whoever replays needs to know which requests are one client's, not whose.
+fn user(client: IpAddr, mask: &Mask) -> String {
+    match client {
+        IpAddr::V4(address) => mask.value(&address.octets()),
+        IpAddr::V6(address) => mask.value(&address.octets()),
+    }
+}
+
+/// A body without its framing.
+fn plain(bytes: &[u8], mut decoder: Decoder) -> Option<Vec<u8>> {
+    let (mut body, mut used) = (Vec::new(), 0);
+    while !decoder.is_done() && used < bytes.len() {
+        let step = decoder.decode(&bytes[used..]).ok()?;
+        body.extend_from_slice(&bytes[used..][step.data]);
+        used += step.consumed;
+    }
+    Some(body)
+}
+
+/// What the gateway writes itself, or what follows from the rest.
+const OWN: [&str; 11] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "expect",
+    "connection",
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-forwarded-host",
+    "x-real-ip",
+    "x-request-start",
+];
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+const WRITE_BYTES: usize = 256 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Heads of requests as they stand in a buffer, line by line: sessions are read from them, copies are made of them.
+//!
+//! The worker has written the head itself, so nothing here is checked again.
+
+use crate::settings::MirrorKey;
+use http::codec::write;
+
+/// Where a head ends, with its empty line; `None` where it does not.
+pub(crate) fn end(request: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let line = request[at..].iter().position(|&byte| byte == b'\n')? + 1;
+        if line <= 2 {
+            return Some(at + line);
+        }
+        at += line;
+    }
+}
+
+/// The fields of a head: names, and values without blanks around them.
+pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|&byte| byte == b'\n').skip(1).filter_map(|line| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    })
+}
+
+/// The value of the first field of this name.
+pub(crate) fn find<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let found =
+        |(field, _): &(&[u8], _)| field.len() == name.len() && field.eq_ignore_ascii_case(name.as_bytes());
+    fields(head).find(found).map(|(_, value)| value)
+}
+
+/// What tells sessions apart; `None` where the request does not say.
+pub(crate) fn session<'a>(head: &'a [u8], key: &MirrorKey) -> Option<&'a [u8]> {
+    match key {
+        MirrorKey::Client => None,
+        MirrorKey::Header(name) => find(head, name),
+        MirrorKey::Cookie(name) => cookies(find(head, "cookie")?)
+            .find(|(found, _)| *found == name.as_bytes())
+            .map(|(_, value)| value),
+    }
+}
+
+/// Names and values of cookies.
+pub(crate) fn cookies(field: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    field.split(|&byte| byte == b';').map(|pair| {
+        let pair = pair.trim_ascii();
+        match pair.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&pair[..at], &pair[at + 1..]),
+            None => (pair, &[][..]),
+        }
+    })
+}
+
+/// Whether a field proves who somebody is.
+pub(crate) fn is_credential(name: &[u8]) -> bool {
+    ["cookie", "authorization", "proxy-authorization"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// The head of a copy: without credentials unless they are allowed, marked with the mirror's name.
+pub(crate) fn copy(head: &[u8], mirror: &str, credentials: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(head.len() + MARK.len() + mirror.len() + 4);
+    let first = head.iter().position(|&byte| byte == b'\n').map_or(head.len(), |at| at + 1);
+    out.extend_from_slice(&head[..first]);
+    for line in head[first..].split_inclusive(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let name = &line[..colon];
+        let withheld = (!credentials && is_credential(name))
+            // The body is sent at once.
+            || name.eq_ignore_ascii_case(b"expect")
+            || name.eq_ignore_ascii_case(MARK.as_bytes());
+        if !withheld {
+            out.extend_from_slice(line);
+        }
+    }
+    out.extend_from_slice(MARK.as_bytes());
+    out.extend_from_slice(b": ");
+    // A name is chosen by the operator; a field takes printable ASCII only.
+    out.extend(mirror.bytes().map(|byte| if matches!(byte, b' '..=b'~') { byte } else { b'?' }));
+    out.extend_from_slice(b"\r\n");
+    write::end_of_head(&mut out);
+    out
+}
+
+/// The field that marks a copy.
+const MARK: &str = "x-headroom-mirror";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\nCookie: a=1; sid=s7\r\nAuthorization: Bearer t\r\n\
+        X-User: u1\r\nExpect: 100-continue\r\nX-Headroom-Mirror: forged\r\n\r\n";
+
+    #[test]
+    fn a_copy_is_marked_and_has_no_credentials() {
+        let text = |credentials| String::from_utf8(copy(HEAD, "next \u{e9}", credentials)).unwrap();
+        assert_eq!(
+            text(false),
+            "GET /a HTTP/1.1\r\nHost: x\r\nX-User: u1\r\nx-headroom-mirror: next ??\r\n\r\n"
+        );
+        assert_eq!(
+            text(true),
+            "GET /a HTTP/1.1\r\nHost: x\r\nCookie: a=1; sid=s7\r\nAuthorization: Bearer t\r\nX-User: u1\r\n\
+             x-headroom-mirror: next ??\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn sessions_are_found() {
+        let session = |key: MirrorKey| session(HEAD, &key).map(String::from_utf8_lossy);
+        assert_eq!(session(MirrorKey::Cookie("sid".into())).as_deref(), Some("s7"));
+        assert_eq!(session(MirrorKey::Cookie("si".into())), None);
+        assert_eq!(session(MirrorKey::Header("x-user".into())).as_deref(), Some("u1"));
+        assert_eq!(session(MirrorKey::Header("x-use".into())), None);
+        assert_eq!(session(MirrorKey::Client), None);
+    }
+
+    #[test]
+    fn the_end_of_a_head_is_its_empty_line() {
+        assert_eq!(end(b"GET / HTTP/1.1\r\na: b\r\n\r\nbody\r\n\r\n"), Some(24));
+        assert_eq!(end(b"GET / HTTP/1.1\r\na: b\r\n"), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! Copies of live traffic: to shadow pools, and to a file.
+
+use control::mirror::{BreakerSettings, Methods, MirrorSettings};
+use std::path::PathBuf;
+use std::time::Duration;
+use units::{Bytes, Ratio};
+
+/// Copies of the requests of some sessions to a pool whose answers nobody sees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mirror {
+    /// Its name in routes, metrics, and the field that marks its copies.
+    pub name: String,
+    /// The shadow pool.
+    pub pool: usize,
+    /// Which requests are copied.
+    pub choice: MirrorSettings,
+    /// What makes requests one session.
+    pub key: MirrorKey,
+    /// Copies carry `Authorization` and `Cookie`.
+    pub credentials: bool,
+    /// From the moment at which the live request is sent to the end of the shadow's answer.
+    pub deadline: Duration,
+    /// Copies that wait for their turn; further ones are dropped. At most [`Mirror::QUEUE_MAX`].
+    pub queue: u32,
+    /// Copies at the shadow pool at a time.
+    pub in_flight: u32,
+    /// The longest request body, as it is on the wire; the copy of a longer one is dropped.
+    pub body_max: Bytes,
+}
+
+impl Mirror {
+    /// The longest queue.
+    pub const QUEUE_MAX: u32 = 65_536;
+
+    /// A mirror of every session with the usual bounds to the pool with this index: safe methods only, no
+    /// credentials, sessions by the client's address.
+    pub fn new(name: &str, pool: usize) -> Self {
+        Mirror {
+            name: name.to_owned(),
+            pool,
+            choice: MirrorSettings {
+                fraction: Ratio::ONE,
+                limit: None,
+                methods: Methods::Safe,
+                breaker: BreakerSettings::default(),
+                salt: 0,
+            },
+            key: MirrorKey::Client,
+            credentials: false,
+            deadline: Duration::from_secs(5),
+            queue: 1_000,
+            in_flight: 64,
+            body_max: Bytes::new(64 * 1024),
+        }
+    }
+}
+
+/// What makes requests one session. A request without the cookie or the header counts by its client's address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MirrorKey {
+    /// The client's address.
+    Client,
+    /// The value of a cookie.
+    Cookie(String),
+    /// The value of a header field.
+    Header(String),
+}
+
+/// Copies of requests to a file that `headroom replay` reads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture {
+    /// The file; it is written anew.
+    pub file: PathBuf,
+    /// The share of the sessions, by the client's address.
+    pub fraction: Ratio,
+    /// Header fields whose values are masked, besides those of credentials and cookies.
+    pub mask_headers: Vec<String>,
+    /// Query parameters whose values are masked.
+    pub mask_query: Vec<String>,
+    /// The longest request body, as it is on the wire; a request with a longer one is left out.
+    pub body_max: Bytes,
+}
+
+impl Capture {
+    /// A capture of everything, with credentials and cookies masked.
+    pub fn new(file: PathBuf) -> Self {
+        let (mask_headers, mask_query) = (Vec::new(), Vec::new());
+        Capture { file, fraction: Ratio::ONE, mask_headers, mask_query, body_max: Bytes::new(64 * 1024) }
+    }
+}

@@ -1,0 +1,300 @@
+//! Copies of live requests, as far as they are the worker's: choosing, copying, and saying what the live answer was.
+//!
+//! A request is asked about once, when it has been sent to an instance: what is shed or finds nobody is no traffic that
+//! a shadow should see. Where a route has no mirror, that is one branch. What is not chosen costs a look at the
+//! session's key and its hash; only what is chosen is copied.
+
+use super::Worker;
+use crate::mirror::head;
+use crate::mirror::{
+    Answered, Body, Copy, Dropped, End, Ends, Held, Link, Live, Mirrors, Place, Sink, Target, Ticket,
+};
+use control::mirror::{NotMirrored, Safety};
+use http::reactor::Net;
+use std::hash::Hasher;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use twox_hash::XxHash64;
+use units::Timestamp;
+
+/// What one exchange has to do with copies.
+#[derive(Debug, Default)]
+pub(super) enum Copies {
+    /// Nobody has asked yet.
+    #[default]
+    Unasked,
+    /// There are none.
+    None,
+    /// There are some, which want to know what the live answer is.
+    Some(Box<Taken>),
+}
+
+/// The copies of one exchange.
+#[derive(Debug)]
+pub(super) struct Taken {
+    live: Live,
+    hash: XxHash64,
+    /// Those that wait for the rest of the request's body.
+    incomplete: Option<Incomplete>,
+}
+
+#[derive(Debug)]
+struct Incomplete {
+    copies: Vec<Copy>,
+    body: Vec<u8>,
+    held: Held,
+}
+
+impl Taken {
+    /// Bytes of the live answer's body.
+    pub(super) fn answered(&mut self, data: &[u8]) {
+        self.hash.write(data);
+    }
+}
+
+impl Drop for Incomplete {
+    fn drop(&mut self) {
+        drop_all(&mut self.copies, Dropped::BodyIncomplete);
+    }
+}
+
+fn drop_all(copies: &mut Vec<Copy>, why: Dropped) {
+    copies.drain(..).for_each(|copy| copy.ticket.dropped(why));
+}
+
+/// What the worker keeps for all its copies.
+#[derive(Debug, Default)]
+pub(super) struct Mirroring {
+    mirrors: Arc<Mirrors>,
+    /// By link: requests that were not chosen since the last tick.
+    not_chosen: Vec<u64>,
+    /// Copies were handed over since the thread was woken last.
+    offered: bool,
+}
+
+impl Mirroring {
+    fn is_not_chosen(&mut self, mirrors: &Arc<Mirrors>, link: &Link) {
+        match self.not_chosen.get_mut(link.number).filter(|_| Arc::ptr_eq(&self.mirrors, mirrors)) {
+            Some(count) => *count += 1,
+            // A request of a configuration that was replaced.
+            None => _ = link.counts.not_chosen.fetch_add(1, Relaxed),
+        }
+    }
+
+    /// Publishes what was counted, and turns to the configuration in force.
+    fn publish(&mut self, mirrors: &Arc<Mirrors>) {
+        for link in self.mirrors.routes.iter().flatten() {
+            let count = std::mem::take(&mut self.not_chosen[link.number]);
+            if count > 0 {
+                link.counts.not_chosen.fetch_add(count, Relaxed);
+            }
+        }
+        if !Arc::ptr_eq(&self.mirrors, mirrors) {
+            self.not_chosen = vec![0; mirrors.links];
+            self.mirrors = Arc::clone(mirrors);
+        }
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Asks about the copies of a request that has just been sent.
+    #[inline]
+    pub(super) fn offer_copies(&mut self, index: usize) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let (Copies::Unasked, Some(local)) = (&exchange.copies, &exchange.local) else { return };
+        if !local.shared.mirrors.routes[exchange.route].is_empty() {
+            self.choose_copies(index);
+        }
+    }
+
+    fn choose_copies(&mut self, index: usize) {
+        let now = self.now;
+        let downstream = &mut self.downstreams[index];
+        let (client, exchange) = (downstream.client.ip(), &mut downstream.exchange);
+        exchange.copies = Copies::None;
+        let Some(local) = &exchange.local else { return };
+        let Some(end) = head::end(&exchange.request) else { return };
+        let (request_head, body) = exchange.request.split_at(end);
+        let mirrors = &local.shared.mirrors;
+        let safety = match &exchange.method[..] {
+            b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" => Safety::Safe,
+            _ => Safety::Unsafe,
+        };
+        let (mut octets, live) = ([0; 16], Live::default);
+        let address = octets_of(client, &mut octets);
+        let (mut taken, mut copies): (Option<Live>, Vec<Copy>) = (None, Vec::new());
+        for link in &mirrors.routes[exchange.route] {
+            let target = &link.target;
+            let session = head::session(request_head, &target.key).unwrap_or(address);
+            match target.choice.decide(now, session, safety) {
+                Ok(()) => {}
+                Err(NotMirrored::NotChosen) => {
+                    self.mirroring.is_not_chosen(mirrors, link);
+                    continue;
+                }
+                Err(reason) => {
+                    Ticket::new(&link.counts).dropped(reason.into());
+                    continue;
+                }
+            }
+            copies.push(Copy {
+                target: Arc::clone(target),
+                ticket: Ticket::new(&link.counts),
+                place: None,
+                head: copied_head(request_head, target),
+                body: None,
+                live: taken.get_or_insert_with(live).slot(),
+                sent: now,
+                arrived_us: exchange.arrived_us,
+                client,
+                head_only: exchange.head_only,
+                repeatable: exchange.idempotent,
+                held: mirrors.budget.nothing(),
+            });
+        }
+        let Some(live) = taken else { return };
+        let held = mirrors.budget.nothing();
+        let mut incomplete = Incomplete { copies, body: Vec::new(), held };
+        let more = incomplete.add(body);
+        let mut taken = Box::new(Taken { live, hash: XxHash64::default(), incomplete: None });
+        if exchange.body.is_done() {
+            self.mirroring.offered |= incomplete.hand_over(&self.room.mirror);
+        } else if more {
+            taken.incomplete = Some(incomplete);
+        }
+        exchange.copies = Copies::Some(taken);
+    }
+
+    /// Bytes of a request's body that have just been sent on.
+    #[inline]
+    pub(super) fn copy_body(&mut self, index: usize, bytes: &[u8]) {
+        let Some(downstream) = self.downstreams.get_mut(index) else { return };
+        let exchange = &mut downstream.exchange;
+        let Copies::Some(taken) = &mut exchange.copies else { return };
+        let Some(incomplete) = &mut taken.incomplete else { return };
+        if !incomplete.add(bytes) {
+            taken.incomplete = None;
+        } else if exchange.body.is_done()
+            && let Some(whole) = taken.incomplete.take()
+        {
+            self.mirroring.offered |= whole.hand_over(&self.room.mirror);
+        }
+    }
+
+    /// The live answer went out whole.
+    #[inline]
+    pub(super) fn finish_copies(&mut self, index: usize) {
+        let now = self.now;
+        let exchange = &mut self.downstreams[index].exchange;
+        let Copies::Some(taken) = std::mem::take(&mut exchange.copies) else { return };
+        let Taken { live, hash, .. } = *taken;
+        live.answered(Answered {
+            status: exchange.status,
+            first_byte: exchange.first_byte.unwrap_or(now).since(exchange.sent),
+            total: now.since(exchange.sent),
+            elapsed: now.since(exchange.arrived),
+            bytes: exchange.body_bytes,
+            hash: hash.finish(),
+        });
+    }
+
+    /// Wakes the mirror's thread where it has something new; once a turn of the loop.
+    #[inline]
+    pub(super) fn wake_mirror(&mut self) {
+        if self.mirroring.offered {
+            self.mirroring.offered = false;
+            if let Some(end) = self.room.mirror.shadows.get() {
+                end.wake();
+            }
+        }
+    }
+
+    /// Ten times a second: publishes counts, and tells the breakers how late this loop runs.
+    pub(super) fn tick_mirrors(&mut self, now: Timestamp, lag: Duration) {
+        let mirrors = &self.local.shared.mirrors;
+        self.mirroring.publish(mirrors);
+        for target in mirrors.targets.iter().filter(|target| matches!(target.sink, Sink::Shadow(_))) {
+            target.choice.lagged(now, lag);
+        }
+    }
+}
+
+impl Incomplete {
+    /// Adds to the body; false where the copies are dropped for it.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        let whole = self.body.len() + bytes.len();
+        let mut kept = Vec::with_capacity(self.copies.len());
+        for copy in self.copies.drain(..) {
+            if whole > copy.target.body_max {
+                copy.ticket.dropped(Dropped::BodyTooLarge);
+            } else {
+                kept.push(copy);
+            }
+        }
+        self.copies = kept;
+        if !self.copies.is_empty() && !self.held.grow(bytes.len()) {
+            drop_all(&mut self.copies, Dropped::BytesFull);
+        }
+        if self.copies.is_empty() {
+            return false;
+        }
+        self.body.extend_from_slice(bytes);
+        true
+    }
+
+    /// The request is whole: hands its copies to the threads that take them. Whether one sleeps and must be woken.
+    fn hand_over(mut self, ends: &Ends) -> bool {
+        let bytes = std::mem::take(&mut self.body);
+        let nothing = self.held.another();
+        let held = std::mem::replace(&mut self.held, nothing);
+        let body = (!bytes.is_empty()).then(|| Arc::new(Body { bytes, _held: held }));
+        let mut for_shadows = false;
+        for mut copy in self.copies.drain(..) {
+            let (end, is_shadow): (Option<&End>, bool) = match copy.target.sink {
+                Sink::Shadow(_) => (ends.shadows.get(), true),
+                Sink::Capture(_) => (ends.capture.get(), false),
+            };
+            let Some(end) = end else {
+                copy.ticket.dropped(Dropped::Ending);
+                continue;
+            };
+            copy.place = Place::take(&copy.target);
+            if copy.place.is_none() {
+                copy.ticket.dropped(Dropped::QueueFull);
+            } else if !copy.held.grow(copy.head.len()) {
+                copy.ticket.dropped(Dropped::BytesFull);
+            } else {
+                copy.body.clone_from(&body);
+                end.offer(Box::new(copy));
+                for_shadows |= is_shadow;
+            }
+        }
+        for_shadows
+    }
+}
+
+fn copied_head(request_head: &[u8], target: &Target) -> Vec<u8> {
+    match &target.sink {
+        Sink::Shadow(shadow) => head::copy(request_head, &target.name, shadow.credentials()),
+        // Masked before it is written.
+        Sink::Capture(_) => request_head.to_vec(),
+    }
+}
+
+fn octets_of(address: IpAddr, octets: &mut [u8; 16]) -> &[u8] {
+    match address {
+        IpAddr::V4(address) => {
+            octets[..4].copy_from_slice(&address.octets());
+            &octets[..4]
+        }
+        IpAddr::V6(address) => {
+            *octets = address.octets();
+            octets
+        }
+    }
+}
