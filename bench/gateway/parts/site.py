@@ -191,8 +191,11 @@ def wrk(url, connections, seconds, *flags):
     text = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=seconds + 30).stdout
     if "Socket errors" in text:
         raise RuntimeError(f"wrk met errors:\n{text}")
+    requests = int(re.search(r"(\d+) requests in", text).group(1))
+    if not requests:
+        raise RuntimeError(f"no answer in {seconds} s: {url}")
     refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    return int(re.search(r"(\d+) requests in", text).group(1)), int(refused.group(1)) if refused else 0
+    return requests, int(refused.group(1)) if refused else 0
 
 
 def load(site, url, seconds, *flags):
