@@ -16,6 +16,7 @@ import sys
 import time
 
 from load.parts.machine import median, say, spread, target
+from load.parts.runner import NotReady, attempt
 from load.parts.servers import free_port
 
 from . import pairs, shadow
@@ -67,7 +68,7 @@ def mirror(world):
               "lines": [f"at {world.options.rate:,}/s, {FRACTION} % mirrored; differences are with - without a mirror"]}
     for how in shadow.MODES:
         say(f" a shadow that {how}")
-        result["runs"][how] = beside(world, how, result)
+        attempt(result, f"mirror: a shadow that {how}", beside, world, how, result)
     return result
 
 
@@ -104,8 +105,8 @@ def beside(world, how, result):
         time.sleep(DEADLINE_S + 0.3)
         memory = {name: gateway.memory()[1] for name, gateway in sides.items()}
         copies = account(sides["with"].metrics())
+    result["runs"][how] = {"rounds": taken, "same_answers": same, "peak_bytes": memory, "copies": copies}
     judge(how, taken, same, memory, copies, result)
-    return {"rounds": taken, "same_answers": same, "peak_bytes": memory, "copies": copies}
 
 
 def is_mirror(thread):
@@ -116,7 +117,7 @@ def move_mirror_thread(gateway):
     """Off the serving core, and behind the generator where the two have to share a core."""
     threads = [int(thread) for thread, (name, _) in gateway.cpu_s().items() if is_mirror(name)]
     if not threads:
-        raise RuntimeError("this part needs a gateway whose mirror has a thread of its own, with `mirror` in its name")
+        raise NotReady("this part needs a gateway whose mirror has a thread of its own, with `mirror` in its name")
     for thread in threads:
         os.sched_setaffinity(thread, {MIRROR_CORE})
         if MIRROR_CORE == OTHER_CORE:
