@@ -11,6 +11,7 @@ import random
 from pathlib import Path
 
 from load.parts.machine import median, say, spread, target
+from load.parts.runner import attempt
 from load.parts.servers import free_port
 
 from . import pairs
@@ -39,13 +40,14 @@ def balance(world):
     result = {"fast_ms": FAST_MS, "slow_ms": SLOW_MS, "slow_share": SLOW_SHARE, "busy": SIZES, "runs": {},
               "targets": [], "lines": []}
     for processes in SIZES:
-        one_size(world, processes, result)
+        name = f"{INSTANCES} instances of {processes}"
+        say(f" {name}")
+        attempt(result, f"balance: {name}", one_size, result, name, world, processes)
     return result
 
 
-def one_size(world, processes, result):
-    options, name = world.options, f"{INSTANCES} instances of {processes}"
-    say(f" {name}")
+def one_size(result, name, world, processes):
+    options = world.options
     with Site(world) as site:
         site.instances = [free_port() for _ in range(INSTANCES)]
         for port in site.instances:

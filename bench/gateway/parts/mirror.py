@@ -16,6 +16,7 @@ import sys
 import time
 
 from load.parts.machine import median, say, spread, target
+from load.parts.runner import NotReady, attempt
 from load.parts.servers import free_port
 
 from . import pairs, shadow
@@ -25,6 +26,8 @@ FRACTION, DEADLINE_S = 10, 1
 MOST_CPU = 1.05
 # Twice what the gateway lets its copies hold.
 MOST_MEMORY = 128e6
+# Of the copies, by the breaker on the gateway's own lag; above it the shadow was not tried.
+MOST_HELD_BACK = 0.1
 IDLE_PRIORITY = 19
 POINTS = ("p50", "p95", "p99")
 ANSWERS_COMPARED = 200
@@ -65,7 +68,7 @@ def mirror(world):
               "lines": [f"at {world.options.rate:,}/s, {FRACTION} % mirrored; differences are with - without a mirror"]}
     for how in shadow.MODES:
         say(f" a shadow that {how}")
-        result["runs"][how] = beside(world, how, result)
+        attempt(result, f"mirror: a shadow that {how}", beside, world, how, result)
     return result
 
 
@@ -83,14 +86,16 @@ def beside(world, how, result):
 
         def measure(gateway, _=0, seconds=options.mirror_seconds):
             with cpu_of(gateway) as spent:
-                found = load(site, f"{gateway.url}/small", seconds, "-r", f"{options.rate}/s", "-c", 64,
-                             "--arrival-header")
+                with cpu_of(gateway) as live:
+                    found = load(site, f"{gateway.url}/small", seconds, "-r", f"{options.rate}/s", "-c", 64,
+                                 "--arrival-header")
                 if gateway.name == "with":
                     time.sleep(DEADLINE_S + 0.3)
             million = sum(found["status"].values()) / 1e6
+            serving = sum(seconds for thread, seconds in live.items() if not is_mirror(thread))
             own = sum(seconds for thread, seconds in spent.items() if is_mirror(thread))
-            return {**found, "serving_cpu_s_per_million": (sum(spent.values()) - own) / million,
-                    "mirror_cpu_s_per_million": own / million, "rss_bytes": gateway.memory()[0]}
+            return {**found, "serving_cpu_s_per_million": serving / million, "mirror_cpu_s_per_million": own / million,
+                    "rss_bytes": gateway.memory()[0]}
 
         for gateway in sides.values():
             measure(gateway, seconds=1)
@@ -100,8 +105,8 @@ def beside(world, how, result):
         time.sleep(DEADLINE_S + 0.3)
         memory = {name: gateway.memory()[1] for name, gateway in sides.items()}
         copies = account(sides["with"].metrics())
+    result["runs"][how] = {"rounds": taken, "same_answers": same, "peak_bytes": memory, "copies": copies}
     judge(how, taken, same, memory, copies, result)
-    return {"rounds": taken, "same_answers": same, "peak_bytes": memory, "copies": copies}
 
 
 def is_mirror(thread):
@@ -112,7 +117,7 @@ def move_mirror_thread(gateway):
     """Off the serving core, and behind the generator where the two have to share a core."""
     threads = [int(thread) for thread, (name, _) in gateway.cpu_s().items() if is_mirror(name)]
     if not threads:
-        raise RuntimeError("this part needs a gateway whose mirror has a thread of its own, with `mirror` in its name")
+        raise NotReady("this part needs a gateway whose mirror has a thread of its own, with `mirror` in its name")
     for thread in threads:
         os.sched_setaffinity(thread, {MIRROR_CORE})
         if MIRROR_CORE == OTHER_CORE:
@@ -154,12 +159,19 @@ def ends(copies):
 
 
 def judge(how, taken, same, memory, copies, result):
-    of = f"mirror: a shadow that {how}"
+    of, held_back = f"mirror: a shadow that {how}", copies.get("dropped tripped", 0) / max(copies.get("chosen", 0), 1)
+    if held_back > MOST_HELD_BACK:
+        result["lines"].append(f"{how}: not tried: the gateway was so late itself that it held back {held_back:.0%} of "
+                               "the copies")
+
+    def tried(kept):
+        return kept if held_back <= MOST_HELD_BACK or kept is False else None
+
     for point in POINTS:
         words, kept = pairs.not_above(taken, "with", "without", lambda one: one["ms"][point])
         result["lines"].append(f"{how}: {point} {words}")
         if point != "p95":
-            result["targets"].append(target(f"{of}, live {point}", "no difference", words, kept))
+            result["targets"].append(target(f"{of}, live {point}", "no difference", words, tried(kept)))
     found = pairs.ratios(taken, "with", "without", lambda one: one["serving_cpu_s_per_million"])
     own = spread(one["with"]["mirror_cpu_s_per_million"] for one in taken)
     more = (memory["with"] - memory["without"]) / 1e6
@@ -167,9 +179,9 @@ def judge(how, taken, same, memory, copies, result):
                            f"{memory['with'] / 1e6:.1f} MB, {more:+.1f} MB")
     result["targets"] += [
         target(f"{of}, CPU of the serving threads, with / without", f"< {MOST_CPU}", spread(found, 3),
-               median(found) < MOST_CPU),
+               tried(median(found) < MOST_CPU)),
         target(f"{of}, peak memory", f"under {MOST_MEMORY / 1e6:.0f} MB more", f"{more:+.1f} MB",
-               more < MOST_MEMORY / 1e6),
+               tried(more < MOST_MEMORY / 1e6)),
         target(f"{of}, live answers as without a mirror", f"{ANSWERS_COMPARED}", f"{same}", same == ANSWERS_COMPARED),
         target(f"{of}, copies accounted for", f"{copies.get('chosen', 0):,.0f} chosen", f"{ends(copies):,.0f}: "
                + shown(copies), ends(copies) == copies.get("chosen", 0) > 0),

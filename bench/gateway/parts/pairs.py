@@ -19,7 +19,12 @@ def rounds(count, sides, measure, told):
     names = list(sides)
     for number in range(count):
         first = number % len(names)
-        found = {name: measure(sides[name], number) for name in names[first:] + names[:first]}
+        found = {}
+        for name in names[first:] + names[:first]:
+            try:
+                found[name] = measure(sides[name], number)
+            except RuntimeError as error:
+                raise RuntimeError(f"{name}, round {number + 1}: {error}") from error
         taken.append({name: found[name] for name in names})
         say(f"  {number + 1}: " + ", ".join(f"{name} {told(taken[-1][name])}" for name in names))
     return taken

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from load.parts.machine import GENERATOR_CORE, SERVER_CORE, TICK, find, pinned, process_memory
+from load.parts.runner import NotReady
 from load.parts.servers import free_port
 
 from .proxies import INSTANCES, PROXIES
@@ -107,7 +108,7 @@ class Site:
         checked = subprocess.run([self.world.headroom, "config", "check", file], stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, text=True, timeout=20)
         if checked.returncode:
-            raise RuntimeError(f"this part needs a gateway file that this headroom does not accept:\n{checked.stdout}")
+            raise NotReady(f"this headroom does not accept the gateway file:\n{checked.stdout.rstrip()}")
         return [self.world.headroom, "gateway", file]
 
     def launch(self, core, command, port):
@@ -191,8 +192,11 @@ def wrk(url, connections, seconds, *flags):
     text = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, timeout=seconds + 30).stdout
     if "Socket errors" in text:
         raise RuntimeError(f"wrk met errors:\n{text}")
+    requests = int(re.search(r"(\d+) requests in", text).group(1))
+    if not requests:
+        raise RuntimeError(f"no answer in {seconds} s: {url}")
     refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
-    return int(re.search(r"(\d+) requests in", text).group(1)), int(refused.group(1)) if refused else 0
+    return requests, int(refused.group(1)) if refused else 0
 
 
 def load(site, url, seconds, *flags):

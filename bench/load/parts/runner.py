@@ -16,6 +16,13 @@ from pathlib import Path
 
 from . import machine
 
+# What may go wrong outside the bench: programs that fail, machines that are too busy.
+BROKEN = (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError)
+
+
+class NotReady(RuntimeError):
+    """Something is missing that no case of a part can do without."""
+
 
 def carry_out(result, parts, options, here, world_in):
     """Runs the parts of `options.only`, each in a directory of its own, and ends the program."""
@@ -33,10 +40,10 @@ def carry_out(result, parts, options, here, world_in):
             began, load_before = time.monotonic(), os.getloadavg()
             try:
                 part = parts[name](world_in(Path(directory)))
-            except (RuntimeError, OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
-                said = f"{type(error).__name__}: {error}".replace(directory, "DIRECTORY")
-                part = {"error": said, "targets": [machine.target(name, "to end", said, None)]}
-                broken = True
+            except BROKEN as error:
+                part = {"targets": [failed(name, error)], "broken": True}
+            part = json.loads(json.dumps(part).replace(directory, "DIRECTORY"))
+        broken = broken or part.get("broken", False)
         part["took_s"] = time.monotonic() - began
         part["load_average"] = {"before": load_before, "after": os.getloadavg()}
         result["parts"][name] = part
@@ -49,6 +56,22 @@ def carry_out(result, parts, options, here, world_in):
     summary(result)
     print(f"raw data: {file.relative_to(machine.ROOT)}")
     sys.exit(1 if broken else 0)
+
+
+def attempt(result, name, case, *arguments):
+    """Carries out one case of a part; where it fails, that is said, and the other cases go on."""
+    try:
+        case(*arguments)
+    except NotReady:
+        raise
+    except BROKEN as error:
+        machine.say(f"  {error}")
+        result["targets"].append(failed(name, error))
+        result["broken"] = True
+
+
+def failed(name, error):
+    return machine.target(name, "to end", f"{type(error).__name__}: {error}", None)
 
 
 def chosen(parts):
