@@ -30,6 +30,10 @@ fn the_examples_are_valid_and_every_part_is_used() {
         config::read(&example("gateway-rule.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert!(rule.routes[0].rule.as_ref().is_some_and(|rule| rule.source.contains("Search timer")));
+    let (rules, warnings) =
+        config::read(&example("gateway-rules.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(rules.routes[3].response_rule.as_ref().is_some_and(|rule| rule.source.contains("Server")));
 }
 
 #[test]

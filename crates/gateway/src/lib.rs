@@ -13,6 +13,7 @@ mod forward;
 mod local;
 mod metrics;
 mod outbox;
+mod rewrite;
 mod route;
 mod run;
 pub mod settings;

@@ -7,7 +7,7 @@ use crate::metrics::RouteCounts;
 use crate::shared::Shared;
 use control::balance::{Balancer, InstanceId, RoundRobin, Weight};
 use control::service_level::Tally;
-use rule::{LoadedRule, Machine, RuleError};
+use rule::{LoadedRule, Machine, Rule, RuleError};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -22,8 +22,9 @@ pub(crate) struct Local {
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
     /// The rules of this worker; `None` where no route has one.
     pub(crate) machine: Option<RefCell<Machine>>,
-    /// The rule of each route.
+    /// The rules of each route.
     pub(crate) rules: Vec<Option<LoadedRule>>,
+    pub(crate) response_rules: Vec<Option<LoadedRule>>,
 }
 
 impl Local {
@@ -45,20 +46,18 @@ impl Local {
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
         let mut machine = None;
-        let mut rules = Vec::new();
-        for rule in &shared.rules {
-            let Some(rule) = rule else {
-                rules.push(None);
-                continue;
-            };
+        let mut load = |rule: &Option<Rule>| -> Result<Option<LoadedRule>, RuleError> {
+            let Some(rule) = rule else { return Ok(None) };
             let machine = match &mut machine {
                 Some(machine) => machine,
                 none => none.insert(Machine::new(rule::Limits::default())?),
             };
-            rules.push(Some(machine.load(rule, &shared.names)?));
-        }
+            machine.load(rule, &shared.names).map(Some)
+        };
+        let rules = shared.rules.iter().map(&mut load).collect::<Result<_, _>>()?;
+        let response_rules = shared.response_rules.iter().map(&mut load).collect::<Result<_, _>>()?;
         let machine = machine.map(RefCell::new);
-        Ok(Local { shared, balancers, instances, tallies, counts, machine, rules })
+        Ok(Local { shared, balancers, instances, tallies, counts, machine, rules, response_rules })
     }
 
     /// Counts for a service level class, if there is one.

@@ -4,6 +4,10 @@
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
 
+mod rules;
+
+pub(crate) use rules::RuleCounts;
+
 use crate::shared::Shared;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +24,6 @@ pub(crate) struct Counts {
     pub(crate) upstream_opened: u64,
     pub(crate) bad_requests: u64,
     pub(crate) unrouted: u64,
-    pub(crate) rule_errors: u64,
     pub(crate) log_lost: u64,
 }
 
@@ -31,6 +34,7 @@ pub(crate) struct RouteCounts {
     statuses: BTreeMap<u16, u64>,
     shed: BTreeMap<&'static str, u64>,
     failed: BTreeMap<&'static str, u64>,
+    pub(crate) rules: RuleCounts,
     pub(crate) in_flight: u64,
     waited: u64,
     total: Times,
@@ -91,6 +95,7 @@ impl RouteCounts {
         add_map(&mut self.statuses, &other.statuses);
         add_map(&mut self.shed, &other.shed);
         add_map(&mut self.failed, &other.failed);
+        self.rules.add(&other.rules);
         self.in_flight += other.in_flight;
         self.waited += other.waited;
         self.total.add(&other.total);
@@ -109,7 +114,6 @@ impl Counts {
         self.upstream_opened += other.upstream_opened;
         self.bad_requests += other.bad_requests;
         self.unrouted += other.unrouted;
-        self.rule_errors += other.rule_errors;
         self.log_lost += other.log_lost;
     }
 }
@@ -181,6 +185,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     for (class, limit) in shared.settings.concurrency_limits.iter().zip(&shared.concurrency) {
         page.line("headroom_concurrency", &[("class", &class.name)], &limit.in_flight());
     }
+    rules::page(&mut page, counts, shared);
     for (name, kind, help, value) in [
         (
             "headroom_connections_accepted_total",
@@ -208,12 +213,6 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
             counts.bad_requests,
         ),
         ("headroom_unrouted_total", "counter", "Requests that no route is for.", counts.unrouted),
-        (
-            "headroom_rule_errors_total",
-            "counter",
-            "Rules that failed; their requests passed.",
-            counts.rule_errors,
-        ),
         (
             "headroom_log_lines_lost_total",
             "counter",

@@ -185,6 +185,8 @@ pub struct Route {
     pub policy: Option<usize>,
     /// A rule that decides for each request, before the limits.
     pub rule: Option<Rule>,
+    /// A rule that may change or replace each answer of an instance.
+    pub response_rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
 }
@@ -202,6 +204,7 @@ impl Route {
             concurrency: None,
             policy: None,
             rule: None,
+            response_rule: None,
             shed: ShedAnswer::Problem,
         }
     }

@@ -12,7 +12,7 @@ use control::policy::{Gate, Policy, Transition};
 use control::rate::{KeyedRateClasses, RateClass};
 use control::service_level::{ServiceLevel, Tally};
 use control::{ClassId, SettingsError};
-use rule::{Names, RateClassId, Rule, RuleError, ServiceLevelId};
+use rule::{Names, Phase, PoolId, RateClassId, Rule, RuleError, ServiceLevelId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -55,8 +55,9 @@ pub(crate) struct Shared {
     pub(crate) concurrency: Vec<Arc<Concurrency<AtomicU64>>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
-    /// The compiled rule of each route, and the names that rules may use.
+    /// The compiled rules of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
+    pub(crate) response_rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
 }
 
@@ -197,17 +198,26 @@ impl Shared {
         for (index, class) in (0..).zip(&settings.rate_classes) {
             names = names.rate(&class.name, RateClassId(index));
         }
-        let mut rules = Vec::new();
-        for route in &settings.routes {
-            let rule = route.rule.as_ref().map(|rule| Rule::compile(&rule.name, &rule.source)).transpose()?;
-            if let Some(unknown) =
-                rule.as_ref().and_then(|rule| rule.unknown_classes(&names).into_iter().next())
-            {
-                return Err(unknown.into());
-            }
-            rules.push(rule);
+        for (index, pool) in (0..).zip(&settings.pools) {
+            names = names.pool(&pool.name, PoolId(index));
         }
-        Ok(Shared { settings, levels, rates, keyed, concurrency, policies, routes, rules, names })
+        let (mut rules, mut response_rules) = (Vec::new(), Vec::new());
+        for route in &settings.routes {
+            rules.push(compile(Phase::Request, route.rule.as_ref(), &names)?);
+            response_rules.push(compile(Phase::Response, route.response_rule.as_ref(), &names)?);
+        }
+        Ok(Shared {
+            settings,
+            levels,
+            rates,
+            keyed,
+            concurrency,
+            policies,
+            routes,
+            rules,
+            response_rules,
+            names,
+        })
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -242,6 +252,20 @@ impl Shared {
     /// Whether a policy's limits apply now.
     pub(crate) fn is_engaged(&self, policy: usize) -> bool {
         matches!(lock(&self.policies[policy]).gate(), Gate::Engaged { .. })
+    }
+}
+
+/// A rule of a route that calls nothing and names nothing that is not there.
+fn compile(
+    phase: Phase,
+    rule: Option<&crate::settings::Rule>,
+    names: &Names,
+) -> Result<Option<Rule>, RuleError> {
+    let Some(rule) = rule else { return Ok(None) };
+    let rule = Rule::compile_for(phase, &rule.name, &rule.source)?;
+    match rule.unknown(names).into_iter().next() {
+        Some(unknown) => Err(unknown),
+        None => Ok(Some(rule)),
     }
 }
 

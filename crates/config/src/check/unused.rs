@@ -14,9 +14,10 @@ pub(super) fn warnings(
     source: &Source,
 ) -> Vec<Warning> {
     let (routes, policies) = (&settings.routes, &settings.policies);
-    // A rule may name a class; a mention in its text is enough to be quiet about it.
+    // A rule may name a class or a pool; a mention in its text is enough to be quiet about it.
     let in_a_rule = |name: &str| {
-        routes.iter().filter_map(|route| route.rule.as_ref()).any(|rule| rule.source.contains(name))
+        let mut rules = routes.iter().flat_map(|route| route.rule.iter().chain(&route.response_rule));
+        rules.any(|rule| rule.source.contains(name))
     };
     let mut warnings = Vec::new();
     let mut unused = |kind: &str,
@@ -29,7 +30,11 @@ pub(super) fn warnings(
             }
         }
     };
-    unused("pool", &|index, _| routes.iter().any(|route| route.pool == index), &mut names(pools));
+    unused(
+        "pool",
+        &|index, name| routes.iter().any(|route| route.pool == index) || in_a_rule(name),
+        &mut names(pools),
+    );
     unused(
         "service level class",
         &|index, name| {

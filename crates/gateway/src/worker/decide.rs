@@ -3,6 +3,7 @@
 //! A rule that fails sheds nothing: its request goes on to the limits of the route, and the failure is counted.
 
 use super::connection::{Exchange, Pause, Phase, RuleTurn};
+use super::rules::Logged;
 use super::{Worker, downstream_token};
 use crate::answer;
 use crate::local::Local;
@@ -17,6 +18,7 @@ use http::codec::request::{self, RequestHead};
 use http::reactor::Net;
 use rule::{Host, Outcome, RateClassId, RuleError, ServiceLevelId};
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,29 +27,29 @@ use units::{Ratio, Timestamp};
 impl<N: Net> Worker<N> {
     /// Decides about a request that has just been read; `bytes` begin with its head.
     pub(super) fn decide(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8], now: Timestamp) {
-        let exchange = &mut self.downstreams[index].exchange;
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
         let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route]) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(&local, head, now);
+        let mut asked = Asked::new(&local, &exchange.target, head, downstream.client.ip(), now);
         let outcome = machine.borrow_mut().run(rule, &mut asked);
-        let Answers { level, turn, refused } = asked.answers;
-        self.follow(index, outcome, level, turn, refused, &bytes[..head.head_len], now);
+        let answers = asked.answers;
+        self.follow(index, outcome, answers, &bytes[..head.head_len], now);
     }
 
     /// Does what a rule has decided.
-    #[expect(clippy::too_many_arguments, reason = "what a rule leaves behind, handed on once")]
     fn follow(
         &mut self,
         index: usize,
         outcome: Result<Outcome, RuleError>,
-        level: Option<usize>,
-        turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
-        refused: Option<Reason>,
+        answers: Answers,
         head: &[u8],
         now: Timestamp,
     ) {
+        let Answers { level, turn, refused, logged } = answers;
+        self.take_lines(index, logged);
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
         exchange.level = level.or(exchange.level);
@@ -64,7 +66,10 @@ impl<N: Net> Worker<N> {
                     class.give_up(turn);
                 }
                 match outcome {
-                    Ok(Outcome::Pass) => self.ask_limits(index, now),
+                    Ok(Outcome::Pass(changes)) => {
+                        self.change_request(index, &changes);
+                        self.ask_limits(index, now);
+                    }
                     Ok(Outcome::Respond(response)) => self.respond(index, &response),
                     Ok(Outcome::Shed(class)) => match refused {
                         Some(reason) => self.shed(index, reason),
@@ -74,9 +79,8 @@ impl<N: Net> Worker<N> {
                         }
                     },
                     Ok(Outcome::Waiting(_)) | Err(_) => {
-                        self.counts.rule_errors += 1;
                         if let Err(error) = outcome {
-                            self.room.note_rule_error(error);
+                            self.rule_failed(index, "request", error);
                         }
                         self.ask_limits(index, now);
                     }
@@ -92,12 +96,7 @@ impl<N: Net> Worker<N> {
             local.count(exchange.route, |count| count.shed("rule"));
         }
         let frame = self.frame(index);
-        let reason =
-            response.reason.as_deref().unwrap_or_else(|| http::codec::write::reason(response.status));
-        let headers: Vec<(&str, &[u8])> =
-            response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-        self.head.clear();
-        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame);
+        self.write_response(response, frame);
         self.answer_self(index, response.status, "rule", frame);
     }
 
@@ -145,16 +144,18 @@ impl<N: Net> Worker<N> {
     fn resume_rule(&mut self, index: usize, local: &Rc<Local>, waiting: RuleTurn, now: Timestamp) {
         let exchange: &mut Exchange = &mut self.downstreams[index].exchange;
         exchange.waited += now.since(waiting.since);
+        let downstream = &self.downstreams[index];
         waiting.class.turn_came(waiting.turn);
         let mut slots = slots();
         let head = request::parse(&waiting.head, &Limits::default(), &mut slots);
         let (Ok(Some(head)), Some(machine)) = (head, &local.machine) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(local, &head, now);
+        let client = downstream.client.ip();
+        let mut asked = Asked::new(local, &downstream.exchange.target, &head, client, now);
         let outcome = machine.borrow_mut().resume(waiting.suspended, &mut asked);
-        let Answers { level, turn, refused } = asked.answers;
-        self.follow(index, outcome, level, turn, refused, &waiting.head, now);
+        let answers = asked.answers;
+        self.follow(index, outcome, answers, &waiting.head, now);
     }
 
     /// Tells a request that it is shed.
@@ -180,26 +181,39 @@ impl<N: Net> Worker<N> {
 }
 
 /// What a rule asks about, for one activation.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     local: &'a Rc<Local>,
     head: &'a RequestHead<'a, 'a>,
     path: Cow<'a, str>,
+    query: Option<&'a str>,
+    client: IpAddr,
     now: Timestamp,
-    answers: Answers,
+    pub(super) answers: Answers,
 }
 
-/// What a rule has set and been promised.
+/// What a rule has set, said and been promised.
 #[derive(Default)]
-struct Answers {
+pub(super) struct Answers {
     level: Option<usize>,
     turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
     refused: Option<Reason>,
+    pub(super) logged: Logged,
 }
 
 impl<'a> Asked<'a> {
-    fn new(local: &'a Rc<Local>, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
-        let path = route::normal(route::path_of(head.path));
-        Asked { local, head, path, now, answers: Answers::default() }
+    /// `target` is the target of the request in origin form, whatever form it came in.
+    pub(super) fn new(
+        local: &'a Rc<Local>,
+        target: &'a [u8],
+        head: &'a RequestHead<'a, 'a>,
+        client: IpAddr,
+        now: Timestamp,
+    ) -> Self {
+        // The codec takes ASCII only.
+        let target = std::str::from_utf8(target).unwrap_or_default();
+        let path = route::normal(route::path_of(target));
+        let query = target.split_once('?').map(|(_, query)| query);
+        Asked { local, head, path, query, client, now, answers: Answers::default() }
     }
 
     fn class(&self, class: RateClassId, key: Option<&[u8]>) -> Arc<RateClass<AtomicU64>> {
@@ -222,6 +236,33 @@ impl Host for Asked<'_> {
 
     fn header(&self, name: &[u8]) -> Option<&[u8]> {
         self.head.headers.find(std::str::from_utf8(name).ok()?)
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.query
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.head.host
+    }
+
+    fn cookies(&self) -> Cow<'_, [u8]> {
+        let mut fields =
+            self.head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("cookie"));
+        let first = fields.next().map_or(b"".as_slice(), |field| field.value);
+        fields.fold(Cow::Borrowed(first), |mut all, field| {
+            all.to_mut().extend_from_slice(b"; ");
+            all.to_mut().extend_from_slice(field.value);
+            all
+        })
+    }
+
+    fn client(&self) -> IpAddr {
+        self.client
+    }
+
+    fn log(&mut self, line: &str) {
+        self.answers.logged.add(line);
     }
 
     fn set_service_level(&mut self, class: ServiceLevelId) {

@@ -14,12 +14,13 @@ mod decide;
 mod downstream;
 #[cfg(test)]
 mod replay;
+mod rules;
 #[cfg(test)]
 mod simulation;
 mod upstream;
 
 use crate::access_log::Log;
-use crate::control_room::ControlRoom;
+use crate::control_room::{ControlRoom, RuleNotes};
 use crate::local::Local;
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
@@ -60,6 +61,7 @@ pub(crate) struct Worker<N: Net> {
     /// Where heads are written before they are sent.
     head: Vec<u8>,
     counts: Counts,
+    rule_notes: RuleNotes,
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
@@ -127,6 +129,7 @@ impl<N: Net> Worker<N> {
             buffer: vec![0; READ_BYTES],
             head: Vec::with_capacity(4 * 1024),
             counts: Counts::default(),
+            rule_notes: RuleNotes::default(),
             log: ends.log,
             rng: Rng::new(ends.seed, "gateway"),
             wall_clock: ends.wall_clock,
@@ -297,6 +300,7 @@ impl<N: Net> Worker<N> {
         for (route, count) in self.counts.routes.iter_mut().zip(in_flight) {
             route.in_flight = count;
         }
+        self.tell_of_rules();
         self.room.publish(self.index, &self.counts);
         if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
             self.log.flush();

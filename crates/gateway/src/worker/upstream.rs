@@ -62,7 +62,7 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
-        let pool = local.shared.settings.routes[exchange.route].pool;
+        let pool = exchange.pool;
         let mut balancer = local.balancers[pool].borrow_mut();
         let Some(instance) = balancer.pick(now, &mut self.rng) else {
             drop(balancer);
@@ -95,7 +95,7 @@ impl<N: Net> Worker<N> {
             Ok(stream) => {
                 self.counts.upstream_opened += 1;
                 self.generation = self.generation.wrapping_add(1);
-                let pool = local.shared.settings.routes[self.downstreams[index].exchange.route].pool;
+                let pool = self.downstreams[index].exchange.pool;
                 let timeout = local.shared.settings.pools[pool].connect_timeout;
                 let mut connection = Upstream {
                     stream,
@@ -156,7 +156,7 @@ impl<N: Net> Worker<N> {
             self.timers.set(owner, &mut downstream.deadline, until);
         } else {
             downstream.deadline.clear();
-            let until = self.now + settings.pools[settings.routes[exchange.route].pool].answer_timeout;
+            let until = self.now + settings.pools[exchange.pool].answer_timeout;
             let owner = (upstream_token(upstream), connection.generation);
             self.timers.set(owner, &mut connection.deadline, until);
         }
@@ -335,6 +335,7 @@ impl<N: Net> Worker<N> {
             let close = !exchange.keep_alive || unchunk || until_close || early || self.drain_until.is_some();
             let framed = if unchunk { Body::UntilClose } else { head.framing };
             exchange.answer = Some(Answer {
+                status: head.status,
                 body: Decoder::new(head.framing),
                 unchunk,
                 close,
@@ -349,7 +350,10 @@ impl<N: Net> Worker<N> {
             }
             self.head.clear();
             forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
-            self.forward_answer(index, &bytes[used..]);
+            match self.ask_response_rule(index, &head) {
+                None => self.forward_answer(index, &bytes[used..]),
+                Some(response) => self.replace_answer(index, &response, &bytes[used..]),
+            }
             return None;
         }
     }
@@ -394,7 +398,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The answer is whole.
-    fn finish(&mut self, index: usize) {
+    pub(super) fn finish(&mut self, index: usize) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         let (Some(local), Some(answer)) = (exchange.local.take(), exchange.answer.take()) else { return };
@@ -402,7 +406,7 @@ impl<N: Net> Worker<N> {
         let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
         local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
-        self.release(index, &local, outcome(status, first_byte));
+        self.release(index, &local, outcome(answer.status, first_byte));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
         if let Some(upstream) = upstream {
@@ -416,7 +420,7 @@ impl<N: Net> Worker<N> {
     fn put_back(&mut self, upstream: usize, index: usize, reusable: bool, now: Timestamp) {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return };
-        let pool = &local.shared.settings.pools[local.shared.settings.routes[exchange.route].pool];
+        let pool = &local.shared.settings.pools[exchange.pool];
         let (room, idle_timeout) = (pool.idle_connections as usize, pool.idle_timeout);
         let connection = &mut self.upstreams[upstream];
         let instance = &mut self.instances[connection.instance];
@@ -443,7 +447,7 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         if exchange.tries > 0 {
-            let pool = local.shared.settings.routes[exchange.route].pool;
+            let pool = exchange.pool;
             local.balancers[pool].borrow_mut().answered(now, exchange.instance, outcome);
         }
         if let Some(admitted) = exchange.admitted.take() {
@@ -455,7 +459,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
-        let pool = local.shared.settings.routes[exchange.route].pool;
+        let pool = exchange.pool;
         let upstream = exchange.upstream.take();
         let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
         let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());

@@ -22,5 +22,8 @@ mod sheds;
 /// Rules in Luau decide.
 mod follows_rules;
 
+/// Rules change requests and answers, and choose the pool.
+mod rules_change_messages;
+
 /// Start, reload, drain, metrics, log.
 mod operates;
