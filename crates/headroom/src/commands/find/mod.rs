@@ -24,14 +24,17 @@ mod tests;
 mod watched;
 mod words;
 
+pub use gateway_file::{LISTEN as GATEWAY_PORT, Limits, MARK, limits_of};
+
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;
+use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
-use crate::output::{complain, fail, print};
+use crate::output::{complain, fail, note, print};
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
@@ -128,6 +131,14 @@ pub struct Args {
     /// Overwrite a file that `headroom find` did not write
     #[arg(long, help_heading = "Output")]
     force: bool,
+
+    /// The limit in the words of another proxy, on standard output; the summary then goes to standard error
+    #[arg(long, value_name = "PROXY", conflicts_with = "json", help_heading = "Output")]
+    emit: Option<Proxy>,
+
+    /// Where --emit writes to
+    #[arg(long, value_name = "FILE", requires = "emit", help_heading = "Output")]
+    emit_to: Option<PathBuf>,
 
     /// A page with the load curves and all trials
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -233,7 +244,27 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
     {
         return fail(&error);
     }
-    if args.json { print(&format!("{:#}\n", as_json::json(outcome, written))) } else { print(&summary) }
+    let Some(proxy) = args.emit else {
+        let json = || format!("{:#}\n", as_json::json(outcome, written));
+        return print(&if args.json { json() } else { summary });
+    };
+    let text = match emit(proxy, &as_json::json(outcome, None)) {
+        Ok(text) => text,
+        Err(error) => {
+            note(&error.to_string());
+            return print(&summary);
+        }
+    };
+    match &args.emit_to {
+        None => {
+            eprintln!("{summary}");
+            print(&text)
+        }
+        Some(path) => match gateway_file::write(path, &text) {
+            Ok(()) => print(&summary),
+            Err(error) => fail(&error),
+        },
+    }
 }
 
 /// The report cannot be written.
@@ -290,6 +321,9 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     if !args.no_write && !args.force {
         gateway_file::check(&args.write)?;
     }
+    if let Some(path) = args.emit_to.as_ref().filter(|_| !args.force) {
+        gateway_file::check(path)?;
+    }
     let wanted = Wanted {
         goal,
         budget: args.budget,
@@ -310,6 +344,8 @@ Examples:
       headroom find http://127.0.0.1:8080/search.cgi --slo 'p(95)<50ms'
   Is that enough for the peak, and how many of the 5 instances does it need?
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --peak 72/s --instances 5
+  The same limit for the nginx that is there already:
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --emit nginx --emit-to headroom.conf
   One number for a script:
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json | jq .sustainable_rate.low
 
