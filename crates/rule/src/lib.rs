@@ -66,6 +66,8 @@ mod compile;
 mod error;
 mod functions;
 mod host;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 mod machine;
 mod mentions;
 mod response;
@@ -80,3 +82,52 @@ pub use functions::Phase;
 pub use host::{Answer, Claim, Host};
 pub use machine::{Answered, Limits, LoadedRule, Machine, Outcome, Suspended};
 pub use response::Response;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    /// Pieces of rules that change, answer, wait, fail and never end.
+    const PIECES: &[&str] = &[
+        "http.setPath(http.getPath() .. '/x')",
+        "http.setPath('/' .. ('\\xff\\0 ?#%'):rep(300))",
+        "http.setQueryString(http.getQueryString())",
+        "http.setQueryParam(http.getPath(), http.getHeader('x'))",
+        "http.removeQueryParam('a')",
+        "http.setHeader('X', http.getPath())",
+        "http.addHeader(http.getPath(), 'x')",
+        "http.removeHeader('Content-Length')",
+        "http.setHeader('Host', http.getHostHeader())",
+        "http.setCookie('a', http.getHeader('x'))",
+        "http.removeCookie('a')",
+        "http.sendResponse(200, http.getPath(), http.getPath(), http.getPath())",
+        "http.redirect(http.getPath())",
+        "pool.select('pool')",
+        "pool.use('pool')",
+        "rate.use('rate')",
+        "connection.setServiceLevelClass('level')",
+        "log.info(http.getPath())",
+        "http.setResponseCode(204)",
+        "http.setResponseCode(500, http.getPath())",
+        "http.addResponseHeader('Set-Cookie', http.getPath())",
+        "http.setResponseHeader(http.getPath(), http.getPath())",
+        "for i = 1, 1e9 do",
+        "pcall(function()",
+        "end",
+        "end)",
+        "error(http.getPath())",
+        "('x'):rep(1e9)",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+
+        #[test]
+        fn the_laws_hold_for_what_looks_like_a_rule(
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..6),
+            request in prop_oneof!["/[a-z%0-9=&;]{0,30}", any::<String>()],
+        ) {
+            crate::laws::rule(format!("{}\0{request}", pieces.join(" ")).as_bytes());
+        }
+    }
+}

@@ -133,7 +133,7 @@ pub struct Args {
     force: bool,
 
     /// The limit in the words of another proxy, on standard output; the summary then goes to standard error
-    #[arg(long, value_name = "PROXY", conflicts_with = "json", help_heading = "Output")]
+    #[arg(long, value_name = "PROXY", help_heading = "Output")]
     emit: Option<Proxy>,
 
     /// Where --emit writes to
@@ -163,6 +163,8 @@ enum UsageError {
         "--instances says how many the peak needs; give the peak too, with --peak RATE or --traffic FILE"
     )]
     NoPeak,
+    #[error("--json and --emit both want standard output; name a file with --emit-to FILE")]
+    TwoResults,
     #[error(transparent)]
     Goal(#[from] GoalError),
     #[error(transparent)]
@@ -244,26 +246,21 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
     {
         return fail(&error);
     }
-    let Some(proxy) = args.emit else {
-        let json = || format!("{:#}\n", as_json::json(outcome, written));
-        return print(&if args.json { json() } else { summary });
-    };
-    let text = match emit(proxy, &as_json::json(outcome, None)) {
-        Ok(text) => text,
-        Err(error) => {
-            note(&error.to_string());
-            return print(&summary);
-        }
-    };
-    match &args.emit_to {
-        None => {
-            eprintln!("{summary}");
+    let result = if args.json { format!("{:#}\n", as_json::json(outcome, written)) } else { summary };
+    let Some(proxy) = args.emit else { return print(&result) };
+    match (emit(proxy, &as_json::json(outcome, None)), &args.emit_to) {
+        (Ok(text), None) => {
+            eprintln!("{result}");
             print(&text)
         }
-        Some(path) => match gateway_file::write(path, &text) {
-            Ok(()) => print(&summary),
+        (Ok(text), Some(path)) => match gateway_file::write(path, &text) {
+            Ok(()) => print(&result),
             Err(error) => fail(&error),
         },
+        (Err(error), _) => {
+            note(&error.to_string());
+            print(&result)
+        }
     }
 }
 
@@ -301,6 +298,9 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
         if rate == Some(Rate::ZERO) {
             return Err(UsageError::NoRate(name));
         }
+    }
+    if args.json && args.emit.is_some() && args.emit_to.is_none() {
+        return Err(UsageError::TwoResults);
     }
     let goal = if args.slo.is_empty() { None } else { Some(Goal::new(args.slo.clone())?) };
     let peak = match &args.traffic {
