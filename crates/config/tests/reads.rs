@@ -37,6 +37,16 @@ fn the_examples_are_valid_and_every_part_is_used() {
 }
 
 #[test]
+fn the_example_of_the_guide_to_rules_is_valid() {
+    let guide = std::fs::read_to_string(example("../docs/gateway.md")).unwrap();
+    let section =
+        guide.split("\n## ").find(|section| section.starts_with("Rules\n")).expect("a section on rules");
+    let file =
+        section.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    assert!(parsed(file).routes[0].response_rule.is_some());
+}
+
+#[test]
 fn a_short_file_gets_the_usual_bounds() {
     let short = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
                  routes: [{ path_prefix: /, pool: a }]\n";
