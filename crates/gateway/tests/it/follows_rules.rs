@@ -117,6 +117,17 @@ fn a_rule_that_fails_lets_its_request_pass_and_is_counted() {
 }
 
 #[test]
+fn an_answer_without_a_body_says_nothing_of_its_length() {
+    let upstream = Upstream::hello();
+    let gateway =
+        started(ruled(&upstream, "if http.getPath() == '/no' then http.sendResponse(204, '', '') end"));
+    let mut client = client(&gateway);
+    let answer = client.ask(get("/no"));
+    assert_eq!((answer.status(), answer.header("content-length")), (204, None));
+    assert_eq!(client.ask(get("/")).text(), "hello", "the connection goes on");
+}
+
+#[test]
 fn a_rule_may_answer_or_redirect() {
     let upstream = Upstream::hello();
     let source = "if http.getHeader('X-Go') then http.redirect('/there') end \
