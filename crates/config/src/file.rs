@@ -195,6 +195,8 @@ tables! {
         deadline_header: Option<At<Text>>,
         /// A rule in Luau that decides for each request, before the limits: a file, or name and text.
         rule: Option<At<FileRule>>,
+        /// A rule in Luau that may change or replace each answer of an instance: a file, or name and text.
+        response_rule: Option<At<FileRule>>,
         /// What a shed request is told. Default: problem, which is 503 with problem details.
         shed: Option<At<FileShed>>,
         /// Metrics of the instances' `Server-Timing` whose durations are summed up, by name. Default: none.

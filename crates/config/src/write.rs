@@ -153,8 +153,9 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     keys.extend(route.rate_class.map(|at| ("rate_class", quoted(&settings.rate_classes[at].name))));
     keys.extend(route.concurrency.map(|at| ("concurrency", quoted(&settings.concurrency_limits[at].name))));
     keys.extend(limits::of_route(route, settings));
-    if let Some(rule) = &route.rule {
-        keys.push(("rule", format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
+    for (key, rule) in [("rule", &route.rule), ("response_rule", &route.response_rule)] {
+        let Some(rule) = rule else { continue };
+        keys.push((key, format!("{{ name: {}, text: {} }}", quoted(&rule.name), quoted(&rule.source))));
     }
     keys.extend(mirror::of_route(route, settings));
     match &route.shed {

@@ -220,6 +220,23 @@ fn routes() {
         ("policy: protect search", "policy: protect search, rule: none.luau"),
         ("policy: protect search", "policy: protect search, rule: { name: r, text: 'if then' }"),
         ("policy: protect search", "policy: protect search, rule: { name: r, text: 'rate.use(\"Search\")' }"),
+        (
+            "policy: protect search",
+            "policy: protect search, rule: { name: r, text: 'pool.use(\"serch\") http.getpath()' }"
+        ),
+        (
+            "policy: protect search",
+            "policy: protect search, rule: { name: r, text: 'http.setResponseCode(200)' }"
+        ),
+        (
+            "policy: protect search",
+            "policy: protect search, response_rule: { name: r, text: 'rate.use(\"x\")' }"
+        ),
+        (
+            "policy: protect search",
+            "policy: protect search, response_rule: { name: r, text: 'os.time() print(1)' }"
+        ),
+        ("policy: protect search", "policy: protect search, response_rule: none.luau"),
     ]));
 }
 

@@ -30,6 +30,20 @@ fn the_examples_are_valid_and_every_part_is_used() {
         config::read(&example("gateway-rule.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
     assert!(warnings.is_empty(), "{warnings:?}");
     assert!(rule.routes[0].rule.as_ref().is_some_and(|rule| rule.source.contains("Search timer")));
+    let (rules, warnings) =
+        config::read(&example("gateway-rules.yaml")).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(rules.routes[3].response_rule.as_ref().is_some_and(|rule| rule.source.contains("Server")));
+}
+
+#[test]
+fn the_example_of_the_guide_to_rules_is_valid() {
+    let guide = std::fs::read_to_string(example("../docs/gateway.md")).unwrap();
+    let section =
+        guide.split("\n## ").find(|section| section.starts_with("Rules\n")).expect("a section on rules");
+    let file =
+        section.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    assert!(parsed(file).routes[0].response_rule.is_some());
 }
 
 #[test]

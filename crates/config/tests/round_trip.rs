@@ -313,6 +313,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                             rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
                             concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),
                             policy: with_policy.then_some(0),
+                            response_rule: (picks[2] % 4 == 0).then_some(rule.clone()),
                             rule: (picks[1] % 4 == 0).then_some(rule),
                             priority,
                             mirrors: (0..picks[2] % 3).collect(),

@@ -142,7 +142,10 @@ pub(crate) fn whole(
         write::decimal(out, after.as_secs());
         out.extend_from_slice(b"\r\n");
     }
-    write::content_length(out, body.len() as u64);
+    // These have no body whatever is said, and 204 must not say that it has (RFC 9110, 8.6).
+    if !matches!(status, 204 | 304) {
+        write::content_length(out, body.len() as u64);
+    }
     frame.connection.write(out);
     write::end_of_head(out);
     if !frame.head_only {

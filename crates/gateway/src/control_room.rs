@@ -41,9 +41,16 @@ pub(crate) struct ControlRoom {
     counts: Mutex<Vec<Counts>>,
     changes: Mutex<VecDeque<Change>>,
     limit_changes: Mutex<VecDeque<LimitChange>>,
-    rule_error: Mutex<Option<RuleError>>,
+    rule_notes: Mutex<RuleNotes>,
     /// Where workers put copies.
     pub(crate) mirror: Ends,
+}
+
+/// What rules have to say since somebody asked: the last error, and lines that they logged.
+#[derive(Debug, Default)]
+pub(crate) struct RuleNotes {
+    pub(crate) error: Option<RuleError>,
+    pub(crate) lines: Vec<String>,
 }
 
 impl ControlRoom {
@@ -56,7 +63,7 @@ impl ControlRoom {
             counts: Mutex::new(vec![Counts::default(); workers]),
             changes: Mutex::new(VecDeque::new()),
             limit_changes: Mutex::new(VecDeque::new()),
-            rule_error: Mutex::new(None),
+            rule_notes: Mutex::default(),
             mirror: Ends::default(),
         }
     }
@@ -132,14 +139,24 @@ impl ControlRoom {
         lock(&self.limit_changes).drain(..).collect()
     }
 
-    /// Keeps the last error of a rule for whoever watches; all are counted.
-    pub(crate) fn note_rule_error(&self, error: RuleError) {
-        *lock(&self.rule_error) = Some(error);
+    /// Keeps what the rules of a worker have to say for whoever watches; all of it is counted as well.
+    pub(crate) fn note_rules(&self, notes: &mut RuleNotes) {
+        let mut all = lock(&self.rule_notes);
+        if let Some(error) = notes.error.take() {
+            all.error = Some(error);
+        }
+        let room = RULE_LINES_KEPT.saturating_sub(all.lines.len());
+        all.lines.extend(notes.lines.drain(..).take(room));
     }
 
     /// The last error of a rule since this was last asked.
     pub(crate) fn take_rule_error(&self) -> Option<RuleError> {
-        lock(&self.rule_error).take()
+        lock(&self.rule_notes).error.take()
+    }
+
+    /// Lines that rules have logged since this was last asked.
+    pub(crate) fn take_rule_lines(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.rule_notes).lines)
     }
 
     /// The changes of policies since this was last asked.
@@ -147,6 +164,9 @@ impl ControlRoom {
         lock(&self.changes).drain(..).collect()
     }
 }
+
+/// Lines of rules kept for somebody who asks; later ones are only counted.
+const RULE_LINES_KEPT: usize = 100;
 
 /// Changes kept for somebody who asks; the oldest goes first.
 const CHANGES_KEPT: usize = 1_000;

@@ -17,6 +17,7 @@ mod mirror;
 mod outbox;
 mod pool;
 mod queues;
+mod rewrite;
 mod route;
 mod run;
 mod server_timing;

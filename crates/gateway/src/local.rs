@@ -10,7 +10,7 @@ use crate::queues::Queues;
 use crate::shared::Shared;
 use control::concurrency::Samples;
 use control::service_level::Tally;
-use rule::{LoadedRule, Machine, RuleError};
+use rule::{LoadedRule, Machine, Rule, RuleError};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -30,8 +30,9 @@ pub(crate) struct Local {
     pub(crate) queues: RefCell<Queues>,
     /// The rules of this worker; `None` where no route has one.
     pub(crate) machine: Option<RefCell<Machine>>,
-    /// The rule of each route.
+    /// The rules of each route.
     pub(crate) rules: Vec<Option<LoadedRule>>,
+    pub(crate) response_rules: Vec<Option<LoadedRule>>,
 }
 
 impl Local {
@@ -51,18 +52,16 @@ impl Local {
         let samples = RefCell::new(sampled.collect());
         let queues = RefCell::new(Queues::new(&shared));
         let mut machine = None;
-        let mut rules = Vec::new();
-        for rule in &shared.rules {
-            let Some(rule) = rule else {
-                rules.push(None);
-                continue;
-            };
+        let mut load = |rule: &Option<Rule>| -> Result<Option<LoadedRule>, RuleError> {
+            let Some(rule) = rule else { return Ok(None) };
             let machine = match &mut machine {
                 Some(machine) => machine,
                 none => none.insert(Machine::new(rule::Limits::default())?),
             };
-            rules.push(Some(machine.load(rule, &shared.names)?));
-        }
+            machine.load(rule, &shared.names).map(Some)
+        };
+        let rules = shared.rules.iter().map(&mut load).collect::<Result<_, _>>()?;
+        let response_rules = shared.response_rules.iter().map(&mut load).collect::<Result<_, _>>()?;
         let machine = machine.map(RefCell::new);
         // Last of all, as those that go on are in force already.
         let mut pools: Vec<Rc<RefCell<WorkerPool>>> = Vec::new();
@@ -76,7 +75,7 @@ impl Local {
             pool.borrow_mut().configure(now, settings, process, &mut number);
             pools.push(pool);
         }
-        Ok(Local { shared, pools, tallies, counts, samples, queues, machine, rules })
+        Ok(Local { shared, pools, tallies, counts, samples, queues, machine, rules, response_rules })
     }
 
     /// Counts for a service level class, if there is one.

@@ -234,6 +234,11 @@ impl Gateway {
         self.room.take_rule_error()
     }
 
+    /// Lines that rules have logged since this was last asked, as many as fit. Each is also counted in the metrics.
+    pub fn take_rule_lines(&self) -> Vec<String> {
+        self.room.take_rule_lines()
+    }
+
     /// The clock that the changes are told by.
     pub fn clock(&self) -> Clock {
         self.clock

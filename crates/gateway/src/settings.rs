@@ -257,6 +257,8 @@ pub struct Route {
     pub deadline_header: Option<String>,
     /// A rule that decides for each request, before the limits.
     pub rule: Option<Rule>,
+    /// A rule that may change or replace each answer of an instance.
+    pub response_rule: Option<Rule>,
     /// What a shed request is told.
     pub shed: ShedAnswer,
     /// The metrics of the instances' Server-Timing whose durations are summed up.
@@ -280,6 +282,7 @@ impl Route {
             priority: None,
             deadline_header: None,
             rule: None,
+            response_rule: None,
             shed: ShedAnswer::Problem,
             server_timing: Vec::new(),
             mirrors: Vec::new(),

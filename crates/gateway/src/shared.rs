@@ -23,7 +23,7 @@ use control::policy::{Gate, Policy, Transition};
 use control::rate::RateClass;
 use control::service_level::{ServiceLevel, Tally};
 use control::{ClassId, SettingsError};
-use rule::{Names, RateClassId, Rule, RuleError, ServiceLevelId};
+use rule::{Names, Phase, PoolId, RateClassId, Rule, RuleError, ServiceLevelId};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,8 +68,9 @@ pub(crate) struct Shared {
     pub(crate) routes: Vec<RouteLimits>,
     /// What all workers share about each pool; a pool is known by its name.
     pub(crate) pools: Vec<Arc<ProcessPool>>,
-    /// The compiled rule of each route, and the names that rules may use.
+    /// The compiled rules of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
+    pub(crate) response_rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
     pub(crate) mirrors: Arc<Mirrors>,
 }
@@ -117,7 +118,12 @@ impl Shared {
             routes.push(limits);
         }
         let policies = policies.into_iter().map(Mutex::new).collect();
-        let (rules, names) = rules(&settings)?;
+        let names = names(&settings);
+        let (mut rules, mut response_rules) = (Vec::new(), Vec::new());
+        for route in &settings.routes {
+            rules.push(compile(Phase::Request, route.rule.as_ref(), &names)?);
+            response_rules.push(compile(Phase::Response, route.response_rule.as_ref(), &names)?);
+        }
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
         Ok(Shared {
@@ -131,6 +137,7 @@ impl Shared {
             routes,
             pools,
             rules,
+            response_rules,
             names,
             mirrors,
         })
@@ -259,7 +266,7 @@ fn policies(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Policy>,
     settings.policies.iter().map(policy).collect()
 }
 
-fn rules(settings: &Settings) -> Result<(Vec<Option<Rule>>, Names), RuleError> {
+fn names(settings: &Settings) -> Names {
     let mut names = Names::new();
     for (index, class) in (0..).zip(&settings.service_levels) {
         names = names.service_level(&class.name, ServiceLevelId(index));
@@ -267,16 +274,10 @@ fn rules(settings: &Settings) -> Result<(Vec<Option<Rule>>, Names), RuleError> {
     for (index, class) in (0..).zip(&settings.rate_classes) {
         names = names.rate(&class.name, RateClassId(index));
     }
-    let mut rules = Vec::new();
-    for route in &settings.routes {
-        let rule = route.rule.as_ref().map(|rule| Rule::compile(&rule.name, &rule.source)).transpose()?;
-        if let Some(unknown) = rule.as_ref().and_then(|rule| rule.unknown_classes(&names).into_iter().next())
-        {
-            return Err(unknown);
-        }
-        rules.push(rule);
+    for (index, pool) in (0..).zip(&settings.pools) {
+        names = names.pool(&pool.name, PoolId(index));
     }
-    Ok((rules, names))
+    names
 }
 
 /// What stands for a class already, by its name and settings.
@@ -323,6 +324,20 @@ fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Process
         }
     });
     Ok(pools.collect())
+}
+
+/// A rule of a route that calls nothing and names nothing that is not there.
+fn compile(
+    phase: Phase,
+    rule: Option<&crate::settings::Rule>,
+    names: &Names,
+) -> Result<Option<Rule>, RuleError> {
+    let Some(rule) = rule else { return Ok(None) };
+    let rule = Rule::compile_for(phase, &rule.name, &rule.source)?;
+    match rule.unknown(names).into_iter().next() {
+        Some(unknown) => Err(unknown),
+        None => Ok(Some(rule)),
+    }
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,6 +3,7 @@
 mod commands;
 mod connect;
 mod descriptors;
+mod emit;
 mod exit;
 mod guard;
 mod inputs;

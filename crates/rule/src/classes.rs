@@ -1,4 +1,4 @@
-//! The names that a rule may use, and the numbers that the gateway knows the classes by.
+//! The names that a rule may use, and the numbers that the gateway knows classes and pools by.
 //!
 //! ## Why numbers
 //! A rule says `"Search limit"`; the gateway keeps its classes in a vector. Names become numbers when a rule is
@@ -14,24 +14,31 @@ pub struct ServiceLevelId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RateClassId(pub u32);
 
-/// Which of the two kinds of class a name stands for.
+/// A pool of the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolId(pub u32);
+
+/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClassKind {
     /// The class of `connection.setServiceLevelClass` and `slm.conforming`.
     ServiceLevel,
     /// The class of the functions in `rate`.
     Rate,
+    /// The pool of the functions in `pool`.
+    Pool,
 }
 
-/// The classes that stand in the configuration, by name.
+/// The classes and pools that stand in the configuration, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     service_levels: BTreeMap<String, u32>,
     rates: BTreeMap<String, u32>,
+    pools: BTreeMap<String, u32>,
 }
 
 impl Names {
-    /// No class at all.
+    /// Nothing at all.
     pub fn new() -> Self {
         Names::default()
     }
@@ -50,11 +57,19 @@ impl Names {
         self
     }
 
+    /// With one more pool; a name given twice stands for the later pool.
+    #[must_use]
+    pub fn pool(mut self, name: impl Into<String>, id: PoolId) -> Self {
+        self.pools.insert(name.into(), id.0);
+        self
+    }
+
     /// Names and numbers of one kind, in the order of the names.
     pub(crate) fn of(&self, kind: ClassKind) -> &BTreeMap<String, u32> {
         match kind {
             ClassKind::ServiceLevel => &self.service_levels,
             ClassKind::Rate => &self.rates,
+            ClassKind::Pool => &self.pools,
         }
     }
 
@@ -70,6 +85,7 @@ impl std::fmt::Display for ClassKind {
         f.pad(match self {
             ClassKind::ServiceLevel => "service level class",
             ClassKind::Rate => "rate class",
+            ClassKind::Pool => "pool",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with a rule.
 
 use crate::classes::ClassKind;
+use crate::functions::Phase;
 use std::time::Duration;
 use units::{Bytes, show_duration};
 
@@ -30,9 +31,9 @@ pub enum RuleError {
         /// What the compiler says.
         what: String,
     },
-    /// The source names a class that the configuration does not have.
+    /// The source names a class or pool that the configuration does not have.
     #[error(
-        "rule `{rule}`, line {line}: unknown {kind} {name:?}, known: {known}; add the class or correct its name"
+        "rule `{rule}`, line {line}: unknown {kind} {name:?}, known: {known}; add it or correct its name"
     )]
     UnknownClass {
         /// The rule.
@@ -45,6 +46,33 @@ pub enum RuleError {
         name: String,
         /// All names of that kind.
         known: String,
+    },
+    /// The source calls a function that rules do not have.
+    #[error("rule `{rule}`, line {line}: unknown function `{name}`; known: {}", known.join(", "))]
+    UnknownFunction {
+        /// The rule.
+        rule: String,
+        /// Where.
+        line: u32,
+        /// The function as the source calls it.
+        name: String,
+        /// Every function that the rule may call.
+        known: Vec<String>,
+    },
+    /// The source calls a function that only rules of the other phase have.
+    #[error(
+        "rule `{rule}`, line {line}: `{name}` is not for a {}; {}",
+        phase_name(*.phase), other_phase(*.phase)
+    )]
+    OtherPhase {
+        /// The rule.
+        rule: String,
+        /// Where.
+        line: u32,
+        /// The function.
+        name: String,
+        /// When the rule runs.
+        phase: Phase,
     },
     /// The rule failed while it ran.
     #[error("rule `{rule}`{}: {what}", At(*.line))]
@@ -89,6 +117,34 @@ pub enum RuleError {
         /// What it said.
         what: String,
     },
+}
+
+/// What a rule of this phase is called in the gateway file.
+pub(crate) fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Request => "`rule`",
+        Phase::Response => "`response_rule`",
+    }
+}
+
+/// Why a function of the other phase cannot be called, and where it can.
+pub(crate) fn other_phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Request => "there is no answer yet, call it in the `response_rule` of the route",
+        Phase::Response => "the request is answered already, call it in the `rule` of the route",
+    }
+}
+
+impl RuleError {
+    /// The kind of error in one word, for metrics.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            RuleError::TimeLimit { .. } => "time_limit",
+            RuleError::MemoryLimit { .. } => "memory_limit",
+            RuleError::Failed { .. } => "failed",
+            _ => "not_loaded",
+        }
+    }
 }
 
 /// Shows `, line 7` where the line is known.

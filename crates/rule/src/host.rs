@@ -6,6 +6,8 @@
 //! suspended rules hold nothing of their requests.
 
 use crate::classes::{RateClassId, ServiceLevelId};
+use std::borrow::Cow;
+use std::net::IpAddr;
 use units::Ratio;
 
 /// One request and the classes of the gateway, lent to the rule for one activation.
@@ -19,8 +21,23 @@ pub trait Host {
     /// The request method, such as `GET`.
     fn method(&self) -> &[u8];
 
+    /// The query of the request target as it was sent, without the question mark; `None` where there is none.
+    fn query(&self) -> Option<&str>;
+
+    /// Host and optional port that the request is for.
+    fn host(&self) -> Option<&str>;
+
     /// The first value of a request header field; `name` is compared without regard to case.
     fn header(&self, name: &[u8]) -> Option<&[u8]>;
+
+    /// All Cookie fields of the request as one.
+    fn cookies(&self) -> Cow<'_, [u8]>;
+
+    /// Who sent the request.
+    fn client(&self) -> IpAddr;
+
+    /// Takes a line for whoever watches the gateway: printable, at most some 300 characters.
+    fn log(&mut self, line: &str);
 
     /// Times this request with a service level class, in place of the one that its route names.
     fn set_service_level(&mut self, class: ServiceLevelId);
@@ -36,6 +53,15 @@ pub trait Host {
 
     /// Asks for a place at the rate class now or never; true where the request is admitted.
     fn claim_at_once(&mut self, class: RateClassId, key: Option<&[u8]>) -> bool;
+}
+
+/// The head of an instance's answer, lent to a response rule.
+pub trait Answer {
+    /// The status, from 200 on.
+    fn status(&self) -> u16;
+
+    /// The first value of a header field; `name` is compared without regard to case.
+    fn header(&self, name: &[u8]) -> Option<&[u8]>;
 }
 
 /// What the rate class says to a request that may wait.

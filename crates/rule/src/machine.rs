@@ -10,10 +10,12 @@
 //! nothing that a rule can write to outlives its request.
 
 use crate::activation::Activation;
+use crate::changes::Changes;
 use crate::classes::{ClassKind, Names, RateClassId};
 use crate::compile::Rule;
-use crate::error::RuleError;
-use crate::host::Host;
+use crate::error::{RuleError, other_phase, phase_name};
+use crate::functions::{Phase, of_other_phase};
+use crate::host::{Answer, Host};
 use crate::response::Response;
 use crate::sandbox::{HOST_CHUNK, RULE_CHUNK, Sandbox};
 use mlua::{Function, Table, Thread};
@@ -43,14 +45,23 @@ impl Default for Limits {
 /// How an activation of a rule ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The rule has nothing against the request: it goes on to the service.
-    Pass,
+    /// The rule has nothing against the request: it goes on to the service, with what the rule has changed.
+    Pass(Changes),
     /// The rule gave an answer; the service does not see the request.
     Respond(Response),
     /// The rule waits for a rate class.
     Waiting(Suspended),
     /// The backlog of a rate class is full; the gateway answers as the class says.
     Shed(RateClassId),
+}
+
+/// How a response rule ended.
+#[derive(Debug)]
+pub enum Answered {
+    /// The answer goes on to the client, with what the rule has changed.
+    Pass(Changes),
+    /// The client gets another answer.
+    Replace(Response),
 }
 
 /// A rule in the middle of `rate.use`.
@@ -62,6 +73,8 @@ pub struct Suspended {
     name: Rc<str>,
     thread: Thread,
     class: RateClassId,
+    /// Boxed: hardly any rule changes something before it waits.
+    changes: Box<Changes>,
 }
 
 impl Suspended {
@@ -118,15 +131,11 @@ impl Machine {
     ///
     /// # Errors
     /// [`RuleError::Failed`], [`RuleError::TimeLimit`] or [`RuleError::MemoryLimit`]. The machine stays usable.
-    /// What the rule asked of the host before it failed (a service level class, a place at a rate class) stands.
+    /// What the rule asked of the host before it failed (a service level class, a place at a rate class) stands; what
+    /// it changed does not.
     pub fn run(&mut self, rule: &LoadedRule, host: &mut dyn Host) -> Result<Outcome, RuleError> {
-        self.sandbox.clock.start(self.limits.time);
-        let ready = match self.idle.pop() {
-            Some(thread) => thread.reset(rule.main.clone()).map(|()| thread),
-            None => self.sandbox.lua.create_thread(rule.main.clone()),
-        };
-        let thread = ready.map_err(|error| self.failure(&rule.name, None, error))?;
-        self.drive(&rule.name, thread, host)
+        let thread = self.ready(rule)?;
+        self.drive(&rule.name, thread, host, None, Changes::default())
     }
 
     /// Goes on with a rule whose rate class admits its request now.
@@ -135,7 +144,28 @@ impl Machine {
     /// As for [`Machine::run`].
     pub fn resume(&mut self, suspended: Suspended, host: &mut dyn Host) -> Result<Outcome, RuleError> {
         self.sandbox.clock.start(self.limits.time);
-        self.drive(&suspended.name, suspended.thread, host)
+        self.drive(&suspended.name, suspended.thread, host, None, *suspended.changes)
+    }
+
+    /// Runs a response rule for the answer of an instance.
+    ///
+    /// # Errors
+    /// As for [`Machine::run`]; the answer goes on as it came.
+    pub fn run_response(
+        &mut self,
+        rule: &LoadedRule,
+        host: &mut dyn Host,
+        answer: &dyn Answer,
+    ) -> Result<Answered, RuleError> {
+        let thread = self.ready(rule)?;
+        match self.drive(&rule.name, thread, host, Some(answer), Changes::default())? {
+            Outcome::Pass(changes) => Ok(Answered::Pass(changes)),
+            Outcome::Respond(response) => Ok(Answered::Replace(response)),
+            Outcome::Waiting(_) | Outcome::Shed(_) => {
+                let what = "a response rule cannot wait for a rate class; use it in the `rule` of the route";
+                Err(RuleError::Failed { rule: rule.name.to_string(), line: None, what: what.to_owned() })
+            }
+        }
     }
 
     /// The memory that rules hold now, garbage included.
@@ -143,17 +173,38 @@ impl Machine {
         Bytes::new(self.sandbox.lua.used_memory() as u64)
     }
 
-    fn drive(&mut self, name: &Rc<str>, thread: Thread, host: &mut dyn Host) -> Result<Outcome, RuleError> {
-        let ended = Activation { lua: &self.sandbox.lua, thread: &thread }.drive(host);
+    /// A coroutine that begins with the rule.
+    fn ready(&mut self, rule: &LoadedRule) -> Result<Thread, RuleError> {
+        self.sandbox.clock.start(self.limits.time);
+        let ready = match self.idle.pop() {
+            Some(thread) => thread.reset(rule.main.clone()).map(|()| thread),
+            None => self.sandbox.lua.create_thread(rule.main.clone()),
+        };
+        ready.map_err(|error| self.failure(&rule.name, None, error))
+    }
+
+    fn drive(
+        &mut self,
+        name: &Rc<str>,
+        thread: Thread,
+        host: &mut dyn Host,
+        answer: Option<&dyn Answer>,
+        mut changes: Changes,
+    ) -> Result<Outcome, RuleError> {
+        let lua = &self.sandbox.lua;
+        let ended = Activation { lua, thread: &thread, answer, changes: &mut changes }.drive(host);
         if self.sandbox.clock.over().is_some() {
             // Also where the rule caught the error and ended in peace: nobody would learn of it otherwise.
             return Err(self.failure(name, None, mlua::Error::runtime("time is up")));
         }
         match ended {
-            Ok(End::Pass) => Ok(self.ended(thread, Outcome::Pass)),
+            Ok(End::Pass) => Ok(self.ended(thread, Outcome::Pass(changes))),
             Ok(End::Respond(response)) => Ok(self.ended(thread, Outcome::Respond(response))),
             Ok(End::Shed(class)) => Ok(self.ended(thread, Outcome::Shed(class))),
-            Ok(End::Wait(class)) => Ok(Outcome::Waiting(Suspended { name: Rc::clone(name), thread, class })),
+            Ok(End::Wait(class)) => {
+                let changes = Box::new(changes);
+                Ok(Outcome::Waiting(Suspended { name: Rc::clone(name), thread, class, changes }))
+            }
             Err(error) => Err(self.failure(name, Some(&thread), error)),
         }
     }
@@ -172,11 +223,15 @@ impl Machine {
         let table =
             |ids: &BTreeMap<String, u32>| lua.create_table_from(ids.iter().map(|(k, v)| (k.as_str(), *v)));
         let env: Table = prelude.call((
+            rule.phase() == Phase::Response,
+            lua.create_table_from(elsewhere(rule.phase()))?,
             &self.sandbox.hand_over,
             table(names.of(ClassKind::ServiceLevel))?,
             names.shown(ClassKind::ServiceLevel),
             table(names.of(ClassKind::Rate))?,
             names.shown(ClassKind::Rate),
+            table(names.of(ClassKind::Pool))?,
+            names.shown(ClassKind::Pool),
         ))?;
         self.sandbox.load(rule.bytecode(), env)
     }
@@ -198,6 +253,15 @@ impl Machine {
         };
         RuleError::Failed { rule, line, what: explain(&text) }
     }
+}
+
+/// What is said of names that only rules of the other phase have.
+fn elsewhere(phase: Phase) -> impl Iterator<Item = (String, String)> {
+    let (name, other) = (phase_name(phase), other_phase(phase));
+    of_other_phase(phase).map(move |found| {
+        let said = format!("`{found}` is not for a {name}; {other}");
+        (found, said)
+    })
 }
 
 /// How the loop over host calls ended.
@@ -250,7 +314,7 @@ const REMEDIES: [(&str, &str); 5] = [
 ];
 
 /// A message goes to a log line.
-const MESSAGE_CHARS_MAX: usize = 300;
+const MESSAGE_CHARS_MAX: usize = 500;
 
 /// A core runs one rule at a time; a few coroutines in store bridge the suspended ones.
 const IDLE_MAX: usize = 32;

@@ -1,15 +1,16 @@
-//! The class names that a rule's source spells out: `rate.use("Search limit")`.
+//! What a rule's source spells out: the functions that it calls, and names as in `rate.use("Search limit")`.
 //!
 //! ## Why not a parser
 //! This check only brings an error forward, from the first request to the start of the gateway; the check at run
 //! time stays the authority. So it reads words, strings and comments, recognises a known function directly followed
 //! by a parenthesis and a plain string literal as the whole argument, and says nothing about anything else. It
-//! blames a class in a branch that never runs; beyond that it is wrong only where a rule calls a variable of its
-//! own `rate`, `slm` or `connection`.
+//! blames a name in a branch that never runs; beyond that it is wrong only where a rule calls a variable of its
+//! own `rate`, `slm`, `pool` or `connection`. A function is unknown where nothing in the source declares its name.
 
 use crate::classes::ClassKind;
+use std::collections::BTreeSet;
 
-/// A class named by a literal in the source.
+/// A class or pool named by a literal in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mention {
     pub(crate) kind: ClassKind,
@@ -17,7 +18,7 @@ pub(crate) struct Mention {
     pub(crate) line: u32,
 }
 
-/// Every class that the source names by a literal, in order.
+/// Every class and pool that the source names by a literal, in order.
 pub(crate) fn mentions(source: &str) -> Vec<Mention> {
     let tokens = tokens(source);
     let mut found = Vec::new();
@@ -38,11 +39,104 @@ pub(crate) fn mentions(source: &str) -> Vec<Mention> {
     found
 }
 
+/// A call of a function that the source itself does not define.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) library: Option<String>,
+    pub(crate) function: String,
+    pub(crate) line: u32,
+}
+
+impl Call {
+    /// As the source has it.
+    pub(crate) fn shown(&self) -> String {
+        match &self.library {
+            Some(library) => format!("{library}.{}", self.function),
+            None => self.function.clone(),
+        }
+    }
+}
+
+/// Every call such as `print(…)` or `http.getPath(…)` by a name that the source does not declare, in order.
+pub(crate) fn calls(source: &str) -> Vec<Call> {
+    let tokens = tokens(source);
+    let declared = declared(&tokens);
+    let mut found = Vec::new();
+    for (at, &(token, line)) in tokens.iter().enumerate() {
+        let Token::Word(word) = token else { continue };
+        let is_member = at > 0 && matches!(tokens[at - 1].0, Token::Mark(b'.' | b':'));
+        let is_number = word.starts_with(|first: char| first.is_ascii_digit());
+        if is_member || is_number || KEYWORDS.contains(&word) || declared.contains(word) {
+            continue;
+        }
+        let behind = |steps: usize| tokens.get(at + steps).map(|(token, _)| *token);
+        let call = match (behind(1), behind(2), behind(3)) {
+            (Some(Token::Mark(b'(')), ..) => (None, word),
+            (Some(Token::Mark(b'.')), Some(Token::Word(member)), Some(Token::Mark(b'('))) => {
+                (Some(word), member)
+            }
+            _ => continue,
+        };
+        let library = call.0.map(str::to_owned);
+        found.push(Call { library, function: call.1.to_owned(), line });
+    }
+    found
+}
+
+/// Names that the source declares somewhere. Where they are visible is not looked at.
+fn declared<'a>(tokens: &[(Token<'a>, u32)]) -> BTreeSet<&'a str> {
+    let mut names = BTreeSet::new();
+    for (at, (token, _)) in tokens.iter().enumerate() {
+        let behind = &tokens[at + 1..];
+        match token {
+            Token::Word("local" | "for") => names.extend(name_list(behind)),
+            // Its name and its parameters, with their types.
+            Token::Word("function") => {
+                let head = behind.iter().take_while(|(token, _)| *token != Token::Mark(b')'));
+                names.extend(head.filter_map(|(token, _)| match token {
+                    Token::Word(name) => Some(*name),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// `a, b: number, c` at the beginning of the tokens.
+fn name_list<'a>(tokens: &[(Token<'a>, u32)]) -> Vec<&'a str> {
+    let (mut names, mut at) = (Vec::new(), 0);
+    while let Some(&(Token::Word(name), line)) = tokens.get(at)
+        && name != "function"
+    {
+        names.push(name);
+        at += 1;
+        if tokens.get(at).is_some_and(|(token, _)| *token == Token::Mark(b':')) {
+            let is_type = |(token, found): &&(Token<'_>, u32)| {
+                *found == line && !matches!(token, Token::Mark(b',' | b'=') | Token::Word("in"))
+            };
+            at += tokens[at..].iter().take_while(is_type).count();
+        }
+        if tokens.get(at).is_none_or(|(token, _)| *token != Token::Mark(b',')) {
+            break;
+        }
+        at += 1;
+    }
+    names
+}
+
+const KEYWORDS: [&str; 23] = [
+    "and", "break", "continue", "do", "else", "elseif", "end", "export", "false", "for", "function", "if",
+    "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "until", "while",
+];
+
 /// The kind of class that the first argument of a host function names.
 fn kind(object: &str, function: &str) -> Option<ClassKind> {
     match (object, function) {
         ("connection", "setServiceLevelClass") | ("slm", "conforming") => Some(ClassKind::ServiceLevel),
         ("rate", "getBacklog" | "use" | "useNoQueue") => Some(ClassKind::Rate),
+        ("pool", "select" | "use") => Some(ClassKind::Pool),
         _ => None,
     }
 }
@@ -152,10 +246,35 @@ mod tests {
         }
     }
 
+    #[test]
+    fn finds_calls_of_what_the_source_does_not_declare() {
+        let table: &[(&str, &[(&str, u32)])] = &[
+            ("http.getPth()\nprint ('x')", &[("http.getPth", 1), ("print", 2)]),
+            // Declared in one way or another.
+            ("local f = x f()", &[]),
+            ("local a, f: (number) -> string, g = 1 f() g()", &[]),
+            ("local function f(g, h: string) g() h() end f()", &[]),
+            ("for f, g in pairs(t) do f() g() end", &[("pairs", 1)]),
+            ("local rate = mine rate.use('A')", &[]),
+            // Not a call, not a name, or a method.
+            ("local s = 'x' s:foo(1) return (1)", &[]),
+            ("local t = { print = 1 } t.print(1) t.a.b(2)", &[]),
+            ("-- print('x')\nlocal s = 'print(1)'", &[]),
+            ("if (a) and (b) then end while (c) do end", &[]),
+        ];
+        for (source, expected) in table {
+            let found: Vec<(String, u32)> =
+                calls(source).iter().map(|call| (call.shown(), call.line)).collect();
+            let expected: Vec<_> = expected.iter().map(|(name, line)| (name.to_string(), *line)).collect();
+            assert_eq!(found, expected, "{source}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_can_be_read(source in "[ -~\n\\[\\]=\"'`\\\\é-]{0,80}") {
             mentions(&source);
+            calls(&source);
         }
     }
 }

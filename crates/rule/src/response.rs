@@ -1,5 +1,7 @@
 //! The answer that a rule gives in place of the service.
 
+use crate::changes::{check_name, is_control, is_token};
+
 /// An answer made by a rule, checked so that it can be written as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
@@ -28,11 +30,7 @@ impl Draft<'_> {
     /// # Errors
     /// Says what is wrong and how to write it.
     pub(crate) fn finish(self) -> Result<Response, String> {
-        let status = self.status;
-        if status.fract() != 0.0 || !(200.0..600.0).contains(&status) {
-            return Err(format!("the status is {status}; it is a whole number from 200 to 599"));
-        }
-        let status = status as u16;
+        let status = check_status(self.status)?;
         if !self.body.is_empty() && matches!(status, 204 | 304) {
             return Err(format!("an answer with status {status} has no body; give an empty string"));
         }
@@ -53,6 +51,17 @@ impl Draft<'_> {
         let reason = reason.filter(|reason| !reason.is_empty()).map(str::to_string);
         Ok(Response { status, reason, headers, body: self.body.to_vec() })
     }
+}
+
+/// A status that an answer may have.
+///
+/// # Errors
+/// Says which it may have.
+pub(crate) fn check_status(status: f64) -> Result<u16, String> {
+    if status.fract() != 0.0 || !(200.0..600.0).contains(&status) {
+        return Err(format!("the status is {status}; it is a whole number from 200 to 599"));
+    }
+    Ok(status as u16)
 }
 
 /// A 302 to another address.
@@ -83,23 +92,8 @@ fn parse_headers(text: &str) -> Result<Vec<(String, String)>, String> {
         if name.is_empty() || !name.bytes().all(is_token) || value.bytes().any(is_control) {
             return Err(wrong());
         }
-        if FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing)) {
-            return Err(format!("the header {name} frames the message; the gateway writes it, leave it out"));
-        }
+        check_name(name)?;
         headers.push((name.to_string(), value.to_string()));
     }
     Ok(headers)
 }
-
-/// RFC 9110, section 5.6.2.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}
-
-fn is_control(byte: u8) -> bool {
-    byte != b'\t' && (byte < b' ' || byte == 0x7f)
-}
-
-/// Fields that say where a message ends or how the connection goes on: not a rule's business.
-const FRAMING: [&str; 7] =
-    ["connection", "content-length", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];

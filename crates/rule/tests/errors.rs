@@ -2,9 +2,9 @@
 
 mod fake;
 
-use fake::{Fake, load, run};
+use fake::{Fake, load, names, run, run_response};
 use proptest::prelude::*;
-use rule::{Claim, Limits, Machine, Outcome, Rule, RuleError, SOURCE_BYTES_MAX};
+use rule::{Claim, Limits, Machine, Outcome, Phase, Rule, RuleError, SOURCE_BYTES_MAX};
 use std::time::{Duration, Instant};
 use units::Bytes;
 
@@ -111,6 +111,111 @@ fn all_unknown_literals_are_told_at_once() {
 }
 
 #[test]
+fn functions_that_are_not_there_are_told_with_their_line() {
+    let told = |phase, source: &str| {
+        let rule = Rule::compile_for(phase, "test", source).unwrap();
+        let shown = |error: &RuleError| {
+            let text = error.to_string();
+            // The list of all that there is is long.
+            text.split("; known").next().unwrap_or_default().to_owned()
+        };
+        rule.unknown(&names()).iter().map(shown).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(told(
+        Phase::Request,
+        "http.getPth()\nprint('x')\nhttp.setResponseHeader('a', 'b')\nstring.uper('x')\nos.time()\npool.use('canry')"
+    ));
+    insta::assert_snapshot!(told(
+        Phase::Response,
+        "rate.use('Search limit')\nhttp.setPath('/')\nlog.info('fine')"
+    ));
+}
+
+#[test]
+fn the_list_of_functions_is_what_rules_have() {
+    let source = "local names = {}
+        local function add(library, members) for name, member in members do
+            if type(member) == 'function' then table.insert(names, library .. '.' .. name) end end end
+        add('http', http) add('request', request) add('slm', slm) add('rate', rate) add('log', log)
+        add('bit32', bit32) add('math', math) add('string', string) add('table', table) add('utf8', utf8) MORE
+        table.sort(names) http.sendResponse(200, '', table.concat(names, ' '))";
+    let more = "add('connection', connection) add('pool', pool)";
+    for (phase, source) in
+        [(Phase::Request, source.replace("MORE", more)), (Phase::Response, source.replace("MORE", ""))]
+    {
+        let body = match phase {
+            Phase::Request => match run(&source, &mut Fake::default()).unwrap() {
+                Outcome::Respond(response) => response.body,
+                other => panic!("{other:?}"),
+            },
+            Phase::Response => match run_response(&source, 200).unwrap() {
+                rule::Answered::Replace(response) => response.body,
+                other => panic!("{other:?}"),
+            },
+        };
+        let there = String::from_utf8(body).unwrap();
+        let unknown = Rule::compile_for(phase, "test", "nothing()").unwrap().unknown(&names());
+        let [RuleError::UnknownFunction { known, .. }] = &unknown[..] else { panic!("{unknown:?}") };
+        let mut known: Vec<&str> =
+            known.iter().map(String::as_str).filter(|name| name.contains('.')).collect();
+        known.sort_unstable();
+        let there: Vec<&str> = there.split(' ').collect();
+        assert_eq!(known, there);
+    }
+}
+
+#[test]
+fn wrong_changes() {
+    insta::assert_snapshot!(messages(&[
+        "http.setPath('x')",
+        "http.setPath(5)",
+        "http.setPath('/' .. ('x'):rep(5000))",
+        "http.setQueryString('?a')",
+        "http.setQueryString('a b')",
+        "http.setQueryString('a#b')",
+        "http.setQueryParam('', 'x')",
+        "http.setQueryParam('x')",
+        "http.setHeader('Content-Length', '5')",
+        "http.setHeader('X', 5)",
+        "http.setHeader('X', 'a\\r\\nY: b')",
+        "http.setHeader('X Y', 'a')",
+        "http.setHeader('X\\xff', 'a')",
+        "http.addHeader('Host', 'a')",
+        "http.removeHeader('Host')",
+        "http.setHeader('Host', 'a b')",
+        "http.removeHeader('Transfer-Encoding')",
+        "http.setCookie('a', 'b;c')",
+        "http.setCookie('a b', 'c')",
+        "for i = 1, 100 do http.addHeader('X-' .. i, '1') end",
+        "http.setHeader('X', ('x'):rep(10000))",
+        "pool.use(5)",
+        "pool.use('can' .. 'ry')",
+        "log.info(5)",
+        "http.getResponseCode()",
+        "http.setResponseHeader('a', 'b')",
+    ]));
+    let response = |source: &&str| match run_response(source, 200) {
+        Ok(outcome) => panic!("{source}: {outcome:?}"),
+        Err(error) => format!("{source:?}\n  {error}\n"),
+    };
+    let all: String = [
+        "http.setResponseCode(204)",
+        "http.setResponseCode(99)",
+        "http.setResponseCode('200')",
+        "http.setResponseCode(200, 'a\\nb')",
+        "http.setResponseHeader('Transfer-Encoding', 'chunked')",
+        "http.setHeader('a', 'b')",
+        "rate.use('Search limit')",
+        "pool.use('canary')",
+        "connection.setServiceLevelClass('Search timer')",
+    ]
+    .iter()
+    .map(response)
+    .collect();
+    insta::assert_snapshot!(all);
+}
+
+#[test]
 fn wrong_arguments() {
     insta::assert_snapshot!(messages(&[
         "http.getHeader()",
@@ -200,7 +305,7 @@ fn survives(sources: &[&str], expected: fn(&RuleError) -> bool) -> String {
             // The bound is wide because the tests share the machine with others.
             assert!(start.elapsed() < Duration::from_secs(5), "{source}: {:?}", start.elapsed());
             assert!(expected(&error), "{source}: {error:?}");
-            assert!(matches!(machine.run(&sane, &mut Fake::default()), Ok(Outcome::Pass)), "{source}");
+            assert!(matches!(machine.run(&sane, &mut Fake::default()), Ok(Outcome::Pass(_))), "{source}");
         }
         let error = machine.run(&bad, &mut Fake::default()).expect_err(source);
         lines += &format!("{source:?}\n  {error}\n");
@@ -299,7 +404,7 @@ fn what_a_rule_did_does_not_show_in_the_next_request() {
     let source = "local seen = {} local s = string if next(seen) then error('leak') end seen.x = s";
     let rule = load(&mut machine, source);
     for _ in 0..3 {
-        assert!(matches!(machine.run(&rule, &mut Fake::default()), Ok(Outcome::Pass)));
+        assert!(matches!(machine.run(&rule, &mut Fake::default()), Ok(Outcome::Pass(_))));
     }
 }
 
@@ -314,5 +419,5 @@ fn a_rule_that_fails_leaves_the_waiting_ones_alone_and_a_resumed_rule_has_limits
     let Ok(Outcome::Waiting(second)) = machine.run(&patient, &mut host) else { panic!("did not wait") };
     assert!(matches!(machine.run(&greedy, &mut host), Err(RuleError::MemoryLimit { .. })));
     assert!(matches!(machine.resume(first, &mut host), Err(RuleError::TimeLimit { .. })));
-    assert!(matches!(machine.resume(second, &mut host), Ok(Outcome::Pass)));
+    assert!(matches!(machine.resume(second, &mut host), Ok(Outcome::Pass(_))));
 }

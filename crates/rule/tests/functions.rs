@@ -2,15 +2,15 @@
 
 mod fake;
 
-use fake::{Fake, load, run};
-use rule::{Claim, Limits, Machine, Outcome, RateClassId, Response, Rule, ServiceLevelId};
+use fake::{Fake, load, run, run_response};
+use rule::{Answered, Changes, Claim, Limits, Machine, Outcome, RateClassId, Response, Rule, ServiceLevelId};
 
 const SEARCH_LIMIT: &str = include_str!("../../../examples/search-limit.luau");
 
 /// What the rule decided and what it asked of the host, in one line.
 fn story(source: &str, mut host: Fake) -> String {
     let outcome = match run(source, &mut host) {
-        Ok(Outcome::Pass) => "pass".to_string(),
+        Ok(Outcome::Pass(_)) => "pass".to_string(),
         Ok(Outcome::Respond(Response { status, reason, headers, body })) => {
             format!("{status} {reason:?} {headers:?} {:?}", String::from_utf8_lossy(&body))
         }
@@ -50,6 +50,13 @@ fn host_functions_answer_what_the_host_says() {
         ("http.getPath()", "/"),
         ("http.getMethod()", "GET"),
         ("http.getHeader('Cookie')", "session=1"),
+        ("http.getQueryString()", "q=a%20b&page=2"),
+        ("http.getQueryParam('q')", "a b"),
+        ("tostring(http.getQueryParam('absent'))", "nil"),
+        ("http.getCookie('lang')", "de"),
+        ("tostring(http.getCookie('absent'))", "nil"),
+        ("http.getHostHeader()", "shop.example:8080"),
+        ("request.getRemoteIP()", "192.0.2.7"),
         ("tostring(http.getHeader('X-Absent'))", "nil"),
         ("tostring(slm.conforming('Search timer'))", "100"),
         ("tostring(rate.getBacklog('Search limit'))", "0"),
@@ -80,6 +87,113 @@ fn host_functions_pass_on_class_and_key() {
     for (source, expected) in table {
         assert_eq!(story(source, Fake::default()), expected, "{source}");
     }
+}
+
+/// What a rule has changed, in one line: target, pool, status, fields that go, fields that come.
+fn told(changes: &Changes) -> String {
+    let mut told: Vec<String> = changes.target("/old?q=1").into_iter().collect();
+    told.extend(changes.pool.map(|pool| format!("pool {}", pool.0)));
+    told.extend(changes.status.as_ref().map(|(status, reason)| format!("{status} {reason:?}")));
+    let gone = ["X-A", "Cookie", "Server", "Host"].into_iter().filter(|name| changes.fields.replaces(name));
+    told.extend(gone.map(|name| format!("-{name}")));
+    let added = changes.fields.added();
+    told.extend(added.map(|(name, value)| format!("+{name}: {}", String::from_utf8_lossy(value))));
+    told.join(" ")
+}
+
+#[test]
+fn a_request_rule_changes_what_the_service_sees() {
+    // A row: a rule, and its changes of a request for `/old?q=1`.
+    let table = [
+        ("local nothing = http.getPath()", ""),
+        ("http.setPath('/v2' .. http.getPath()) http.setPath(http.getPath() .. '!')", "/v2/!?q=1"),
+        ("http.setQueryString('')", "/old"),
+        ("http.setQueryString('x=1')", "/old?x=1"),
+        ("http.setQueryParam('page', '3')", "/old?q=a%20b&page=3"),
+        ("http.setQueryParam('new', http.getQueryParam('q'))", "/old?q=a%20b&page=2&new=a%20b"),
+        ("http.removeQueryParam('q') http.removeQueryParam('page')", "/old"),
+        (
+            "http.setHeader('X-A', '1') http.addHeader('X-A', http.getHeader('x-a') .. '2')",
+            "-X-A +X-A: 1 +X-A: 12",
+        ),
+        ("http.addHeader('X-A', ' 1 ')", "+X-A: 1"),
+        (
+            "http.removeHeader('Cookie') assert(http.getHeader('cookie') == nil and http.getCookie('lang') == nil)",
+            "-Cookie",
+        ),
+        ("http.setHeader('Host', 'a:80') assert(http.getHostHeader() == 'a:80')", "-Host +Host: a:80"),
+        (
+            "http.setCookie('lang', 'en') assert(http.getCookie('lang') == 'en')",
+            "-Cookie +cookie: session=1; lang=en",
+        ),
+        ("http.removeCookie('lang') http.removeCookie('session')", "-Cookie"),
+        ("pool.select('canary') http.setHeader('X-A', '1')", "pool 5 -X-A +X-A: 1"),
+        ("pool.use('canary') http.setHeader('X-A', '1')", "pool 5"),
+        ("pool.use('canary') rate.use('Search limit')", "pool 5"),
+    ];
+    for (source, expected) in table {
+        match run(source, &mut Fake::default()) {
+            Ok(Outcome::Pass(changes)) => {
+                assert_eq!(told(&changes), expected, "{source}");
+                assert_eq!(changes.touch_the_head(), expected.contains(['/', '+', '-']), "{source}");
+            }
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_response_rule_changes_what_the_client_sees() {
+    let table = [
+        ("assert(http.getResponseCode() == 500 and http.getResponseHeader('SERVER') == 'old/1.0')", ""),
+        ("http.setResponseCode(502) assert(http.getResponseCode() == 502)", "502 None"),
+        ("http.setResponseCode(502, 'Not well')", "502 Some(\"Not well\")"),
+        (
+            "http.removeResponseHeader('Server') http.addResponseHeader('Set-Cookie', 'a=b')",
+            "-Server +Set-Cookie: a=b",
+        ),
+        (
+            "http.setResponseHeader('X-A', http.getPath() .. http.getHeader('cookie'))",
+            "-X-A +X-A: /session=1",
+        ),
+        (
+            "http.setResponseHeader('Cookie', 'x') assert(http.getHeader('cookie') == 'session=1')",
+            "-Cookie +Cookie: x",
+        ),
+    ];
+    for (source, expected) in table {
+        match run_response(source, 500) {
+            Ok(Answered::Pass(changes)) => assert_eq!(told(&changes), expected, "{source}"),
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+    match run_response("http.sendResponse(503, 'text/plain', 'sorry')", 500) {
+        Ok(Answered::Replace(response)) => {
+            assert_eq!((response.status, response.body), (503, b"sorry".to_vec()))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_rule_changed_before_it_waited_is_there_after_it() {
+    let mut machine = Machine::new(Limits::default()).unwrap();
+    let rule = load(
+        &mut machine,
+        "http.setPath('/new') rate.use('Search limit') http.addHeader('X-A', http.getPath())",
+    );
+    let mut host = Fake { claim: Claim::Wait, ..Fake::default() };
+    let Ok(Outcome::Waiting(waiting)) = machine.run(&rule, &mut host) else { panic!("did not wait") };
+    let Ok(Outcome::Pass(changes)) = machine.resume(waiting, &mut host) else { panic!("did not pass") };
+    assert_eq!(told(&changes), "/new?q=1 +X-A: /new");
+}
+
+#[test]
+fn a_logged_line_is_one_line_and_bounded() {
+    let mut host = Fake::default();
+    run("log.info('a\\nb\\27[31m\\xff') log.info(('x'):rep(10000))", &mut host).unwrap();
+    assert_eq!(host.asked[0], "log \"a b [31m\u{fffd}\"");
+    assert_eq!(host.asked[1].len(), "log \"\"".len() + 300);
 }
 
 #[test]
@@ -136,7 +250,7 @@ fn a_rule_may_wait_twice() {
     let mut host = Fake { claim: Claim::Wait, ..Fake::default() };
     let Ok(Outcome::Waiting(first)) = machine.run(&rule, &mut host) else { panic!("did not wait") };
     let Ok(Outcome::Waiting(second)) = machine.resume(first, &mut host) else { panic!("did not wait again") };
-    assert!(matches!(machine.resume(second, &mut host), Ok(Outcome::Pass)));
+    assert!(matches!(machine.resume(second, &mut host), Ok(Outcome::Pass(_))));
     assert_eq!(host.asked, ["use 3 None", "use 3 Some(\"me\")"]);
 }
 

@@ -2,10 +2,11 @@
 
 use super::classes::Classes;
 use super::{find, hops, limits, mirror, rules};
-use crate::file::{File, FilePool, FileRoute};
+use crate::file::{File, FilePool, FileRoute, FileRule};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
 use gateway::settings::{PathMatch, Route, ShedAnswer};
+use rule::Phase;
 use std::path::Path;
 
 pub(super) fn routes(
@@ -74,7 +75,11 @@ fn route(
         .as_ref()
         .and_then(|at| find(classes.concurrency_limits, "concurrency limit", at, report));
     agrees_with_policy(found, classes, report);
-    let rule = found.rule.as_ref().and_then(|at| rules::rule(at, classes, report, base));
+    let mut rule = |at: &Option<At<FileRule>>, phase| {
+        at.as_ref().and_then(|at| rules::rule(at, phase, &rules::names(classes, pools), report, base))
+    };
+    let request_rule = rule(&found.rule, Phase::Request);
+    let response_rule = rule(&found.response_rule, Phase::Response);
     let shed = found.shed.as_ref().map_or(ShedAnswer::Problem, |at| rules::shed(at, report, base));
     let mirrors = mirror::of_route(found, classes.mirrors, report);
     let host = found.host.as_ref().map(|at| host(at, report));
@@ -104,7 +109,8 @@ fn route(
         policy,
         priority,
         deadline_header,
-        rule,
+        rule: request_rule,
+        response_rule,
         shed,
         ..route
     })

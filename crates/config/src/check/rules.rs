@@ -1,18 +1,25 @@
 //! Files that a route names: rules and pages.
 
 use super::classes::Classes;
-use crate::file::{FileRule, FileShed, FileShedTable};
+use crate::file::{FilePool, FileRule, FileShed, FileShedTable};
 use crate::problem::{Place, Problem, source};
 use crate::scalar::Text;
-use crate::table::{At, Report, check_name};
+use crate::suggest::suggestion;
+use crate::table::{self, At, Report, check_name};
 use gateway::settings::{Rule, ShedAnswer};
-use rule::{Names, RateClassId, RuleError, ServiceLevelId};
+use rule::{Names, Phase, PoolId, RateClassId, RuleError, ServiceLevelId};
 use std::path::Path;
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The rule's text, compiled once to see that it is one and knows its classes.
-pub(super) fn rule(at: &At<FileRule>, classes: &Classes, report: &mut Report, base: &Path) -> Option<Rule> {
+/// The rule's text, compiled once to see that it is one and calls and names nothing that is not there.
+pub(super) fn rule(
+    at: &At<FileRule>,
+    phase: Phase,
+    names: &Names,
+    report: &mut Report,
+    base: &Path,
+) -> Option<Rule> {
     let rule = match &at.value {
         FileRule::File(name) => Rule { name: name.clone(), source: text_of(name, &at.place, report, base)? },
         FileRule::Here(here) => {
@@ -20,8 +27,8 @@ pub(super) fn rule(at: &At<FileRule>, classes: &Classes, report: &mut Report, ba
             Rule { name: here.name.value.0.clone(), source: here.text.0.clone() }
         }
     };
-    let errors = match rule::Rule::compile(&rule.name, &rule.source) {
-        Ok(compiled) => compiled.unknown_classes(&names(classes)),
+    let errors = match rule::Rule::compile_for(phase, &rule.name, &rule.source) {
+        Ok(compiled) => compiled.unknown(names),
         Err(error) => vec![error],
     };
     for error in errors {
@@ -33,7 +40,10 @@ pub(super) fn rule(at: &At<FileRule>, classes: &Classes, report: &mut Report, ba
 /// The problem is shown in the rule's own text.
 fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Problem {
     let line = match error {
-        RuleError::Syntax { line, .. } | RuleError::UnknownClass { line, .. } => *line,
+        RuleError::Syntax { line, .. }
+        | RuleError::UnknownClass { line, .. }
+        | RuleError::UnknownFunction { line, .. }
+        | RuleError::OtherPhase { line, .. } => *line,
         _ => return Problem::error(&report.source, place, error.to_string()),
     };
     let mut before = rule.source.split_inclusive('\n');
@@ -42,11 +52,35 @@ fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Pr
     let text = error.to_string();
     let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "correct the rule"));
     let in_rule = Place { path: place.path.clone(), span: start..end };
+    let help = match error {
+        RuleError::UnknownFunction { name, known, .. } => of_same_library(name, known),
+        _ => help.to_owned(),
+    };
     Problem::error(&source(&rule.name, &rule.source), &in_rule, message).help(help)
 }
 
-fn names(classes: &Classes) -> Names {
-    let names = Names::new();
+/// The function that was meant, or the others of its library: all that there are would be a page.
+fn of_same_library(name: &str, known: &[String]) -> String {
+    let all = || known.iter().map(String::as_str);
+    let closest = suggestion(name, all());
+    if closest.starts_with("did you mean") {
+        return closest;
+    }
+    let library = name.split_once('.').map_or("", |(library, _)| library);
+    let same: Vec<&str> =
+        all().filter(|other| other.split_once('.').map_or("", |(of, _)| of) == library).collect();
+    match same.is_empty() {
+        true => "rules reach no files, clocks or other programs; docs/gateway.md lists what they may call"
+            .to_owned(),
+        false => suggestion(name, same),
+    }
+}
+
+/// What rules may name.
+pub(super) fn names(classes: &Classes, pools: &table::Names<FilePool>) -> Names {
+    let names = (0..)
+        .zip(pools.iter())
+        .fold(Names::new(), |names, (id, pool)| names.pool(pool.name.clone(), PoolId(id)));
     let names = (0..)
         .zip(classes.service_levels.iter())
         .fold(names, |names, (id, class)| names.service_level(class.name.clone(), ServiceLevelId(id)));

@@ -15,9 +15,10 @@ pub(super) fn warnings(
     source: &Source,
 ) -> Vec<Warning> {
     let (routes, policies) = (&settings.routes, &settings.policies);
-    // A rule may name a class; a mention in its text is enough to be quiet about it.
+    // A rule may name a class or a pool; a mention in its text is enough to be quiet about it.
     let in_a_rule = |name: &str| {
-        routes.iter().filter_map(|route| route.rule.as_ref()).any(|rule| rule.source.contains(name))
+        let mut rules = routes.iter().flat_map(|route| route.rule.iter().chain(&route.response_rule));
+        rules.any(|rule| rule.source.contains(name))
     };
     let mut warnings = Vec::new();
     let mut unused = |kind: &str,
@@ -33,7 +34,7 @@ pub(super) fn warnings(
     let copied_to = |index| settings.mirrors.iter().any(|mirror| mirror.pool == index);
     unused(
         "pool",
-        &|index, _| routes.iter().any(|route| route.pool == index) || copied_to(index),
+        &|index, name| routes.iter().any(|route| route.pool == index) || copied_to(index) || in_a_rule(name),
         &mut names(pools),
     );
     unused(

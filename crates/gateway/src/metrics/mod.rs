@@ -10,8 +10,11 @@ mod mirror;
 mod page;
 pub(crate) mod pools;
 mod reported;
+mod rules;
 
 pub(crate) use page::page;
+
+pub(crate) use rules::RuleCounts;
 
 use connections::Connections;
 use reported::Reported;
@@ -30,7 +33,6 @@ pub(crate) struct Counts {
     pub(crate) upstream_opened: u64,
     pub(crate) bad_requests: u64,
     pub(crate) unrouted: u64,
-    pub(crate) rule_errors: u64,
     pub(crate) log_lost: u64,
     pub(crate) connections: Connections,
 }
@@ -42,6 +44,7 @@ pub(crate) struct RouteCounts {
     statuses: BTreeMap<u16, u64>,
     shed: BTreeMap<&'static str, u64>,
     failed: BTreeMap<&'static str, u64>,
+    pub(crate) rules: RuleCounts,
     /// What limits in shadow would have shed.
     would_shed: BTreeMap<&'static str, u64>,
     /// Requests that arrived, whatever became of them.
@@ -118,6 +121,7 @@ impl RouteCounts {
         add_map(&mut self.statuses, &other.statuses);
         add_map(&mut self.shed, &other.shed);
         add_map(&mut self.failed, &other.failed);
+        self.rules.add(&other.rules);
         add_map(&mut self.would_shed, &other.would_shed);
         self.arrived += other.arrived;
         self.in_flight += other.in_flight;
@@ -143,7 +147,6 @@ impl Counts {
         self.upstream_opened += other.upstream_opened;
         self.bad_requests += other.bad_requests;
         self.unrouted += other.unrouted;
-        self.rule_errors += other.rule_errors;
         self.log_lost += other.log_lost;
         self.connections.add(&other.connections);
     }

@@ -1,6 +1,6 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times, limits, mirror, pools, reported};
+use super::{BOUNDS_S, Counts, Times, limits, mirror, pools, reported, rules};
 use crate::shared::Shared;
 use std::fmt::Write;
 use units::Timestamp;
@@ -67,6 +67,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.line("headroom_concurrency", &[("class", &class.name)], &limit.in_flight());
     }
     limits::write(&mut page, counts, shared);
+    rules::page(&mut page, counts, shared);
     for (name, kind, help, value) in [
         (
             "headroom_connections_accepted_total",
@@ -94,12 +95,6 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
             counts.bad_requests,
         ),
         ("headroom_unrouted_total", "counter", "Requests that no route is for.", counts.unrouted),
-        (
-            "headroom_rule_errors_total",
-            "counter",
-            "Rules that failed; their requests passed.",
-            counts.rule_errors,
-        ),
         (
             "headroom_log_lines_lost_total",
             "counter",

@@ -151,6 +151,8 @@ pub(super) struct Exchange {
     /// The configuration that it began with; `None` between requests.
     pub(super) local: Option<Rc<Local>>,
     pub(super) route: usize,
+    /// The pool of the route, or the one that a rule has chosen.
+    pub(super) pool: usize,
     pub(super) level: Option<usize>,
     pub(super) arrived: Timestamp,
     pub(super) arrived_us: u64,
@@ -163,6 +165,8 @@ pub(super) struct Exchange {
     /// The request line, for the log.
     pub(super) method: Vec<u8>,
     pub(super) target: Vec<u8>,
+    /// The head as it came, where a response rule may ask about it; otherwise empty.
+    pub(super) head: Vec<u8>,
     /// The head for the upstream, with as much of the body as came with it.
     pub(super) request: Vec<u8>,
     /// Where in `request` a field may be added.
@@ -204,6 +208,8 @@ pub(super) struct Exchange {
 /// An answer whose head has gone out.
 #[derive(Debug)]
 pub(super) struct Answer {
+    /// What the instance said, whatever a rule made of it.
+    pub(super) status: u16,
     pub(super) body: Decoder,
     /// Chunks are taken apart for a client that does not know them.
     pub(super) unchunk: bool,
@@ -220,6 +226,7 @@ impl Default for Exchange {
         Exchange {
             local: None,
             route: 0,
+            pool: 0,
             level: None,
             arrived: Timestamp::ZERO,
             arrived_us: 0,
@@ -229,6 +236,7 @@ impl Default for Exchange {
             waited: Duration::ZERO,
             method: Vec::new(),
             target: Vec::new(),
+            head: Vec::new(),
             request: Vec::new(),
             place: 0,
             body: Decoder::new(Body::None),

@@ -6,6 +6,7 @@
 //! rate classes. Last, limits in shadow look at what was admitted.
 
 use super::connection::{Exchange, KeyTurn, Pause, Phase, RuleTurn};
+use super::rules::Logged;
 use super::{Worker, claims, downstream_token};
 use crate::answer;
 use crate::local::Local;
@@ -20,6 +21,7 @@ use http::codec::request::{self, RequestHead};
 use http::reactor::Net;
 use rule::{Host, Outcome, RateClassId, RuleError, ServiceLevelId};
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -28,12 +30,13 @@ use units::{Ratio, Timestamp};
 impl<N: Net> Worker<N> {
     /// Decides about a request that has just been read; `bytes` begin with its head.
     pub(super) fn decide(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8], now: Timestamp) {
-        let exchange = &mut self.downstreams[index].exchange;
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
         local.count(exchange.route, |count| count.arrived += 1);
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain {
-            let client = self.downstreams[index].client.ip();
+            let client = exchange.client;
             let claims = claims::read(&local.shared, limits, head, client, now, &mut self.key);
             self.downstreams[index].exchange.claims = claims;
         }
@@ -41,24 +44,23 @@ impl<N: Net> Worker<N> {
         let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route]) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(&local, exchange.route, head, now);
+        let mut asked = Asked::new(&local, exchange, head, now);
         let outcome = machine.borrow_mut().run(rule, &mut asked);
-        let Answers { level, turn, refused } = asked.answers;
-        self.follow(index, outcome, level, turn, refused, &bytes[..head.head_len], now);
+        let answers = asked.answers;
+        self.follow(index, outcome, answers, &bytes[..head.head_len], now);
     }
 
     /// Does what a rule has decided.
-    #[expect(clippy::too_many_arguments, reason = "what a rule leaves behind, handed on once")]
     fn follow(
         &mut self,
         index: usize,
         outcome: Result<Outcome, RuleError>,
-        level: Option<usize>,
-        turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
-        refused: Option<Reason>,
+        answers: Answers,
         head: &[u8],
         now: Timestamp,
     ) {
+        let Answers { level, turn, refused, logged } = answers;
+        self.take_lines(index, logged);
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
@@ -76,7 +78,10 @@ impl<N: Net> Worker<N> {
                     class.give_up(turn);
                 }
                 match outcome {
-                    Ok(Outcome::Pass) => self.ask_limits(index, now),
+                    Ok(Outcome::Pass(changes)) => {
+                        self.change_request(index, &changes, head);
+                        self.ask_limits(index, now);
+                    }
                     Ok(Outcome::Respond(response)) => self.respond(index, &response),
                     Ok(Outcome::Shed(class)) => match refused {
                         Some(reason) => self.shed(index, reason),
@@ -86,9 +91,8 @@ impl<N: Net> Worker<N> {
                         }
                     },
                     Ok(Outcome::Waiting(_)) | Err(_) => {
-                        self.counts.rule_errors += 1;
                         if let Err(error) = outcome {
-                            self.room.note_rule_error(error);
+                            self.rule_failed(index, "request", error);
                         }
                         self.ask_limits(index, now);
                     }
@@ -104,12 +108,7 @@ impl<N: Net> Worker<N> {
             local.count(exchange.route, |count| count.shed("rule"));
         }
         let frame = self.frame(index);
-        let reason =
-            response.reason.as_deref().unwrap_or_else(|| http::codec::write::reason(response.status));
-        let headers: Vec<(&str, &[u8])> =
-            response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-        self.head.clear();
-        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame);
+        self.write_response(response, frame);
         self.answer_self(index, response.status, "rule", frame);
     }
 
@@ -255,10 +254,10 @@ impl<N: Net> Worker<N> {
         let (Ok(Some(head)), Some(machine)) = (head, &local.machine) else {
             return self.ask_limits(index, now);
         };
-        let mut asked = Asked::new(local, self.downstreams[index].exchange.route, &head, now);
+        let mut asked = Asked::new(local, &self.downstreams[index].exchange, &head, now);
         let outcome = machine.borrow_mut().resume(waiting.suspended, &mut asked);
-        let Answers { level, turn, refused } = asked.answers;
-        self.follow(index, outcome, level, turn, refused, &waiting.head, now);
+        let answers = asked.answers;
+        self.follow(index, outcome, answers, &waiting.head, now);
     }
 
     /// Tells a request that it is shed.
@@ -318,27 +317,40 @@ fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
 pub(super) const GATED: usize = 1;
 
 /// What a rule asks about, for one activation.
-struct Asked<'a> {
+pub(super) struct Asked<'a> {
     local: &'a Rc<Local>,
     route: usize,
     head: &'a RequestHead<'a, 'a>,
     path: Cow<'a, str>,
+    query: Option<&'a str>,
+    client: IpAddr,
     now: Timestamp,
-    answers: Answers,
+    pub(super) answers: Answers,
 }
 
-/// What a rule has set and been promised.
+/// What a rule has set, said and been promised.
 #[derive(Default)]
-struct Answers {
+pub(super) struct Answers {
     level: Option<usize>,
     turn: Option<(Arc<RateClass<AtomicU64>>, Turn)>,
     refused: Option<Reason>,
+    pub(super) logged: Logged,
 }
 
 impl<'a> Asked<'a> {
-    fn new(local: &'a Rc<Local>, route: usize, head: &'a RequestHead<'a, 'a>, now: Timestamp) -> Self {
-        let path = route::normal(route::path_of(head.path));
-        Asked { local, route, head, path, now, answers: Answers::default() }
+    /// For the request that `head` is of.
+    pub(super) fn new(
+        local: &'a Rc<Local>,
+        exchange: &'a Exchange,
+        head: &'a RequestHead<'a, 'a>,
+        now: Timestamp,
+    ) -> Self {
+        // In origin form, whatever form it came in; the codec takes ASCII only.
+        let target = std::str::from_utf8(&exchange.target).unwrap_or_default();
+        let path = route::normal(route::path_of(target));
+        let query = target.split_once('?').map(|(_, query)| query);
+        let (route, client) = (exchange.route, exchange.client);
+        Asked { local, route, head, path, query, client, now, answers: Answers::default() }
     }
 
     fn class(&self, class: RateClassId, key: Option<&[u8]>) -> Arc<RateClass<AtomicU64>> {
@@ -374,6 +386,33 @@ impl Host for Asked<'_> {
 
     fn header(&self, name: &[u8]) -> Option<&[u8]> {
         self.head.headers.find(std::str::from_utf8(name).ok()?)
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.query
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.head.host
+    }
+
+    fn cookies(&self) -> Cow<'_, [u8]> {
+        let mut fields =
+            self.head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("cookie"));
+        let first = fields.next().map_or(b"".as_slice(), |field| field.value);
+        fields.fold(Cow::Borrowed(first), |mut all, field| {
+            all.to_mut().extend_from_slice(b"; ");
+            all.to_mut().extend_from_slice(field.value);
+            all
+        })
+    }
+
+    fn client(&self) -> IpAddr {
+        self.client
+    }
+
+    fn log(&mut self, line: &str) {
+        self.answers.logged.add(line);
     }
 
     fn set_service_level(&mut self, class: ServiceLevelId) {

@@ -252,12 +252,15 @@ impl<N: Net> Worker<N> {
         };
         method.extend_from_slice(head.method.as_bytes());
         line.extend_from_slice(target.as_bytes());
+        let mut kept = std::mem::take(&mut exchange.head);
+        kept.clear();
         *exchange = Exchange {
             arrived: now,
             arrived_us,
             client: hops.client,
             method,
             target: line,
+            head: kept,
             body: Decoder::new(head.framing),
             idempotent: matches!(head.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
             head_only: head.method == "HEAD",
@@ -304,10 +307,13 @@ impl<N: Net> Worker<N> {
         }
         exchange.request = request;
         exchange.route = route;
+        exchange.pool = self.local.shared.settings.routes[route].pool;
+        if self.local.response_rules[route].is_some() {
+            exchange.head.extend_from_slice(&bytes[..head.head_len]);
+        }
         exchange.level = self.local.shared.routes[route].level;
         let settings = &self.local.shared.settings;
-        exchange.key =
-            pool::key_of(&settings.pools[settings.routes[route].pool], head, downstream.client.ip());
+        exchange.key = pool::key_of(&settings.pools[exchange.pool], head, exchange.client);
         exchange.local = Some(Rc::clone(&self.local));
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));

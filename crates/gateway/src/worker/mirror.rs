@@ -112,7 +112,7 @@ impl<N: Net> Worker<N> {
     fn choose_copies(&mut self, index: usize) {
         let now = self.now;
         let downstream = &mut self.downstreams[index];
-        let (client, exchange) = (downstream.client.ip(), &mut downstream.exchange);
+        let (client, exchange) = (downstream.exchange.client, &mut downstream.exchange);
         exchange.copies = Copies::None;
         let Some(local) = &exchange.local else { return };
         let Some(end) = head::end(&exchange.request) else { return };
@@ -191,7 +191,8 @@ impl<N: Net> Worker<N> {
         let Copies::Some(taken) = std::mem::take(&mut exchange.copies) else { return };
         let Taken { live, hash, .. } = *taken;
         live.answered(Answered {
-            status: exchange.status,
+            // The instance's, whatever a rule has made of it.
+            status: exchange.answer.as_ref().map_or(exchange.status, |answer| answer.status),
             first_byte: exchange.first_byte.unwrap_or(now).since(exchange.sent),
             total: now.since(exchange.sent),
             elapsed: now.since(exchange.arrived),

@@ -22,12 +22,13 @@ mod mirror;
 mod queue;
 #[cfg(test)]
 mod replay;
+mod rules;
 #[cfg(test)]
 mod simulation;
 mod upstream;
 
 use crate::access_log::Log;
-use crate::control_room::ControlRoom;
+use crate::control_room::{ControlRoom, RuleNotes};
 use crate::local::Local;
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
@@ -74,6 +75,7 @@ pub(crate) struct Worker<N: Net> {
     head: Vec<u8>,
     counts: Counts,
     mirroring: Mirroring,
+    rule_notes: RuleNotes,
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
@@ -146,6 +148,7 @@ impl<N: Net> Worker<N> {
             head: Vec::with_capacity(4 * 1024),
             counts: Counts::default(),
             mirroring: Mirroring::default(),
+            rule_notes: RuleNotes::default(),
             log: ends.log,
             rng: Rng::new(ends.seed, "gateway"),
             wall_clock: ends.wall_clock,
@@ -331,6 +334,7 @@ impl<N: Net> Worker<N> {
         for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
             (route.in_flight, route.waiting) = (in_flight, waiting);
         }
+        self.tell_of_rules();
         self.room.publish(self.index, &self.counts);
         if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
             self.log.flush();

@@ -254,7 +254,7 @@ impl<N: Net> Worker<N> {
         if !std::mem::take(&mut exchange.claims.has_place) {
             return;
         }
-        let pool = local.shared.settings.routes[exchange.route].pool;
+        let pool = exchange.pool;
         leave_place(local, pool, exchange.instance);
         if let Some(queue) = local.queues.borrow_mut().at(At::Pool(pool)) {
             queue.held(now.since(exchange.sent));

@@ -80,6 +80,21 @@ const RULE: &str = "connection.setServiceLevelClass('level')\n\
     end\n\
     if http.getMethod() == 'PUT' and string.len(http.getPath()) % 5 == 0 then error('no') end";
 
+/// Rules that change what they may, some of the time, and fail some of the time.
+const CHANGING_RULE: &str = "local length = string.len(http.getPath())\n\
+    if length % 2 == 0 then pool.select('pool 0') else http.setHeader('X-Changed', string.rep('x', length)) end\n\
+    if length % 3 == 0 then http.setQueryParam('a', 'b') http.removeHeader('X-Nothing') log.info('changed') end\n\
+    if length % 7 == 0 then http.setPath('/') error('half-way') end";
+const RESPONSE_RULE: &str = "local length = string.len(http.getPath())\n\
+    http.addResponseHeader('X-Seen', tostring(http.getResponseCode()))\n\
+    if length % 3 == 0 then http.setResponseCode(http.getResponseCode(), 'Changed') end\n\
+    if length % 5 == 0 then error('no') end\n\
+    if length % 4 == 0 then http.sendResponse(418, 'text/plain', 'something else') end";
+
+fn rule(source: &str) -> Option<Rule> {
+    Some(Rule { name: "rule".to_owned(), source: source.to_owned() })
+}
+
 fn millis(millis: usize) -> Duration {
     Duration::from_millis(millis as u64)
 }
@@ -124,7 +139,12 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             priority: limits::priority(rng),
             deadline_header: (rng.below(4) == 0).then(|| limits::PATIENCE.to_owned()),
             mirrors: (0..mirrors.len()).filter(|_| rng.below(2) == 0).collect(),
-            rule: (number == 4).then(|| Rule { name: "rule".to_owned(), source: RULE.to_owned() }),
+            rule: match number {
+                4 => rule(RULE),
+                3 if with_rule => rule(CHANGING_RULE),
+                _ => None,
+            },
+            response_rule: if with_rule && number >= 3 { rule(RESPONSE_RULE) } else { None },
             ..Route::new(&prefix[1..], PathMatch::Prefix((*prefix).to_owned()), number % 2)
         })
         .collect();

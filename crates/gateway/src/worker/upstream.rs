@@ -65,8 +65,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn dispatch(&mut self, index: usize) {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
-        let pool = local.shared.settings.routes[exchange.route].pool;
-        let (key, attempt) = (exchange.key, exchange.attempt);
+        let (pool, key, attempt) = (exchange.pool, exchange.key, exchange.attempt);
         let picked = local.pools[pool].borrow_mut().pick(self.now, key, attempt, &mut self.rng);
         let Some(picked) = picked else {
             return self.fail_request(index, Failure::Unreachable.problem());
@@ -113,7 +112,7 @@ impl<N: Net> Worker<N> {
             Ok(stream) => {
                 self.counts.upstream_opened += 1;
                 self.generation = self.generation.wrapping_add(1);
-                let pool = local.shared.settings.routes[self.downstreams[index].exchange.route].pool;
+                let pool = self.downstreams[index].exchange.pool;
                 let timeout = local.shared.settings.pools[pool].connect_timeout;
                 let mut connection = Upstream {
                     stream,
@@ -184,7 +183,7 @@ impl<N: Net> Worker<N> {
             self.timers.set(owner, &mut downstream.deadline, until);
         } else {
             downstream.deadline.clear();
-            let until = self.now + settings.pools[settings.routes[exchange.route].pool].answer_timeout;
+            let until = self.now + settings.pools[exchange.pool].answer_timeout;
             let owner = (upstream_token(upstream), connection.generation);
             self.timers.set(owner, &mut connection.deadline, until);
         }
@@ -384,6 +383,7 @@ impl<N: Net> Worker<N> {
             let close = !exchange.keep_alive || unchunk || until_close || early || self.drain_until.is_some();
             let framed = if unchunk { Body::UntilClose } else { head.framing };
             exchange.answer = Some(Answer {
+                status: head.status,
                 body: Decoder::new(head.framing),
                 unchunk,
                 close,
@@ -410,7 +410,10 @@ impl<N: Net> Worker<N> {
             if exchange.sets_cookie {
                 self.set_cookie(index);
             }
-            self.forward_answer(index, &bytes[used..]);
+            match self.ask_response_rule(index, &head) {
+                None => self.forward_answer(index, &bytes[used..]),
+                Some(response) => self.replace_answer(index, &response, &bytes[used..]),
+            }
             return None;
         }
     }
@@ -458,7 +461,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// The answer is whole.
-    fn finish(&mut self, index: usize) {
+    pub(super) fn finish(&mut self, index: usize) {
         self.finish_copies(index);
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
@@ -468,7 +471,7 @@ impl<N: Net> Worker<N> {
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
         let stay_away = exchange.stay_away;
         local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
-        self.release(index, &local, outcome(status, first_byte, stay_away));
+        self.release(index, &local, outcome(answer.status, first_byte, stay_away));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
         if let Some(upstream) = upstream {
@@ -482,7 +485,7 @@ impl<N: Net> Worker<N> {
     fn put_back(&mut self, upstream: usize, index: usize, reusable: bool, now: Timestamp) {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return };
-        let pool = &local.shared.settings.pools[local.shared.settings.routes[exchange.route].pool];
+        let pool = &local.shared.settings.pools[exchange.pool];
         let (room, idle_timeout) = (pool.idle_connections as usize, pool.idle_timeout);
         let connection = &mut self.upstreams[upstream];
         let instance = &mut self.instances[connection.instance];
@@ -511,8 +514,7 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
         if std::mem::take(&mut exchange.placed) {
-            let pool = local.shared.settings.routes[exchange.route].pool;
-            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
+            local.pools[exchange.pool].borrow_mut().ended(now, exchange.instance, outcome);
         }
         self.leave_instance(index, local);
         let exchange = &mut self.downstreams[index].exchange;
@@ -529,7 +531,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
-        let pool = local.shared.settings.routes[exchange.route].pool;
+        let pool = exchange.pool;
         let upstream = exchange.upstream.take();
         let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
         let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
@@ -586,7 +588,7 @@ impl<N: Net> Worker<N> {
     /// Whether a request that got no answer may be given to an instance once more.
     fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
         let exchange = &self.downstreams[index].exchange;
-        let pool = local.shared.settings.routes[exchange.route].pool;
+        let pool = exchange.pool;
         let tries = local.shared.settings.pools[pool].retries.tries;
         let mut pool = local.pools[pool].borrow_mut();
         let harmless = exchange.replayable && exchange.idempotent;
@@ -605,7 +607,7 @@ impl<N: Net> Worker<N> {
     fn set_cookie(&mut self, index: usize) {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return };
-        let number = local.shared.settings.routes[exchange.route].pool;
+        let number = exchange.pool;
         let value = local.pools[number].borrow().cookie_for(exchange.instance);
         if let Some(value) = value {
             pool::add_cookie(&mut self.head, &local.shared.settings.pools[number], value);

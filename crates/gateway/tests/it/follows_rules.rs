@@ -50,7 +50,8 @@ fn the_accounts_rule_in_its_outcomes() {
     eventually_metric(&gateway, "headroom_shed_total{route=\"all\",reason=\"rule\"}", 1.0);
     eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 0.0);
     eventually_metric(&gateway, "headroom_conforming_ratio{class=\"Search timer\"}", 1.0);
-    assert_eq!(metric(&gateway, "headroom_rule_errors_total"), 0.0);
+    let errors = "headroom_rule_errors_total{route=\"all\",rule=\"request\",kind=\"failed\"}";
+    assert_eq!(metric(&gateway, errors), 0.0);
 }
 
 #[test]
@@ -95,11 +96,11 @@ fn who_leaves_while_its_rule_waits_gives_its_turn_back() {
 #[test]
 fn a_rule_that_fails_lets_its_request_pass_and_is_counted() {
     let upstream = Upstream::hello();
-    for source in [
-        "error('no')",
-        "local t = nil; t.x = 1",
-        "while true do end",
-        "local t = {}; while true do t[#t + 1] = string.rep('x', 100000) end",
+    for (source, kind) in [
+        ("error('no')", "failed"),
+        ("local t = nil; t.x = 1", "failed"),
+        ("while true do end", "time_limit"),
+        ("local t = {}; while true do t[#t + 1] = string.rep('x', 100000) .. #t end", "memory_limit"),
     ] {
         let gateway = started(ruled(&upstream, source));
         let mut client = client(&gateway);
@@ -107,11 +108,23 @@ fn a_rule_that_fails_lets_its_request_pass_and_is_counted() {
         assert_eq!(client.ask(get("/")).text(), "hello", "{source}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{source}");
         assert_eq!(client.ask(get("/")).text(), "hello", "{source}");
-        eventually_metric(&gateway, "headroom_rule_errors_total", 2.0);
+        let errors = format!("headroom_rule_errors_total{{route=\"all\",rule=\"request\",kind=\"{kind}\"}}");
+        eventually_metric(&gateway, &errors, 2.0);
         let error = gateway.take_rule_error().expect("the error is kept");
         assert!(error.to_string().contains("test.luau"), "{error}");
         assert!(gateway.take_rule_error().is_none());
     }
+}
+
+#[test]
+fn an_answer_without_a_body_says_nothing_of_its_length() {
+    let upstream = Upstream::hello();
+    let gateway =
+        started(ruled(&upstream, "if http.getPath() == '/no' then http.sendResponse(204, '', '') end"));
+    let mut client = client(&gateway);
+    let answer = client.ask(get("/no"));
+    assert_eq!((answer.status(), answer.header("content-length")), (204, None));
+    assert_eq!(client.ask(get("/")).text(), "hello", "the connection goes on");
 }
 
 #[test]

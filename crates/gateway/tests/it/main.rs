@@ -36,6 +36,8 @@ mod follows_rules;
 
 /// Copies of live traffic: chosen, compared, accounted for, and never in the way.
 mod mirrors;
+/// Rules change requests and answers, and choose the pool.
+mod rules_change_messages;
 
 /// Start, reload, drain, metrics, log.
 mod operates;

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 use units::{Rate, parse_duration, show_duration};
 
@@ -169,8 +169,10 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
     if let Some(admin) = gateway.admin_address() {
         eprintln!("metrics on http://{admin}/metrics");
     }
+    let mut next_error = Instant::now();
     loop {
         tell(&gateway);
+        tell_of_rules(&gateway, &mut next_error);
         for signal in signals.pending() {
             match (signal, file) {
                 (SIGHUP, Some(file)) => match read(file).map(|new| reload(&gateway, settings, new)) {
@@ -217,8 +219,18 @@ fn tell(gateway: &Gateway) {
             }
         }
     }
-    if let Some(error) = gateway.take_rule_error() {
+}
+
+/// Shows what rules have logged, and once a second the last error: a rule that fails, fails often.
+fn tell_of_rules(gateway: &Gateway, next_error: &mut Instant) {
+    for line in gateway.take_rule_lines() {
+        eprintln!("rule of {line}");
+    }
+    if Instant::now() >= *next_error
+        && let Some(error) = gateway.take_rule_error()
+    {
         output::complain(&error, Exit::Failed);
+        *next_error = Instant::now() + RULE_ERROR_EVERY;
     }
 }
 
@@ -234,6 +246,8 @@ const LEAST_CONNECTIONS: u32 = 64;
 const DESCRIPTORS_BESIDE: u64 = 64;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+const RULE_ERROR_EVERY: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,7 @@
 //! `headroom show ID`: all that the ledger knows of a run.
 
 use super::runs::{EMPTY, show_value, table, verdict};
+use crate::emit::{EmitError, Proxy, emit};
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
 use crate::{output, summary};
@@ -27,11 +28,19 @@ pub struct Args {
     /// As JSON, with every second and every part of the run
     #[arg(long)]
     json: bool,
+
+    /// The limit that a search found, in the words of another proxy
+    #[arg(long, value_name = "PROXY", conflicts_with = "json")]
+    emit: Option<Proxy>,
 }
 
 /// Prints the run.
 pub fn run(args: &Args) -> Exit {
     match read(args) {
+        Ok(Some(whole)) if let Some(proxy) = args.emit => match whole.emit(proxy) {
+            Ok(text) => output::print(&text),
+            Err(error) => output::fail(&error),
+        },
         Ok(Some(whole)) if args.json => output::print(&format!("{:#}\n", whole.json())),
         Ok(Some(whole)) => output::print(&whole.text()),
         Ok(None) => {
@@ -94,6 +103,13 @@ impl Whole {
         }
         blocks.retain(|block| !block.is_empty());
         blocks.join("\n")
+    }
+
+    fn emit(&self, proxy: Proxy) -> Result<String, EmitError> {
+        let no_search = || EmitError::NoSearch(format!("run {}", self.run.id));
+        let result = self.run.result.as_deref().filter(|_| self.run.begun.command == "find");
+        let search = serde_json::from_str(result.ok_or_else(no_search)?).map_err(|_| no_search())?;
+        emit(proxy, &search)
     }
 
     fn identity(&self) -> Vec<(String, String)> {

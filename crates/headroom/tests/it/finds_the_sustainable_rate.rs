@@ -78,11 +78,19 @@ fn finds_the_known_limit_of_the_preset() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("gateway.yaml");
     let page = directory.path().join("report.html");
+    let proxy = directory.path().join("proxy.conf");
     let url = format!("http://{address}/search.cgi");
     let begun = Instant::now();
     let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
-    let output =
-        find(&url, &arguments).arg("--write").arg(&file).arg("--report").arg(&page).output().unwrap();
+    let output = find(&url, &arguments)
+        .arg("--write")
+        .arg(&file)
+        .arg("--report")
+        .arg(&page)
+        .args(["--emit", "haproxy", "--emit-to"])
+        .arg(&proxy)
+        .output()
+        .unwrap();
     let seconds = begun.elapsed().as_secs_f64();
     let story = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{story}");
@@ -101,6 +109,8 @@ fn finds_the_known_limit_of_the_preset() {
     assert!(found["overload"]["recovery"]["recovered"].is_boolean(), "{story}");
     let limit = found["gateway"]["rate"].as_f64().unwrap();
     assert!(limit <= 0.95 * low && limit > 0.93 * low, "{limit}");
+    let proxy = std::fs::read_to_string(proxy).unwrap();
+    assert!(proxy.contains(&format!(" ge {} }}", limit as u32)) && proxy.contains(&url), "{proxy}");
     assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
     let checked = Command::new(env!("CARGO_BIN_EXE_headroom")).args(["config", "check"]).arg(&file).output();
     assert!(checked.unwrap().status.success());

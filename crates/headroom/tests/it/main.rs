@@ -7,6 +7,8 @@ mod captures_traffic;
 mod certificates;
 /// `headroom compare` of two runs that the binary itself recorded.
 mod compares_runs;
+/// The limit that was found in the words of nginx and HAProxy, which take it and keep to it.
+mod emits_for_other_proxies;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
 mod finds_the_sustainable_rate;
 /// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.

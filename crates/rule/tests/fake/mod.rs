@@ -1,8 +1,11 @@
 //! A host that answers what it is told to, and notes what it was asked to do.
 
 use rule::{
-    Claim, Host, Limits, LoadedRule, Machine, Names, Outcome, RateClassId, Rule, RuleError, ServiceLevelId,
+    Answer, Answered, Claim, Host, Limits, LoadedRule, Machine, Names, Outcome, Phase, PoolId, RateClassId,
+    Rule, RuleError, ServiceLevelId,
 };
+use std::borrow::Cow;
+use std::net::IpAddr;
 use units::Ratio;
 
 pub struct Fake {
@@ -26,8 +29,23 @@ impl Host for Fake {
     fn method(&self) -> &[u8] {
         b"GET"
     }
+    fn query(&self) -> Option<&str> {
+        Some("q=a%20b&page=2")
+    }
+    fn host(&self) -> Option<&str> {
+        Some("shop.example:8080")
+    }
     fn header(&self, name: &[u8]) -> Option<&[u8]> {
         name.eq_ignore_ascii_case(b"cookie").then_some(b"session=1")
+    }
+    fn cookies(&self) -> Cow<'_, [u8]> {
+        b"session=1; lang=de".into()
+    }
+    fn client(&self) -> IpAddr {
+        [192, 0, 2, 7].into()
+    }
+    fn log(&mut self, line: &str) {
+        self.asked.push(format!("log {line:?}"));
     }
     fn set_service_level(&mut self, class: ServiceLevelId) {
         self.asked.push(format!("time by {}", class.0));
@@ -48,9 +66,25 @@ impl Host for Fake {
     }
 }
 
+/// An answer of an instance.
+pub struct Page(pub u16);
+
+impl Answer for Page {
+    fn status(&self) -> u16 {
+        self.0
+    }
+    fn header(&self, name: &[u8]) -> Option<&[u8]> {
+        name.eq_ignore_ascii_case(b"server").then_some(b"old/1.0")
+    }
+}
+
 /// The classes of the account, with numbers that differ from their places.
 pub fn names() -> Names {
-    Names::new().service_level("Search timer", ServiceLevelId(7)).rate("Search limit", RateClassId(3))
+    Names::new()
+        .service_level("Search timer", ServiceLevelId(7))
+        .rate("Search limit", RateClassId(3))
+        .pool("main", PoolId(0))
+        .pool("canary", PoolId(5))
 }
 
 /// Loads a rule that has nothing wrong with it before it runs.
@@ -64,4 +98,11 @@ pub fn run(source: &str, host: &mut Fake) -> Result<Outcome, RuleError> {
     let mut machine = Machine::new(Limits::default())?;
     let rule = machine.load(&Rule::compile("test", source)?, &names())?;
     machine.run(&rule, host)
+}
+
+/// Compiles, loads and runs a response rule called `test` for an answer with this status.
+pub fn run_response(source: &str, status: u16) -> Result<Answered, RuleError> {
+    let mut machine = Machine::new(Limits::default())?;
+    let rule = machine.load(&Rule::compile_for(Phase::Response, "test", source)?, &names())?;
+    machine.run_response(&rule, &mut Fake::default(), &Page(status))
 }

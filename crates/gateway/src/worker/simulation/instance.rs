@@ -142,7 +142,15 @@ impl Connection {
             Ok(None) => return Ok(()),
             Err(refusal) => return Err(format!("an instance was sent a broken head: {refusal}")),
         };
-        let id: u64 = head.path.rsplit('/').next().and_then(|id| id.parse().ok()).unwrap_or(0);
+        let id: u64 = head
+            .path
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .rsplit('/')
+            .next()
+            .and_then(|id| id.parse().ok())
+            .unwrap_or(0);
         let (mut at, mut body, mut decoder) = (head.head_len, Vec::new(), Decoder::new(head.framing));
         while !decoder.is_done() && at < self.input.len() {
             let step = decoder

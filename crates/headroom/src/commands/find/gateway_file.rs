@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use units::{Rate, Ratio};
+use units::{Quantile, Rate, Ratio};
 
 /// The file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -59,16 +59,30 @@ pub fn protected(low: Rate) -> Rate {
     rounded_down(low * BELOW_LOW)
 }
 
+impl Limits {
+    /// Users do not come evenly spaced: as many may come at once, and as many may wait, as the goal has room for.
+    pub fn room(&self) -> u32 {
+        ((self.rate * self.target * BURST_SHARE) as u32).max(1)
+    }
+}
+
 /// The limits, where the search knows enough.
 pub fn limits(outcome: &Outcome) -> Option<Limits> {
     let (target, quantile) = outcome.target_time()?;
     let knee = outcome.knee.as_ref()?;
-    let low = outcome.low().filter(|low| *low > Rate::ZERO)?;
+    limits_of(outcome.low()?, knee.knee, knee.best_at, target, quantile)
+}
+
+/// The limits of a service that carries `low`, with the concurrencies of its knee.
+pub fn limits_of(low: Rate, knee: u32, best_at: u32, target: Duration, quantile: Quantile) -> Option<Limits> {
+    if low <= Rate::ZERO {
+        return None;
+    }
     let enter = Ratio::new(quantile.get())?;
     // Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
     // first one, two requests that come a little too close would already be shed.
     let room = (low * target * QUEUE_SHARE) as u32;
-    let in_flight = knee.best_at.clamp(knee.knee, room.max(knee.knee)).max(1);
+    let in_flight = best_at.clamp(knee, room.max(knee)).max(1);
     Some(Limits { rate: protected(low), in_flight, target, enter })
 }
 
@@ -90,8 +104,7 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
     }
     for class in &mut settings.rate_classes {
         class.provenance = Some(provenance.clone());
-        // Users do not come evenly spaced: as many may come at once, and as many may wait, as the goal has room for.
-        let room = ((limits.rate * limits.target * BURST_SHARE) as u32).max(1);
+        let room = limits.room();
         if let Some(limit) = &mut class.settings.rate.per_second {
             limit.burst = room;
         }
@@ -168,5 +181,6 @@ fn rounded_down(rate: Rate) -> Rate {
 pub const MARK: &str = "# Written by headroom find.";
 /// The rate class, as a share of the interval's low end.
 const BELOW_LOW: f64 = 0.95;
-const LISTEN: u16 = 8080;
+/// Where the gateway of a written file listens.
+pub const LISTEN: u16 = 8080;
 const ADMIN: u16 = 9901;

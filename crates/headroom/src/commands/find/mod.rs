@@ -24,14 +24,17 @@ mod tests;
 mod watched;
 mod words;
 
+pub use gateway_file::{LISTEN as GATEWAY_PORT, Limits, MARK, limits_of};
+
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;
+use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
-use crate::output::{complain, fail, print};
+use crate::output::{complain, fail, note, print};
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
@@ -129,6 +132,14 @@ pub struct Args {
     #[arg(long, help_heading = "Output")]
     force: bool,
 
+    /// The limit in the words of another proxy, on standard output; the summary then goes to standard error
+    #[arg(long, value_name = "PROXY", help_heading = "Output")]
+    emit: Option<Proxy>,
+
+    /// Where --emit writes to
+    #[arg(long, value_name = "FILE", requires = "emit", help_heading = "Output")]
+    emit_to: Option<PathBuf>,
+
     /// A page with the load curves and all trials
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
@@ -152,6 +163,8 @@ enum UsageError {
         "--instances says how many the peak needs; give the peak too, with --peak RATE or --traffic FILE"
     )]
     NoPeak,
+    #[error("--json and --emit both want standard output; name a file with --emit-to FILE")]
+    TwoResults,
     #[error(transparent)]
     Goal(#[from] GoalError),
     #[error(transparent)]
@@ -233,7 +246,22 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
     {
         return fail(&error);
     }
-    if args.json { print(&format!("{:#}\n", as_json::json(outcome, written))) } else { print(&summary) }
+    let result = if args.json { format!("{:#}\n", as_json::json(outcome, written)) } else { summary };
+    let Some(proxy) = args.emit else { return print(&result) };
+    match (emit(proxy, &as_json::json(outcome, None)), &args.emit_to) {
+        (Ok(text), None) => {
+            eprintln!("{result}");
+            print(&text)
+        }
+        (Ok(text), Some(path)) => match gateway_file::write(path, &text) {
+            Ok(()) => print(&result),
+            Err(error) => fail(&error),
+        },
+        (Err(error), _) => {
+            note(&error.to_string());
+            print(&result)
+        }
+    }
 }
 
 /// The report cannot be written.
@@ -271,6 +299,9 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
             return Err(UsageError::NoRate(name));
         }
     }
+    if args.json && args.emit.is_some() && args.emit_to.is_none() {
+        return Err(UsageError::TwoResults);
+    }
     let goal = if args.slo.is_empty() { None } else { Some(Goal::new(args.slo.clone())?) };
     let peak = match &args.traffic {
         Some(path) => Some(peak::of_traffic(path)?),
@@ -289,6 +320,9 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     // A search takes minutes: whether its result can be kept is known before.
     if !args.no_write && !args.force {
         gateway_file::check(&args.write)?;
+    }
+    if let Some(path) = args.emit_to.as_ref().filter(|_| !args.force) {
+        gateway_file::check(path)?;
     }
     let wanted = Wanted {
         goal,
@@ -310,6 +344,8 @@ Examples:
       headroom find http://127.0.0.1:8080/search.cgi --slo 'p(95)<50ms'
   Is that enough for the peak, and how many of the 5 instances does it need?
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --peak 72/s --instances 5
+  The same limit for the nginx that is there already:
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --emit nginx --emit-to headroom.conf
   One number for a script:
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json | jq .sustainable_rate.low
 

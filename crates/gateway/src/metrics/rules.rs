@@ -1,0 +1,82 @@
+//! What rules have done, by route.
+
+use super::page::Page;
+use super::{Counts, add_map};
+use crate::shared::Shared;
+use std::collections::BTreeMap;
+
+/// One worker's counts of the rules of one route.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RuleCounts {
+    /// By rule (`request` or `response`) and kind of error.
+    errors: BTreeMap<(&'static str, &'static str), u64>,
+    /// Requests that a rule sent to another pool than the route's.
+    rerouted: u64,
+    /// Answers of instances that a response rule replaced.
+    replaced: u64,
+    /// Lines that rules logged, shown or not.
+    lines: u64,
+}
+
+impl RuleCounts {
+    /// A rule failed; its message passed unchanged.
+    pub(crate) fn failed(&mut self, rule: &'static str, kind: &'static str) {
+        *self.errors.entry((rule, kind)).or_default() += 1;
+    }
+
+    /// A rule chose another pool.
+    pub(crate) fn rerouted(&mut self) {
+        self.rerouted += 1;
+    }
+
+    /// A rule replaced an answer.
+    pub(crate) fn replaced(&mut self) {
+        self.replaced += 1;
+    }
+
+    /// A rule logged so many lines.
+    pub(crate) fn logged(&mut self, lines: u64) {
+        self.lines += lines;
+    }
+
+    pub(crate) fn add(&mut self, other: &RuleCounts) {
+        add_map(&mut self.errors, &other.errors);
+        self.rerouted += other.rerouted;
+        self.replaced += other.replaced;
+        self.lines += other.lines;
+    }
+}
+
+/// Adds what is about rules, for the routes that have one.
+pub(super) fn page(page: &mut Page, counts: &Counts, shared: &Shared) {
+    let routes = || {
+        let all = shared.settings.routes.iter().zip(&counts.routes);
+        all.filter(|(route, _)| route.rule.is_some() || route.response_rule.is_some())
+            .map(|(route, of)| (route.name.as_str(), &of.rules))
+    };
+    let name = "headroom_rule_errors_total";
+    page.head(
+        name,
+        "counter",
+        "Rules that failed, by route, rule and kind; requests and answers passed as they came.",
+    );
+    for (route, of) in routes() {
+        for ((rule, kind), count) in &of.errors {
+            page.line(name, &[("route", route), ("rule", rule), ("kind", kind)], count);
+        }
+    }
+    type Value = fn(&RuleCounts) -> u64;
+    let families: [(&str, &str, Value); 3] = [
+        ("headroom_rule_rerouted_total", "Requests that a rule sent to another pool.", |of| of.rerouted),
+        ("headroom_rule_replaced_total", "Answers that a response rule replaced by its own.", |of| {
+            of.replaced
+        }),
+        ("headroom_rule_log_lines_total", "Lines that rules logged, shown or not.", |of| of.lines),
+    ];
+    for (name, help, value) in families {
+        page.head(name, "counter", help);
+        for (route, of) in routes() {
+            page.line(name, &[("route", route)], &value(of));
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What rules change: the request before it leaves, the answer before it goes on. And what they have to say.
+//!
+//! ## Why a failed rule changes nothing
+//! A rule that fails half-way would leave a message that nobody meant. Its request goes on to the limits, its answer to
+//! the client, as they came; the failure is counted, and the last message is kept for whoever watches.
+
+use super::Worker;
+use super::connection::Answer;
+use super::decide::Asked;
+use super::mirror::Copies;
+use crate::answer::{self, Connection, Frame};
+use crate::pool;
+use crate::rewrite;
+use http::codec::header::slots;
+use http::codec::response::ResponseHead;
+use http::codec::{Limits, request, write};
+use http::reactor::Net;
+use rule::{Answered, Changes, RuleError};
+
+/// Lines of one rule that ran.
+#[derive(Default)]
+pub(super) struct Logged {
+    kept: Vec<String>,
+    count: u64,
+}
+
+impl Logged {
+    pub(super) fn add(&mut self, line: &str) {
+        self.count += 1;
+        if self.kept.len() < LINES_PER_TICK {
+            self.kept.push(line.to_owned());
+        }
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// Puts what a rule has changed into the request that is about to leave; `head` is the head that came.
+    pub(super) fn change_request(&mut self, index: usize, changes: &Changes, head: &[u8]) {
+        let exchange = &mut self.downstreams[index].exchange;
+        if let Some(pool) = changes.pool {
+            let pool = pool.0 as usize;
+            if pool != exchange.pool
+                && let Some(local) = &exchange.local
+            {
+                local.count(exchange.route, |count| count.rules.rerouted());
+                let mut slots = slots();
+                // It was read before.
+                if let Ok(Some(head)) = request::parse(head, &Limits::default(), &mut slots) {
+                    exchange.key = pool::key_of(&local.shared.settings.pools[pool], &head, exchange.client);
+                }
+            }
+            exchange.pool = pool;
+        }
+        if changes.touch_the_head() {
+            if let Some(place) = rewrite::request(&mut exchange.request, changes) {
+                exchange.place = place;
+            }
+        }
+    }
+
+    /// Asks the response rule of the route about the answer whose head stands in `head`, and puts into that what the
+    /// rule changes. Gives the answer that the client gets instead, if there is one.
+    pub(super) fn ask_response_rule(
+        &mut self,
+        index: usize,
+        answer: &ResponseHead<'_, '_>,
+    ) -> Option<rule::Response> {
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
+        let local =
+            exchange.local.as_ref().filter(|local| local.response_rules[exchange.route].is_some())?.clone();
+        let (rule, machine) = (local.response_rules[exchange.route].as_ref()?, local.machine.as_ref()?);
+        let mut slots = slots();
+        // It was read before.
+        let head = request::parse(&exchange.head, &Limits::default(), &mut slots).ok()??;
+        let mut asked = Asked::new(&local, exchange, &head, self.now);
+        let outcome = machine.borrow_mut().run_response(rule, &mut asked, &Seen(answer));
+        let logged = asked.answers.logged;
+        self.take_lines(index, logged);
+        match outcome {
+            Ok(Answered::Pass(changes)) => {
+                if let Some((status, _)) = changes.status {
+                    self.downstreams[index].exchange.status = status;
+                }
+                if changes.touch_the_head() {
+                    rewrite::answer(&mut self.head, &changes);
+                }
+                None
+            }
+            Ok(Answered::Replace(response)) => Some(response),
+            Err(error) => {
+                self.rule_failed(index, "response", error);
+                None
+            }
+        }
+    }
+
+    /// Sends the answer of a response rule in the place of the instance's; `rest` is what came of the body of that.
+    pub(super) fn replace_answer(&mut self, index: usize, response: &rule::Response, rest: &[u8]) {
+        let draining = self.drain_until.is_some();
+        let exchange = &mut self.downstreams[index].exchange;
+        let close = !exchange.keep_alive || !exchange.body.is_done() || draining;
+        let Some(Answer { body, reusable, until_close, close: closes, .. }) = &mut exchange.answer else {
+            return;
+        };
+        // The connection goes on only where the whole of the other body is there already: reading an unknown amount for
+        // nobody costs more than a new connection.
+        let mut used = 0;
+        while !body.is_done() && used < rest.len() {
+            match body.decode(&rest[used..]) {
+                Ok(step) => used += step.consumed,
+                Err(_) => break,
+            }
+        }
+        *reusable &= body.is_done() && used == rest.len();
+        (*until_close, *closes) = (false, close);
+        exchange.status = response.status;
+        // What the instance answers is not read to its end, so there is nothing to compare copies with.
+        exchange.copies = Copies::default();
+        exchange.body_bytes = if exchange.head_only { 0 } else { response.body.len() as u64 };
+        if let Some(local) = &exchange.local {
+            local.count(exchange.route, |count| count.rules.replaced());
+        }
+        let frame = Frame { head_only: exchange.head_only, connection: Connection::of(close, exchange.old) };
+        self.write_response(response, frame);
+        let head = std::mem::take(&mut self.head);
+        let downstream = &mut self.downstreams[index];
+        let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
+        self.head = head;
+        match sent {
+            Ok(()) => self.finish(index),
+            Err(_) => self.abort(index),
+        }
+    }
+
+    /// Writes a rule's answer into `head`.
+    pub(super) fn write_response(&mut self, response: &rule::Response, frame: Frame) {
+        let reason = response.reason.as_deref().unwrap_or_else(|| write::reason(response.status));
+        let headers: Vec<(&str, &[u8])> =
+            response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        self.head.clear();
+        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame);
+    }
+
+    /// Counts a rule that failed, and keeps its message until the next tick.
+    pub(super) fn rule_failed(&mut self, index: usize, rule: &'static str, error: RuleError) {
+        let exchange = &self.downstreams[index].exchange;
+        if let Some(local) = &exchange.local {
+            local.count(exchange.route, |count| count.rules.failed(rule, error.kind()));
+        }
+        self.rule_notes.error = Some(error);
+    }
+
+    /// Counts what a rule has logged, and keeps the first lines until the next tick.
+    pub(super) fn take_lines(&mut self, index: usize, logged: Logged) {
+        if logged.count == 0 {
+            return;
+        }
+        let exchange = &self.downstreams[index].exchange;
+        let Some(local) = &exchange.local else { return };
+        local.count(exchange.route, |count| count.rules.logged(logged.count));
+        let route = &local.shared.settings.routes[exchange.route].name;
+        let room = LINES_PER_TICK.saturating_sub(self.rule_notes.lines.len());
+        self.rule_notes.lines.extend(logged.kept.iter().take(room).map(|line| format!("{route}: {line}")));
+    }
+
+    /// Hands on what rules have said since the last tick.
+    pub(super) fn tell_of_rules(&mut self) {
+        if self.rule_notes.error.is_some() || !self.rule_notes.lines.is_empty() {
+            self.room.note_rules(&mut self.rule_notes);
+        }
+    }
+}
+
+/// An instance's answer as a rule sees it.
+struct Seen<'a>(&'a ResponseHead<'a, 'a>);
+
+impl rule::Answer for Seen<'_> {
+    fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    fn header(&self, name: &[u8]) -> Option<&[u8]> {
+        self.0.headers.find(std::str::from_utf8(name).ok()?)
+    }
+}
+
+/// Lines that a worker shows in a tenth of a second: people read no more, and rules may log at each request.
+const LINES_PER_TICK: usize = 2;

@@ -1,0 +1,99 @@
+//! HAProxy: a rate from a stick table, and `maxconn`, `maxqueue`, `timeout queue`.
+//!
+//! ## Why a counter of our own
+//! `http_req_rate` counts refused requests too: above the limit it would refuse everything until the flood is over.
+//! `gpc0` is counted up only for requests that passed.
+//!
+//! ## Why a rule on the length of the queue
+//! `maxqueue` bounds the queue of a server, where requests wait that belong to it. Those that any server may answer
+//! wait in the queue of the backend, which only a rule bounds.
+//!
+//! Source: the configuration manual of HAProxy, 2.4 and later.
+
+use super::{Limit, comment, listen, millis};
+
+pub(super) fn text(limit: &Limit) -> String {
+    let mut text = limit.head("HAProxy");
+    text += &comment(
+        "",
+        "Check it with `haproxy -c -f FILE`. In a configuration of your own, take the lines with headroom_ and the server\n\
+         with its maxconn and maxqueue.\n\
+         \n\
+         What HAProxy cannot do of this:\n\
+         - limit only while responses are late: the rate holds always, also where the service could do more\n\
+         - let requests wait for the rate: those above it are refused at once; only those above maxconn wait\n\
+         - space requests evenly: the rate is an average over the period of the counter",
+    );
+    let (count, period) = count_and_period(limit.limits.rate.per_second());
+    let secure = match limit.is_secure() {
+        true => format!(" ssl verify required ca-file @system-ca sni str({})", limit.origin.host),
+        false => String::new(),
+    };
+    let backend = |name: &str, more: &str, bounds: &str| {
+        format!(
+            "\nbackend {name}\n    mode http\n    timeout connect 1s\n    timeout server 60s\n{more}    \
+             server service {server}{secure}{bounds}\n",
+            server = limit.server()
+        )
+    };
+    let refused = "http-request return status 503 content-type text/plain string \"at its limit, try again later\" \
+                   hdr Retry-After 1 hdr Cache-Control no-store if headroom_limited";
+    let room = limit.room;
+    text += &format!(
+        "\nfrontend headroom\n    mode http\n    bind {listen}\n    timeout client 60s\n    \
+         timeout http-request 10s\n    timeout http-keep-alive 60s\n    option forwardfor\n\
+         \n    acl headroom_limited path -m str {path}\n    \
+         http-request track-sc0 int(1) table headroom_rate if headroom_limited\n    \
+         # At most {room} wait, and those above the rate do not.\n    \
+         {refused} {{ queue(headroom_limited) ge {room} }}\n    \
+         {refused} {{ sc0_gpc0_rate(headroom_rate) ge {count} }}\n    \
+         # Only what passed counts.\n    \
+         http-request sc-inc-gpc0(0) if headroom_limited\n    \
+         use_backend headroom_limited if headroom_limited\n    default_backend headroom_rest\n\
+         \n# {rate}: {count} in {period}.\nbackend headroom_rate\n    \
+         stick-table type integer size 1 expire 10m store gpc0,gpc0_rate({period})\n",
+        listen = listen(),
+        path = quoted(&limit.path),
+        rate = limit.limits.rate,
+    );
+    let queue = format!(
+        "    # Above maxconn, up to {room} wait, each no longer than the goal allows.\n    timeout queue {}ms\n",
+        millis(limit.limits.target)
+    );
+    let bounds = format!(" maxconn {} maxqueue {room}", limit.limits.in_flight);
+    text += &backend("headroom_limited", &queue, &bounds);
+    text += "\n# Not measured, so not limited.";
+    text += &backend("headroom_rest", "", "");
+    text
+}
+
+/// A whole number of requests in a period that is no longer than it must be.
+fn count_and_period(per_second: f64) -> (u64, &'static str) {
+    let fits = |seconds: f64| (per_second * seconds + ROUNDING).floor();
+    let exact = |seconds: f64| fits(seconds) / seconds >= per_second * PRECISION;
+    match () {
+        () if exact(1.0) => (fits(1.0) as u64, "1s"),
+        () if exact(10.0) => (fits(10.0) as u64, "10s"),
+        () => (fits(600.0).max(1.0) as u64, "10m"),
+    }
+}
+
+/// In quotes where HAProxy could take a character for its own.
+fn quoted(text: &str) -> String {
+    if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-~:@%+,=&".contains(c)) {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        if "\"\\$".contains(c) {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted + "\""
+}
+
+/// A limit may lose so much to whole numbers before a longer period is taken.
+const PRECISION: f64 = 0.98;
+
+const ROUNDING: f64 = 1e-6;
