@@ -1,6 +1,7 @@
 //! What the workers and the rest of the gateway tell each other: the configuration that is in force, the counts, the
 //! end. Nothing here is touched for each request.
 
+use crate::admin::History;
 use crate::metrics::Counts;
 use crate::shared::{Shared, lock};
 use control::policy::Transition;
@@ -8,6 +9,7 @@ use rule::RuleError;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::sync::oneshot;
 use units::Timestamp;
 
 /// A change of a policy, for whoever watches.
@@ -21,14 +23,39 @@ pub struct Change {
     pub transition: Transition,
 }
 
+/// Somebody wants the configuration read anew.
+///
+/// Dropped without an answer, it tells that the gateway ends.
+#[derive(Debug)]
+pub struct Reload(oneshot::Sender<Result<(), String>>);
+
+impl Reload {
+    /// Tells what came of it; the error is a sentence for people.
+    pub fn answer(self, outcome: Result<(), String>) {
+        // Who does not wait any more does not want to know.
+        let _ = self.0.send(outcome);
+    }
+}
+
+/// The changes of policies that are kept.
+#[derive(Debug, Default)]
+struct Changes {
+    kept: VecDeque<Change>,
+    /// How many of the last ones nobody has taken yet.
+    untold: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct ControlRoom {
     version: AtomicU64,
     shared: Mutex<Arc<Shared>>,
     draining: AtomicBool,
     counts: Mutex<Vec<Counts>>,
-    changes: Mutex<VecDeque<Change>>,
+    changes: Mutex<Changes>,
+    reloads: Mutex<VecDeque<Reload>>,
+    history: History,
     rule_error: Mutex<Option<RuleError>>,
+    log_reopenings: AtomicU64,
 }
 
 impl ControlRoom {
@@ -38,8 +65,11 @@ impl ControlRoom {
             shared: Mutex::new(Arc::new(shared)),
             draining: AtomicBool::new(false),
             counts: Mutex::new(vec![Counts::default(); workers]),
-            changes: Mutex::new(VecDeque::new()),
+            changes: Mutex::default(),
+            reloads: Mutex::default(),
+            history: History::default(),
             rule_error: Mutex::new(None),
+            log_reopenings: AtomicU64::new(0),
         }
     }
 
@@ -69,11 +99,36 @@ impl ControlRoom {
         lock(&self.counts)[worker].clone_from(counts);
     }
 
-    /// The counts of all workers.
+    /// The counts of all workers, as of the middle of their times.
     pub(crate) fn counts(&self) -> Counts {
         let mut all = Counts::default();
-        lock(&self.counts).iter().for_each(|counts| all.add(counts));
+        let workers = lock(&self.counts);
+        workers.iter().for_each(|counts| all.add(counts));
+        let nanos: u128 = workers.iter().map(|counts| u128::from(counts.at.as_nanos())).sum();
+        all.at = Timestamp::from_nanos((nanos / workers.len().max(1) as u128) as u64);
         all
+    }
+
+    /// The last second of the counts.
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Asks whoever runs the gateway to read its configuration anew.
+    pub(crate) fn ask_reload(&self) -> oneshot::Receiver<Result<(), String>> {
+        let (answer, answered) = oneshot::channel();
+        let mut reloads = lock(&self.reloads);
+        if reloads.len() == RELOADS_KEPT {
+            // Who has waited longest has waited in vain.
+            reloads.pop_front();
+        }
+        reloads.push_back(Reload(answer));
+        answered
+    }
+
+    /// Somebody wants the configuration read anew.
+    pub(crate) fn take_reload(&self) -> Option<Reload> {
+        lock(&self.reloads).pop_front()
     }
 
     pub(crate) fn note(&self, shared: &Shared, at: Timestamp, transitions: Vec<(usize, Transition)>) {
@@ -82,12 +137,23 @@ impl ControlRoom {
         }
         let mut changes = lock(&self.changes);
         for (policy, transition) in transitions {
-            if changes.len() == CHANGES_KEPT {
-                changes.pop_front();
+            if changes.kept.len() == CHANGES_KEPT {
+                changes.kept.pop_front();
             }
             let policy = shared.settings.policies[policy].name.clone();
-            changes.push_back(Change { at, policy, transition });
+            changes.kept.push_back(Change { at, policy, transition });
+            changes.untold = (changes.untold + 1).min(CHANGES_KEPT);
         }
+    }
+
+    /// Has each worker open the access log anew at its next tick.
+    pub(crate) fn reopen_logs(&self) {
+        self.log_reopenings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the access log was to be opened anew.
+    pub(crate) fn log_reopenings(&self) -> u64 {
+        self.log_reopenings.load(Ordering::Relaxed)
     }
 
     /// Keeps the last error of a rule for whoever watches; all are counted.
@@ -102,9 +168,19 @@ impl ControlRoom {
 
     /// The changes of policies since this was last asked.
     pub(crate) fn take_changes(&self) -> Vec<Change> {
-        lock(&self.changes).drain(..).collect()
+        let mut changes = lock(&self.changes);
+        let told = changes.kept.len() - std::mem::take(&mut changes.untold);
+        changes.kept.iter().skip(told).cloned().collect()
+    }
+
+    /// The recent changes of policies, told or not, the latest last.
+    pub(crate) fn recent_changes(&self) -> Vec<Change> {
+        lock(&self.changes).kept.iter().cloned().collect()
     }
 }
 
 /// Changes kept for somebody who asks; the oldest goes first.
 const CHANGES_KEPT: usize = 1_000;
+
+/// Reloads that may wait; whoever runs the gateway looks ten times a second.
+const RELOADS_KEPT: usize = 16;

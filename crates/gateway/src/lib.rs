@@ -19,6 +19,7 @@ pub mod settings;
 mod shared;
 mod worker;
 
-pub use control_room::Change;
+pub use admin::status;
+pub use control_room::{Change, Reload};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

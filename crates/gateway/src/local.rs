@@ -3,7 +3,7 @@
 //! A request keeps the view that it began with, so that a reload changes nothing under its feet; a view that was
 //! replaced retires with its last request.
 
-use crate::metrics::RouteCounts;
+use crate::metrics::{RouteCounts, Times};
 use crate::shared::Shared;
 use control::balance::{Balancer, InstanceId, RoundRobin, Weight};
 use control::service_level::Tally;
@@ -20,6 +20,8 @@ pub(crate) struct Local {
     /// For each service level class, what was counted since the last merge.
     pub(crate) tallies: RefCell<Vec<Tally>>,
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
+    /// For each service level class, the times from sending upstream to the first byte.
+    pub(crate) times: RefCell<Vec<Times>>,
     /// The rules of this worker; `None` where no route has one.
     pub(crate) machine: Option<RefCell<Machine>>,
     /// The rule of each route.
@@ -44,6 +46,7 @@ impl Local {
         }
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
+        let times = RefCell::new(vec![Times::default(); shared.levels.len()]);
         let mut machine = None;
         let mut rules = Vec::new();
         for rule in &shared.rules {
@@ -58,7 +61,7 @@ impl Local {
             rules.push(Some(machine.load(rule, &shared.names)?));
         }
         let machine = machine.map(RefCell::new);
-        Ok(Local { shared, balancers, instances, tallies, counts, machine, rules })
+        Ok(Local { shared, balancers, instances, tallies, counts, times, machine, rules })
     }
 
     /// Counts for a service level class, if there is one.

@@ -1,5 +1,11 @@
 //! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
 
+mod admin;
+mod log_form;
+
+pub use admin::{Admin, AdminAddress, NoAdminAddress};
+pub use log_form::{LogForm, LogFormat};
+
 use control::policy::PolicySettings;
 use control::rate::RateSettings;
 use control::service_level::ServiceLevelSettings;
@@ -13,12 +19,14 @@ use std::time::Duration;
 pub struct Settings {
     /// Where clients connect.
     pub listen: SocketAddr,
-    /// Where `/metrics`, `/livez` and `/readyz` are served; a loopback address.
-    pub admin: Option<SocketAddr>,
+    /// Where the operator's side is served: metrics, health, status.
+    pub admin: Option<Admin>,
     /// Event loops; each has a thread and a listening socket of its own.
     pub workers: NonZeroU32,
     /// Where a line for each answered request goes.
     pub access_log: AccessLog,
+    /// How those lines look and when they are written.
+    pub log_form: LogForm,
     /// Bounds on clients and time.
     pub limits: ConnectionLimits,
     /// Groups of instances of the same service.
@@ -43,6 +51,7 @@ impl Settings {
             admin: None,
             workers: NonZeroU32::MIN,
             access_log: AccessLog::Off,
+            log_form: LogForm::default(),
             limits: ConnectionLimits::default(),
             pools: Vec::new(),
             service_levels: Vec::new(),

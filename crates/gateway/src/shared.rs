@@ -67,9 +67,16 @@ pub(crate) struct Level {
     window: Mutex<ServiceLevel>,
     /// The bits of the conforming share at the last merge.
     conforming: AtomicU64,
+    /// All that was ever merged.
+    ever: Mutex<Tally>,
 }
 
 impl Level {
+    /// All that was ever merged.
+    pub(crate) fn ever(&self) -> Tally {
+        *lock(&self.ever)
+    }
+
     /// The share of responses within the target, as of the last merge; one where there were none.
     pub(crate) fn conforming(&self) -> Ratio {
         Ratio::new(f64::from_bits(self.conforming.load(Ordering::Relaxed))).unwrap_or(Ratio::ONE)
@@ -114,6 +121,7 @@ impl Shared {
                             .map_err(|source| wrong("service level class", &class.name, source))?,
                     ),
                     conforming: AtomicU64::new(1.0_f64.to_bits()),
+                    ever: Mutex::default(),
                 }),
             });
         }
@@ -213,6 +221,7 @@ impl Shared {
     /// Merges what a core has counted since it was here last. The counts are cleared.
     pub(crate) fn merge(&self, now: Timestamp, tallies: &mut [Tally]) {
         for (level, tally) in self.levels.iter().zip(tallies) {
+            *lock(&level.ever) += *tally;
             let mut window = lock(&level.window);
             window.absorb(now, std::mem::take(tally));
             let share = window.conforming(now).unwrap_or(Ratio::ONE);
@@ -241,7 +250,12 @@ impl Shared {
 
     /// Whether a policy's limits apply now.
     pub(crate) fn is_engaged(&self, policy: usize) -> bool {
-        matches!(lock(&self.policies[policy]).gate(), Gate::Engaged { .. })
+        matches!(self.gate(policy), Gate::Engaged { .. })
+    }
+
+    /// Whether a policy's limits apply now, since when and why.
+    pub(crate) fn gate(&self, policy: usize) -> Gate {
+        lock(&self.policies[policy]).gate()
     }
 }
 

@@ -99,6 +99,8 @@ pub(super) struct Exchange {
     /// The request line, for the log.
     pub(super) method: Vec<u8>,
     pub(super) target: Vec<u8>,
+    /// Referer and user agent, with a zero byte between them, where the log wants them.
+    pub(super) agent: Vec<u8>,
     /// The head for the upstream, with as much of the body as came with it.
     pub(super) request: Vec<u8>,
     pub(super) body: Decoder,
@@ -148,6 +150,7 @@ impl Default for Exchange {
             waited: Duration::ZERO,
             method: Vec::new(),
             target: Vec::new(),
+            agent: Vec::new(),
             request: Vec::new(),
             body: Decoder::new(Body::None),
             replayable: true,

@@ -217,6 +217,13 @@ impl<N: Net> Worker<N> {
         let mut request = std::mem::take(&mut exchange.request);
         let (mut method, mut line) =
             (std::mem::take(&mut exchange.method), std::mem::take(&mut exchange.target));
+        let mut agent = std::mem::take(&mut exchange.agent);
+        if self.log.wants_agent() {
+            agent.clear();
+            agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
+            agent.push(0);
+            agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
+        }
         request.clear();
         method.clear();
         line.clear();
@@ -241,6 +248,7 @@ impl<N: Net> Worker<N> {
             arrived_us,
             method,
             target: line,
+            agent,
             body: Decoder::new(head.framing),
             idempotent: matches!(head.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
             head_only: head.method == "HEAD",

@@ -12,6 +12,7 @@
 mod connection;
 mod decide;
 mod downstream;
+mod observe;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
@@ -66,7 +67,6 @@ pub(crate) struct Worker<N: Net> {
     /// What the wall clock, in µs since 1970, showed at the beginning.
     wall_origin_us: u64,
     next_tick: Timestamp,
-    ticks: u64,
     drain_until: Option<Timestamp>,
 }
 
@@ -132,7 +132,6 @@ impl<N: Net> Worker<N> {
             wall_clock: ends.wall_clock,
             wall_origin_us: (ends.wall_clock)().saturating_sub(now.as_nanos() / 1_000),
             next_tick: now + TICK,
-            ticks: 0,
             drain_until: None,
         })
     }
@@ -281,7 +280,6 @@ impl<N: Net> Worker<N> {
     /// What happens ten times a second.
     fn tick(&mut self, now: Timestamp) {
         self.next_tick = now + TICK;
-        self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
         self.reload();
         let in_flight = self.note_late(now);
@@ -292,15 +290,8 @@ impl<N: Net> Worker<N> {
         let shared = &self.local.shared;
         self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
-        self.counts.log_lost = self.log.lost();
-        self.counts.routes.clone_from(&self.local.counts.borrow());
-        for (route, count) in self.counts.routes.iter_mut().zip(in_flight) {
-            route.in_flight = count;
-        }
-        self.room.publish(self.index, &self.counts);
-        if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
-            self.log.flush();
-        }
+        self.publish(now, in_flight);
+        self.log.tick(now, self.room.log_reopenings());
         self.accept();
         if self.drain_until.is_none() && self.room.is_draining() {
             self.drain(now);
@@ -344,6 +335,14 @@ impl<N: Net> Worker<N> {
                     current.count(same, |count| count.add(&std::mem::take(counted)));
                 }
             }
+            for (class, times) in
+                old.shared.settings.service_levels.iter().zip(old.times.borrow_mut().iter_mut())
+            {
+                let levels = &current.shared.settings.service_levels;
+                if let Some(same) = levels.iter().position(|new| new.name == class.name) {
+                    current.times.borrow_mut()[same].add(&std::mem::take(times));
+                }
+            }
             Rc::strong_count(old) > 1
         });
     }
@@ -354,8 +353,9 @@ impl<N: Net> Worker<N> {
             return;
         }
         self.version = version;
-        if shared.settings.access_log != self.local.shared.settings.access_log
-            && let Ok(log) = Log::open(&shared.settings.access_log)
+        let (old, new) = (&self.local.shared.settings, &shared.settings);
+        if (&new.access_log, new.log_form) != (&old.access_log, old.log_form)
+            && let Ok(log) = Log::with_form(&new.access_log, new.log_form)
         {
             self.log.flush();
             self.log = log;
@@ -428,5 +428,3 @@ const READ_BYTES: usize = 64 * 1024;
 const TURN: usize = 16;
 
 const TICK: Duration = Duration::from_millis(100);
-
-const LOG_EVERY_TICKS: u64 = 10;

@@ -341,11 +341,13 @@ impl<N: Net> Worker<N> {
                 until_close: framed == Body::UntilClose,
                 reusable: head.keep_alive && !early,
             });
-            if let (Some(local), false) = (&exchange.local, exchange.late) {
+            if let (Some(local), Some(level)) = (&exchange.local, exchange.level) {
                 let elapsed = now.since(exchange.sent);
-                local.tally(exchange.level, |tally| {
-                    tally.record(elapsed, local.shared.levels[exchange.level.unwrap_or(0)].target);
-                });
+                local.times.borrow_mut()[level].record(elapsed);
+                if !exchange.late {
+                    local
+                        .tally(Some(level), |tally| tally.record(elapsed, local.shared.levels[level].target));
+                }
             }
             self.head.clear();
             forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
@@ -401,7 +403,8 @@ impl<N: Net> Worker<N> {
         let upstream = exchange.upstream.take();
         let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
-        local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
+        let method = &exchange.method;
+        local.count(exchange.route, |count| count.answered(method, status, total, first_byte, waited));
         self.release(index, &local, outcome(status, first_byte));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
@@ -531,12 +534,18 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Writes the line of a request that is over; `-` is the reason where an instance answered. The time of other
+    /// answers is counted here, because each of them has a line.
     pub(super) fn log_line(&mut self, index: usize, now: Timestamp, reason: &str) {
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
+        if let (Some(local), true) = (&exchange.local, reason != "-") {
+            let total = now.since(exchange.arrived);
+            local.count(exchange.route, |count| count.own(&exchange.method, exchange.status, reason, total));
+        }
         if !self.log.is_on() {
             return;
         }
-        let downstream = &self.downstreams[index];
-        let exchange = &downstream.exchange;
         let route =
             exchange.local.as_ref().map_or("-", |local| &local.shared.settings.routes[exchange.route].name);
         self.log.write(&Line {
@@ -544,6 +553,8 @@ impl<N: Net> Worker<N> {
             arrived_us: exchange.arrived_us,
             method: &exchange.method,
             target: &exchange.target,
+            old: exchange.old,
+            agent: &exchange.agent,
             status: exchange.status,
             body_bytes: exchange.body_bytes,
             route,
