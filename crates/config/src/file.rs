@@ -209,14 +209,17 @@ impl Read for FileAdmin {
 #[derive(Debug)]
 pub(crate) enum FileAccessLog {
     File(String),
-    Table(FileAccessLogTable),
+    Table(Box<FileAccessLogTable>),
 }
 
 impl Read for FileAccessLog {
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
         match &node.kind {
             Kind::Scalar(file) => Some(FileAccessLog::File(file.clone())),
-            _ => FileAccessLogTable::read(node, path, report).map(FileAccessLog::Table),
+            _ => {
+                let table = FileAccessLogTable::read(node, path, report);
+                table.map(|table| FileAccessLog::Table(Box::new(table)))
+            }
         }
     }
 }

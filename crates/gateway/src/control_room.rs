@@ -99,11 +99,11 @@ impl ControlRoom {
         lock(&self.counts)[worker].clone_from(counts);
     }
 
-    /// The counts of all workers, as of the middle of their times.
-    pub(crate) fn counts(&self) -> Counts {
+    /// The counts of all workers for a configuration, as of the middle of their times.
+    pub(crate) fn counts(&self, shared: &Arc<Shared>) -> Counts {
         let mut all = Counts::default();
         let workers = lock(&self.counts);
-        workers.iter().for_each(|counts| all.add(counts));
+        workers.iter().for_each(|counts| all.add(&counts.of(shared)));
         let nanos: u128 = workers.iter().map(|counts| u128::from(counts.at.as_nanos())).sum();
         all.at = Timestamp::from_nanos((nanos / workers.len().max(1) as u128) as u64);
         all

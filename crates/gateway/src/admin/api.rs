@@ -28,7 +28,7 @@ pub(super) fn router() -> Router<Room> {
 
 async fn page(State((room, clock)): State<Room>) -> Response {
     let (_, shared) = room.current();
-    let page = metrics::page(&room.counts(), &shared, clock.now());
+    let page = metrics::page(&room.counts(&shared), &shared, clock.now());
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], page).into_response()
 }
 

@@ -103,7 +103,7 @@ async fn keep_history(room: &ControlRoom) {
     loop {
         beat.tick().await;
         let (_, shared) = room.current();
-        room.history().note(&room.counts(), &shared.settings);
+        room.history().note(&room.counts(&shared), &shared.settings);
     }
 }
 

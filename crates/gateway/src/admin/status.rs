@@ -354,7 +354,7 @@ impl Status {
     /// What a running gateway is and does.
     pub(crate) fn now(room: &ControlRoom, now: Timestamp) -> Self {
         let (_, shared) = room.current();
-        let counts = room.counts();
+        let counts = room.counts(&shared);
         let mut status = Status::of(&shared.settings);
         status.since = Some(utc(now.since(Timestamp::ZERO)));
         status.uptime_s = Some(millis(now.as_secs_f64()));

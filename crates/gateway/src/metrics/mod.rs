@@ -16,8 +16,11 @@ pub(crate) use answers::{Answer, Answers};
 pub(crate) use page::page;
 pub(crate) use times::Times;
 
+use crate::shared::Shared;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -26,6 +29,8 @@ use units::Timestamp;
 pub(crate) struct Counts {
     /// When they were published.
     pub(crate) at: Timestamp,
+    /// The configuration whose routes and classes they count; `None` before the first are published.
+    pub(crate) view: Option<Arc<Shared>>,
     pub(crate) routes: Vec<RouteCounts>,
     /// For each service level class, the times from sending upstream to the first byte.
     pub(crate) levels: Vec<Times>,
@@ -133,7 +138,25 @@ impl RouteCounts {
 }
 
 impl Counts {
-    /// Adds another worker's.
+    /// The same for the routes and classes of a configuration: for a moment after a reload, workers count for the one
+    /// before.
+    pub(crate) fn of(&self, shared: &Arc<Shared>) -> Cow<'_, Counts> {
+        let Some(view) = self.view.as_ref().filter(|view| !Arc::ptr_eq(view, shared)) else {
+            return Cow::Borrowed(self);
+        };
+        let (old, new) = (&view.settings, &shared.settings);
+        let routes = new.routes.iter().map(|route| {
+            let known = old.routes.iter().position(|known| known.name == route.name);
+            known.and_then(|index| self.routes.get(index).cloned()).unwrap_or_default()
+        });
+        let levels = new.service_levels.iter().map(|class| {
+            let known = old.service_levels.iter().position(|known| known.name == class.name);
+            known.and_then(|index| self.levels.get(index).cloned()).unwrap_or_default()
+        });
+        Cow::Owned(Counts { routes: routes.collect(), levels: levels.collect(), ..self.clone() })
+    }
+
+    /// Adds another worker's, of the same configuration.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
         self.routes.iter_mut().zip(&other.routes).for_each(|(ours, theirs)| ours.add(theirs));

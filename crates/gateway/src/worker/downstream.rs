@@ -366,6 +366,9 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let downstream = &mut self.downstreams[index];
         downstream.exchange.status = status;
+        if self.log.is_on() {
+            downstream.exchange.body_bytes = answer::body_bytes(&self.head);
+        }
         self.log_line(index, now, reason);
         let downstream = &mut self.downstreams[index];
         downstream.exchange.local = None;

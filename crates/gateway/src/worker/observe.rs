@@ -5,6 +5,7 @@ use super::connection::{Phase, UpstreamState};
 use crate::metrics::InstanceCounts;
 use http::reactor::Net;
 use std::rc::Rc;
+use std::sync::Arc;
 use units::Timestamp;
 
 impl<N: Net> Worker<N> {
@@ -12,6 +13,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn publish(&mut self, now: Timestamp, in_flight: Vec<u64>) {
         let waiting = self.waiting();
         self.counts.at = now;
+        self.counts.view = Some(Arc::clone(&self.local.shared));
         self.counts.log_lost = self.log.lost();
         self.counts.routes.clone_from(&self.local.counts.borrow());
         for (route, (in_flight, waiting)) in

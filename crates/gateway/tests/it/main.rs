@@ -24,3 +24,10 @@ mod follows_rules;
 
 /// Start, reload, drain, metrics, log.
 mod operates;
+
+/// The operator's side: who may ask, what is told, what can be changed; logs and their rotation.
+mod administers;
+
+/// Programs that tests use.
+#[path = "../../../../tests/peers.rs"]
+mod peers;

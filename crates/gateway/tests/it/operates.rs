@@ -129,6 +129,29 @@ fn reloads_under_load_fail_no_request() {
 }
 
 #[test]
+fn counts_stay_with_their_routes_when_a_reload_moves_them() {
+    let upstream = Upstream::hello();
+    let named =
+        |name: &str| crate::support::route(name, gateway::settings::PathMatch::Exact(format!("/{name}")));
+    let mut settings = settings(&[upstream.address]);
+    settings.workers = 2.try_into().unwrap();
+    settings.routes = vec![named("a"), named("b")];
+    let gateway = started(settings.clone());
+    let mut client = client(&gateway);
+    (0..30).for_each(|_| assert_eq!(client.ask(get("/a")).status(), 200));
+    let [a, b] = ["a", "b"].map(|route| format!("headroom_demand_total{{route=\"{route}\"}}"));
+    eventually_metric(&gateway, &a, 30.0);
+    for _ in 0..4 {
+        settings.routes.reverse();
+        gateway.reload(settings.clone()).unwrap();
+        for _ in 0..30 {
+            assert_eq!((metric(&gateway, &a), metric(&gateway, &b)), (30.0, 0.0));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
 fn limits_keep_what_they_know_through_a_reload() {
     let upstream = Upstream::hello();
     let settings = protected(&upstream, ShedAnswer::Problem);

@@ -74,6 +74,11 @@ impl Drop for Server {
 }
 
 impl Server {
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// Starts a server, and waits until it listens.
     pub fn start(mut command: Command, address: SocketAddr) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

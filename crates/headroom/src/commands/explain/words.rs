@@ -2,7 +2,7 @@
 
 use super::measured::Measured;
 use super::reasons::{self, Reason};
-use crate::commands::top::sections::{applies, bound_of, for_so_long, millis, percent};
+use crate::commands::top::sections::{bound_of, for_so_long, millis, percent};
 use crate::summary::wrapped_to;
 use gateway::status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, Status};
 use std::fmt::Write;
@@ -165,7 +165,7 @@ fn reasons_of(status: &Status, route: &Route) -> Vec<&'static str> {
     for (kind, names) in [(LimitKind::Concurrency, in_flight), (LimitKind::RateClass, rates)] {
         for name in names.into_iter().flatten() {
             let limits = status.limits.iter().filter(|limit| limit.kind == kind && limit.name == *name);
-            reasons.extend(limits.flat_map(|limit| reasons::of_limit(limit)));
+            reasons.extend(limits.flat_map(reasons::of_limit));
         }
     }
     if route.rule.is_some() {
@@ -256,7 +256,7 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
         };
         block.line("may wait", &waits);
     }
-    block.line("applies", &applies(status, limit));
+    block.line("applies", &when(status, limit));
     block.provenance(limit.provenance.as_ref(), measured);
     if let Some(origin) = &limit.origin {
         block.line("in force", origin);
@@ -272,6 +272,20 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
         block.line("now", &now);
     }
     block.0
+}
+
+fn when(status: &Status, limit: &Limit) -> String {
+    let is = |rate: &Option<String>, concurrency: &Option<String>| match limit.kind {
+        LimitKind::RateClass => rate.as_ref() == Some(&limit.name),
+        LimitKind::Concurrency => concurrency.as_ref() == Some(&limit.name),
+    };
+    let mut when = Vec::new();
+    if status.routes.iter().any(|route| is(&route.rate_class, &route.concurrency)) {
+        when.push("always".to_owned());
+    }
+    let policies = status.policies.iter().filter(|policy| is(&policy.rate_class, &policy.concurrency));
+    when.extend(policies.map(|policy| format!("while policy `{}` is engaged", policy.name)));
+    if when.is_empty() { "where a rule asks for it".to_owned() } else { when.join("; ") }
 }
 
 fn is_on(status: &Status, limit: &Limit, route: &Route) -> bool {
@@ -340,3 +354,35 @@ impl Block {
 
 /// Of 80 columns, without those of the names.
 const WIDTH: usize = 57;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+
+    #[test]
+    fn a_running_gateway_is_explained() {
+        insta::assert_snapshot!(all(&sample::busy(), &Measured::default()));
+    }
+
+    #[test]
+    fn a_name_means_all_that_is_called_so() {
+        let mut status = sample::calm();
+        status.uptime_s = None;
+        status.pools[1].name = "search".to_owned();
+        let text = named(&status, &Measured::default(), "search").unwrap();
+        assert!(
+            text.starts_with("route `search`\n") && text.matches("\npool `search`\n").count() == 2,
+            "{text}"
+        );
+        assert!(!text.contains("now"), "nothing runs: {text}");
+        assert_eq!(named(&status, &Measured::default(), "serach"), None);
+    }
+
+    #[test]
+    fn a_reason_is_explained_with_the_limits_that_give_it() {
+        let found = reasons::find("backlog_full").unwrap();
+        insta::assert_snapshot!(reason(found, Some(&sample::busy())));
+        assert!(reason(reasons::find("two-framings").unwrap(), None).contains("smuggle"));
+    }
+}

@@ -4,6 +4,8 @@
 
 mod history;
 mod plain;
+#[cfg(test)]
+pub mod sample;
 mod screen;
 pub mod sections;
 

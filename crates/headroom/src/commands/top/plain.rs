@@ -17,3 +17,14 @@ pub fn text(title: &str, status: &Status) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+
+    #[test]
+    fn a_gateway_in_plain_tables() {
+        insta::assert_snapshot!(text("gateway on 127.0.0.1:9901", &sample::busy()));
+    }
+}

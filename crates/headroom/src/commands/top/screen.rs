@@ -15,7 +15,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use report::Align;
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -26,9 +28,10 @@ pub struct Top {
     status: Status,
     history: History,
     paused: bool,
-    /// The table that the arrows move in, and how far each was moved.
-    focus: usize,
-    offsets: [usize; SECTIONS],
+    /// The title of the table that the arrows move in; the first one before any is chosen.
+    focus: Option<&'static str>,
+    /// How far each table was moved.
+    offsets: BTreeMap<&'static str, usize>,
     /// Why there is nothing new.
     trouble: Option<String>,
     colours: bool,
@@ -126,8 +129,8 @@ impl Top {
             status,
             history,
             paused: false,
-            focus: 0,
-            offsets: [0; SECTIONS],
+            focus: None,
+            offsets: BTreeMap::new(),
             trouble: None,
             colours,
         }
@@ -150,20 +153,33 @@ impl Top {
 
     /// Does what a key says; false where it quits.
     fn press(&mut self, key: Key) -> bool {
-        let count = sections(&self.status, Some(&self.history)).len().max(1);
         match key {
             Key::Quit => return false,
             Key::Pause => self.paused = !self.paused,
-            Key::Next => self.focus = (self.focus + 1) % count,
-            Key::Previous => self.focus = (self.focus + count - 1) % count,
+            Key::Next => self.focus_on(|index, count| (index + 1) % count),
+            Key::Previous => self.focus_on(|index, count| (index + count - 1) % count),
             Key::Down(rows) => self.move_by(|offset| offset.saturating_add(rows)),
             Key::Up(rows) => self.move_by(|offset| offset.saturating_sub(rows)),
         }
         true
     }
 
+    fn focus_on(&mut self, other: impl FnOnce(usize, usize) -> usize) {
+        let sections = sections(&self.status, Some(&self.history));
+        if !sections.is_empty() {
+            self.focus = Some(sections[other(self.focused(&sections), sections.len())].title);
+        }
+    }
+
+    /// The place of the table that the arrows move in.
+    fn focused(&self, sections: &[Section]) -> usize {
+        sections.iter().position(|section| Some(section.title) == self.focus).unwrap_or(0)
+    }
+
     fn move_by(&mut self, by: impl FnOnce(usize) -> usize) {
-        if let Some(offset) = self.offsets.get_mut(self.focus) {
+        let sections = sections(&self.status, Some(&self.history));
+        if let Some(section) = sections.get(self.focused(&sections)) {
+            let offset = self.offsets.entry(section.title).or_default();
             *offset = by(*offset);
         }
     }
@@ -188,26 +204,27 @@ impl Top {
             None => Line::raw(summary(&self.status)),
         };
         frame.render_widget(line, what);
-        let heights = heights(&sections, body.height);
+        let focus = self.focused(&sections);
+        let shown = shown(sections.len(), focus, body.height);
+        let heights = heights(&sections[shown.clone()], body.height);
         let areas = Layout::vertical(heights.iter().map(|&height| Constraint::Length(height))).split(body);
-        for (index, (section, &area)) in sections.iter().zip(areas.iter()).enumerate() {
-            self.table(frame, area, index, section);
+        for (index, &area) in shown.zip(areas.iter()) {
+            self.table(frame, area, &sections[index], index == focus);
         }
         let keys = "q quits   p pauses   Tab next table   arrows move in it";
         frame.render_widget(Line::styled(keys, Modifier::DIM), hint);
     }
 
-    fn table(&mut self, frame: &mut Frame<'_>, area: Rect, index: usize, section: &Section) {
+    fn table(&mut self, frame: &mut Frame<'_>, area: Rect, section: &Section, has_focus: bool) {
         // An empty line, the title with the headings, then rows.
         let Some(room) = usize::from(area.height).checked_sub(HEAD_LINES) else { return };
         let last = section.rows.len().saturating_sub(room);
-        let offset = self.offsets.get(index).copied().unwrap_or(0).min(last);
-        if let Some(kept) = self.offsets.get_mut(index) {
-            *kept = offset;
-        }
+        let offset = self.offsets.entry(section.title).or_default();
+        *offset = last.min(*offset);
+        let offset = *offset;
         let widths = widths(section, area.width.into());
         let mut title = Style::new().add_modifier(Modifier::BOLD);
-        if index == self.focus {
+        if has_focus {
             title = title.add_modifier(Modifier::UNDERLINED);
         }
         let mut name = vec![Span::styled(section.title, title)];
@@ -243,6 +260,13 @@ impl Top {
             Tone::Dim => Style::new().add_modifier(Modifier::DIM),
         }
     }
+}
+
+/// The sections that there is room for: all of them, or as many as fit around the one that was chosen.
+fn shown(count: usize, focus: usize, room: u16) -> Range<usize> {
+    let fit = (usize::from(room) / (HEAD_LINES + 1)).clamp(1, count.max(1));
+    let first = focus.min(count.saturating_sub(fit));
+    first..count.min(first + fit)
 }
 
 /// The height of each section: all of it where there is room, otherwise the longest give.
@@ -293,9 +317,6 @@ fn cell(text: &str, width: usize, align: Align) -> String {
     }
 }
 
-/// Sections that there may be.
-const SECTIONS: usize = 8;
-
 /// An empty line, the title, the headings.
 const HEAD_LINES: usize = 3;
 
@@ -309,3 +330,71 @@ const GAP: &str = "  ";
 
 /// As often as the gateway's own counts are published.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn frame(top: &mut Top, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| top.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn top() -> Top {
+        let mut top = Top::new("gateway on 127.0.0.1:9901".to_owned(), sample::calm(), false);
+        top.look(Ok(sample::busy()));
+        top
+    }
+
+    #[test]
+    fn a_frame_shows_what_matters() {
+        insta::assert_snapshot!(frame(&mut top(), 120, 40));
+    }
+
+    #[test]
+    fn a_small_terminal_shows_what_was_chosen() {
+        let mut top = top();
+        assert!(frame(&mut top, 70, 16).contains("service levels"));
+        for title in ["policies", "limits", "routes", "reason", "instances", "service levels"] {
+            assert!(top.press(Key::Next));
+            assert!(frame(&mut top, 70, 16).contains(title), "{title}");
+        }
+        for (width, height) in [(1, 1), (3, 2), (20, 5), (300, 3)] {
+            frame(&mut top, width, height);
+        }
+    }
+
+    #[test]
+    fn arrows_move_in_the_chosen_table() {
+        let mut top = top();
+        top.press(Key::Previous);
+        top.press(Key::Down(1_000));
+        let text = frame(&mut top, 100, 24);
+        assert!(text.contains("10.0.0.20:80") && !text.contains("10.0.0.1:80"), "{text}");
+        top.press(Key::Up(1_000));
+        assert!(frame(&mut top, 100, 24).contains("10.0.0.1:80"));
+    }
+
+    #[test]
+    fn a_gateway_that_is_gone_leaves_its_last_picture_and_says_so() {
+        let mut top = top();
+        let address: gateway::settings::AdminAddress = "127.0.0.1:9901".parse().unwrap();
+        let source = io::ErrorKind::ConnectionRefused.into();
+        top.look(Err(Error::Unreachable { address, source }));
+        let text = frame(&mut top, 120, 40);
+        assert!(text.contains("cannot reach") && text.contains("search"), "{text}");
+        assert!(!top.press(Key::Quit));
+    }
+
+    #[test]
+    fn colours_only_stress() {
+        let plain = frame(&mut top(), 120, 40);
+        let mut coloured = top();
+        coloured.colours = true;
+        assert_eq!(plain, frame(&mut coloured, 120, 40));
+    }
+}

@@ -165,6 +165,7 @@ fn limits(status: &Status, history: Option<&History>) -> Section {
         let now = match (limit.kind, bound) {
             (LimitKind::Concurrency, Some(bound)) => format!("{used} of {bound} in flight"),
             (LimitKind::Concurrency, None) => format!("{used} in flight"),
+            (LimitKind::RateClass, Some(0)) => "nobody waits".to_owned(),
             (LimitKind::RateClass, Some(bound)) => format!("{used} of {bound} waiting"),
             (LimitKind::RateClass, None) => format!("{used} waiting"),
         };
@@ -297,7 +298,7 @@ pub fn bound_of(limit: &Limit) -> String {
 }
 
 /// When a limit applies.
-pub fn applies(status: &Status, limit: &Limit) -> String {
+fn applies(status: &Status, limit: &Limit) -> String {
     let is = |name: &Option<String>| name.as_deref() == Some(limit.name.as_str());
     let named = |rate: &Option<String>, concurrency: &Option<String>| match limit.kind {
         LimitKind::RateClass => is(rate),
