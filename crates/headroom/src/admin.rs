@@ -128,7 +128,21 @@ impl Gateway {
     /// Where nobody is there, or somebody else.
     pub fn status(&mut self) -> Result<Status, Error> {
         let text = self.get("/status")?;
-        serde_json::from_slice(&text)
+        self.read(&text)
+    }
+
+    /// Asks for its status as it is, also what this version of headroom does not know of.
+    ///
+    /// # Errors
+    /// Where nobody is there, or somebody else.
+    pub fn status_text(&mut self) -> Result<String, Error> {
+        let text = self.get("/status")?;
+        self.read(&text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn read(&self, text: &[u8]) -> Result<Status, Error> {
+        serde_json::from_slice(text)
             .map_err(|error| self.no_status(format!("its JSON is no status ({error})")))
     }
 

@@ -116,6 +116,13 @@ impl Log {
         self.lines = 0;
     }
 
+    /// Goes on with another log; what was lost stays counted.
+    pub(crate) fn replace(&mut self, new: Log) {
+        self.flush();
+        let lost = self.lost;
+        *self = Log { lost: lost + new.lost, reopened: self.reopened, ..new };
+    }
+
     /// Lines that could not be written.
     pub(crate) fn lost(&self) -> u64 {
         self.lost

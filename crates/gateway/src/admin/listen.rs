@@ -5,6 +5,7 @@
 //! then given its name in one step: nobody else can connect in between, and one that a dead gateway left behind is
 //! replaced in the same step. One that a living gateway serves is left alone.
 
+use super::bounded::Bounded;
 use crate::settings::AdminAddress;
 use axum::Router;
 use std::io::{self, ErrorKind};
@@ -47,11 +48,11 @@ impl Listener {
         &self.address
     }
 
-    /// Serves for ever.
+    /// Serves for ever, so many clients at once as there may be.
     pub(super) async fn serve(self, app: Router) -> io::Result<()> {
         match self.socket {
-            Socket::Tcp(listener) => axum::serve(listener, app).await,
-            Socket::Unix(listener, _name) => axum::serve(listener, app).await,
+            Socket::Tcp(listener) => axum::serve(Bounded::new(listener), app).await,
+            Socket::Unix(listener, _name) => axum::serve(Bounded::new(listener), app).await,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! configuration does. Who may ask is decided in `guard`.
 
 mod api;
+mod bounded;
 mod guard;
 mod history;
 mod listen;

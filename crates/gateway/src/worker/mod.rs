@@ -357,8 +357,7 @@ impl<N: Net> Worker<N> {
         if (&new.access_log, new.log_form) != (&old.access_log, old.log_form)
             && let Ok(log) = Log::with_form(&new.access_log, new.log_form)
         {
-            self.log.flush();
-            self.log = log;
+            self.log.replace(log);
         }
         let instances = &mut self.instances;
         // The rules were compiled before; where there is no memory for them, the old configuration goes on.

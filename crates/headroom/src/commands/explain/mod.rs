@@ -68,10 +68,15 @@ enum Error {
 /// Explains.
 pub fn run(args: &Args) -> Exit {
     match explain(args) {
-        Ok(text) => output::print(&text),
+        Ok(text) => output::print(&printable(&text)),
         Err(Error::Admin(error)) => output::fail(&error),
         Err(error) => output::complain(&error, Exit::Usage),
     }
+}
+
+/// Control characters out of somebody's names must not reach the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 fn explain(args: &Args) -> Result<String, Error> {

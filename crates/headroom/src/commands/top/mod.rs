@@ -52,11 +52,10 @@ pub fn run(args: &Args) -> Exit {
 
 fn show(args: &Args) -> Result<Exit, Error> {
     let mut gateway = args.gateway.gateway(args.address.as_ref())?;
-    let first = gateway.status()?;
     if args.json {
-        let text = serde_json::to_string_pretty(&first).unwrap_or_default();
-        return Ok(output::print(&format!("{text}\n")));
+        return Ok(output::print(&gateway.status_text()?));
     }
+    let first = gateway.status()?;
     let is_live = !args.once && stdout().is_terminal() && stdin().is_terminal();
     Ok(if is_live { live(gateway, first) } else { output::print(&plain::text(&title(&gateway), &first)) })
 }
