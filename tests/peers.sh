@@ -21,11 +21,12 @@ system() { # name, Debian packages
     found=$(command -v "$name") && link "$name" "$found"
 }
 
-unpacked() { # a Debian package with a program of the same name, which would start a service if it were installed
-    local name=$1 folder="$peers/unpacked"
-    if ! command -v "$name" >/dev/null && command -v apt-get >/dev/null && mkdir -p "$folder"; then
+unpacked() { # a program, and the Debian package of that or another name, which would start a service if it were installed
+    local name=$1 package=${2:-$1} folder="$peers/unpacked"
+    if ! command -v "$name" >/dev/null && [ -z "$(find "$folder" -type f -path "*bin/$name" 2>/dev/null)" ] &&
+        command -v apt-get >/dev/null && mkdir -p "$folder"; then
         { [ "$(id -u)" != 0 ] || apt-get update -qq; } >&2 || true
-        { (cd "$folder" && apt-get download -qq "$name" && dpkg-deb -x "$name"_*.deb . && rm "$name"_*.deb); } >&2 || true
+        { (cd "$folder" && apt-get download -qq "$package" && dpkg-deb -x "$package"_*.deb . && rm "$package"_*.deb); } >&2 || true
     fi
     local found
     found=$(command -v "$name" || find "$folder" -type f -path "*bin/$name" | grep .) && link "$name" "$found"
@@ -51,8 +52,10 @@ system wrk wrk || missing+=(wrk)
 system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
 system puma puma || gem_of puma || missing+=(puma)
 unpacked prometheus || missing+=(prometheus)
+unpacked promtool prometheus || missing+=(promtool)
 unpacked nginx || missing+=(nginx)
 unpacked haproxy || missing+=(haproxy)
+unpacked logrotate || missing+=(logrotate)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)

@@ -2,6 +2,8 @@
 //!
 //! What `control` refuses is asked of `control`, and blamed on the key that says it.
 
+mod access_log;
+mod admin;
 mod classes;
 mod hops;
 mod limits;
@@ -18,7 +20,7 @@ use crate::problem::{Place, Warning};
 use crate::scalar::{Count, Span, Text};
 use crate::suggest::suggestion;
 use crate::table::{At, Names, Report};
-use gateway::settings::{AccessLog, ConnectionLimits, Settings};
+use gateway::settings::{ConnectionLimits, Settings};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -49,12 +51,15 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let mirrors = mirror::mirrors(classes.mirrors, pools, report);
     let routes = routes::routes(file, pools, &classes, report, base);
     let priorities = limits::priorities(file, report);
+    let admin = admin::admin(file, report, base);
+    let (access_log, log_form) = access_log::access_log(file.access_log.as_ref(), report, base);
     let settings = Settings {
         workers: file.workers.as_ref().map_or(NonZeroU32::MIN, |at| workers(at, report)),
-        access_log: file.access_log.as_ref().map_or(AccessLog::Off, |at| access_log(&at.value, base)),
+        access_log,
+        log_form,
         limits: file.limits.as_ref().map_or_else(ConnectionLimits::default, |found| bounds(found, report)),
         trusted_hops: hops::trusted(file.trusted_hops.as_ref(), report),
-        admin: file.admin.as_ref().map(|at| at.value.0),
+        admin,
         pools: pool_settings,
         service_levels,
         rate_classes,
@@ -74,23 +79,6 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
 
 fn addresses(file: &File, pools: &Names<FilePool>, report: &mut Report) {
     let listen = file.listen.0.as_ref();
-    if let Some(admin) = &file.admin {
-        if !admin.value.0.ip().is_loopback() {
-            report.wrong(
-                &admin.place,
-                format!(
-                    "`{}` is not a loopback address, but whoever reaches it sees and drains the gateway",
-                    admin.value.0
-                ),
-                "reachable from outside",
-                "use 127.0.0.1 or [::1], and a proxy of your own where others must see it".to_owned(),
-            );
-        }
-        if listen.is_some_and(|listen| same(listen.value.0, admin.value.0)) {
-            let message = format!("`{}` is also the address of `listen`", admin.value.0);
-            report.wrong(&admin.place, message, "the same address", "give `admin` another port".to_owned());
-        }
-    }
     for instances in pools.iter().filter_map(|pool| Some(&pool.value.as_ref()?.instances)) {
         let is_ours = |address| listen.is_some_and(|listen| same(listen.value.0, address));
         pools::addresses(instances, is_ours, report);
@@ -106,15 +94,6 @@ fn same(listen: SocketAddr, other: SocketAddr) -> bool {
 fn workers(at: &At<Count>, report: &mut Report) -> NonZeroU32 {
     let found = between(at, 1, WORKERS_MAX, "one for each core is usual", report);
     NonZeroU32::new(found).unwrap_or(NonZeroU32::MIN)
-}
-
-fn access_log(Text(word): &Text, base: &Path) -> AccessLog {
-    match word.as_str() {
-        // YAML of old takes an unquoted off for a truth value; its spelling arrives here.
-        "off" | "false" | "no" => AccessLog::Off,
-        "-" => AccessLog::Stdout,
-        file => AccessLog::File(base.join(file)),
-    }
 }
 
 fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
@@ -145,13 +124,22 @@ fn time_out(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Du
 }
 
 fn span(at: Option<&At<Span>>, default: Duration, least: Duration, report: &mut Report) -> Duration {
+    span_between(at, default, (least, SPAN_MAX), report)
+}
+
+fn span_between(
+    at: Option<&At<Span>>,
+    default: Duration,
+    (least, most): (Duration, Duration),
+    report: &mut Report,
+) -> Duration {
     let Some(At { value: Span(found), place }) = at else { return default };
-    if *found < least || *found > SPAN_MAX {
+    if *found < least || *found > most {
         let message = format!(
             "{} is outside {} to {}",
             show_duration(*found),
             show_duration(least),
-            show_duration(SPAN_MAX)
+            show_duration(most)
         );
         report.wrong(place, message, "outside the bounds", format!("{} is usual", show_duration(default)));
     }

@@ -7,7 +7,7 @@ mod pools;
 pub(crate) use limits::{FileAdaptive, FileKey, FilePriority, FileQueue};
 pub(crate) use pools::*;
 
-use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Span, Switch, Text};
+use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Size, Span, Switch, Text};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 use mirror::{FileMirror, OneOrMore};
@@ -17,12 +17,13 @@ tables! {
     File {
         /// Where clients connect.
         listen: Needed<At<Address>>,
-        /// Where `/metrics`, `/livez` and `/readyz` are served: a loopback address. Left out: nowhere.
-        admin: Option<At<Address>>,
+        /// Where the operator's side is served (`/metrics`, `/status`, `/livez`, `/readyz` and so on): a loopback
+        /// address, or a table. Left out: nowhere.
+        admin: Option<At<FileAdmin>>,
         /// Event loops, each with a thread of its own. Default: 1.
         workers: Option<At<Count>>,
-        /// A file, `off`, or `-` for standard output. Default: off.
-        access_log: Option<At<Text>>,
+        /// A file, `off`, `-` for standard output, or a table. Default: off.
+        access_log: Option<At<FileAccessLog>>,
         /// Bounds on clients and time.
         limits: Option<FileLimits>,
         /// Proxies before this one, as addresses or ranges such as `10.0.0.0/8`. Only they are believed about the client
@@ -44,6 +45,28 @@ tables! {
         mirrors: Option<Names<FileMirror>>,
         /// Tried in order; the first that matches decides. Other requests are answered with 404.
         routes: Needed<At<Vec<At<FileRoute>>>>,
+    }
+
+    /// The operator's side, for others than this machine's users.
+    FileAdminTable {
+        /// An IP address and port, or `unix:` and the path of a socket that only its owner may use.
+        listen: At<Text>,
+        /// A file with the token that requests have to bring, except those for `/livez` and `/readyz`. An address
+        /// that other machines reach needs one.
+        token_file: Option<At<Text>>,
+    }
+
+    /// The access log with its form.
+    FileAccessLogTable {
+        /// A file, or `-` for standard output.
+        file: At<Text>,
+        /// `extended`: the combined form without referer and user agent, then times and reason. `combined`: nginx's.
+        /// `json`: an object a line. Default: extended.
+        format: Option<At<Text>>,
+        /// What a worker gathers before it writes. Default: 64KiB.
+        buffer: Option<At<Size>>,
+        /// How long a line may wait to be written. Default: 1s.
+        flush: Option<At<Span>>,
     }
 
     /// Bounds on clients and time.
@@ -226,6 +249,41 @@ tables! {
     }
 }
 
+/// Where the operator's side is served: a single value is an address.
+#[derive(Debug)]
+pub(crate) enum FileAdmin {
+    Address(String),
+    Table(FileAdminTable),
+}
+
+impl Read for FileAdmin {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::Scalar(address) => Some(FileAdmin::Address(address.clone())),
+            _ => FileAdminTable::read(node, path, report).map(FileAdmin::Table),
+        }
+    }
+}
+
+/// Where the access log goes: a single value is a file.
+#[derive(Debug)]
+pub(crate) enum FileAccessLog {
+    File(String),
+    Table(Box<FileAccessLogTable>),
+}
+
+impl Read for FileAccessLog {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::Scalar(file) => Some(FileAccessLog::File(file.clone())),
+            _ => {
+                let table = FileAccessLogTable::read(node, path, report);
+                table.map(|table| FileAccessLog::Table(Box::new(table)))
+            }
+        }
+    }
+}
+
 /// Where a rule comes from: a single value is a file.
 #[derive(Debug)]
 pub(crate) enum FileRule {
@@ -266,3 +324,5 @@ impl Read for FileShed {
 
 schema_of_word_or_table!(FileRule, { "type": "string" }, FileRuleText);
 schema_of_word_or_table!(FileShed, { "const": "problem" }, FileShedTable);
+schema_of_word_or_table!(FileAdmin, { "type": "string" }, FileAdminTable);
+schema_of_word_or_table!(FileAccessLog, { "type": "string" }, FileAccessLogTable);

@@ -21,7 +21,7 @@ pub struct Quick {
     pub target: Option<Duration>,
     /// Requests that may be in flight.
     pub concurrency: Option<NonZeroU32>,
-    /// Where metrics are served.
+    /// Where the operator's side is served.
     pub admin: Option<SocketAddr>,
 }
 
@@ -54,7 +54,7 @@ pub fn quick(quick: Quick) -> Settings {
         ..Route::new("/*", PathMatch::Prefix("/".to_owned()), 0)
     };
     Settings {
-        admin,
+        admin: admin.map(Into::into),
         pools: vec![Pool::new("service", vec![to])],
         service_levels: target.map(|target| Class::new("timer", timer(target))).into_iter().collect(),
         rate_classes: limit.map(|rate| Class::new("limit", class(rate))).into_iter().collect(),

@@ -1,7 +1,7 @@
 //! "Did you mean": the known name that is closest to what was written.
 
 /// A sentence that names the closest, or all where none is close.
-pub(crate) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let closest = known.iter().filter(|name| close(found, name));
     match closest.min_by_key(|name| distance(found, name)) {

@@ -11,7 +11,9 @@ use crate::check::usual_name;
 mod limits;
 
 use control::rate::{Limit, RateSettings};
-use gateway::settings::{AccessLog, Class, PathMatch, Provenance, Route, Settings, ShedAnswer};
+use gateway::settings::{
+    AccessLog, Admin, Class, LogForm, PathMatch, Provenance, Route, Settings, ShedAnswer,
+};
 use std::fmt::Write as _;
 use std::time::Duration;
 use units::{Rate, Ratio};
@@ -25,15 +27,11 @@ pub fn write(settings: &Settings) -> String {
         text.push('\n');
     };
     line(format!("listen: {}", quoted(&settings.listen.to_string())));
-    if let Some(admin) = settings.admin {
-        line(format!("admin: {}", quoted(&admin.to_string())));
+    if let Some(admin) = &settings.admin {
+        line(format!("admin: {}", operator(admin)));
     }
     line(format!("workers: {}", settings.workers));
-    line(match &settings.access_log {
-        AccessLog::Off => "access_log: \"off\"".to_owned(),
-        AccessLog::Stdout => "access_log: \"-\"".to_owned(),
-        AccessLog::File(path) => format!("access_log: {}", quoted(&path.to_string_lossy())),
-    });
+    line(format!("access_log: {}", access_log(&settings.access_log, settings.log_form)));
     let limits = settings.limits;
     line("limits:".to_owned());
     line(format!("  connections: {}", limits.connections));
@@ -94,6 +92,27 @@ pub fn write(settings: &Settings) -> String {
         }
     }
     text
+}
+
+fn operator(admin: &Admin) -> String {
+    let listen = quoted(&admin.listen.to_string());
+    match &admin.token_file {
+        None => listen,
+        Some(file) => format!("{{ listen: {listen}, token_file: {} }}", quoted(&file.to_string_lossy())),
+    }
+}
+
+fn access_log(to: &AccessLog, form: LogForm) -> String {
+    let to = match to {
+        AccessLog::Off => "\"off\"".to_owned(),
+        AccessLog::Stdout => "\"-\"".to_owned(),
+        AccessLog::File(path) => quoted(&path.to_string_lossy()),
+    };
+    if form == LogForm::default() {
+        return to;
+    }
+    let LogForm { format, buffer, flush } = form;
+    format!("{{ file: {to}, format: {}, buffer: {buffer}, flush: {} }}", format.name(), span(flush))
 }
 
 type Keys = Vec<(&'static str, String)>;

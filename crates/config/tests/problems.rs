@@ -136,9 +136,32 @@ fn addresses() {
         ("listen: 127.0.0.1:8080", "listen: 127.0.0.1:0"),
         ("admin: 127.0.0.1:9901", "admin: 0.0.0.0:9901"),
         ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:8080"),
+        ("admin: 127.0.0.1:9901", "admin: localhost:9901"),
+        ("admin: 127.0.0.1:9901", "admin: 127.0.0.1:0"),
+        ("admin: 127.0.0.1:9901", "admin: 'unix:'"),
+        ("admin: 127.0.0.1:9901", "admin: { listen: '0.0.0.0:9901' }"),
+        ("admin: 127.0.0.1:9901", "admin: { listen: '0.0.0.0:9901', tokenfile: a }"),
+        ("admin: 127.0.0.1:9901", "admin: { listen: '0.0.0.0:9901', token_file: '' }"),
+        (
+            "admin: 127.0.0.1:9901",
+            "admin: unix:/a/path/that/is/much/too/long/for/a/socket/in/the/file/system/because/the/kernel/has/a/bound/for/it.sock",
+        ),
         ("['127.0.0.1:9000']", "[]"),
         ("['127.0.0.1:9000']", "['127.0.0.1:9000', '127.0.0.1:9000']"),
         ("['127.0.0.1:9000']", "['127.0.0.1:8080']"),
+    ]));
+}
+
+#[test]
+fn access_logs() {
+    insta::assert_snapshot!(told(&[
+        ("listen:", "access_log: { file: a.log, format: jsn }\nlisten:"),
+        ("listen:", "access_log: { file: a.log, format: common }\nlisten:"),
+        ("listen:", "access_log: { format: json }\nlisten:"),
+        ("listen:", "access_log: { file: a.log, buffer: 1KiB, flush: 10ms }\nlisten:"),
+        ("listen:", "access_log: { file: a.log, buffer: 64GB, flush: 2m }\nlisten:"),
+        ("listen:", "access_log: { file: a.log, buffer: lots, flush: 1 }\nlisten:"),
+        ("listen:", "access_log: [a.log]\nlisten:"),
     ]));
 }
 

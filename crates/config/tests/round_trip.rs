@@ -8,9 +8,10 @@ use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
-    AccessLog, Adaptive, Affinity, Balance, Class, ConcurrencySettings, ConnectionLimits, Ejection, HashKey,
-    Health, Instance, KeyBy, Keyed, Mirror, MirrorKey, PathMatch, Policy, Pool, Provenance, Queue,
-    RateClassSettings, Retries, Route, RoutePriority, Rule, Settings, ShedAnswer,
+    AccessLog, Adaptive, Admin, AdminAddress, Affinity, Balance, Class, ConcurrencySettings,
+    ConnectionLimits, Ejection, HashKey, Health, Instance, KeyBy, Keyed, LogForm, LogFormat, Mirror,
+    MirrorKey, PathMatch, Policy, Pool, Provenance, Queue, RateClassSettings, Retries, Route, RoutePriority,
+    Rule, Settings, ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -330,7 +331,14 @@ fn settings() -> impl Strategy<Value = Settings> {
                 let routes = routes.collect();
                 let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
                 Settings {
-                    admin: admin.map(address),
+                    admin: admin.map(|port| match port % 3 {
+                        0 => address(port).into(),
+                        1 => Admin {
+                            listen: AdminAddress::Tcp(SocketAddr::from(([10, 0, 0, 1], port))),
+                            token_file: Some("/etc/headroom/a token".into()),
+                        },
+                        _ => Admin { listen: "unix:/run/a b.sock".parse().unwrap(), token_file: None },
+                    }),
                     workers: NonZeroU32::new(workers).unwrap(),
                     access_log: [
                         AccessLog::Off,
@@ -338,6 +346,11 @@ fn settings() -> impl Strategy<Value = Settings> {
                         AccessLog::File(PathBuf::from("/var/log/a b.log")),
                     ][usize::from(log)]
                     .clone(),
+                    log_form: LogForm {
+                        format: LogFormat::ALL[workers as usize % 3],
+                        buffer: 4096 * workers,
+                        flush: Duration::from_millis(100 * u64::from(workers)),
+                    },
                     limits: ConnectionLimits {
                         connections: workers,
                         head_timeout: span,

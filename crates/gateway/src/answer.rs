@@ -153,6 +153,12 @@ pub(crate) fn whole(
     }
 }
 
+/// How much of a whole answer is its body.
+pub(crate) fn body_bytes(answer: &[u8]) -> u64 {
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
+    (answer.len() - head) as u64
+}
+
 fn json_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for character in text.chars() {
@@ -209,6 +215,16 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with("HTTP/1.1 302 Found\r\nlocation: /sorry\r\n"), "{text}");
         assert!(text.contains("connection: close\r\n"), "{text}");
+    }
+
+    #[test]
+    fn the_log_is_told_what_was_sent_of_a_body() {
+        for (head_only, expected) in [(false, 5), (true, 0)] {
+            let mut out = Vec::new();
+            let frame = Frame { head_only, connection: Connection::Stays };
+            whole(&mut out, 503, "Busy", &[], b"a\r\n\r\n", None, frame);
+            assert_eq!(body_bytes(&out), expected);
+        }
     }
 
     #[test]

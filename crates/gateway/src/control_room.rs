@@ -1,6 +1,7 @@
 //! What the workers and the rest of the gateway tell each other: the configuration that is in force, the counts, the
 //! end. Nothing here is touched for each request.
 
+use crate::admin::History;
 use crate::metrics::Counts;
 use crate::mirror::Ends;
 use crate::shared::{Shared, lock};
@@ -9,6 +10,7 @@ use rule::RuleError;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::oneshot;
 use units::Timestamp;
 
 /// A change of a policy, for whoever watches.
@@ -31,6 +33,28 @@ pub struct LimitChange {
     pub change: control::concurrency::Change,
 }
 
+/// Somebody wants the configuration read anew.
+///
+/// Dropped without an answer, it tells that the gateway ends.
+#[derive(Debug)]
+pub struct Reload(oneshot::Sender<Result<(), String>>);
+
+impl Reload {
+    /// Tells what came of it; the error is a sentence for people.
+    pub fn answer(self, outcome: Result<(), String>) {
+        // Who does not wait any more does not want to know.
+        let _ = self.0.send(outcome);
+    }
+}
+
+/// The changes of policies that are kept.
+#[derive(Debug, Default)]
+struct Changes {
+    kept: VecDeque<Change>,
+    /// How many of the last ones nobody has taken yet.
+    untold: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct ControlRoom {
     version: AtomicU64,
@@ -39,9 +63,12 @@ pub(crate) struct ControlRoom {
     changing: Mutex<()>,
     draining: AtomicBool,
     counts: Mutex<Vec<Counts>>,
-    changes: Mutex<VecDeque<Change>>,
+    changes: Mutex<Changes>,
     limit_changes: Mutex<VecDeque<LimitChange>>,
+    reloads: Mutex<VecDeque<Reload>>,
+    history: History,
     rule_notes: Mutex<RuleNotes>,
+    log_reopenings: AtomicU64,
     /// Where workers put copies.
     pub(crate) mirror: Ends,
 }
@@ -61,9 +88,12 @@ impl ControlRoom {
             changing: Mutex::new(()),
             draining: AtomicBool::new(false),
             counts: Mutex::new(vec![Counts::default(); workers]),
-            changes: Mutex::new(VecDeque::new()),
+            changes: Mutex::default(),
             limit_changes: Mutex::new(VecDeque::new()),
+            reloads: Mutex::default(),
+            history: History::default(),
             rule_notes: Mutex::default(),
+            log_reopenings: AtomicU64::new(0),
             mirror: Ends::default(),
         }
     }
@@ -99,11 +129,36 @@ impl ControlRoom {
         lock(&self.counts)[worker].clone_from(counts);
     }
 
-    /// The counts of all workers.
-    pub(crate) fn counts(&self) -> Counts {
+    /// The counts of all workers for a configuration, as of the middle of their times.
+    pub(crate) fn counts(&self, shared: &Arc<Shared>) -> Counts {
         let mut all = Counts::default();
-        lock(&self.counts).iter().for_each(|counts| all.add(counts));
+        let workers = lock(&self.counts);
+        workers.iter().for_each(|counts| all.add(&counts.of(shared)));
+        let nanos: u128 = workers.iter().map(|counts| u128::from(counts.at.as_nanos())).sum();
+        all.at = Timestamp::from_nanos((nanos / workers.len().max(1) as u128) as u64);
         all
+    }
+
+    /// The last second of the counts.
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Asks whoever runs the gateway to read its configuration anew.
+    pub(crate) fn ask_reload(&self) -> oneshot::Receiver<Result<(), String>> {
+        let (answer, answered) = oneshot::channel();
+        let mut reloads = lock(&self.reloads);
+        if reloads.len() == RELOADS_KEPT {
+            // Who has waited longest has waited in vain.
+            reloads.pop_front();
+        }
+        reloads.push_back(Reload(answer));
+        answered
+    }
+
+    /// Somebody wants the configuration read anew.
+    pub(crate) fn take_reload(&self) -> Option<Reload> {
+        lock(&self.reloads).pop_front()
     }
 
     pub(crate) fn note(&self, shared: &Shared, at: Timestamp, transitions: Vec<(usize, Transition)>) {
@@ -112,12 +167,23 @@ impl ControlRoom {
         }
         let mut changes = lock(&self.changes);
         for (policy, transition) in transitions {
-            if changes.len() == CHANGES_KEPT {
-                changes.pop_front();
+            if changes.kept.len() == CHANGES_KEPT {
+                changes.kept.pop_front();
             }
             let policy = shared.settings.policies[policy].name.clone();
-            changes.push_back(Change { at, policy, transition });
+            changes.kept.push_back(Change { at, policy, transition });
+            changes.untold = (changes.untold + 1).min(CHANGES_KEPT);
         }
+    }
+
+    /// Has each worker open the access log anew at its next tick.
+    pub(crate) fn reopen_logs(&self) {
+        self.log_reopenings.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the access log was to be opened anew.
+    pub(crate) fn log_reopenings(&self) -> u64 {
+        self.log_reopenings.load(Ordering::Relaxed)
     }
 
     pub(crate) fn note_limits(&self, shared: &Shared, changes: Vec<(usize, control::concurrency::Change)>) {
@@ -161,7 +227,14 @@ impl ControlRoom {
 
     /// The changes of policies since this was last asked.
     pub(crate) fn take_changes(&self) -> Vec<Change> {
-        lock(&self.changes).drain(..).collect()
+        let mut changes = lock(&self.changes);
+        let told = changes.kept.len() - std::mem::take(&mut changes.untold);
+        changes.kept.iter().skip(told).cloned().collect()
+    }
+
+    /// The recent changes of policies, told or not, the latest last.
+    pub(crate) fn recent_changes(&self) -> Vec<Change> {
+        lock(&self.changes).kept.iter().cloned().collect()
     }
 }
 
@@ -170,3 +243,6 @@ const RULE_LINES_KEPT: usize = 100;
 
 /// Changes kept for somebody who asks; the oldest goes first.
 const CHANGES_KEPT: usize = 1_000;
+
+/// Reloads that may wait; whoever runs the gateway looks ten times a second.
+const RELOADS_KEPT: usize = 16;

@@ -25,7 +25,8 @@ pub mod settings;
 mod shared;
 mod worker;
 
-pub use control_room::{Change, LimitChange};
+pub use admin::status;
+pub use control_room::{Change, LimitChange, Reload};
 pub use pool::{InstanceChange, InstanceChangeError};
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};

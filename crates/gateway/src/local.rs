@@ -3,8 +3,8 @@
 //! A request keeps the view that it began with, so that a reload changes nothing under its feet; a view that was
 //! replaced retires with its last request.
 
-use crate::metrics::RouteCounts;
 use crate::metrics::pools::PoolCounts;
+use crate::metrics::{RouteCounts, Times};
 use crate::pool::WorkerPool;
 use crate::queues::Queues;
 use crate::shared::Shared;
@@ -28,6 +28,8 @@ pub(crate) struct Local {
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
     /// The requests that wait for a place.
     pub(crate) queues: RefCell<Queues>,
+    /// For each service level class, the times from sending upstream to the first byte.
+    pub(crate) times: RefCell<Vec<Times>>,
     /// The rules of this worker; `None` where no route has one.
     pub(crate) machine: Option<RefCell<Machine>>,
     /// The rules of each route.
@@ -51,6 +53,7 @@ impl Local {
         let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
         let samples = RefCell::new(sampled.collect());
         let queues = RefCell::new(Queues::new(&shared));
+        let times = RefCell::new(vec![Times::default(); shared.levels.len()]);
         let mut machine = None;
         let mut load = |rule: &Option<Rule>| -> Result<Option<LoadedRule>, RuleError> {
             let Some(rule) = rule else { return Ok(None) };
@@ -75,7 +78,7 @@ impl Local {
             pool.borrow_mut().configure(now, settings, process, &mut number);
             pools.push(pool);
         }
-        Ok(Local { shared, pools, tallies, counts, samples, queues, machine, rules, response_rules })
+        Ok(Local { shared, pools, tallies, counts, times, samples, queues, machine, rules, response_rules })
     }
 
     /// Counts for a service level class, if there is one.

@@ -2,11 +2,11 @@
 
 use crate::access_log::Log;
 use crate::admin::Admin;
-use crate::control_room::{Change, ControlRoom, LimitChange};
+use crate::control_room::{Change, ControlRoom, LimitChange, Reload};
 use crate::mirror::End;
 use crate::mirror::threads::{self, StartError};
 use crate::pool::{HealthChecks, InstanceChange, InstanceChangeError};
-use crate::settings::{AccessLog, Capture, Settings};
+use crate::settings::{AccessLog, AdminAddress, Capture, Settings};
 use crate::shared::{Shared, SharedError, lock};
 use crate::worker::{Ends, LISTENER, Worker};
 use http::reactor::{Clock, KernelNet, Waker};
@@ -31,6 +31,14 @@ pub enum GatewayError {
         /// The address.
         address: SocketAddr,
         /// What the system said.
+        source: io::Error,
+    },
+    /// The operator's side cannot be served.
+    #[error("cannot serve the operator's side on {address}")]
+    Admin {
+        /// Where.
+        address: AdminAddress,
+        /// What the system said, or what is wrong with the token.
         source: io::Error,
     },
     /// The access log cannot be written.
@@ -110,8 +118,8 @@ impl From<StartError> for GatewayError {
 pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     let clock = Clock::starting_now();
     let workers = settings.workers.get();
-    let (listen, admin) = (settings.listen, settings.admin);
-    let log = settings.access_log.clone();
+    let (listen, admin) = (settings.listen, settings.admin.clone());
+    let (log, form) = (settings.access_log.clone(), settings.log_form);
     let room = Arc::new(ControlRoom::new(Shared::new(settings, None, clock.now())?, workers as usize));
     let mut address = listen;
     let mut prepared = Vec::new();
@@ -124,15 +132,16 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
         let mut net = KernelNet::new(clock).map_err(refused)?;
         let waker = net.waker().map_err(refused)?;
         let listener = net.listen(listener, LISTENER).map_err(refused)?;
-        let log = Log::open(&log).map_err(|source| GatewayError::AccessLog { log: name(&log), source })?;
+        let log = Log::with_form(&log, form)
+            .map_err(|source| GatewayError::AccessLog { log: name(&log), source })?;
         prepared
             .push((Ends { net, listener, log, wall_clock, seed: wall_clock() ^ u64::from(worker) }, waker));
     }
     let admin = match admin {
         None => None,
-        Some(address) => {
-            let refused = |source| GatewayError::Listen { address, source };
-            Some(Admin::start(address, Arc::clone(&room), clock).map_err(refused)?)
+        Some(admin) => {
+            let refused = |source| GatewayError::Admin { address: admin.listen.clone(), source };
+            Some(Admin::start(&admin, Arc::clone(&room), clock).map_err(refused)?)
         }
     };
     let mut helpers = Vec::new();
@@ -158,9 +167,27 @@ impl Gateway {
         self.address
     }
 
-    /// Where metrics are served.
-    pub fn admin_address(&self) -> Option<SocketAddr> {
+    /// Where the operator's side is served.
+    pub fn admin(&self) -> Option<&AdminAddress> {
         self.admin.as_ref().map(Admin::address)
+    }
+
+    /// Where the operator's side is served, where that is an address and port.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        match self.admin()? {
+            AdminAddress::Tcp(address) => Some(*address),
+            AdminAddress::Unix(_) => None,
+        }
+    }
+
+    /// Opens the access log anew, as after a rotation.
+    pub fn reopen_logs(&self) {
+        self.room.reopen_logs();
+    }
+
+    /// Somebody asked the operator's side to have the configuration read anew.
+    pub fn take_reload(&self) -> Option<Reload> {
+        self.room.take_reload()
     }
 
     /// Puts another configuration in force for the requests that come from now on. Classes that did not change keep
@@ -180,9 +207,14 @@ impl Gateway {
             return changed("workers", old.settings.workers.to_string(), settings.workers.to_string());
         }
         if old.settings.admin != settings.admin {
-            let show =
-                |admin: Option<SocketAddr>| admin.map_or("none".to_owned(), |address| address.to_string());
-            return changed("admin", show(old.settings.admin), show(settings.admin));
+            let show = |settings: &Settings| {
+                settings.admin.as_ref().map_or("none".to_owned(), |admin| admin.to_string())
+            };
+            return changed("admin", show(&old.settings), show(&settings));
+        }
+        if let (Some(admin), Some(settings)) = (&self.admin, &settings.admin) {
+            let refused = |source| GatewayError::Admin { address: admin.address().clone(), source };
+            admin.read_token(settings).map_err(refused)?;
         }
         if old.settings.access_log != settings.access_log {
             let log = &settings.access_log;

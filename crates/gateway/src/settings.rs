@@ -1,17 +1,18 @@
 //! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
 
-mod limits;
-
-pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
+mod admin;
 mod instances;
-
-pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
+mod limits;
+mod log_form;
+mod mirror;
 mod network;
 
-pub use network::{Network, NetworkError};
-mod mirror;
-
+pub use admin::{Admin, AdminAddress, NoAdminAddress};
+pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
+pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
+pub use log_form::{LogForm, LogFormat};
 pub use mirror::{Capture, Mirror, MirrorKey};
+pub use network::{Network, NetworkError};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
@@ -26,12 +27,14 @@ use units::Ratio;
 pub struct Settings {
     /// Where clients connect.
     pub listen: SocketAddr,
-    /// Where `/metrics`, `/livez` and `/readyz` are served; a loopback address.
-    pub admin: Option<SocketAddr>,
+    /// Where the operator's side is served: metrics, health, status.
+    pub admin: Option<Admin>,
     /// Event loops; each has a thread and a listening socket of its own.
     pub workers: NonZeroU32,
     /// Where a line for each answered request goes.
     pub access_log: AccessLog,
+    /// How those lines look and when they are written.
+    pub log_form: LogForm,
     /// Bounds on clients and time.
     pub limits: ConnectionLimits,
     /// Proxies before this one, which are believed about the client and the time of arrival. Nobody else is.
@@ -64,6 +67,7 @@ impl Settings {
             admin: None,
             workers: NonZeroU32::MIN,
             access_log: AccessLog::Off,
+            log_form: LogForm::default(),
             limits: ConnectionLimits::default(),
             trusted_hops: Vec::new(),
             pools: Vec::new(),

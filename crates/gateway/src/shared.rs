@@ -82,9 +82,16 @@ pub(crate) struct Level {
     window: Mutex<ServiceLevel>,
     /// The bits of the conforming share at the last merge.
     conforming: AtomicU64,
+    /// All that was ever merged.
+    ever: Mutex<Tally>,
 }
 
 impl Level {
+    /// All that was ever merged.
+    pub(crate) fn ever(&self) -> Tally {
+        *lock(&self.ever)
+    }
+
     /// The share of responses within the target, as of the last merge; one where there were none.
     pub(crate) fn conforming(&self) -> Ratio {
         Ratio::new(f64::from_bits(self.conforming.load(Ordering::Relaxed))).unwrap_or(Ratio::ONE)
@@ -146,6 +153,7 @@ impl Shared {
     /// Merges what a core has counted since it was here last. The counts are cleared.
     pub(crate) fn merge(&self, now: Timestamp, tallies: &mut [Tally]) {
         for (level, tally) in self.levels.iter().zip(tallies) {
+            *lock(&level.ever) += *tally;
             let mut window = lock(&level.window);
             window.absorb(now, std::mem::take(tally));
             let share = window.conforming(now).unwrap_or(Ratio::ONE);
@@ -186,7 +194,12 @@ impl Shared {
 
     /// Whether a policy's limits apply now.
     pub(crate) fn is_engaged(&self, policy: usize) -> bool {
-        matches!(lock(&self.policies[policy]).gate(), Gate::Engaged { .. })
+        matches!(self.gate(policy), Gate::Engaged { .. })
+    }
+
+    /// Whether a policy's limits apply now, since when and why.
+    pub(crate) fn gate(&self, policy: usize) -> Gate {
+        lock(&self.policies[policy]).gate()
     }
 }
 
@@ -197,7 +210,8 @@ fn levels(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Level>
             let window = ServiceLevel::new(class.settings)
                 .map_err(|source| wrong("service level class", &class.name, source))?;
             let conforming = AtomicU64::new(1.0_f64.to_bits());
-            Ok(Arc::new(Level { target: class.settings.target, window: Mutex::new(window), conforming }))
+            let (target, ever) = (class.settings.target, Mutex::default());
+            Ok(Arc::new(Level { target, window: Mutex::new(window), ever, conforming }))
         };
         kept.map_or_else(make, Ok)
     };

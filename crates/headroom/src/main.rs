@@ -1,5 +1,6 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
+mod admin;
 mod commands;
 mod connect;
 mod descriptors;
@@ -36,6 +37,8 @@ enum Command {
     Find(Box<find::Args>),
     Replay(Box<replay::Args>),
     Gateway(gateway::Args),
+    Top(top::Args),
+    Explain(explain::Args),
     Config(config::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -50,6 +53,8 @@ fn main() -> Exit {
         Command::Find(args) => find::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Gateway(args) => gateway::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),

@@ -21,15 +21,21 @@ pub fn fail(error: &dyn Error) -> Exit {
 
 /// Says what is wrong, with all causes, and ends as `exit` says.
 pub fn complain(error: &dyn Error, exit: Exit) -> Exit {
+    let message = with_causes(error);
+    // Where nobody can be told, the exit code still says it.
+    let _ = writeln!(stderr(), "error: {message}");
+    exit
+}
+
+/// An error and all its causes in a line.
+pub fn with_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
         message.push_str(&format!(": {error}"));
         cause = error.source();
     }
-    // Where nobody can be told, the exit code still says it.
-    let _ = writeln!(stderr(), "error: {message}");
-    exit
+    message
 }
 
 /// Says something that a reader should know, and goes on.

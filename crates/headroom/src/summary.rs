@@ -323,11 +323,16 @@ pub fn row(text: &mut String, name: &str, value: &str) {
 
 /// Sentences in lines that fit a terminal of 80 columns beside the names.
 pub fn wrapped(text: &str) -> Vec<String> {
+    wrapped_to(text, WIDTH)
+}
+
+/// Sentences in lines of at most so many characters, where their words allow it.
+pub fn wrapped_to(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if line.is_empty() => *line = word.to_owned(),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -38,7 +38,7 @@ struct Added {
 
 async fn pools(State((room, _)): State<Room>) -> Response {
     let (_, shared) = room.current();
-    let counts = room.counts();
+    let counts = room.counts(&shared);
     let pools = shared.settings.pools.iter().map(|pool| {
         let of = counts.pools.get(&pool.name);
         let known = pool.instances.iter().map(|instance| {

@@ -50,10 +50,10 @@ impl Connections {
         }
         let name = "headroom_client_first_byte_seconds";
         page.head(name, "histogram", "From accepting a client's connection to the first byte of a request.");
-        page.times(name, &[], &self.first_byte);
+        page.histogram(name, &[], &self.first_byte);
         let name = "headroom_upstream_connect_seconds";
         page.head(name, "histogram", "How long connections to instances took to open.");
-        page.times(name, &[], &self.connect);
+        page.histogram(name, &[], &self.connect);
     }
 }
 

@@ -17,11 +17,6 @@ pub(super) fn write(page: &mut Page, counts: &Counts, shared: &Shared) {
 fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     let settings = &shared.settings;
     let routes = || settings.routes.iter().zip(&counts.routes);
-    let name = "headroom_demand_total";
-    page.head(name, "counter", "Requests that arrived, whether admitted, waiting or shed, by route.");
-    for (route, of) in routes() {
-        page.line(name, &[("route", &route.name)], &of.arrived);
-    }
     let name = "headroom_class_demand_total";
     page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
     let policy = |route: &crate::settings::Route| route.policy.map(|index| &settings.policies[index]);
@@ -30,7 +25,7 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
             route.rate_class == Some(index)
                 || policy(route).is_some_and(|policy| policy.rate_class == Some(index))
         };
-        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.arrived).sum();
+        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.demand()).sum();
         page.line(name, &[("class", &class.name), ("kind", "rate")], &demand);
     }
     for (index, class) in settings.concurrency_limits.iter().enumerate() {
@@ -38,12 +33,8 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
             route.concurrency == Some(index)
                 || policy(route).is_some_and(|policy| policy.concurrency == Some(index))
         };
-        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.arrived).sum();
+        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.demand()).sum();
         page.line(name, &[("class", &class.name), ("kind", "concurrency")], &demand);
-    }
-    page.head("headroom_waiting", "gauge", "Requests that wait for a turn or a place now, by route.");
-    for (route, of) in routes() {
-        page.line("headroom_waiting", &[("route", &route.name)], &of.waiting);
     }
     let name = "headroom_would_shed_total";
     page.head(name, "counter", "Requests that limits in shadow would have refused, by route and reason.");

@@ -2,8 +2,13 @@
 //!
 //! Each worker counts for itself, without locks, and publishes a copy ten times a second. Names and buckets follow
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
-//! never paths or addresses of clients. Demand is admitted plus shed, so that shedding never hides load.
+//! never paths or addresses of clients.
+//!
+//! ## Demand
+//! What arrived: answered, failed and shed, in flight and waiting. It comes from these counts and is none of its own,
+//! so it costs a request nothing and always agrees with them. Shedding never hides load from whoever scales by it.
 
+mod answers;
 mod connections;
 mod limits;
 mod mirror;
@@ -11,22 +16,37 @@ mod page;
 pub(crate) mod pools;
 mod reported;
 mod rules;
+mod times;
 
+pub(crate) use answers::{Answer, Answers};
 pub(crate) use page::page;
+pub(crate) use times::Times;
 
 pub(crate) use rules::RuleCounts;
 
+use crate::shared::Shared;
 use connections::Connections;
 use reported::Reported;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
+use units::Timestamp;
 
 /// One worker's counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Counts {
+    /// When they were published.
+    pub(crate) at: Timestamp,
+    /// The configuration whose routes and classes they count; `None` before the first are published.
+    pub(crate) view: Option<Arc<Shared>>,
     pub(crate) routes: Vec<RouteCounts>,
     /// By name.
     pub(crate) pools: BTreeMap<String, pools::PoolCounts>,
+    /// For each service level class, the times from sending upstream to the first byte.
+    pub(crate) levels: Vec<Times>,
+    pub(crate) instances: Vec<InstanceCounts>,
     pub(crate) connections_accepted: u64,
     pub(crate) connections_refused: u64,
     pub(crate) connections_open: u64,
@@ -37,50 +57,32 @@ pub(crate) struct Counts {
     pub(crate) connections: Connections,
 }
 
+/// A worker's connections to one instance, whatever pools it is in.
+#[derive(Debug, Clone)]
+pub(crate) struct InstanceCounts {
+    pub(crate) address: SocketAddr,
+    /// Requests that it has not answered, or on the way to it.
+    pub(crate) in_flight: u64,
+    /// Connections that wait for a request.
+    pub(crate) idle: u64,
+}
+
 /// One worker's counts of one route.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RouteCounts {
-    /// Answers by status; rare statuses share the entry of their class.
-    statuses: BTreeMap<u16, u64>,
-    shed: BTreeMap<&'static str, u64>,
-    failed: BTreeMap<&'static str, u64>,
+    pub(crate) answers: Answers,
+    pub(crate) shed: BTreeMap<&'static str, u64>,
+    pub(crate) failed: BTreeMap<&'static str, u64>,
     pub(crate) rules: RuleCounts,
     /// What limits in shadow would have shed.
     would_shed: BTreeMap<&'static str, u64>,
-    /// Requests that arrived, whatever became of them.
-    pub(crate) arrived: u64,
+    /// Requests at the upstream now.
     pub(crate) in_flight: u64,
-    /// Requests that wait now.
+    /// Requests that wait for their turn now.
     pub(crate) waiting: u64,
-    waited: u64,
-    total: Times,
-    upstream: Times,
+    /// How long answered requests waited for their turn; those that did not wait are not in it.
+    waited: Times,
     pub(crate) reported: Reported,
-}
-
-/// Times in the buckets of OpenTelemetry's convention.
-#[derive(Debug, Clone, Default)]
-struct Times {
-    buckets: [u64; BOUNDS_S.len() + 1],
-    sum: Duration,
-}
-
-impl Times {
-    fn record(&mut self, time: Duration) {
-        let nanos = time.as_nanos() as u64;
-        let bucket = BOUNDS_NS.iter().position(|&bound| nanos <= bound).unwrap_or(BOUNDS_S.len());
-        self.buckets[bucket] += 1;
-        self.sum += time;
-    }
-
-    fn count(&self) -> u64 {
-        self.buckets.iter().sum()
-    }
-
-    fn add(&mut self, other: &Times) {
-        self.buckets.iter_mut().zip(&other.buckets).for_each(|(ours, theirs)| *ours += theirs);
-        self.sum += other.sum;
-    }
 }
 
 impl RouteCounts {
@@ -88,11 +90,23 @@ impl RouteCounts {
     ///
     /// Never inlined, so that a profile shows what the metrics cost.
     #[inline(never)]
-    pub(crate) fn answered(&mut self, status: u16, total: Duration, upstream: Duration, waited: Duration) {
-        *self.statuses.entry(status).or_default() += 1;
-        self.total.record(total);
-        self.upstream.record(upstream);
-        self.waited += u64::from(!waited.is_zero());
+    pub(crate) fn answered(
+        &mut self,
+        method: &[u8],
+        status: u16,
+        total: Duration,
+        upstream: Duration,
+        waited: Duration,
+    ) {
+        self.answers.answered(method, status, total, upstream);
+        if !waited.is_zero() {
+            self.waited.record(waited);
+        }
+    }
+
+    /// The gateway answered a request itself, or broke its answer off; `error` says why.
+    pub(crate) fn own(&mut self, method: &[u8], status: u16, error: &str, total: Duration) {
+        self.answers.own(method, status, error, total);
     }
 
     /// A request was shed.
@@ -110,36 +124,79 @@ impl RouteCounts {
         *self.failed.entry(kind).or_default() += 1;
     }
 
+    /// Requests that arrived.
+    pub(crate) fn demand(&self) -> u64 {
+        let over: u64 = self.shed.values().chain(self.failed.values()).sum();
+        self.answered_total() + over + self.in_flight + self.waiting
+    }
+
+    /// How long admitted requests waited for their turn; most did not.
+    fn waits(&self) -> Times {
+        let mut waits = self.waited.clone();
+        waits.record_zeros(self.answered_total() - waits.count());
+        waits
+    }
+
+    fn answered_total(&self) -> u64 {
+        self.answers.iter().filter(|answer| answer.is_from_upstream()).map(Answer::count).sum()
+    }
+
     /// Answered, shed, failed, and of those failed for the client's breach of HTTP.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> [u64; 4] {
         let bad = self.failed.get("bad_request").copied().unwrap_or(0);
-        [self.statuses.values().sum(), self.shed.values().sum(), self.failed.values().sum(), bad]
+        [self.answered_total(), self.shed.values().sum(), self.failed.values().sum(), bad]
     }
 
     pub(crate) fn add(&mut self, other: &RouteCounts) {
-        add_map(&mut self.statuses, &other.statuses);
+        self.answers.add(&other.answers);
         add_map(&mut self.shed, &other.shed);
         add_map(&mut self.failed, &other.failed);
         self.rules.add(&other.rules);
         add_map(&mut self.would_shed, &other.would_shed);
-        self.arrived += other.arrived;
         self.in_flight += other.in_flight;
         self.waiting += other.waiting;
-        self.waited += other.waited;
-        self.total.add(&other.total);
-        self.upstream.add(&other.upstream);
+        self.waited.add(&other.waited);
         self.reported.add(&other.reported);
     }
 }
 
 impl Counts {
-    /// Adds another worker's.
+    /// The same for the routes and classes of a configuration: for a moment after a reload, workers count for the one
+    /// before.
+    pub(crate) fn of(&self, shared: &Arc<Shared>) -> Cow<'_, Counts> {
+        let Some(view) = self.view.as_ref().filter(|view| !Arc::ptr_eq(view, shared)) else {
+            return Cow::Borrowed(self);
+        };
+        let (old, new) = (&view.settings, &shared.settings);
+        let routes = new.routes.iter().map(|route| {
+            let known = old.routes.iter().position(|known| known.name == route.name);
+            known.and_then(|index| self.routes.get(index).cloned()).unwrap_or_default()
+        });
+        let levels = new.service_levels.iter().map(|class| {
+            let known = old.service_levels.iter().position(|known| known.name == class.name);
+            known.and_then(|index| self.levels.get(index).cloned()).unwrap_or_default()
+        });
+        Cow::Owned(Counts { routes: routes.collect(), levels: levels.collect(), ..self.clone() })
+    }
+
+    /// Adds another worker's, of the same configuration.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
         self.routes.iter_mut().zip(&other.routes).for_each(|(ours, theirs)| ours.add(theirs));
         for (name, theirs) in &other.pools {
             self.pools.entry(name.clone()).or_default().add(theirs);
+        }
+        self.levels.resize_with(self.levels.len().max(other.levels.len()), Default::default);
+        self.levels.iter_mut().zip(&other.levels).for_each(|(ours, theirs)| ours.add(theirs));
+        for theirs in &other.instances {
+            match self.instances.iter_mut().find(|ours| ours.address == theirs.address) {
+                Some(ours) => {
+                    ours.in_flight += theirs.in_flight;
+                    ours.idle += theirs.idle;
+                }
+                None => self.instances.push(theirs.clone()),
+            }
         }
         self.connections_accepted += other.connections_accepted;
         self.connections_refused += other.connections_refused;
@@ -157,16 +214,3 @@ fn add_map<K: Ord + Copy>(ours: &mut BTreeMap<K, u64>, theirs: &BTreeMap<K, u64>
         *ours.entry(key).or_default() += count;
     }
 }
-
-/// OpenTelemetry's advice for HTTP durations, in seconds.
-const BOUNDS_S: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
-
-const BOUNDS_NS: [u64; 14] = {
-    let mut nanos = [0; 14];
-    let mut index = 0;
-    while index < nanos.len() {
-        nanos[index] = (BOUNDS_S[index] * 1e9) as u64;
-        index += 1;
-    }
-    nanos
-};

@@ -1,18 +1,56 @@
 //! The page that Prometheus reads.
 
-use super::{BOUNDS_S, Counts, Times, limits, mirror, pools, reported, rules};
+use super::{Counts, RouteCounts, Times, limits, mirror, pools, reported, rules};
 use crate::shared::Shared;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use units::Timestamp;
 
 /// The page that Prometheus reads.
 pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
-    let mut page = Page(String::with_capacity(8 * 1024));
+    let mut page = Page(String::with_capacity(16 * 1024));
+    routes(&mut page, counts, shared);
+    durations(&mut page, counts, shared);
+    classes(&mut page, counts, shared, now);
+    limits::write(&mut page, counts, shared);
+    rules::page(&mut page, counts, shared);
+    pools::write(&mut page, &counts.pools, shared);
+    instances(&mut page, counts);
+    mirror::write(&mut page, &shared.mirrors);
+    let reported = shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
+    reported::write(&mut page, reported.map(|(route, of)| (route, &of.reported)));
+    process(&mut page, counts);
+    counts.connections.write(&mut page);
+    page.0
+}
+
+fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
     let routes = || shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
+    let mut of_route = |name: &str, kind: &str, help: &str, value: &dyn Fn(&RouteCounts) -> u64| {
+        page.head(name, kind, help);
+        routes().for_each(|(route, of)| page.line(name, &[("route", route)], &value(of)));
+    };
+    of_route(
+        "headroom_demand_total",
+        "counter",
+        "Requests that arrived: answered, failed and shed, in flight and waiting.",
+        &RouteCounts::demand,
+    );
+    of_route("headroom_in_flight", "gauge", "Requests at the upstream now.", &|of| of.in_flight);
+    of_route("headroom_waiting", "gauge", "Requests that wait for their turn now.", &|of| of.waiting);
+    of_route(
+        "headroom_waited_total",
+        "counter",
+        "Answered requests that waited for their turn first.",
+        &|of| of.waited.count(),
+    );
     page.head("headroom_requests_total", "counter", "Requests answered from upstream, by route and status.");
     for (route, of) in routes() {
-        for (status, count) in &of.statuses {
-            page.line("headroom_requests_total", &[("route", route), ("status", &status.to_string())], count);
+        let mut by_status = std::collections::BTreeMap::<String, u64>::new();
+        for answer in of.answers.iter().filter(|answer| answer.is_from_upstream()) {
+            *by_status.entry(answer.status()).or_default() += answer.count();
+        }
+        for (status, count) in by_status {
+            page.line("headroom_requests_total", &[("route", route), ("status", &status)], &count);
         }
     }
     page.head("headroom_shed_total", "counter", "Requests refused at a limit, by route and reason.");
@@ -27,36 +65,74 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
             page.line("headroom_failed_total", &[("route", route), ("kind", kind)], count);
         }
     }
-    page.head("headroom_waited_total", "counter", "Admitted requests that waited for their turn first.");
+}
+
+fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
+    let routes = || shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
+    let server = "http_server_request_duration_seconds";
+    page.head(
+        server,
+        "histogram",
+        "From a request's arrival to the end of its answer; error_type says why the gateway answered itself.",
+    );
     for (route, of) in routes() {
-        page.line("headroom_waited_total", &[("route", route)], &of.waited);
-    }
-    page.head("headroom_in_flight", "gauge", "Requests at the upstream now.");
-    for (route, of) in routes() {
-        page.line("headroom_in_flight", &[("route", route)], &of.in_flight);
-    }
-    let durations = [
-        ("http_server_request_duration_seconds", "From the request's arrival to the end of its answer."),
-        ("http_client_request_duration_seconds", "From sending upstream to the first byte of the answer."),
-    ];
-    for (index, (name, help)) in durations.into_iter().enumerate() {
-        page.head(name, "histogram", help);
-        for (route, of) in routes() {
-            page.histogram(name, route, if index == 0 { &of.total } else { &of.upstream });
+        for answer in of.answers.iter() {
+            let (method, status) = (answer.method(), answer.status());
+            let mut labels = vec![
+                ("http_request_method", method),
+                ("url_scheme", "http"),
+                ("http_route", route),
+                ("http_response_status_code", &status),
+            ];
+            labels.extend(answer.error().map(|error| ("error_type", error)));
+            page.histogram(server, &labels, &answer.total);
         }
     }
+    let client = "http_client_request_duration_seconds";
+    page.head(client, "histogram", "From sending upstream to the first byte of the answer.");
+    for (route, of) in routes() {
+        for answer in of.answers.iter().filter(|answer| answer.is_from_upstream()) {
+            let (method, status) = (answer.method(), answer.status());
+            let labels = [
+                ("http_request_method", method),
+                ("http_route", route),
+                ("http_response_status_code", &*status),
+            ];
+            page.histogram(client, &labels, &answer.upstream);
+        }
+    }
+    let wait = "headroom_wait_seconds";
+    page.head(wait, "histogram", "How long answered requests waited for their turn in the gateway.");
+    for (route, of) in routes() {
+        page.histogram(wait, &[("route", route)], &of.waits());
+    }
+}
+
+fn classes(page: &mut Page, counts: &Counts, shared: &Shared, now: Timestamp) {
+    let levels =
+        || shared.settings.service_levels.iter().map(|class| class.name.as_str()).zip(&shared.levels);
     page.head("headroom_conforming_ratio", "gauge", "Share of responses within the target over the window.");
-    for (class, level) in shared.settings.service_levels.iter().zip(&shared.levels) {
+    for (class, level) in levels() {
         let share = level.tally(now).share().map_or(1.0, units::Ratio::get);
-        page.line("headroom_conforming_ratio", &[("class", &class.name)], &share);
+        page.line("headroom_conforming_ratio", &[("class", class)], &share);
+    }
+    let responses = "headroom_service_level_responses_total";
+    page.head(responses, "counter", "Responses judged by a service level class, by whether they conformed.");
+    for (class, level) in levels() {
+        let ever = level.ever();
+        for (conforming, count) in [("true", ever.conforming), ("false", ever.total - ever.conforming)] {
+            page.line(responses, &[("class", class), ("conforming", conforming)], &count);
+        }
+    }
+    let duration = "headroom_service_level_duration_seconds";
+    page.head(duration, "histogram", "From sending upstream to the first byte, by service level class.");
+    for ((class, _), times) in levels().zip(&counts.levels) {
+        page.histogram(duration, &[("class", class)], times);
     }
     page.head("headroom_policy_engaged", "gauge", "1 while the policy's limits apply.");
     for (index, policy) in shared.settings.policies.iter().enumerate() {
-        page.line(
-            "headroom_policy_engaged",
-            &[("policy", &policy.name)],
-            &u8::from(shared.is_engaged(index)),
-        );
+        let engaged = u8::from(shared.is_engaged(index));
+        page.line("headroom_policy_engaged", &[("policy", &policy.name)], &engaged);
     }
     page.head("headroom_backlog", "gauge", "Requests that wait for their turn now.");
     for (class, rate) in shared.settings.rate_classes.iter().zip(&shared.rates) {
@@ -66,8 +142,22 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     for (class, limit) in shared.settings.concurrency_limits.iter().zip(&shared.concurrency) {
         page.line("headroom_concurrency", &[("class", &class.name)], &limit.in_flight());
     }
-    limits::write(&mut page, counts, shared);
-    rules::page(&mut page, counts, shared);
+}
+
+fn instances(page: &mut Page, counts: &Counts) {
+    let connections = "http_client_open_connections";
+    page.head(connections, "gauge", "Connections to an instance, whatever pools it is in, by what they do.");
+    for instance in &counts.instances {
+        let (address, port) = (instance.address.ip().to_string(), instance.address.port().to_string());
+        for (state, count) in [("active", instance.in_flight), ("idle", instance.idle)] {
+            let labels =
+                [("server_address", &*address), ("server_port", &*port), ("http_connection_state", state)];
+            page.line(connections, &labels, &count);
+        }
+    }
+}
+
+fn process(page: &mut Page, counts: &Counts) {
     for (name, kind, help, value) in [
         (
             "headroom_connections_accepted_total",
@@ -105,11 +195,6 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
         page.head(name, kind, help);
         page.line(name, &[], &value);
     }
-    counts.connections.write(&mut page);
-    reported::write(&mut page, routes().map(|(route, of)| (route, &of.reported)));
-    pools::write(&mut page, &counts.pools, shared);
-    mirror::write(&mut page, &shared.mirrors);
-    page.0
 }
 
 /// The page while it is written.
@@ -122,31 +207,45 @@ impl Page {
     }
 
     /// Adds a sample.
-    pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn std::fmt::Display) {
+    pub(super) fn line(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn Display) {
         self.0.push_str(name);
-        for (index, (label, text)) in labels.iter().enumerate() {
-            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-            let _ = write!(self.0, "{}{label}=\"{text}\"", if index == 0 { '{' } else { ',' });
-        }
-        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        self.labels(labels, None);
+        let _ = writeln!(self.0, " {value}");
     }
 
-    /// Adds a histogram of a route.
-    pub(super) fn histogram(&mut self, name: &str, route: &str, times: &Times) {
-        self.times(name, &[("route", route)], times);
-    }
-
-    /// Adds a histogram.
-    pub(super) fn times(&mut self, name: &str, labels: &[(&str, &str)], times: &Times) {
+    /// Adds the samples of a histogram.
+    pub(super) fn histogram(&mut self, name: &str, labels: &[(&str, &str)], times: &Times) {
         let mut count = 0;
-        for (bucket, bound) in
-            times.buckets.iter().zip(BOUNDS_S.iter().map(f64::to_string).chain(["+Inf".into()]))
-        {
-            count += bucket;
-            let labels = [labels, &[("le", &bound)]].concat();
-            self.line(&format!("{name}_bucket"), &labels, &count);
+        for (bound, at_most) in times.cumulative() {
+            count = at_most;
+            let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
+            let _ = write!(self.0, "{name}_bucket");
+            self.labels(labels, Some(&bound));
+            let _ = writeln!(self.0, " {at_most}");
         }
-        self.line(&format!("{name}_sum"), labels, &times.sum.as_secs_f64());
+        self.line(&format!("{name}_sum"), labels, &times.sum().as_secs_f64());
         self.line(&format!("{name}_count"), labels, &count);
+    }
+
+    fn labels(&mut self, labels: &[(&str, &str)], bound: Option<&str>) {
+        let all = labels.iter().copied().chain(bound.map(|bound| ("le", bound)));
+        let mut any = false;
+        for (label, text) in all {
+            self.0.push(if any { ',' } else { '{' });
+            any = true;
+            let _ = write!(self.0, "{label}=\"");
+            for character in text.chars() {
+                match character {
+                    '\\' => self.0.push_str("\\\\"),
+                    '"' => self.0.push_str("\\\""),
+                    '\n' => self.0.push_str("\\n"),
+                    other => self.0.push(other),
+                }
+            }
+            self.0.push('"');
+        }
+        if any {
+            self.0.push('}');
+        }
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn write<'a>(page: &mut Page, routes: impl Iterator<Item = (&'a str, 
     let name = "headroom_before_gateway_seconds";
     page.head(name, "histogram", "From the X-Request-Start of a trusted hop to the gateway.");
     for (route, of) in routes.clone().filter(|(_, of)| of.before.count() > 0) {
-        page.times(name, &[("route", route)], &of.before);
+        page.histogram(name, &[("route", route)], &of.before);
     }
     let name = "headroom_server_timing_seconds";
     page.head(name, "summary", "Durations that instances report by Server-Timing.");

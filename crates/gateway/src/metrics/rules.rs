@@ -24,6 +24,11 @@ impl RuleCounts {
         *self.errors.entry((rule, kind)).or_default() += 1;
     }
 
+    /// Rules that failed.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
     /// A rule chose another pool.
     pub(crate) fn rerouted(&mut self) {
         self.rerouted += 1;

@@ -2,6 +2,7 @@
 
 use control::concurrency::Prior;
 use control::rate::RateSettings;
+use std::fmt;
 use std::time::Duration;
 use units::Ratio;
 
@@ -40,6 +41,16 @@ pub enum KeyBy {
     Header(String),
     /// Those with the same value of this cookie.
     Cookie(String),
+}
+
+impl fmt::Display for KeyBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyBy::Client => f.write_str("client"),
+            KeyBy::Header(name) => write!(f, "header {name}"),
+            KeyBy::Cookie(name) => write!(f, "cookie {name}"),
+        }
+    }
 }
 
 /// What a concurrency limit holds to.

@@ -167,6 +167,8 @@ pub(super) struct Exchange {
     pub(super) target: Vec<u8>,
     /// The head as it came, where a response rule may ask about it; otherwise empty.
     pub(super) head: Vec<u8>,
+    /// Referer and user agent, with a zero byte between them, where the log wants them.
+    pub(super) agent: Vec<u8>,
     /// The head for the upstream, with as much of the body as came with it.
     pub(super) request: Vec<u8>,
     /// Where in `request` a field may be added.
@@ -237,6 +239,7 @@ impl Default for Exchange {
             method: Vec::new(),
             target: Vec::new(),
             head: Vec::new(),
+            agent: Vec::new(),
             request: Vec::new(),
             place: 0,
             body: Decoder::new(Body::None),

@@ -33,7 +33,6 @@ impl<N: Net> Worker<N> {
         let downstream = &self.downstreams[index];
         let exchange = &downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
-        local.count(exchange.route, |count| count.arrived += 1);
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain {
             let client = exchange.client;

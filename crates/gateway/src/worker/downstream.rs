@@ -233,6 +233,13 @@ impl<N: Net> Worker<N> {
         let mut request = std::mem::take(&mut exchange.request);
         let (mut method, mut line) =
             (std::mem::take(&mut exchange.method), std::mem::take(&mut exchange.target));
+        let mut agent = std::mem::take(&mut exchange.agent);
+        if self.log.wants_agent() {
+            agent.clear();
+            agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
+            agent.push(0);
+            agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
+        }
         request.clear();
         method.clear();
         line.clear();
@@ -261,6 +268,7 @@ impl<N: Net> Worker<N> {
             method,
             target: line,
             head: kept,
+            agent,
             body: Decoder::new(head.framing),
             idempotent: matches!(head.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
             head_only: head.method == "HEAD",
@@ -400,6 +408,9 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let downstream = &mut self.downstreams[index];
         downstream.exchange.status = status;
+        if self.log.is_on() {
+            downstream.exchange.body_bytes = answer::body_bytes(&self.head);
+        }
         self.log_line(index, now, reason);
         let downstream = &mut self.downstreams[index];
         downstream.exchange.local = None;

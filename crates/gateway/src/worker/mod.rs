@@ -19,6 +19,7 @@ mod downstream;
 pub mod laws;
 mod learn;
 mod mirror;
+mod observe;
 mod queue;
 #[cfg(test)]
 mod replay;
@@ -82,7 +83,6 @@ pub(crate) struct Worker<N: Net> {
     /// What the wall clock, in µs since 1970, showed at the beginning.
     wall_origin_us: u64,
     next_tick: Timestamp,
-    ticks: u64,
     drain_until: Option<Timestamp>,
 }
 
@@ -154,7 +154,6 @@ impl<N: Net> Worker<N> {
             wall_clock: ends.wall_clock,
             wall_origin_us: (ends.wall_clock)().saturating_sub(now.as_nanos() / 1_000),
             next_tick: now + TICK,
-            ticks: 0,
             drain_until: None,
         })
     }
@@ -314,7 +313,6 @@ impl<N: Net> Worker<N> {
     fn tick(&mut self, now: Timestamp) {
         let lag = now.since(self.next_tick);
         self.next_tick = now + TICK;
-        self.ticks += 1;
         self.wall_origin_us = (self.wall_clock)().saturating_sub(now.as_nanos() / 1_000);
         self.reload();
         self.tick_mirrors(now, lag);
@@ -328,17 +326,9 @@ impl<N: Net> Worker<N> {
         let shared = &self.local.shared;
         self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
-        self.counts.log_lost = self.log.lost();
-        self.counts.routes.clone_from(&self.local.counts.borrow());
-        self.counts.pools = self.local.tick_pools(now);
-        for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
-            (route.in_flight, route.waiting) = (in_flight, waiting);
-        }
         self.tell_of_rules();
-        self.room.publish(self.index, &self.counts);
-        if self.ticks.is_multiple_of(LOG_EVERY_TICKS) {
-            self.log.flush();
-        }
+        self.publish(now, under_way);
+        self.log.tick(now, self.room.log_reopenings());
         self.accept();
         if self.drain_until.is_none() && self.room.is_draining() {
             self.drain(now);
@@ -390,6 +380,14 @@ impl<N: Net> Worker<N> {
                     current.count(same, |count| count.add(&std::mem::take(counted)));
                 }
             }
+            for (class, times) in
+                old.shared.settings.service_levels.iter().zip(old.times.borrow_mut().iter_mut())
+            {
+                let levels = &current.shared.settings.service_levels;
+                if let Some(same) = levels.iter().position(|new| new.name == class.name) {
+                    current.times.borrow_mut()[same].add(&std::mem::take(times));
+                }
+            }
             Rc::strong_count(old) > 1
         });
     }
@@ -400,11 +398,11 @@ impl<N: Net> Worker<N> {
             return;
         }
         self.version = version;
-        if shared.settings.access_log != self.local.shared.settings.access_log
-            && let Ok(log) = Log::open(&shared.settings.access_log)
+        let (old, new) = (&self.local.shared.settings, &shared.settings);
+        if (&new.access_log, new.log_form) != (&old.access_log, old.log_form)
+            && let Ok(log) = Log::with_form(&new.access_log, new.log_form)
         {
-            self.log.flush();
-            self.log = log;
+            self.log.replace(log);
         }
         let instances = &mut self.instances;
         // The rules were compiled before; where there is no memory for them, the old configuration goes on.
@@ -478,5 +476,3 @@ const READ_BYTES: usize = 64 * 1024;
 const TURN: usize = 16;
 
 const TICK: Duration = Duration::from_millis(100);
-
-const LOG_EVERY_TICKS: u64 = 10;

@@ -15,9 +15,10 @@ mod shadow;
 use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
+use crate::metrics::Answer;
 use crate::settings::{
-    AccessLog, Class, ConnectionLimits, Mirror, MirrorKey, PathMatch, Policy, Pool, RateClassSettings, Route,
-    Rule, Settings,
+    AccessLog, Class, ConnectionLimits, LogForm, LogFormat, Mirror, MirrorKey, PathMatch, Policy, Pool,
+    RateClassSettings, Route, Rule, Settings,
 };
 use crate::shared::Shared;
 use client::Client;
@@ -150,6 +151,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
         .collect();
     Settings {
         access_log: AccessLog::File(log.to_owned()),
+        log_form: LogForm { format: LogFormat::ALL[rng.below(3)], ..LogForm::default() },
         limits: ConnectionLimits {
             connections: if calm { 100 } else { 3 + rng.below(20) as u32 },
             head_timeout: millis(300 * patience),
@@ -225,7 +227,7 @@ fn simulate(seed: u64) -> Result<(), String> {
     let ends = Ends {
         net: world.net(),
         listener: world.listen(LISTENER),
-        log: Log::open(&first.access_log).map_err(|error| error.to_string())?,
+        log: Log::with_form(&first.access_log, first.log_form).map_err(|error| error.to_string())?,
         wall_clock: || 1_800_000_000_000_000,
         seed,
     };
@@ -388,9 +390,14 @@ fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String
         sum.iter_mut().zip(route.totals()).for_each(|(sum, count)| *sum += count);
     }
     let [answered, shed, failed, bad] = sum;
-    let arrived: u64 = worker.local.counts.borrow().iter().map(|route| route.arrived).sum();
-    if arrived != answered + shed + failed {
-        return Err(format!("{arrived} arrived, {answered} answered, {shed} shed, {failed} failed"));
+    for route in worker.local.counts.borrow().iter() {
+        let [answered, shed, failed, _] = route.totals();
+        let timed: u64 = route.answers.iter().map(Answer::count).sum();
+        if timed != answered + shed + failed || route.demand() != timed {
+            return Err(format!(
+                "{timed} times, {answered} answered, {shed} shed, {failed} failed: {route:?}"
+            ));
+        }
     }
     let counts = &worker.counts;
     let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;

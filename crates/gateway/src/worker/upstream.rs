@@ -396,11 +396,13 @@ impl<N: Net> Worker<N> {
                     note_server_timing(local, exchange.route, wanted, &head);
                 }
             }
-            if let (Some(local), false) = (&exchange.local, exchange.late) {
+            if let (Some(local), Some(level)) = (&exchange.local, exchange.level) {
                 let elapsed = now.since(exchange.sent);
-                local.tally(exchange.level, |tally| {
-                    tally.record(elapsed, local.shared.levels[exchange.level.unwrap_or(0)].target);
-                });
+                local.times.borrow_mut()[level].record(elapsed);
+                if !exchange.late {
+                    local
+                        .tally(Some(level), |tally| tally.record(elapsed, local.shared.levels[level].target));
+                }
             }
             if matches!(head.status, 429 | 503) {
                 exchange.stay_away = head.headers.find("retry-after").and_then(seconds);
@@ -470,7 +472,8 @@ impl<N: Net> Worker<N> {
         let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
         let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
         let stay_away = exchange.stay_away;
-        local.count(exchange.route, |count| count.answered(status, total, first_byte, waited));
+        let method = &exchange.method;
+        local.count(exchange.route, |count| count.answered(method, status, total, first_byte, waited));
         self.release(index, &local, outcome(answer.status, first_byte, stay_away));
         self.downstreams[index].exchange.local = Some(local);
         self.log_line(index, now, "-");
@@ -645,12 +648,18 @@ impl<N: Net> Worker<N> {
         }
     }
 
+    /// Writes the line of a request that is over; `-` is the reason where an instance answered. The time of other
+    /// answers is counted here, because each of them has a line.
     pub(super) fn log_line(&mut self, index: usize, now: Timestamp, reason: &str) {
+        let downstream = &self.downstreams[index];
+        let exchange = &downstream.exchange;
+        if let (Some(local), true) = (&exchange.local, reason != "-") {
+            let total = now.since(exchange.arrived);
+            local.count(exchange.route, |count| count.own(&exchange.method, exchange.status, reason, total));
+        }
         if !self.log.is_on() {
             return;
         }
-        let downstream = &self.downstreams[index];
-        let exchange = &downstream.exchange;
         let route =
             exchange.local.as_ref().map_or("-", |local| &local.shared.settings.routes[exchange.route].name);
         self.log.write(&Line {
@@ -658,6 +667,8 @@ impl<N: Net> Worker<N> {
             arrived_us: exchange.arrived_us,
             method: &exchange.method,
             target: &exchange.target,
+            old: exchange.old,
+            agent: &exchange.agent,
             status: exchange.status,
             body_bytes: exchange.body_bytes,
             route,

@@ -45,5 +45,11 @@ mod operates;
 /// Trailers, interim answers, early answers, other forms of targets.
 mod keeps_to_http;
 
+/// The operator's side: who may ask, what is told, what can be changed; logs and their rotation.
+mod administers;
 /// Who is believed about the way of a request, what the instance is told, what is counted.
 mod tells_time;
+
+/// Programs that tests use.
+#[path = "../../../../tests/peers.rs"]
+mod peers;

@@ -25,7 +25,7 @@ fn an_address_in_use_is_an_error_that_names_it() {
         assert!(error.to_string().contains(&gateway.address().to_string()), "{error}");
     }
     let mut second = settings(&[upstream.address]);
-    second.admin = gateway.admin_address();
+    second.admin = gateway.admin_address().map(Into::into);
     let error = start(second).unwrap_err();
     assert!(error.to_string().contains(&gateway.admin_address().unwrap().to_string()), "{error}");
 }
@@ -126,6 +126,29 @@ fn reloads_under_load_fail_no_request() {
     assert!(second.seen().len() > 1_000 && first.seen().len() > 1_000);
     let answered = answered.load(Ordering::SeqCst) as f64;
     eventually_metric(&gateway, "headroom_requests_total{route=\"all\",status=\"200\"}", answered);
+}
+
+#[test]
+fn counts_stay_with_their_routes_when_a_reload_moves_them() {
+    let upstream = Upstream::hello();
+    let named =
+        |name: &str| crate::support::route(name, gateway::settings::PathMatch::Exact(format!("/{name}")));
+    let mut settings = settings(&[upstream.address]);
+    settings.workers = 2.try_into().unwrap();
+    settings.routes = vec![named("a"), named("b")];
+    let gateway = started(settings.clone());
+    let mut client = client(&gateway);
+    (0..30).for_each(|_| assert_eq!(client.ask(get("/a")).status(), 200));
+    let [a, b] = ["a", "b"].map(|route| format!("headroom_demand_total{{route=\"{route}\"}}"));
+    eventually_metric(&gateway, &a, 30.0);
+    for _ in 0..4 {
+        settings.routes.reverse();
+        gateway.reload(settings.clone()).unwrap();
+        for _ in 0..30 {
+            assert_eq!((metric(&gateway, &a), metric(&gateway, &b)), (30.0, 0.0));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 #[test]
@@ -275,7 +298,7 @@ fn health_is_told() {
     let drain = std::thread::spawn(move || gateway.drain());
     eventually("it says that it drains", || {
         let mut peer = Peer::connect(address);
-        peer.ask("GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status() == 503
+        peer.ask("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").status() == 503
     });
     assert_eq!(busy.answer().text(), "late");
     drop(busy);

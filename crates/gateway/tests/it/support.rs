@@ -291,7 +291,7 @@ pub fn loopback() -> SocketAddr {
 /// A gateway with one route for everything.
 pub fn settings(instances: &[SocketAddr]) -> Settings {
     Settings {
-        admin: Some(loopback()),
+        admin: Some(loopback().into()),
         limits: ConnectionLimits { drain_timeout: Duration::from_secs(5), ..Default::default() },
         pools: vec![Pool::new("pool", instances.to_vec())],
         routes: vec![route("all", PathMatch::Prefix("/".to_owned()))],
@@ -328,7 +328,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 /// The page of an admin path.
 pub fn admin(gateway: &Gateway, path: &str) -> Message {
     let mut peer = Peer::connect(gateway.admin_address().unwrap());
-    peer.ask(format!("GET {path} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"))
+    peer.ask(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
 /// The value of a sample on the metrics page, such as `headroom_shed_total{route="all",reason="rule"}`; zero where

@@ -6,9 +6,9 @@ use crate::exit::Exit;
 use crate::{descriptors, output};
 use clap::ArgGroup;
 use control::policy::Transition;
-use gateway::settings::Settings;
+use gateway::settings::{Admin, AdminAddress, Settings};
 use gateway::{Change, Gateway, GatewayError};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,10 @@ use units::{Rate, parse_duration, show_duration};
 /// ten seconds came within it, and are lifted when all did and nothing was shed.
 ///
 /// SIGTERM and Ctrl-C let the requests in flight end; a second Ctrl-C quits at once. SIGHUP reads FILE again and puts
-/// it in force if it is right; otherwise the old one stays.
+/// it in force if it is right; otherwise the old one stays. SIGUSR1 opens the access log anew, after it was rotated.
+///
+/// With --admin, or `admin` in the file, the gateway tells how it is: `headroom top` shows it live, `headroom explain`
+/// says why a request was refused and where a limit comes from, a Prometheus reads /metrics.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "to"]))]
@@ -52,9 +55,9 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", conflicts_with = "file")]
     concurrency: Option<std::num::NonZeroU32>,
 
-    /// Where /metrics, /livez and /readyz are served; a loopback address
-    #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "file")]
-    admin: Option<SocketAddr>,
+    /// Where /metrics, /status, /livez and /readyz are served: a loopback address, or unix:PATH
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
+    admin: Option<AdminAddress>,
 
     #[command(flatten)]
     capture: capture::CaptureArgs,
@@ -67,8 +70,10 @@ enum Error {
     Signals(#[source] std::io::Error),
     #[error("--{0} 0 stops everything; give more than 0, or leave it out")]
     Nothing(&'static str),
-    #[error("--admin {0} is reachable from other machines; give a loopback address, such as 127.0.0.1:9901")]
-    AdminNotLoopback(SocketAddr),
+    #[error(
+        "--admin {0} is reachable from other machines; give a loopback address, such as 127.0.0.1:9901, or use a file with `admin: {{ listen: {0}, token_file: FILE }}`"
+    )]
+    AdminNotLoopback(AdminAddress),
     #[error(
         "{connections} client connections need about {needed} descriptors, and this process may have {allowed}: raise `ulimit -n`, or lower `limits.connections`"
     )]
@@ -80,7 +85,7 @@ enum Error {
 /// Runs the gateway until it is told to end.
 pub fn run(args: &Args) -> Exit {
     // Taken before anything starts, so that no signal ends the process without a drain.
-    let signals = match Signals::new([SIGTERM, SIGINT, SIGHUP]) {
+    let signals = match Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1]) {
         Ok(signals) => signals,
         Err(error) => return output::complain(&Error::Signals(error), Exit::Failed),
     };
@@ -129,17 +134,19 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
     if args.target == Some(Duration::ZERO) {
         return Err(Error::Nothing("target"));
     }
-    if let Some(admin) = args.admin.filter(|admin| !admin.ip().is_loopback()) {
-        return Err(Error::AdminNotLoopback(admin));
+    let admin = args.admin.clone().map(Admin::from);
+    if let Some(admin) = admin.as_ref().filter(|admin| admin.is_public()) {
+        return Err(Error::AdminNotLoopback(admin.listen.clone()));
     }
-    Ok(config::quick(config::Quick {
+    let quick = config::Quick {
         to,
         listen: args.listen,
         limit: args.limit,
         target: args.target,
         concurrency: args.concurrency,
-        admin: args.admin,
-    }))
+        admin: None,
+    };
+    Ok(Settings { admin, ..config::quick(quick) })
 }
 
 /// Each client may need a connection to the service too. A bound that does not fit is lowered, and that is said: the
@@ -166,24 +173,24 @@ fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
 
 fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals: Signals) -> Exit {
     eprintln!("gateway on http://{}; Ctrl-C stops it", gateway.address());
-    if let Some(admin) = gateway.admin_address() {
-        eprintln!("metrics on http://{admin}/metrics");
+    match gateway.admin() {
+        Some(AdminAddress::Tcp(admin)) => {
+            eprintln!("metrics on http://{admin}/metrics; watch it with headroom top {admin}")
+        }
+        Some(socket) => eprintln!("metrics on {socket}; watch it with headroom top {socket}"),
+        None => {}
     }
     let mut next_error = Instant::now();
     loop {
         tell(&gateway);
         tell_of_rules(&gateway, &mut next_error);
         for signal in signals.pending() {
-            match (signal, file) {
-                (SIGHUP, Some(file)) => match read(file).map(|new| reload(&gateway, settings, new)) {
-                    Some(Ok(())) => eprintln!("{} is in force", file.display()),
-                    Some(Err(error)) => {
-                        output::complain(&error, Exit::Usage);
-                        eprintln!("the old configuration stays in force");
-                    }
-                    None => eprintln!("the old configuration stays in force"),
-                },
-                (SIGHUP, None) => eprintln!("SIGHUP: there is no file to read again"),
+            match signal {
+                SIGHUP => {
+                    // It is told on standard error already.
+                    let _ = read_again(&gateway, settings, file);
+                }
+                SIGUSR1 => gateway.reopen_logs(),
                 _ => {
                     let patience = show_duration(settings.limits.drain_timeout);
                     eprintln!("no more clients; requests in flight have {patience}, Ctrl-C quits at once");
@@ -196,12 +203,42 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
                 }
             }
         }
+        while let Some(asked) = gateway.take_reload() {
+            asked.answer(read_again(&gateway, settings, file));
+        }
         thread::sleep(LOOK_EVERY);
     }
 }
 
+/// Reads the file again and puts it in force. What is wrong is told, and is the error too.
+fn read_again(gateway: &Gateway, old: &Settings, file: Option<&Path>) -> Result<(), String> {
+    let Some(file) = file else {
+        let why = "there is no file to read again: the gateway was started with flags";
+        eprintln!("{why}");
+        return Err(why.to_owned());
+    };
+    let outcome = match config::read(file) {
+        Ok((settings, warnings)) => {
+            warnings.iter().for_each(|warning| eprintln!("{warning}"));
+            reload(gateway, old, settings).map_err(|error| {
+                output::complain(&error, Exit::Usage);
+                output::with_causes(&error)
+            })
+        }
+        Err(problems) => {
+            eprintln!("{}", output::problems(&problems));
+            Err(problems.plain())
+        }
+    };
+    match &outcome {
+        Ok(()) => eprintln!("{} is in force", file.display()),
+        Err(_) => eprintln!("the old configuration stays in force"),
+    }
+    outcome
+}
+
+/// Flags stay what they were.
 fn reload(gateway: &Gateway, old: &Settings, new: Settings) -> Result<(), Error> {
-    // Flags stay what they were.
     let capture = old.capture.clone();
     Ok(gateway.reload(fit_descriptors(Settings { capture, ..new })?)?)
 }
@@ -257,6 +294,9 @@ Examples:
       headroom gateway --to 127.0.0.1:9000 --limit 100/s --target 50ms --concurrency 12
   What `headroom find` has measured:
       headroom gateway gateway.yaml
+  See how it does, and why a request was refused:
+      headroom top --file gateway.yaml
+      headroom explain --reason backlog_full
 
 A file is explained by `headroom config schema` and checked by `headroom config check FILE`.
 Exit codes: 0 ended as it was told, 2 wrong usage or configuration, 1 anything else.";

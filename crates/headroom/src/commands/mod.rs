@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod config;
 pub mod demo;
+pub mod explain;
 pub mod find;
 pub mod gateway;
 pub mod load;
@@ -10,3 +11,4 @@ pub mod replay;
 pub mod runs;
 pub mod sample_service;
 pub mod show;
+pub mod top;

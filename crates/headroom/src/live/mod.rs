@@ -79,6 +79,11 @@ pub fn watch(
     Ok(Ended { measured: running.finish()?, interrupted, aborted })
 }
 
+/// Whether a screen may use colours (no-color.org).
+pub fn with_colours() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// A nice value that workers go before, and that still leaves a tenth of a core on a busy machine.
 const PRIORITY: i32 = 10;
 

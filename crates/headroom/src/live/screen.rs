@@ -33,7 +33,7 @@ impl Screen {
         terminal::prepare()?;
         let backend = CrosstermBackend::new(BufWriter::new(io::stderr()));
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
-        let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let colours = super::with_colours();
         match Terminal::with_options(backend, options) {
             Ok(terminal) => Ok(Screen { terminal, colours }),
             Err(error) => {

@@ -34,5 +34,7 @@ mod smuggling;
 mod streams_in_bounded_memory;
 /// Names, ports, certificates and sockets: where a connection goes, and why it fails.
 mod tells_why_connections_fail;
+/// A gateway that runs: `headroom top`, `headroom explain`, reloads, its log.
+mod watches_a_gateway;
 /// What leaves a run beside its summary: files, thresholds' exit codes, what is watched, what is sent on.
 mod writes_what_was_asked;

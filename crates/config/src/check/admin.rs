@@ -1,0 +1,71 @@
+//! The operator's side: where it is served, and to whom.
+
+use super::same;
+use crate::file::{File, FileAdmin};
+use crate::problem::Place;
+use crate::table::Report;
+use gateway::settings::{Admin, AdminAddress};
+use std::path::Path;
+
+/// The operator's side, unless the report says why not. Paths are relative to `base`.
+pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Admin> {
+    let at = file.admin.as_ref()?;
+    let (text, place, token_file) = match &at.value {
+        FileAdmin::Address(text) => (text.as_str(), &at.place, None),
+        FileAdmin::Table(table) => {
+            (table.listen.value.0.as_str(), &table.listen.place, table.token_file.as_ref())
+        }
+    };
+    let mut listen = address(text, place, report)?;
+    if let AdminAddress::Unix(path) = &mut listen {
+        *path = base.join(&*path);
+        if path.as_os_str().len() > SOCKET_PATH_MAX {
+            let message = format!("{} bytes are too many for the path of a socket", path.as_os_str().len());
+            let help = format!(
+                "{SOCKET_PATH_MAX} are allowed, with the directory of this file: choose a shorter one"
+            );
+            report.wrong(place, message, "too long", help);
+        }
+    }
+    if let Some(token) = token_file.filter(|token| token.value.0.is_empty()) {
+        let help = "make one with `openssl rand -hex 32 > admin.token`".to_owned();
+        report.wrong(&token.place, "the name of a file is missing".to_owned(), "empty", help);
+    }
+    let admin = Admin { listen, token_file: token_file.map(|at| base.join(&at.value.0)) };
+    if admin.is_public() && admin.token_file.is_none() {
+        report.wrong(
+            place,
+            format!(
+                "`{}` is no loopback address, but whoever reaches it sees and drains the gateway",
+                admin.listen
+            ),
+            "reachable from outside",
+            "use 127.0.0.1, [::1] or unix:PATH, or `{ listen: …, token_file: FILE }`".to_owned(),
+        );
+    }
+    if let (AdminAddress::Tcp(admin), Some(listen)) = (&admin.listen, &file.listen.0)
+        && same(listen.value.0, *admin)
+    {
+        let message = format!("`{admin}` is also the address of `listen`");
+        report.wrong(place, message, "the same address", "give `admin` another port".to_owned());
+    }
+    Some(admin)
+}
+
+fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddress> {
+    match text.parse() {
+        Ok(AdminAddress::Tcp(address)) if address.port() == 0 => {}
+        Ok(address) => return Some(address),
+        Err(_) => {}
+    }
+    report.wrong(
+        place,
+        format!("expected an IP address and a port from 1 to 65535, or unix: and a path, found `{text}`"),
+        "this value",
+        "write `127.0.0.1:9901`, or `unix:/run/headroom.sock` (no host names)".to_owned(),
+    );
+    None
+}
+
+/// What Linux takes, without the ending under which the socket is made.
+const SOCKET_PATH_MAX: usize = 96;

@@ -1,0 +1,316 @@
+//! Who may ask.
+//!
+//! - A browser on this machine reaches loopback too, on behalf of any page. So `Host` has to be an address of this
+//!   machine (a page's own name that was made to point here is refused: DNS rebinding), an `Origin` has to be the
+//!   same host, and a change has to come as JSON, which a form cannot send.
+//! - With a token, everything but `/livez` and `/readyz` wants it, and is compared in constant time. Who has it is
+//!   no browser of somebody else, so `Host` may be any name then: other machines know this one by theirs.
+
+use super::Room;
+use crate::settings::AdminAddress;
+use crate::shared::lock;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use std::hint::black_box;
+use std::io::{self, ErrorKind, Read};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Decides who may ask.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// The address that is listened on; `None` for a socket in the file system, which no browser reaches.
+    address: Option<IpAddr>,
+    token: Mutex<Option<Token>>,
+}
+
+/// Puts the guard before all routes.
+pub(super) fn guarded(router: Router<Room>, guard: &Arc<Guard>) -> Router<Room> {
+    router.layer(from_fn_with_state(Arc::clone(guard), look))
+}
+
+async fn look(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.check(request.method(), request.uri().path(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+impl Guard {
+    pub(super) fn new(address: &AdminAddress, token: Option<Token>) -> Self {
+        let address = match address {
+            AdminAddress::Tcp(address) => Some(address.ip()),
+            AdminAddress::Unix(_) => None,
+        };
+        Guard { address, token: Mutex::new(token) }
+    }
+
+    pub(super) fn set_token(&self, token: Option<Token>) {
+        *lock(&self.token) = token;
+    }
+
+    fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Refusal> {
+        let is_probe = matches!(path, "/livez" | "/readyz");
+        let mut has_token = false;
+        if let Some(token) = lock(&self.token).as_ref().filter(|_| !is_probe) {
+            let sent = headers.get(AUTHORIZATION).ok_or(Refusal::NoToken)?;
+            if !bearer(sent).is_some_and(|sent| token.is(sent)) {
+                return Err(Refusal::WrongToken);
+            }
+            has_token = true;
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        if !has_token && !self.is_ours(host) {
+            return Err(Refusal::Host);
+        }
+        if let Some(origin) = headers.get(ORIGIN) {
+            let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|at| at.1);
+            if authority.is_none() || authority != host {
+                return Err(Refusal::Origin);
+            }
+        }
+        if !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) && !is_json(headers) {
+            return Err(Refusal::NotJson);
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, host: Option<&str>) -> bool {
+        let Some(address) = self.address else { return true };
+        let Some(name) = host.map(without_port) else { return false };
+        match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            // Nobody can make an address point elsewhere.
+            Ok(found) => found.is_loopback() || found == address || address.is_unspecified(),
+            Err(_) => name.eq_ignore_ascii_case("localhost"),
+        }
+    }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn bearer(value: &HeaderValue) -> Option<&[u8]> {
+    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// Why somebody may not ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    NoToken,
+    WrongToken,
+    Host,
+    Origin,
+    NotJson,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, detail) = match self {
+            Refusal::NoToken => {
+                (StatusCode::UNAUTHORIZED, "send `Authorization: Bearer` with the token of `token_file`")
+            }
+            Refusal::WrongToken => (StatusCode::UNAUTHORIZED, "this is not the token of `token_file`"),
+            Refusal::Host => (
+                StatusCode::FORBIDDEN,
+                "`Host` is not an address that this listener has: ask by the address, or localhost",
+            ),
+            Refusal::Origin => (StatusCode::FORBIDDEN, "a page of another origin may not ask"),
+            Refusal::NotJson => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, "a change needs `Content-Type: application/json`")
+            }
+        };
+        let mut response = problem(status, detail);
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer realm=\"headroom\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+/// Problem details (RFC 9457).
+pub(super) fn problem(status: StatusCode, detail: &str) -> Response {
+    let title = status.canonical_reason().unwrap_or_default();
+    let body = serde_json::json!({
+        "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail
+    });
+    let mut response = Response::new(Body::from(format!("{body}\n")));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
+}
+
+/// A secret that whoever asks has to know.
+pub(super) struct Token(Box<[u8]>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// The first line of a file.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is no token: 16 to 1024 visible ASCII characters.
+    pub(super) fn read(file: &Path) -> io::Result<Self> {
+        let name = file.display();
+        let mut text = Vec::new();
+        let outcome = std::fs::File::open(file)
+            .and_then(|file| file.take(TOKEN_BYTES.1 as u64 + 2).read_to_end(&mut text));
+        outcome.map_err(|error| io::Error::new(error.kind(), format!("token file {name}: {error}")))?;
+        let token = text.trim_ascii();
+        let length = token.len();
+        if !(TOKEN_BYTES.0..=TOKEN_BYTES.1).contains(&length) || !token.iter().all(u8::is_ascii_graphic) {
+            let message = format!(
+                "token file {name} holds {length} bytes that are no token of {} to {} visible ASCII characters; \
+                 make one with `openssl rand -hex 32`",
+                TOKEN_BYTES.0, TOKEN_BYTES.1
+            );
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
+        }
+        Ok(Token(token.into()))
+    }
+
+    /// Compared in a time that does not tell how much of it is right; the length is no secret.
+    fn is(&self, sent: &[u8]) -> bool {
+        let different =
+            self.0.iter().zip(sent).fold(0_u8, |sum, (ours, theirs)| black_box(sum | (ours ^ theirs)));
+        self.0.len() == sent.len() && different == 0
+    }
+}
+
+/// The shortest and the longest token.
+const TOKEN_BYTES: (usize, usize) = (16, 1024);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn guard(address: &str, token: Option<&str>) -> Guard {
+        Guard::new(&address.parse().unwrap(), token.map(|token| Token(token.as_bytes().into())))
+    }
+
+    #[test]
+    fn only_addresses_of_the_listener_may_stand_in_host() {
+        for (listen, host, expected) in [
+            ("127.0.0.1:9901", Some("127.0.0.1:9901"), true),
+            ("127.0.0.1:9901", Some("localhost:9901"), true),
+            ("127.0.0.1:9901", Some("LocalHost"), true),
+            ("127.0.0.1:9901", Some("[::1]:9901"), true),
+            // Through a tunnel the port is another one.
+            ("127.0.0.1:9901", Some("127.0.0.1:4000"), true),
+            ("127.0.0.1:9901", Some("evil.example:9901"), false),
+            ("127.0.0.1:9901", Some("localhost.evil.example"), false),
+            ("127.0.0.1:9901", Some("127.0.0.1.evil.example"), false),
+            ("127.0.0.1:9901", Some("10.0.0.1"), false),
+            ("127.0.0.1:9901", Some(""), false),
+            ("127.0.0.1:9901", None, false),
+            ("10.0.0.1:9901", Some("10.0.0.1:9901"), true),
+            ("10.0.0.1:9901", Some("gateway.internal"), false),
+            // A probe by the address of a container.
+            ("0.0.0.0:9901", Some("172.17.0.2:9901"), true),
+            ("0.0.0.0:9901", Some("evil.example"), false),
+            ("unix:/a", Some("whatever"), true),
+            ("unix:/a", None, true),
+        ] {
+            assert_eq!(guard(listen, None).is_ours(host), expected, "{listen} {host:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_wanted_everywhere_but_by_probes() {
+        let guard = guard("0.0.0.0:9901", Some(TOKEN));
+        let check = |path: &str, sent: Option<&str>| {
+            let mut pairs = vec![("host", "10.1.2.3")];
+            pairs.extend(sent.map(|sent| ("authorization", sent)));
+            guard.check(&Method::GET, path, &headers(&pairs))
+        };
+        assert_eq!(check("/livez", None), Ok(()));
+        assert_eq!(check("/readyz", None), Ok(()));
+        for path in ["/metrics", "/status", "/livez/", "//livez", "/nothing"] {
+            assert_eq!(check(path, None), Err(Refusal::NoToken), "{path}");
+            assert_eq!(check(path, Some("Bearer 0123456789abcdef")), Ok(()), "{path}");
+        }
+        for sent in [
+            "Bearer",
+            "Bearer ",
+            "Bearer 0123456789abcde",
+            "Bearer 0123456789abcdefg",
+            "Basic 0123456789abcdef",
+        ] {
+            assert_eq!(check("/metrics", Some(sent)), Err(Refusal::WrongToken), "{sent}");
+        }
+        let named = headers(&[("host", "gateway.internal"), ("authorization", "bearer 0123456789abcdef")]);
+        assert_eq!(guard.check(&Method::GET, "/metrics", &named), Ok(()), "who has the token is trusted");
+        assert_eq!(
+            guard.check(&Method::GET, "/livez", &headers(&[("host", "a.example")])),
+            Err(Refusal::Host)
+        );
+    }
+
+    #[test]
+    fn pages_of_others_may_not_ask_and_forms_not_change() {
+        let guard = guard("127.0.0.1:9901", None);
+        let check = |method: Method, more: &[(&'static str, &str)]| {
+            let mut pairs = vec![("host", "127.0.0.1:9901")];
+            pairs.extend(more);
+            guard.check(&method, "/reload", &headers(&pairs))
+        };
+        assert_eq!(check(Method::GET, &[("origin", "http://127.0.0.1:9901")]), Ok(()));
+        for origin in ["null", "http://evil.example", "http://127.0.0.1:8080", "https://127.0.0.1:9901.evil"]
+        {
+            assert_eq!(check(Method::GET, &[("origin", origin)]), Err(Refusal::Origin), "{origin}");
+        }
+        for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonp"] {
+            assert_eq!(check(Method::POST, &[("content-type", kind)]), Err(Refusal::NotJson), "{kind}");
+        }
+        assert_eq!(check(Method::POST, &[]), Err(Refusal::NotJson));
+        assert_eq!(check(Method::DELETE, &[]), Err(Refusal::NotJson));
+        assert_eq!(check(Method::POST, &[("content-type", "application/json; charset=utf-8")]), Ok(()));
+    }
+
+    #[test]
+    fn a_token_file_holds_a_token() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (text, is_token) in [
+            ("0123456789abcdef\n", true),
+            ("short\n", false),
+            ("", false),
+            ("with a blank in its middle", false),
+        ] {
+            std::fs::write(file.path(), text).unwrap();
+            let found = Token::read(file.path());
+            assert_eq!(found.is_ok(), is_token, "{text:?}");
+            if let Err(error) = found {
+                assert!(error.to_string().contains("16 to 1024"), "{error}");
+            }
+        }
+        std::fs::write(file.path(), "x".repeat(5_000)).unwrap();
+        assert!(Token::read(file.path()).is_err());
+        assert!(Token::read(Path::new("/nonexistent")).unwrap_err().to_string().contains("/nonexistent"));
+    }
+}

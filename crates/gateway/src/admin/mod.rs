@@ -1,0 +1,117 @@
+//! The operator's side: metrics, health, status and a few changes, on a listener of its own.
+//!
+//! It runs on a thread of its own and only reads what the workers publish; a change goes to them as a new
+//! configuration does. Who may ask is decided in `guard`.
+
+mod api;
+mod bounded;
+mod guard;
+mod history;
+mod instances;
+mod listen;
+pub mod status;
+
+pub(crate) use history::History;
+
+use crate::control_room::ControlRoom;
+use crate::settings::{Admin as Settings, AdminAddress};
+use guard::{Guard, Token};
+use http::reactor::Clock;
+use listen::Listener;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The admin listener, served by a thread of its own.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    address: AdminAddress,
+    guard: Arc<Guard>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the handlers know.
+type Room = (Arc<ControlRoom>, Clock);
+
+impl Admin {
+    /// Begins to serve.
+    ///
+    /// # Errors
+    /// Where the address cannot be had, the token cannot be read, or no thread is left.
+    pub(crate) fn start(settings: &Settings, room: Arc<ControlRoom>, clock: Clock) -> io::Result<Self> {
+        let token = token(settings)?;
+        if settings.is_public() && token.is_none() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, PUBLIC_WITHOUT_TOKEN));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            Listener::bind(&settings.listen)?
+        };
+        let address = listener.address().clone();
+        let guard = Arc::new(Guard::new(&address, token));
+        let (stop, stopped) = oneshot::channel();
+        let app = guard::guarded(api::router().merge(instances::routes()), &guard)
+            .with_state((Arc::clone(&room), clock));
+        let thread = std::thread::Builder::new().name("gateway-admin".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    // Whatever ends it, the gateway itself goes on.
+                    _ = listener.serve(app) => {}
+                    _ = keep_history(&room) => {}
+                    _ = stopped => {}
+                }
+            });
+        })?;
+        Ok(Admin { address, guard, stop: Some(stop), thread: Some(thread) })
+    }
+
+    pub(crate) fn address(&self) -> &AdminAddress {
+        &self.address
+    }
+
+    /// Takes over the token that the file has now.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is none; the old one goes on.
+    pub(crate) fn read_token(&self, settings: &Settings) -> io::Result<()> {
+        self.guard.set_token(token(settings)?);
+        Ok(())
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // It may have ended by itself.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn token(settings: &Settings) -> io::Result<Option<Token>> {
+    settings.token_file.as_deref().map(Token::read).transpose()
+}
+
+/// Notes the counts as often as they are published, so that there are rates.
+async fn keep_history(room: &ControlRoom) {
+    let mut beat = tokio::time::interval(BEAT);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        beat.tick().await;
+        let (_, shared) = room.current();
+        room.history().note(&room.counts(&shared), &shared.settings);
+    }
+}
+
+/// How often workers publish.
+const BEAT: Duration = Duration::from_millis(100);
+
+const PUBLIC_WITHOUT_TOKEN: &str =
+    "other machines reach this address: give a token with `token_file`, or listen on a loopback address";

@@ -1,0 +1,47 @@
+//! What a worker tells of itself ten times a second, for metrics and whoever watches.
+
+use super::Worker;
+use super::connection::UpstreamState;
+use crate::metrics::InstanceCounts;
+use http::reactor::Net;
+use std::sync::Arc;
+use units::Timestamp;
+
+impl<N: Net> Worker<N> {
+    /// Publishes the counts; `under_way` are the requests of each route at the upstream, and those that wait.
+    pub(super) fn publish(&mut self, now: Timestamp, under_way: Vec<(u64, u64)>) {
+        self.counts.at = now;
+        self.counts.view = Some(Arc::clone(&self.local.shared));
+        self.counts.log_lost = self.log.lost();
+        self.counts.routes.clone_from(&self.local.counts.borrow());
+        for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
+            (route.in_flight, route.waiting) = (in_flight, waiting);
+        }
+        self.counts.pools = self.local.tick_pools(now);
+        self.counts.levels.clone_from(&self.local.times.borrow());
+        self.observe_instances();
+        self.room.publish(self.index, &self.counts);
+    }
+
+    fn observe_instances(&mut self) {
+        let instances = &mut self.counts.instances;
+        instances.clear();
+        let known = self.instances.iter();
+        instances.extend(known.map(|known| InstanceCounts { address: known.address, in_flight: 0, idle: 0 }));
+        for (_, upstream) in &self.upstreams {
+            let Some(instance) = instances.get_mut(upstream.instance) else { continue };
+            match upstream.state {
+                UpstreamState::Connecting(_) | UpstreamState::Busy(_) => instance.in_flight += 1,
+                UpstreamState::Idle => instance.idle += 1,
+            }
+        }
+        // Instances of earlier configurations are of interest while they have requests.
+        let current: Vec<usize> =
+            self.local.pools.iter().flat_map(|pool| pool.borrow().numbers().collect::<Vec<_>>()).collect();
+        let mut index = 0;
+        instances.retain(|instance| {
+            index += 1;
+            current.contains(&(index - 1)) || instance.in_flight + instance.idle > 0
+        });
+    }
+}

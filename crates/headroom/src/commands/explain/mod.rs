@@ -1,0 +1,130 @@
+//! `headroom explain`: where a limit comes from, and why a request was refused.
+//!
+//! Both kinds of sources, a file and a running gateway, are read as the same document
+//! ([`gateway::status::Status`]), so that they are explained in the same words; a running gateway adds how it is now.
+
+mod measured;
+mod reasons;
+mod words;
+
+use crate::admin::{Error as AdminError, GatewayArgs};
+use crate::exit::Exit;
+use crate::ledger_file::LedgerArgs;
+use crate::output;
+use gateway::settings::AdminAddress;
+use gateway::status::Status;
+use measured::Measured;
+use std::path::PathBuf;
+
+/// Explain a gateway: its limits, where they come from, and why a request was refused
+///
+/// For each route: in which order a request meets the limits, and what one that is shed is told. For each limit, class
+/// and policy: its figures, the run that they come from with its goal and interval, and where it applies. With a NAME,
+/// that one only. With --reason, what a reason in logs, metrics and answers means, and what to do about it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A gateway file; left out with --admin
+    #[arg(value_name = "FILE")]
+    first: Option<String>,
+
+    /// A route, limit, class, policy or pool; with --admin the only argument
+    #[arg(value_name = "NAME")]
+    second: Option<String>,
+
+    /// A running gateway instead of a file: HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<AdminAddress>,
+
+    /// A file with the token that the running gateway wants
+    #[arg(long, value_name = "FILE", requires = "admin")]
+    token_file: Option<PathBuf>,
+
+    /// A reason name, such as backlog_full
+    #[arg(long, value_name = "REASON")]
+    reason: Option<String>,
+
+    #[command(flatten)]
+    ledger: LedgerArgs,
+}
+
+/// Why there is nothing to explain.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("nothing to explain: give a gateway file, --admin ADDRESS or --reason NAME")]
+    Nothing,
+    #[error("with --admin there is one argument, the name; `{0}` is too much")]
+    TooMuch(String),
+    #[error("nothing is called `{name}`; {help}")]
+    UnknownName { name: String, help: String },
+    #[error("no reason is called `{name}`; {help}")]
+    UnknownReason { name: String, help: String },
+    #[error("{} is no gateway file that can be used", .0)]
+    File(String),
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+}
+
+/// Explains.
+pub fn run(args: &Args) -> Exit {
+    match explain(args) {
+        Ok(text) => output::print(&printable(&text)),
+        Err(Error::Admin(error)) => output::fail(&error),
+        Err(error) => output::complain(&error, Exit::Usage),
+    }
+}
+
+/// Control characters out of somebody's names must not reach the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+fn explain(args: &Args) -> Result<String, Error> {
+    let (status, name) = subject(args)?;
+    if let Some(reason) = &args.reason {
+        let found = reasons::find(reason).ok_or_else(|| Error::UnknownReason {
+            name: reason.clone(),
+            help: config::suggestion(reason, reasons::names()),
+        })?;
+        return Ok(words::reason(found, status.as_ref()));
+    }
+    let status = status.ok_or(Error::Nothing)?;
+    let measured = Measured::of(&status, &args.ledger);
+    match name {
+        None => Ok(words::all(&status, &measured)),
+        Some(name) => words::named(&status, &measured, &name).ok_or_else(|| {
+            let names = words::names(&status);
+            Error::UnknownName { help: config::suggestion(&name, names), name: name.clone() }
+        }),
+    }
+}
+
+/// The gateway that is meant, if one is, and the name in it.
+fn subject(args: &Args) -> Result<(Option<Status>, Option<String>), Error> {
+    if let Some(address) = &args.admin {
+        if let Some(more) = &args.second {
+            return Err(Error::TooMuch(more.clone()));
+        }
+        let mut gateway = GatewayArgs::of_token(args.token_file.clone()).gateway(Some(address))?;
+        return Ok((Some(gateway.status()?), args.first.clone()));
+    }
+    let Some(file) = &args.first else { return Ok((None, None)) };
+    let settings = config::read(file.as_ref()).map_err(|problems| {
+        eprintln!("{}", output::problems(&problems));
+        Error::File(file.clone())
+    });
+    Ok((Some(Status::of(&settings?.0)), args.second.clone()))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  What a gateway file will do, in which order:
+      headroom explain gateway.yaml
+  Where one limit comes from:
+      headroom explain gateway.yaml 'Search limit'
+  The same of a gateway that runs, with how it is now:
+      headroom explain --admin 127.0.0.1:9901 'Search limit'
+  What a reason in the log, in the metrics or in a problem answer means:
+      headroom explain --reason backlog_full
+
+Exit codes: 0 explained, 2 wrong usage, file or name, 1 anything else, such as no gateway there.";

@@ -1,0 +1,70 @@
+//! The last seconds of what has a picture.
+
+use gateway::status::{LimitKind, Status};
+use std::collections::{HashMap, VecDeque};
+
+/// The last seconds, a value each.
+#[derive(Debug, Default)]
+pub struct History {
+    seconds: HashMap<(&'static str, String), VecDeque<f64>>,
+    /// The second of the gateway's time that is being filled.
+    second: Option<u64>,
+}
+
+impl History {
+    /// Notes how the gateway is. Within a second the highest value stays, and the lowest share of what conforms: a
+    /// moment of trouble shall be seen.
+    pub fn note(&mut self, status: &Status) {
+        let second = status.uptime_s.unwrap_or(0.0) as u64;
+        let begins = self.second.replace(second) != Some(second);
+        let mut seen = Vec::new();
+        for class in &status.service_levels {
+            seen.push((("conforming", class.name.clone()), class.conforming.unwrap_or(1.0)));
+        }
+        for limit in &status.limits {
+            let used = match limit.kind {
+                LimitKind::Concurrency => limit.in_flight,
+                LimitKind::RateClass => limit.backlog,
+            };
+            seen.push((("limit", limit.name.clone()), used.unwrap_or(0).into()));
+        }
+        for route in &status.routes {
+            seen.push((("demand", route.name.clone()), route.demand.per_second));
+        }
+        for instance in status.pools.iter().flat_map(|pool| &pool.instances) {
+            seen.push((("instance", instance.address.clone()), instance.in_flight as f64));
+        }
+        // What is gone needs no memory.
+        self.seconds.retain(|key, _| seen.iter().any(|(known, _)| known == key));
+        for (key, value) in seen {
+            let worst = if key.0 == "conforming" { f64::min } else { f64::max };
+            let values = self.seconds.entry(key).or_default();
+            match values.back_mut().filter(|_| !begins) {
+                Some(last) => *last = worst(*last, value),
+                None => values.push_back(value),
+            }
+            if values.len() > SECONDS {
+                values.pop_front();
+            }
+        }
+    }
+
+    /// The last seconds as small bars, up to `most`; up to the highest of them where `most` is zero.
+    pub fn picture(&self, kind: &'static str, name: &str, now: f64, most: f64) -> String {
+        let values = self.seconds.get(&(kind, name.to_owned()));
+        let values = values.map_or(vec![now], |values| values.iter().copied().collect());
+        let most = if most > 0.0 { most } else { values.iter().copied().fold(0.0, f64::max) };
+        let bar = |value: f64| {
+            if value <= 0.0 || most <= 0.0 {
+                return ' ';
+            }
+            let eighths = (value / most * 8.0).ceil().clamp(1.0, 8.0) as usize;
+            BARS[eighths - 1]
+        };
+        values.into_iter().map(bar).collect()
+    }
+}
+
+const SECONDS: usize = 20;
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,0 +1,30 @@
+//! The same as plain tables.
+
+use super::sections::{sections, summary};
+use crate::output;
+use gateway::status::Status;
+use report::{Table, text as table_text};
+
+/// A gateway in tables, one below the other.
+pub fn text(title: &str, status: &Status) -> String {
+    let mut text = format!("{title}   {}\n", summary(status));
+    for section in sections(status, None) {
+        let mut table = Table::new(&section.columns);
+        for row in section.rows {
+            table.row(row.into_iter().map(|cell| cell.text));
+        }
+        text += &format!("\n{}\n{}", section.title, table_text(&table, output::width()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+
+    #[test]
+    fn a_gateway_in_plain_tables() {
+        insta::assert_snapshot!(text("gateway on 127.0.0.1:9901", &sample::busy()));
+    }
+}

@@ -1,0 +1,135 @@
+//! Gateways to show in tests.
+
+use gateway::status::*;
+use std::collections::BTreeMap;
+
+fn flow(total: u64, per_second: f64) -> Flow {
+    Flow { total, per_second }
+}
+
+fn flows(of: &[(&str, u64, f64)]) -> BTreeMap<String, Flow> {
+    of.iter().map(|&(name, total, per_second)| (name.to_owned(), flow(total, per_second))).collect()
+}
+
+/// One that has just begun.
+pub fn calm() -> Status {
+    let measured = Some(Provenance {
+        run: "r17".to_owned(),
+        date: "2026-11-21".to_owned(),
+        target: "http://127.0.0.1:9000/search.cgi".to_owned(),
+    });
+    let instances = |count: usize| {
+        (1..=count).map(|number| Instance { address: format!("10.0.0.{number}:80"), ..Instance::default() })
+    };
+    Status {
+        version: "0.1.0".to_owned(),
+        listen: "127.0.0.1:8080".to_owned(),
+        workers: 2,
+        since: Some("2026-11-21T13:05:01Z".to_owned()),
+        uptime_s: Some(1.0),
+        connections: Connections { bound: 10_000, ..Connections::default() },
+        routes: vec![
+            Route {
+                name: "search".to_owned(),
+                path: "/search.cgi".to_owned(),
+                pool: "search".to_owned(),
+                service_level: Some("Search timer".to_owned()),
+                policy: Some("protect search".to_owned()),
+                shed_answer: "problem".to_owned(),
+                ..Route::default()
+            },
+            Route {
+                name: "/*".to_owned(),
+                host: Some("shop.example".to_owned()),
+                path: "/*".to_owned(),
+                pool: "others".to_owned(),
+                rule: Some("rules/shop.luau".to_owned()),
+                rate_class: Some("per client".to_owned()),
+                shed_answer: "redirect /sorry.html".to_owned(),
+                ..Route::default()
+            },
+        ],
+        service_levels: vec![ServiceLevel {
+            name: "Search timer".to_owned(),
+            target_ms: 50.0,
+            window_s: 10.0,
+            provenance: measured.clone(),
+            ..ServiceLevel::default()
+        }],
+        policies: vec![Policy {
+            name: "protect search".to_owned(),
+            service_level: "Search timer".to_owned(),
+            enter_below: 0.95,
+            leave_at: 1.0,
+            min_samples: 20,
+            concurrency: Some("knee".to_owned()),
+            rate_class: Some("Search limit".to_owned()),
+            ..Policy::default()
+        }],
+        limits: vec![
+            Limit {
+                name: "Search limit".to_owned(),
+                kind: LimitKind::RateClass,
+                per_second: Some(107.52),
+                burst: Some(3),
+                backlog_bound: Some(4),
+                backlog: Some(0),
+                longest_wait_ms: Some(50.0),
+                provenance: measured.clone(),
+                ..Limit::default()
+            },
+            Limit {
+                name: "per client".to_owned(),
+                kind: LimitKind::RateClass,
+                per_second: Some(5.0),
+                burst: Some(1),
+                per_minute: Some(100.0),
+                per_minute_burst: Some(20),
+                backlog_bound: Some(0),
+                backlog: Some(0),
+                longest_wait_ms: Some(1_000.0),
+                ..Limit::default()
+            },
+            Limit {
+                name: "knee".to_owned(),
+                kind: LimitKind::Concurrency,
+                in_flight_bound: Some(12),
+                in_flight: Some(0),
+                provenance: measured,
+                ..Limit::default()
+            },
+        ],
+        pools: vec![
+            Pool { name: "search".to_owned(), panic: false, instances: instances(2).collect() },
+            Pool { name: "others".to_owned(), panic: true, instances: instances(20).skip(2).collect() },
+        ],
+        ..Status::default()
+    }
+}
+
+/// The same under a flood.
+pub fn busy() -> Status {
+    let mut status = calm();
+    status.uptime_s = Some(187.4);
+    status.connections.open = 1_064;
+    status.counters.bad_requests = 3;
+    status.service_levels[0].conforming = Some(0.9987);
+    status.service_levels[0].responses = 1_075;
+    status.service_levels[0].shed = 425;
+    status.policies[0].engaged = true;
+    status.policies[0].engaged_for_s = Some(75.2);
+    status.policies[0].reason = Some("36.36 % of 33 responses conformed".to_owned());
+    status.limits[0].backlog = Some(4);
+    status.limits[2].in_flight = Some(7);
+    let search = &mut status.routes[0];
+    search.demand = flow(27_000, 150.2);
+    search.answered = flows(&[("2xx", 20_100, 107.1), ("5xx", 12, 0.4)]);
+    search.shed = flows(&[("backlog_full", 6_500, 42.7), ("concurrency", 380, 0.0)]);
+    search.failed = flows(&[("client_left", 8, 0.0)]);
+    (search.in_flight, search.waiting) = (2, 4);
+    status.routes[1].demand = flow(2_400_000, 12_834.0);
+    status.routes[1].answered = flows(&[("2xx", 2_399_000, 12_833.0), ("3xx", 1_000, 1.0)]);
+    (status.pools[0].instances[0].in_flight, status.pools[0].instances[1].in_flight) = (2, 1);
+    status.pools[0].instances[0].idle = 13;
+    status
+}

@@ -1,0 +1,400 @@
+//! The whole terminal, redrawn ten times a second.
+//!
+//! The terminal is raw while the screen is up, so that keys come one by one; ratatui takes it back on a panic, we on
+//! every other way out, also on a signal.
+
+use super::history::History;
+use super::sections::{Section, Tone, sections, summary};
+use crate::admin::{Error, Gateway};
+use crate::{live, output};
+use gateway::status::Status;
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use report::Align;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the screen shows.
+pub struct Top {
+    title: String,
+    status: Status,
+    history: History,
+    paused: bool,
+    /// The title of the table that the arrows move in; the first one before any is chosen.
+    focus: Option<&'static str>,
+    /// How far each table was moved.
+    offsets: BTreeMap<&'static str, usize>,
+    /// Why there is nothing new.
+    trouble: Option<String>,
+    colours: bool,
+}
+
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Quit,
+    Pause,
+    Next,
+    Previous,
+    Down(usize),
+    Up(usize),
+}
+
+/// Shows the gateway until a key or a signal ends it.
+///
+/// # Errors
+/// Where the terminal cannot be used.
+pub fn watch(mut gateway: Gateway, first: Status) -> io::Result<()> {
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&told))?;
+    }
+    let mut top = Top::new(super::title(&gateway), first, live::with_colours());
+    let mut terminal = ratatui::try_init()?;
+    let _restored = Restore;
+    let mut next = Instant::now();
+    while !told.load(Ordering::Relaxed) {
+        terminal.draw(|frame| top.draw(frame))?;
+        next = (next + LOOK_EVERY).max(Instant::now());
+        if !keys_until(next, &mut top)? {
+            break;
+        }
+        if !top.paused {
+            top.look(gateway.status());
+        }
+    }
+    Ok(())
+}
+
+/// Does what keys say until it is time for the next look; false once one quits.
+fn keys_until(until: Instant, top: &mut Top) -> io::Result<bool> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match event::poll(left) {
+            Ok(false) => return Ok(true),
+            Ok(true) => {}
+            // A signal, which the loop looks for.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) => return Err(error),
+        }
+        if let Event::Key(key) = event::read()?
+            && key.kind != KeyEventKind::Release
+            && let Some(key) = meaning(key.code, key.modifiers)
+            && !top.press(key)
+        {
+            return Ok(false);
+        }
+    }
+}
+
+fn meaning(code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
+    Some(match code {
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Quit,
+        KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
+        KeyCode::Char('p' | ' ') => Key::Pause,
+        KeyCode::Tab | KeyCode::Right => Key::Next,
+        KeyCode::BackTab | KeyCode::Left => Key::Previous,
+        KeyCode::Down | KeyCode::Char('j') => Key::Down(1),
+        KeyCode::Up | KeyCode::Char('k') => Key::Up(1),
+        KeyCode::PageDown => Key::Down(PAGE),
+        KeyCode::PageUp => Key::Up(PAGE),
+        _ => return None,
+    })
+}
+
+/// Takes the screen down, whatever the way out.
+struct Restore;
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // Nothing is left to try where the terminal is gone.
+        let _ = ratatui::try_restore();
+    }
+}
+
+impl Top {
+    pub fn new(title: String, status: Status, colours: bool) -> Self {
+        let mut history = History::default();
+        history.note(&status);
+        Top {
+            title,
+            status,
+            history,
+            paused: false,
+            focus: None,
+            offsets: BTreeMap::new(),
+            trouble: None,
+            colours,
+        }
+    }
+
+    /// Takes over what the gateway says.
+    pub fn look(&mut self, status: Result<Status, Error>) {
+        match status {
+            Ok(status) => {
+                self.history.note(&status);
+                self.status = status;
+                self.trouble = None;
+            }
+            // It may be restarting: the last picture stays, and it is asked again.
+            Err(error) => {
+                self.trouble = Some(output::with_causes(&error));
+            }
+        }
+    }
+
+    /// Does what a key says; false where it quits.
+    fn press(&mut self, key: Key) -> bool {
+        match key {
+            Key::Quit => return false,
+            Key::Pause => self.paused = !self.paused,
+            Key::Next => self.focus_on(|index, count| (index + 1) % count),
+            Key::Previous => self.focus_on(|index, count| (index + count - 1) % count),
+            Key::Down(rows) => self.move_by(|offset| offset.saturating_add(rows)),
+            Key::Up(rows) => self.move_by(|offset| offset.saturating_sub(rows)),
+        }
+        true
+    }
+
+    fn focus_on(&mut self, other: impl FnOnce(usize, usize) -> usize) {
+        let sections = sections(&self.status, Some(&self.history));
+        if !sections.is_empty() {
+            self.focus = Some(sections[other(self.focused(&sections), sections.len())].title);
+        }
+    }
+
+    /// The place of the table that the arrows move in.
+    fn focused(&self, sections: &[Section]) -> usize {
+        sections.iter().position(|section| Some(section.title) == self.focus).unwrap_or(0)
+    }
+
+    fn move_by(&mut self, by: impl FnOnce(usize) -> usize) {
+        let sections = sections(&self.status, Some(&self.history));
+        if let Some(section) = sections.get(self.focused(&sections)) {
+            let offset = self.offsets.entry(section.title).or_default();
+            *offset = by(*offset);
+        }
+    }
+
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let sections = sections(&self.status, Some(&self.history));
+        let [title, what, body, hint] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Fill(1),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let mut head = vec![Span::styled(format!("headroom top   {}", self.title), bold)];
+        if self.paused {
+            head.push(Span::styled("   paused", self.style(Tone::Busy)));
+        }
+        frame.render_widget(Line::from(head), title);
+        let line = match &self.trouble {
+            Some(trouble) => Line::styled(trouble.clone(), self.style(Tone::Bad)),
+            None => Line::raw(summary(&self.status)),
+        };
+        frame.render_widget(line, what);
+        let focus = self.focused(&sections);
+        let shown = shown(sections.len(), focus, body.height);
+        let heights = heights(&sections[shown.clone()], body.height);
+        let areas = Layout::vertical(heights.iter().map(|&height| Constraint::Length(height))).split(body);
+        for (index, &area) in shown.zip(areas.iter()) {
+            self.table(frame, area, &sections[index], index == focus);
+        }
+        let keys = "q quits   p pauses   Tab next table   arrows move in it";
+        frame.render_widget(Line::styled(keys, Modifier::DIM), hint);
+    }
+
+    fn table(&mut self, frame: &mut Frame<'_>, area: Rect, section: &Section, has_focus: bool) {
+        // An empty line, the title with the headings, then rows.
+        let Some(room) = usize::from(area.height).checked_sub(HEAD_LINES) else { return };
+        let last = section.rows.len().saturating_sub(room);
+        let offset = self.offsets.entry(section.title).or_default();
+        *offset = last.min(*offset);
+        let offset = *offset;
+        let widths = widths(section, area.width.into());
+        let mut title = Style::new().add_modifier(Modifier::BOLD);
+        if has_focus {
+            title = title.add_modifier(Modifier::UNDERLINED);
+        }
+        let mut name = vec![Span::styled(section.title, title)];
+        if last > 0 {
+            let rows = format!("   {} to {} of {}", offset + 1, offset + room, section.rows.len());
+            name.push(Span::styled(rows, Modifier::DIM));
+        }
+        let headings = section.columns.iter().zip(&widths);
+        let headings = headings.map(|(&(heading, align), &width)| cell(heading, width, align));
+        let mut lines = vec![
+            Line::raw(""),
+            Line::from(name),
+            Line::styled(headings.collect::<Vec<_>>().join(GAP), Modifier::DIM),
+        ];
+        for row in section.rows.iter().skip(offset).take(room) {
+            let mut spans = Vec::new();
+            for ((found, &width), &(_, align)) in row.iter().zip(&widths).zip(&section.columns) {
+                spans.push(Span::styled(cell(&found.text, width, align), self.style(found.tone)));
+                spans.push(Span::raw(GAP));
+            }
+            lines.push(Line::from(spans));
+        }
+        frame.render_widget(Paragraph::new(lines), area);
+    }
+
+    fn style(&self, tone: Tone) -> Style {
+        let colour = |colour| if self.colours { Style::new().fg(colour) } else { Style::new() };
+        match tone {
+            Tone::Plain => Style::new(),
+            Tone::Good => colour(Color::Green),
+            Tone::Busy => colour(Color::Yellow),
+            Tone::Bad => colour(Color::Red).add_modifier(Modifier::BOLD),
+            Tone::Dim => Style::new().add_modifier(Modifier::DIM),
+        }
+    }
+}
+
+/// The sections that there is room for: all of them, or as many as fit around the one that was chosen.
+fn shown(count: usize, focus: usize, room: u16) -> Range<usize> {
+    let fit = (usize::from(room) / (HEAD_LINES + 1)).clamp(1, count.max(1));
+    let first = focus.min(count.saturating_sub(fit));
+    first..count.min(first + fit)
+}
+
+/// The height of each section: all of it where there is room, otherwise the longest give.
+fn heights(sections: &[Section], room: u16) -> Vec<u16> {
+    let whole = |section: &Section| u16::try_from(section.rows.len() + HEAD_LINES).unwrap_or(u16::MAX);
+    let mut heights: Vec<u16> = sections.iter().map(whole).collect();
+    let sum = |heights: &[u16]| heights.iter().map(|&height| u32::from(height)).sum::<u32>();
+    while sum(&heights) > u32::from(room) {
+        let Some(longest) = heights.iter_mut().max() else { break };
+        if usize::from(*longest) <= HEAD_LINES + 1 {
+            break;
+        }
+        *longest -= 1;
+    }
+    heights
+}
+
+/// The width of each column: as wide as its cells, and where that is too much, the widest columns of words give.
+fn widths(section: &Section, room: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = section.columns.iter().map(|(name, _)| name.chars().count()).collect();
+    for row in &section.rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.text.chars().count());
+        }
+    }
+    while widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1) > room {
+        let words = widths.iter_mut().zip(&section.columns).filter(|(_, column)| column.1 == Align::Left);
+        match words.map(|(width, _)| width).max().filter(|width| **width > LEAST_WORDS) {
+            Some(widest) => *widest -= 1,
+            None => break,
+        }
+    }
+    widths
+}
+
+fn cell(text: &str, width: usize, align: Align) -> String {
+    let printable = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let count = text.chars().count();
+    let text: String = if count <= width {
+        printable.collect()
+    } else {
+        printable.take(width.saturating_sub(1)).chain(['…']).collect()
+    };
+    let padding = " ".repeat(width.saturating_sub(count));
+    match align {
+        Align::Left => text + &padding,
+        Align::Right => padding + &text,
+    }
+}
+
+/// An empty line, the title, the headings.
+const HEAD_LINES: usize = 3;
+
+/// Rows that a page moves by.
+const PAGE: usize = 10;
+
+/// Fewer characters of a name say nothing.
+const LEAST_WORDS: usize = 8;
+
+const GAP: &str = "  ";
+
+/// As often as the gateway's own counts are published.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    fn frame(top: &mut Top, width: u16, height: u16) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| top.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn top() -> Top {
+        let mut top = Top::new("gateway on 127.0.0.1:9901".to_owned(), sample::calm(), false);
+        top.look(Ok(sample::busy()));
+        top
+    }
+
+    #[test]
+    fn a_frame_shows_what_matters() {
+        insta::assert_snapshot!(frame(&mut top(), 120, 40));
+    }
+
+    #[test]
+    fn a_small_terminal_shows_what_was_chosen() {
+        let mut top = top();
+        assert!(frame(&mut top, 70, 16).contains("service levels"));
+        for title in ["policies", "limits", "routes", "reason", "instances", "service levels"] {
+            assert!(top.press(Key::Next));
+            assert!(frame(&mut top, 70, 16).contains(title), "{title}");
+        }
+        for (width, height) in [(1, 1), (3, 2), (20, 5), (300, 3)] {
+            frame(&mut top, width, height);
+        }
+    }
+
+    #[test]
+    fn arrows_move_in_the_chosen_table() {
+        let mut top = top();
+        top.press(Key::Previous);
+        top.press(Key::Down(1_000));
+        let text = frame(&mut top, 100, 24);
+        assert!(text.contains("10.0.0.20:80") && !text.contains("10.0.0.1:80"), "{text}");
+        top.press(Key::Up(1_000));
+        assert!(frame(&mut top, 100, 24).contains("10.0.0.1:80"));
+    }
+
+    #[test]
+    fn a_gateway_that_is_gone_leaves_its_last_picture_and_says_so() {
+        let mut top = top();
+        let address: gateway::settings::AdminAddress = "127.0.0.1:9901".parse().unwrap();
+        let source = io::ErrorKind::ConnectionRefused.into();
+        top.look(Err(Error::Unreachable { address, source }));
+        let text = frame(&mut top, 120, 40);
+        assert!(text.contains("cannot reach") && text.contains("search"), "{text}");
+        assert!(!top.press(Key::Quit));
+    }
+
+    #[test]
+    fn colours_only_stress() {
+        let plain = frame(&mut top(), 120, 40);
+        let mut coloured = top();
+        coloured.colours = true;
+        assert_eq!(plain, frame(&mut coloured, 120, 40));
+    }
+}
