@@ -24,6 +24,8 @@ mod programs;
 mod schema;
 /// A tiny service of threads and blocking sockets.
 mod service;
+/// `kill -9` of an instance behind the gateway.
+mod survives_a_kill;
 /// Names, ports, certificates and sockets: where a connection goes, and why it fails.
 mod tells_why_connections_fail;
 /// What leaves a run beside its summary: files, thresholds' exit codes, what is watched, what is sent on.
