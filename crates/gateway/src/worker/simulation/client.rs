@@ -85,6 +85,7 @@ impl Client {
         let version = u8::from(rng.below(8) != 0);
         let route = routes[rng.below(routes.len())];
         let mut head = format!("{method} {route}/{id} HTTP/1.{version}\r\nHost: a\r\n");
+        head += &super::pools::mark(id, rng);
         let mut closes = rng.below(12) == 0;
         if closes {
             head += "Connection: close\r\n";
