@@ -128,3 +128,15 @@ fn the_schema_in_the_repository_is_current() {
     let kept = std::fs::read_to_string(&kept).unwrap_or_default();
     assert!(kept == current, "run the test with UPDATE_SCHEMA=1 and commit schemas/gateway.schema.json");
 }
+
+#[test]
+fn the_pool_of_the_documentation_is_valid() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md")).unwrap();
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let pools = blocks.into_iter().find(|block| block.starts_with("pools:")).unwrap();
+    let file = format!("listen: 127.0.0.1:8080\n{pools}routes:\n  - {{ path_prefix: /, pool: search }}\n");
+    let (settings, warnings) =
+        config::parse("gateway.yaml", &file, Path::new("")).unwrap_or_else(|found| panic!("{found}"));
+    assert!(warnings.is_empty() && settings.pools[0].instances.len() == 3, "{warnings:?}");
+}

@@ -14,8 +14,12 @@ mod cookie;
 mod health;
 mod picker;
 mod process;
+#[cfg(test)]
+mod tests;
 
 pub use change::{InstanceChange, InstanceChangeError};
+#[cfg(test)]
+pub(crate) use cookie::value as cookie_value;
 pub(crate) use cookie::{add_cookie, key_of};
 pub(crate) use health::HealthChecks;
 pub(crate) use process::{Prepared, ProcessPool};

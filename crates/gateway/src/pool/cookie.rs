@@ -28,7 +28,7 @@ pub(crate) fn key_of(pool: &Pool, head: &RequestHead<'_, '_>, client: IpAddr) ->
 }
 
 /// The value of the cookie that names an instance.
-pub(super) fn value(pool: &str, instance: SocketAddr) -> u64 {
+pub(crate) fn value(pool: &str, instance: SocketAddr) -> u64 {
     hash(format!("{pool}\n{instance}").as_bytes())
 }
 

@@ -11,7 +11,7 @@ use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
 use http::codec::{Body, Limits};
 use http::reactor::Clock;
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,9 +46,12 @@ impl HealthChecks {
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("gateway-health".to_owned()).spawn(move || {
             runtime.block_on(async move {
-                let mut checks = BTreeMap::new();
+                let (mut checks, mut known) = (Checks::new(), None);
                 while !stopped.load(Ordering::Relaxed) {
-                    let (_, shared) = room.current();
+                    let (version, shared) = room.current();
+                    if known.replace(version) != Some(version) {
+                        end_others(&shared, &mut checks);
+                    }
                     begin_due(&shared, &mut checks, clock.now());
                     tokio::time::sleep(LOOK).await;
                 }
@@ -74,28 +77,40 @@ struct Check {
     running: Task<()>,
 }
 
-/// Begins the checks whose time has come, and forgets instances that are gone.
-fn begin_due(shared: &Shared, checks: &mut BTreeMap<(String, SocketAddr), Check>, now: Timestamp) {
-    let mut wanted = Vec::new();
+/// By the pool's name and the instance's address.
+type Checks = HashMap<String, HashMap<SocketAddr, Check>>;
+
+/// Begins the checks whose time has come.
+fn begin_due(shared: &Shared, checks: &mut Checks, now: Timestamp) {
     for (pool, process) in shared.settings.pools.iter().zip(&shared.pools) {
         let Some(health) = &pool.health else { continue };
+        let known = checks.entry(pool.name.clone()).or_default();
         for instance in &pool.instances {
-            let key = (pool.name.clone(), instance.address);
-            let due = checks.get(&key).is_none_or(|check| now >= check.next && check.running.is_finished());
-            if due {
-                // A check at once after a stall, not all that were missed.
-                let running = tokio::spawn(check(Arc::clone(process), instance.address, health.clone()));
-                checks.insert(key.clone(), Check { next: now + health.interval, running });
+            let last = known.get(&instance.address);
+            if last.is_some_and(|check| now < check.next || !check.running.is_finished()) {
+                continue;
             }
-            wanted.push(key);
+            // After a stall one check at once, not all that were missed.
+            let running = tokio::spawn(check(Arc::clone(process), instance.address, health.clone()));
+            known.insert(instance.address, Check { next: now + health.interval, running });
         }
     }
-    checks.retain(|key, check| {
-        let stays = wanted.contains(key);
-        if !stays {
-            check.running.abort();
-        }
-        stays
+}
+
+/// Ends the checks of instances that are gone.
+fn end_others(shared: &Shared, checks: &mut Checks) {
+    checks.retain(|name, known| {
+        let pool = shared.settings.pools.iter().find(|pool| pool.name == *name && pool.health.is_some());
+        let wanted: HashSet<SocketAddr> =
+            pool.into_iter().flat_map(|pool| &pool.instances).map(|instance| instance.address).collect();
+        known.retain(|address, check| {
+            let stays = wanted.contains(address);
+            if !stays {
+                check.running.abort();
+            }
+            stays
+        });
+        pool.is_some()
     });
 }
 

@@ -12,6 +12,7 @@ use crate::shared::lock;
 use control::SettingsError;
 use control::balance::ejection::{self, Decision, Ejection, Reason, Seen};
 use control::balance::{HealthState, InstanceId, RetryBudget, SlowStart};
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,7 @@ pub(crate) struct ProcessPool {
 struct State {
     /// By id. An address keeps its id for as long as the pool exists.
     instances: Vec<Member>,
+    by_address: HashMap<SocketAddr, InstanceId>,
     ejection: Option<Ejection>,
     budget: RetryBudget,
     settings: Pool,
@@ -95,6 +97,7 @@ impl ProcessPool {
         let Prepared { settings, budget, .. } = &prepared;
         let state = State {
             instances: Vec::new(),
+            by_address: HashMap::new(),
             ejection: None,
             budget: budget.clone(),
             // Without what is there only with instances, so that all of it is new.
@@ -121,10 +124,10 @@ impl ProcessPool {
         // later may still be starting.
         let first = state.instances.is_empty();
         let same_checks = state.settings.health == settings.health;
+        let wanted: HashSet<SocketAddr> =
+            settings.instances.iter().map(|instance| instance.address).collect();
         for index in 0..state.instances.len() {
-            let address = state.instances[index].address;
-            let present = settings.instances.iter().any(|instance| instance.address == address);
-            if state.instances[index].present && !present {
+            if state.instances[index].present && !wanted.contains(&state.instances[index].address) {
                 if let Some(ejection) = &mut state.ejection {
                     ejection.removed(InstanceId(index as u32));
                 }
@@ -133,12 +136,12 @@ impl ProcessPool {
             }
         }
         for instance in &settings.instances {
-            let known = state.instances.iter().position(|member| member.address == instance.address);
-            let index = known.unwrap_or(state.instances.len());
-            if known.is_none() {
+            let next = InstanceId(state.instances.len() as u32);
+            let id = *state.by_address.entry(instance.address).or_insert(next);
+            if id == next {
                 state.instances.push(Member::new(instance.address));
             }
-            let member = &mut state.instances[index];
+            let member = &mut state.instances[id.0 as usize];
             let was_present = std::mem::replace(&mut member.present, true);
             member.health = match (health, member.health) {
                 (None, _) => None,
@@ -149,7 +152,7 @@ impl ProcessPool {
                 (Some(new), None) => Some(new.unproven()),
             };
             if let Some(ejection) = state.ejection.as_mut().filter(|_| anew || !was_present) {
-                ejection.added(InstanceId(index as u32));
+                ejection.added(id);
             }
         }
         state.settings = settings;
@@ -162,10 +165,8 @@ impl ProcessPool {
 
     /// The id of an address that is in the pool, or was.
     pub(crate) fn id(&self, address: SocketAddr) -> InstanceId {
-        let state = lock(&self.state);
-        let known = state.instances.iter().position(|member| member.address == address);
         // Settings come here before they come to any worker.
-        InstanceId(known.expect("the instances of the settings were given ids") as u32)
+        *lock(&self.state).by_address.get(&address).expect("the instances of the settings were given ids")
     }
 
     /// The address of an id that was given.
@@ -233,8 +234,11 @@ impl ProcessPool {
     /// An instance has been checked.
     pub(crate) fn checked(&self, address: SocketAddr, passed: bool) {
         let mut state = lock(&self.state);
-        let member = state.instances.iter_mut().find(|member| member.present && member.address == address);
-        let Some(member) = member else { return };
+        let Some(&id) = state.by_address.get(&address) else { return };
+        let member = &mut state.instances[id.0 as usize];
+        if !member.present {
+            return;
+        }
         member.counts.checks[usize::from(passed)] += 1;
         if let Some(health) = &mut member.health
             && health.checked(passed).is_some()
@@ -246,8 +250,8 @@ impl ProcessPool {
     /// What the process as a whole knows of an instance.
     pub(crate) fn member_counts(&self, address: SocketAddr) -> MemberCounts {
         let state = lock(&self.state);
-        let member = state.instances.iter().find(|member| member.address == address);
-        member.map_or_else(MemberCounts::default, |member| member.counts)
+        let known = state.by_address.get(&address);
+        known.map_or_else(MemberCounts::default, |id| state.instances[id.0 as usize].counts)
     }
 
     /// Instances that failed too often and were kept all the same, as too many were ejected.

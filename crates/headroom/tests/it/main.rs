@@ -32,6 +32,8 @@ mod service;
 mod smuggling;
 /// Bodies of a gigabyte through the gateway.
 mod streams_in_bounded_memory;
+/// `kill -9` of an instance behind the gateway.
+mod survives_a_kill;
 /// Names, ports, certificates and sockets: where a connection goes, and why it fails.
 mod tells_why_connections_fail;
 /// A gateway that runs: `headroom top`, `headroom explain`, reloads, its log.

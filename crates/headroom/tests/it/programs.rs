@@ -79,6 +79,12 @@ impl Server {
         self.0.id()
     }
 
+    /// Ends it by SIGKILL.
+    pub fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
     /// Starts a server, and waits until it listens.
     pub fn start(mut command: Command, address: SocketAddr) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

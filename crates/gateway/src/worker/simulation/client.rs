@@ -94,6 +94,7 @@ impl Client {
         let route = routes[rng.below(routes.len())];
         let mut head = format!("{method} {route}/{id} HTTP/1.{version}\r\nHost: a\r\n");
         head += &super::limits::headers(rng);
+        head += &super::pools::mark(id, rng);
         let mut closes = rng.below(12) == 0;
         if closes {
             head += "Connection: close\r\n";

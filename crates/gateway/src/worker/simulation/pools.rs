@@ -2,7 +2,7 @@
 
 use super::{address, millis};
 use crate::control_room::ControlRoom;
-use crate::pool::{InstanceChange, InstanceChangeError};
+use crate::pool::{self, InstanceChange, InstanceChangeError};
 use crate::settings::{Affinity, Balance, Ejection, HashKey, Health, Instance, Pool, Retries};
 use control::balance::Weight;
 use stats::Rng;
@@ -55,6 +55,20 @@ pub(super) fn random(number: usize, rng: &mut Rng, calm: bool) -> Pool {
             tries: 1 + u32::from(calm) + rng.below(3) as u32,
         },
         ..Pool::new(&format!("pool {number}"), Vec::new())
+    }
+}
+
+/// What a request may carry that pools balance by.
+pub(super) fn mark(id: u64, rng: &mut Rng) -> String {
+    match rng.below(6) {
+        0 => format!("X-User: {}\r\n", id % 5),
+        1 => {
+            let number = rng.below(2);
+            let value = pool::cookie_value(&format!("pool {number}"), address(number, rng.below(3)));
+            format!("Cookie: at={value:016x}\r\n")
+        }
+        2 => "Cookie: at=0123456789abcdef\r\n".to_owned(),
+        _ => String::new(),
     }
 }
 
