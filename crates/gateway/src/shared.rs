@@ -15,7 +15,7 @@ pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;
 
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, RateClassSettings, Settings};
 use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
 use control::rate::RateClass;
@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
+    /// The rate classes once more, for policies in shadow.
+    tried: Vec<Tried>,
     pub(crate) concurrency: Vec<Arc<Limit>>,
     /// For each pool, the places at its instances; `None` where there is no limit.
     pub(crate) places: Vec<Option<Places>>,
@@ -67,6 +69,13 @@ pub(crate) struct Shared {
     /// The compiled rule of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
+}
+
+/// A rate class for policies in shadow.
+#[derive(Debug, Clone)]
+pub(crate) struct Tried {
+    rate: Arc<RateClass<AtomicU64>>,
+    keyed: Arc<ByKey>,
 }
 
 /// A service level class as all cores see it.
@@ -100,12 +109,13 @@ impl Shared {
         let mut ids = Ids::beside(before);
         let levels = levels(&settings, before)?;
         let (rates, keyed) = rates(&settings, before, &mut ids)?;
+        let tried = tried(&settings, before, &rates)?;
         let concurrency = concurrency(&settings, before, &mut ids)?;
         let places = Places::of(&settings, before, &mut ids)?;
         let policies = policies(&settings, before)?;
         let mut routes = Vec::new();
         for route in &settings.routes {
-            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &concurrency);
+            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &tried, &concurrency);
             if let Some(Gate::Engaged { reason, .. }) = route.policy.map(|index| policies[index].gate()) {
                 limits.apply(now, &Transition::Engaged { reason });
             }
@@ -113,7 +123,22 @@ impl Shared {
         }
         let policies = policies.into_iter().map(Mutex::new).collect();
         let (rules, names) = rules(&settings)?;
-        Ok(Shared { settings, levels, rates, keyed, concurrency, places, policies, routes, rules, names })
+        let shared = Shared {
+            settings,
+            levels,
+            rates,
+            keyed,
+            tried,
+            concurrency,
+            places,
+            policies,
+            routes,
+            rules,
+            names,
+        };
+        // Not before all else has turned out well: where it did not, the configuration before goes on.
+        Places::put_into_force(&shared);
+        Ok(shared)
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -201,6 +226,28 @@ fn rates(settings: &Settings, before: Option<&Shared>, ids: &mut Ids) -> Result<
         keyed.push(by_key);
     }
     Ok((rates, keyed))
+}
+
+fn tried(
+    settings: &Settings,
+    before: Option<&Shared>,
+    rates: &[Arc<RateClass<AtomicU64>>],
+) -> Result<Vec<Tried>, ClassError> {
+    let tried = |(class, live): (&Class<RateClassSettings>, &Arc<RateClass<AtomicU64>>)| {
+        let refused = |source| wrong("rate class", &class.name, source);
+        let old = before.and_then(|before| {
+            let same = before.rates.iter().position(|old| Arc::ptr_eq(old, live))?;
+            before.tried.get(same).cloned()
+        });
+        let make = || {
+            let (id, rate) = (live.id(), class.settings.rate);
+            let keys = class.settings.keyed.as_ref().map_or(KEYS, |keyed| keyed.keys);
+            let keyed = Arc::new(ByKey::new(id, rate, keys).map_err(refused)?);
+            Ok(Tried { rate: Arc::new(RateClass::new(id, rate).map_err(refused)?), keyed })
+        };
+        old.map_or_else(make, Ok)
+    };
+    settings.rate_classes.iter().zip(rates).map(tried).collect()
 }
 
 fn concurrency(

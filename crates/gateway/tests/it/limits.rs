@@ -527,3 +527,31 @@ fn a_client_at_ten_times_the_limit_leaves_the_others_alone() {
     let (passed, shed) = greedy.join().unwrap();
     assert!(passed <= 5 + 20 * 2 && shed > passed, "{passed} passed, {shed} were shed");
 }
+
+#[test]
+fn a_policy_in_shadow_leaves_the_limits_of_others_alone() {
+    let upstream = Upstream::hello();
+    let mut settings = crate::sheds::protected(&upstream, gateway::settings::ShedAnswer::Problem);
+    settings.policies[0].shadow = true;
+    settings.policies[0].concurrency = Some(0);
+    settings.concurrency_limits = vec![Class::new("limit", 1)];
+    // Another route holds to the same classes for real.
+    let mut live = route("live", PathMatch::Exact("/live".to_owned()));
+    (live.rate_class, live.concurrency) = (Some(0), Some(0));
+    settings.routes.insert(0, live);
+    let gateway = started(settings);
+    crate::sheds::engage(&gateway);
+    let mut tried = client(&gateway);
+    tried.send(get("/limited?700"));
+    eventually("it is there", || upstream.seen().contains("?700"));
+    (0..10).for_each(|_| assert_eq!(client(&gateway).ask(get("/limited")).status(), 200));
+    assert_eq!(metric(&gateway, ONE), 0.0, "nobody is in flight under the limit itself");
+    assert_eq!(client(&gateway).ask(get("/live")).status(), 200, "its bucket is full");
+    assert_eq!(tried.answer().status(), 200);
+    eventually("it would have shed", || {
+        let would = |reason: &str| {
+            metric(&gateway, &format!("headroom_would_shed_total{{route=\"limited\",reason=\"{reason}\"}}"))
+        };
+        would("concurrency") + would("rate_class") >= 10.0
+    });
+}
