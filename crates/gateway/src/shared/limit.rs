@@ -68,11 +68,6 @@ impl Limit {
         self.adaptive.is_some()
     }
 
-    /// The queue of a request of this priority.
-    pub(crate) fn class_of(&self, priority: Priority) -> usize {
-        usize::from(priority.0).min(self.classes - 1)
-    }
-
     /// Takes what a worker has sampled, and puts the limit into force that follows from it.
     pub(super) fn adapt(&self, now: Timestamp, samples: &Samples) -> Option<Change> {
         let mut adaptive = lock(self.adaptive.as_ref()?);

@@ -118,8 +118,8 @@ fn line_before(exchange: &Exchange, local: &Local) -> Option<At> {
     limits.limits.into_iter().enumerate().find_map(|(number, limit)| {
         let limit = limit?;
         let applies = number != GATED || limits.admission.is_engaged();
-        let class = local.shared.concurrency[limit].class_of(exchange.claims.priority);
-        (applies && queues.at(At::Limit(limit))?.is_before(class)).then_some(At::Limit(limit))
+        let queue = queues.at(At::Limit(limit))?;
+        (applies && queue.is_before(queue.class_of(exchange.claims.priority))).then_some(At::Limit(limit))
     })
 }
 

@@ -327,6 +327,26 @@ fn an_instance_never_has_more_than_its_places() {
 }
 
 #[test]
+fn a_higher_class_goes_first_to_an_instance() {
+    let upstream = Upstream::hello();
+    let mut settings = with_priorities(&upstream, 100.into());
+    settings.pools[0].instance_concurrency = Some(1);
+    settings.pools[0].queue = queue(10, LONG);
+    let gateway = started(settings);
+    let mut holder = hold(&gateway, 600);
+    let mut waiters = Vec::new();
+    for (number, request) in [get("/background"), USER.to_owned()].into_iter().enumerate() {
+        waiters.push(client(&gateway));
+        waiters[number].send(request);
+        eventually_metric(&gateway, "headroom_pool_waiting{pool=\"pool\"}", number as f64 + 1.0);
+    }
+    assert_eq!(holder.answer().status(), 200);
+    waiters.iter_mut().for_each(|waiter| assert_eq!(waiter.answer().status(), 200));
+    let seen = upstream.seen();
+    assert!(seen.find("/user") < seen.find("/background"), "{seen}");
+}
+
+#[test]
 fn where_nobody_may_wait_a_full_pool_sheds() {
     let (gateway, most, _upstreams) = pool(1, None);
     let statuses = all_at_once(&gateway, 12, 5);
