@@ -404,6 +404,53 @@ fn limits_and_those_who_wait_outlive_a_reload_wherever_they_stand() {
 }
 
 #[test]
+fn no_request_is_lost_while_limits_come_and_go() {
+    let upstream = Upstream::hello();
+    let limit = ConcurrencySettings { queue: queue(100, LONG), ..2.into() };
+    let mut settings = limited(&upstream, limit);
+    settings.workers = NonZeroU32::new(2).unwrap();
+    settings.pools[0].instance_concurrency = Some(3);
+    settings.pools[0].queue = queue(100, LONG);
+    let gateway = Arc::new(started(settings.clone()));
+    let end = Instant::now() + Duration::from_secs(2);
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = client(&gateway);
+            std::thread::spawn(move || {
+                let mut statuses = Vec::new();
+                while Instant::now() < end {
+                    statuses.push(client.ask(get("/?3")).status());
+                }
+                statuses
+            })
+        })
+        .collect();
+    for turn in 0.. {
+        if Instant::now() >= end {
+            break;
+        }
+        // Another limit before it, another value, another number of places.
+        let mut next = settings.clone();
+        next.concurrency_limits[0].settings.limit = 2 + turn % 2;
+        next.pools[0].instance_concurrency = Some(1 + turn % 3);
+        if turn % 4 > 1 {
+            next.concurrency_limits.insert(0, Class::new("other", 1));
+            next.routes[0].concurrency = Some(1);
+        }
+        gateway.reload(next).unwrap();
+        std::thread::sleep(Duration::from_millis(70));
+    }
+    let statuses: Vec<u16> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    assert!(statuses.len() > 50 && statuses.iter().all(|&status| status == 200), "{statuses:?}");
+    let count = statuses.len() as f64;
+    eventually_metric(&gateway, "headroom_requests_total{route=\"all\",status=\"200\"}", count);
+    eventually_metric(&gateway, "headroom_demand_total{route=\"all\"}", count);
+    for gauge in [ONE, WAITING, "headroom_pool_waiting{pool=\"pool\"}"] {
+        eventually_metric(&gateway, gauge, 0.0);
+    }
+}
+
+#[test]
 fn a_limit_in_shadow_counts_what_the_live_one_sheds() {
     let upstream = Upstream::hello();
     let mut settings = settings(&[upstream.address]);
