@@ -5,7 +5,7 @@
 
 use crate::metrics::RouteCounts;
 use crate::queues::Queues;
-use crate::shared::Shared;
+use crate::shared::{KeptKeys, Shared};
 use control::balance::{Balancer, InstanceId, RoundRobin, Weight};
 use control::concurrency::Samples;
 use control::service_level::Tally;
@@ -24,6 +24,8 @@ pub(crate) struct Local {
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
     /// For each concurrency limit that adapts, what was sampled since the last step.
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
+    /// For each rate class, the keys that decide and those in shadow.
+    pub(crate) keys: RefCell<Vec<KeptKeys>>,
     /// The requests that wait for a place.
     pub(crate) queues: RefCell<Queues>,
     /// The rules of this worker; `None` where no route has one.
@@ -52,6 +54,7 @@ impl Local {
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
         let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
         let samples = RefCell::new(sampled.collect());
+        let keys = RefCell::new((0..2 * shared.keyed.len()).map(|_| KeptKeys::default()).collect());
         let queues = RefCell::new(Queues::new(&shared));
         let mut machine = None;
         let mut rules = Vec::new();
@@ -67,7 +70,7 @@ impl Local {
             rules.push(Some(machine.load(rule, &shared.names)?));
         }
         let machine = machine.map(RefCell::new);
-        Ok(Local { shared, balancers, instances, tallies, counts, samples, queues, machine, rules })
+        Ok(Local { shared, balancers, instances, tallies, counts, samples, keys, queues, machine, rules })
     }
 
     /// Counts for a service level class, if there is one.

@@ -10,7 +10,7 @@ mod limit;
 mod places;
 mod route;
 
-pub(crate) use keyed::ByKey;
+pub(crate) use keyed::{ByKey, KeptKeys};
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;

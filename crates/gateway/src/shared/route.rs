@@ -35,6 +35,8 @@ pub(crate) struct KeyedClass {
     pub(crate) by: KeyBy,
     pub(crate) classes: Arc<ByKey>,
     pub(crate) shadow: bool,
+    /// Where each worker keeps what it knows of the keys.
+    pub(crate) kept: usize,
 }
 
 impl RouteLimits {
@@ -66,7 +68,8 @@ impl RouteLimits {
                 match &class.keyed {
                     Some(found) => {
                         let classes = Arc::clone(keyed);
-                        part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow });
+                        let kept = 2 * index + usize::from(shadow);
+                        part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow, kept });
                         part.deciding = (!shadow).then(|| rate.id());
                     }
                     None => part.side(shadow).rate = Some(Arc::clone(rate)),

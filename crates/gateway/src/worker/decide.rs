@@ -32,7 +32,7 @@ impl<N: Net> Worker<N> {
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain {
             let client = self.downstreams[index].client.ip();
-            let claims = claims::read(&local.shared, limits, head, client, now, &mut self.key);
+            let claims = claims::read(&local, limits, head, client, now, &mut self.key);
             self.downstreams[index].exchange.claims = claims;
         }
         let exchange = &mut self.downstreams[index].exchange;
