@@ -10,7 +10,7 @@ use gateway::settings::{
     Settings,
 };
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use units::Ratio;
@@ -65,7 +65,7 @@ fn waiters_go_on_in_their_order_and_a_full_queue_sheds() {
     let upstream = Upstream::hello();
     let limit = ConcurrencySettings { queue: queue(2, LONG), ..1.into() };
     let gateway = started(limited(&upstream, limit));
-    let mut holder = hold(&gateway, 600);
+    let mut holder = hold(&gateway, 1_500);
     let mut waiters: Vec<Peer> =
         ["/first", "/second"].iter().map(|path| wait(&gateway, &get(path))).collect();
     let refused = client(&gateway).ask(get("/third"));
@@ -111,7 +111,7 @@ fn a_client_says_how_long_it_waits() {
 fn a_waiter_that_leaves_gives_up_its_place() {
     let upstream = Upstream::hello();
     let gateway = started(limited(&upstream, ConcurrencySettings { queue: queue(1, LONG), ..1.into() }));
-    let mut holder = hold(&gateway, 800);
+    let mut holder = hold(&gateway, 1_500);
     drop(wait(&gateway, &get("/leaves")));
     eventually_metric(&gateway, WAITING, 0.0);
     let mut stays = wait(&gateway, &get("/stays"));
@@ -179,7 +179,7 @@ const USER: &str = "GET /user HTTP/1.1\r\nHost: test\r\nX-Priority: User\r\n\r\n
 fn lower_classes_fill_their_share_only() {
     let upstream = Upstream::hello();
     let gateway = started(with_priorities(&upstream, 4.into()));
-    let mut holders = [hold(&gateway, 800), hold(&gateway, 800)];
+    let mut holders = [hold(&gateway, 1_500), hold(&gateway, 1_500)];
     let refused = client(&gateway).ask(get("/background"));
     assert_eq!((refused.status(), reason_of(&refused).as_str()), (503, "priority"));
     assert_eq!(client(&gateway).ask(USER).status(), 200);
@@ -191,7 +191,7 @@ fn a_higher_class_overtakes_in_the_queue() {
     let upstream = Upstream::hello();
     let limit = ConcurrencySettings { queue: queue(10, LONG), ..1.into() };
     let gateway = started(with_priorities(&upstream, limit));
-    let mut holder = hold(&gateway, 600);
+    let mut holder = hold(&gateway, 1_500);
     let mut background = wait(&gateway, &get("/background"));
     let mut user = wait(&gateway, USER);
     assert_eq!(holder.answer().status(), 200);
@@ -333,7 +333,7 @@ fn a_higher_class_goes_first_to_an_instance() {
     settings.pools[0].instance_concurrency = Some(1);
     settings.pools[0].queue = queue(10, LONG);
     let gateway = started(settings);
-    let mut holder = hold(&gateway, 600);
+    let mut holder = hold(&gateway, 1_500);
     let mut waiters = Vec::new();
     for (number, request) in [get("/background"), USER.to_owned()].into_iter().enumerate() {
         waiters.push(client(&gateway));
@@ -366,8 +366,8 @@ fn places_at_instances_outlive_a_reload() {
     settings.pools[0].instance_concurrency = Some(1);
     let gateway = started(settings.clone());
     let mut holder = client(&gateway);
-    holder.send(get("/?700"));
-    eventually("it is there", || upstream.seen().contains("/?700"));
+    holder.send(get("/?1500"));
+    eventually("it is there", || upstream.seen().contains("/?1500"));
     settings.routes.insert(0, route("new", PathMatch::Exact("/new".to_owned())));
     gateway.reload(settings).unwrap();
     std::thread::sleep(Duration::from_millis(250));
@@ -387,7 +387,7 @@ fn limits_and_those_who_wait_outlive_a_reload_wherever_they_stand() {
     let gateway = started(settings.clone());
     let statuses: Vec<u16> = (0..4).map(|_| client(&gateway).ask(get("/slow")).status()).collect();
     assert_eq!(statuses, [200, 200, 503, 503]);
-    let mut holder = hold(&gateway, 900);
+    let mut holder = hold(&gateway, 1_500);
     let mut waiter = wait(&gateway, &get("/waiter"));
     // Another class and another limit before them, and another route.
     settings.rate_classes.insert(0, Class::new("fast", one_a_second()));
@@ -504,37 +504,27 @@ fn a_policy_in_shadow_engages_and_sheds_nobody() {
     eventually("it would have shed", || metric(&gateway, would) >= 15.0);
 }
 
-/// A service that works on so many requests at once, 10 ms each; the others queue in it.
-fn slots(slots: usize) -> (Upstream, Arc<Mutex<usize>>) {
-    let free = Arc::new(Mutex::new(slots));
-    let shared = Arc::clone(&free);
-    let upstream = Upstream::answering(move |_| {
-        loop {
-            let mut free = shared.lock().unwrap();
-            if *free > 0 {
-                *free -= 1;
-                break;
-            }
-            drop(free);
-            std::thread::sleep(Duration::from_micros(300));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-        *shared.lock().unwrap() += 1;
+/// A service that works on two requests at once, 20 ms each; the others queue in it.
+fn two_slots() -> Upstream {
+    let (slots, turn) = ([Mutex::new(()), Mutex::new(())], AtomicUsize::new(0));
+    Upstream::answering(move |_| {
+        let slot = turn.fetch_add(1, Ordering::SeqCst) % 2;
+        let _busy = slots[slot].lock().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
         ok("hello")
-    });
-    (upstream, free)
+    })
 }
 
 #[test]
 fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
-    let (upstream, _) = slots(3);
+    let upstream = two_slots();
     let limit = ConcurrencySettings {
         adaptive: Some(Adaptive {
             least: 1,
             most: 100,
             prior: Some(control::concurrency::Prior {
                 rate: "50/s".parse().unwrap(),
-                response_time: Duration::from_millis(12),
+                response_time: Duration::from_millis(25),
                 weight: 500,
             }),
         }),
@@ -542,12 +532,12 @@ fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
     };
     let gateway = started(limited(&upstream, limit));
     assert_eq!(metric(&gateway, "headroom_concurrency_origin{class=\"limit\",origin=\"measured\"}"), 1.0);
-    let (gateway, end) = (Arc::new(gateway), Instant::now() + Duration::from_secs(6));
+    let over = Arc::new(AtomicBool::new(false));
     let threads: Vec<_> = (0..40)
         .map(|_| {
-            let mut client = client(&gateway);
+            let (mut client, over) = (client(&gateway), Arc::clone(&over));
             std::thread::spawn(move || {
-                while Instant::now() < end {
+                while !over.load(Ordering::SeqCst) {
                     if client.ask(get("/")).status() == 503 {
                         std::thread::sleep(Duration::from_millis(20));
                     }
@@ -555,7 +545,12 @@ fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
             })
         })
         .collect();
-    eventually("it falls", || metric(&gateway, "headroom_concurrency_limit{class=\"limit\"}") < 25.0);
+    let begin = Instant::now();
+    while metric(&gateway, "headroom_concurrency_limit{class=\"limit\"}") >= 25.0 {
+        assert!(begin.elapsed() < Duration::from_secs(40), "it does not fall");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    over.store(true, Ordering::SeqCst);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     let changes = gateway.take_limit_changes();
     assert!(!changes.is_empty() && changes.iter().all(|change| change.limit == "limit"), "{changes:?}");
@@ -609,8 +604,8 @@ fn a_policy_in_shadow_leaves_the_limits_of_others_alone() {
     let gateway = started(settings);
     crate::sheds::engage(&gateway);
     let mut tried = client(&gateway);
-    tried.send(get("/limited?700"));
-    eventually("it is there", || upstream.seen().contains("?700"));
+    tried.send(get("/limited?1500"));
+    eventually("it is there", || upstream.seen().contains("?1500"));
     (0..10).for_each(|_| assert_eq!(client(&gateway).ask(get("/limited")).status(), 200));
     assert_eq!(metric(&gateway, ONE), 0.0, "nobody is in flight under the limit itself");
     assert_eq!(client(&gateway).ask(get("/live")).status(), 200, "its bucket is full");
