@@ -545,15 +545,16 @@ fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
             })
         })
         .collect();
-    let begin = Instant::now();
-    while metric(&gateway, "headroom_concurrency_limit{class=\"limit\"}") >= 25.0 {
-        assert!(begin.elapsed() < Duration::from_secs(40), "it does not fall");
+    // How far it falls is asserted in virtual time: here the service is as fast as the machine is idle.
+    let (begin, mut changes) = (Instant::now(), Vec::new());
+    while !changes.iter().any(|change: &gateway::LimitChange| change.change.to < 40) {
+        assert!(begin.elapsed() < Duration::from_secs(40), "it does not fall: {changes:#?}");
         std::thread::sleep(Duration::from_millis(50));
+        changes.extend(gateway.take_limit_changes());
     }
     over.store(true, Ordering::SeqCst);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    let changes = gateway.take_limit_changes();
-    assert!(!changes.is_empty() && changes.iter().all(|change| change.limit == "limit"), "{changes:?}");
+    assert!(changes.iter().all(|change| change.limit == "limit"), "{changes:?}");
     let queueing = "headroom_concurrency_changes_total{class=\"limit\",why=\"queueing\"}";
     assert!(metric(&gateway, queueing) > 0.0);
     assert_eq!(metric(&gateway, "headroom_concurrency_origin{class=\"limit\",origin=\"adapted\"}"), 1.0);
