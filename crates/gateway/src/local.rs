@@ -7,7 +7,7 @@ use crate::metrics::pools::PoolCounts;
 use crate::metrics::{RouteCounts, Times};
 use crate::pool::WorkerPool;
 use crate::queues::Queues;
-use crate::shared::Shared;
+use crate::shared::{KeptKeys, Shared};
 use control::concurrency::Samples;
 use control::service_level::Tally;
 use rule::{LoadedRule, Machine, Rule, RuleError};
@@ -26,6 +26,8 @@ pub(crate) struct Local {
     pub(crate) counts: RefCell<Vec<RouteCounts>>,
     /// For each concurrency limit that adapts, what was sampled since the last step.
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
+    /// For each rate class, the keys that decide and those in shadow.
+    pub(crate) keys: RefCell<Vec<KeptKeys>>,
     /// The requests that wait for a place.
     pub(crate) queues: RefCell<Queues>,
     /// For each service level class, the times from sending upstream to the first byte.
@@ -52,6 +54,7 @@ impl Local {
         let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
         let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
         let samples = RefCell::new(sampled.collect());
+        let keys = RefCell::new((0..2 * shared.keyed.len()).map(|_| KeptKeys::default()).collect());
         let queues = RefCell::new(Queues::new(&shared));
         let times = RefCell::new(vec![Times::default(); shared.levels.len()]);
         let mut machine = None;
@@ -78,7 +81,19 @@ impl Local {
             pool.borrow_mut().configure(now, settings, process, &mut number);
             pools.push(pool);
         }
-        Ok(Local { shared, pools, tallies, counts, times, samples, queues, machine, rules, response_rules })
+        Ok(Local {
+            shared,
+            pools,
+            tallies,
+            counts,
+            times,
+            samples,
+            keys,
+            queues,
+            machine,
+            rules,
+            response_rules,
+        })
     }
 
     /// Counts for a service level class, if there is one.

@@ -6,6 +6,7 @@
 
 use crate::shared::{Shared, WaitingRoom};
 use control::admission::{Next, Pace, Place, Reason, WaitingQueue};
+use control::concurrency::Priority;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -37,9 +38,10 @@ impl Queues {
     pub(crate) fn new(shared: &Shared) -> Self {
         let limits = shared.concurrency.iter();
         let pools = shared.places.iter();
+        let classes = shared.settings.priorities.len().max(1);
         Queues {
             limits: limits.map(|limit| Some(Queue::new(limit.waiting.as_ref()?, limit.classes))).collect(),
-            pools: pools.map(|pool| Some(Queue::new(pool.as_ref()?.waiting.as_deref()?, 1))).collect(),
+            pools: pools.map(|pool| Some(Queue::new(pool.as_ref()?.waiting.as_deref()?, classes))).collect(),
         }
     }
 
@@ -66,6 +68,16 @@ impl Queue {
 
     fn len(&self) -> u32 {
         self.classes.iter().map(WaitingQueue::len).sum()
+    }
+
+    /// The queue of a request of this priority.
+    pub(crate) fn class_of(&self, priority: Priority) -> usize {
+        usize::from(priority.0).min(self.classes.len() - 1)
+    }
+
+    /// The most important class of which somebody waits.
+    pub(crate) fn highest(&self) -> Option<usize> {
+        self.classes.iter().rposition(|queue| !queue.is_empty())
     }
 
     /// Whether somebody waits who is as important, or more.

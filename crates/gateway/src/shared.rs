@@ -10,14 +10,14 @@ mod limit;
 mod places;
 mod route;
 
-pub(crate) use keyed::ByKey;
+pub(crate) use keyed::{ByKey, KeptKeys};
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;
 
 use crate::mirror::Mirrors;
 use crate::pool::{Prepared, ProcessPool};
-use crate::settings::{Class, Settings};
+use crate::settings::{Class, RateClassSettings, Settings};
 use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
 use control::rate::RateClass;
@@ -61,6 +61,8 @@ pub(crate) struct Shared {
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
+    /// The rate classes once more, for policies in shadow.
+    tried: Vec<Tried>,
     pub(crate) concurrency: Vec<Arc<Limit>>,
     /// For each pool, the places at its instances; `None` where there is no limit.
     pub(crate) places: Vec<Option<Places>>,
@@ -73,6 +75,13 @@ pub(crate) struct Shared {
     pub(crate) response_rules: Vec<Option<Rule>>,
     pub(crate) names: Names,
     pub(crate) mirrors: Arc<Mirrors>,
+}
+
+/// A rate class for policies in shadow.
+#[derive(Debug, Clone)]
+pub(crate) struct Tried {
+    rate: Arc<RateClass<AtomicU64>>,
+    keyed: Arc<ByKey>,
 }
 
 /// A service level class as all cores see it.
@@ -113,12 +122,13 @@ impl Shared {
         let mut ids = Ids::beside(before);
         let levels = levels(&settings, before)?;
         let (rates, keyed) = rates(&settings, before, &mut ids)?;
+        let tried = tried(&settings, before, &rates)?;
         let concurrency = concurrency(&settings, before, &mut ids)?;
         let places = Places::of(&settings, before, &mut ids)?;
         let policies = policies(&settings, before)?;
         let mut routes = Vec::new();
         for route in &settings.routes {
-            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &concurrency);
+            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &tried, &concurrency);
             if let Some(Gate::Engaged { reason, .. }) = route.policy.map(|index| policies[index].gate()) {
                 limits.apply(now, &Transition::Engaged { reason });
             }
@@ -133,11 +143,12 @@ impl Shared {
         }
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
-        Ok(Shared {
+        let shared = Shared {
             settings,
             levels,
             rates,
             keyed,
+            tried,
             concurrency,
             places,
             policies,
@@ -147,7 +158,10 @@ impl Shared {
             response_rules,
             names,
             mirrors,
-        })
+        };
+        // Not before all else has turned out well: where it did not, the configuration before goes on.
+        Places::put_into_force(&shared);
+        Ok(shared)
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -242,6 +256,28 @@ fn rates(settings: &Settings, before: Option<&Shared>, ids: &mut Ids) -> Result<
         keyed.push(by_key);
     }
     Ok((rates, keyed))
+}
+
+fn tried(
+    settings: &Settings,
+    before: Option<&Shared>,
+    rates: &[Arc<RateClass<AtomicU64>>],
+) -> Result<Vec<Tried>, ClassError> {
+    let tried = |(class, live): (&Class<RateClassSettings>, &Arc<RateClass<AtomicU64>>)| {
+        let refused = |source| wrong("rate class", &class.name, source);
+        let old = before.and_then(|before| {
+            let same = before.rates.iter().position(|old| Arc::ptr_eq(old, live))?;
+            before.tried.get(same).cloned()
+        });
+        let make = || {
+            let (id, rate) = (live.id(), class.settings.rate);
+            let keys = class.settings.keyed.as_ref().map_or(KEYS, |keyed| keyed.keys);
+            let keyed = Arc::new(ByKey::new(id, rate, keys).map_err(refused)?);
+            Ok(Tried { rate: Arc::new(RateClass::new(id, rate).map_err(refused)?), keyed })
+        };
+        old.map_or_else(make, Ok)
+    };
+    settings.rate_classes.iter().zip(rates).map(tried).collect()
 }
 
 fn concurrency(

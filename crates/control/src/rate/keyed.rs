@@ -39,6 +39,7 @@ pub struct KeyedRateClasses<K, W> {
     /// For keys that find no room; made when the first one comes.
     strangers: Vec<Arc<RateClass<W>>>,
     shared: u64,
+    forgotten: u64,
     id: ClassId,
     settings: RateSettings,
 }
@@ -69,6 +70,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
             max_keys,
             strangers: Vec::new(),
             shared: 0,
+            forgotten: 0,
             id,
             settings,
         })
@@ -93,6 +95,12 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
     /// How often a key had to share, because the table was full of keys that were still limited.
     pub fn shared(&self) -> u64 {
         self.shared
+    }
+
+    /// How often a key was forgotten for another. Whoever keeps classes aside asks here whether they still are those
+    /// of their keys.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
     }
 
     /// How many keys are known.
@@ -142,6 +150,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
             slot
         } else {
             let slot = self.idlest;
+            self.forgotten += 1;
             self.unlink(slot);
             self.by_key.remove(&self.slots[slot].key);
             self.slots[slot].key = key.clone();
@@ -256,7 +265,9 @@ mod tests {
         // A second after the flood a new key has a bucket of its own.
         now += Duration::from_secs(1);
         let before = table.shared();
+        let forgotten = table.forgotten();
         assert!(passes(&mut table, now, 200_000) && table.shared() == before);
+        assert_eq!(table.forgotten(), forgotten + 1);
         assert_eq!(table.len(), 100);
     }
 

@@ -31,10 +31,23 @@ fn follow(pool: &mut WorkerPool, now: Timestamp, settings: &Pool, process: &Arc<
     pool.configure(now, settings, process, |address| usize::from(address.port()));
 }
 
+/// Picks an instance for a request and sends it there.
+fn place(
+    pool: &mut WorkerPool,
+    now: Timestamp,
+    key: Option<u64>,
+    attempt: Attempt,
+    rng: &mut Rng,
+) -> Option<Placed> {
+    let placed = pool.pick(now, key, attempt, rng)?;
+    pool.sent(now, placed, attempt);
+    Some(placed)
+}
+
 /// The port of the instance that is picked.
 fn pick(pool: &mut WorkerPool, now: Timestamp) -> u16 {
     let mut rng = Rng::new(1, "picks");
-    let placed = pool.place(now, None, Attempt::First, &mut rng).unwrap();
+    let placed = place(pool, now, None, Attempt::First, &mut rng).unwrap();
     pool.instances[placed.instance().0 as usize].address.port()
 }
 
@@ -199,9 +212,9 @@ fn an_instance_that_failed_a_request_does_not_get_it_again() {
         let process = process(&settings);
         let (mut pool, mut rng) = (worker(&settings, &process), Rng::new(1, "picks"));
         for key in 0..100 {
-            let first = pool.place(at(key), Some(key), Attempt::First, &mut rng).unwrap().instance();
+            let first = place(&mut pool, at(key), Some(key), Attempt::First, &mut rng).unwrap().instance();
             pool.ended(at(key), first, OK);
-            let other = pool.place(at(key), Some(key), Attempt::Elsewhere(first), &mut rng).unwrap();
+            let other = place(&mut pool, at(key), Some(key), Attempt::Elsewhere(first), &mut rng).unwrap();
             assert_ne!(other.instance(), first, "{balance:?}");
             pool.ended(at(key), other.instance(), OK);
         }
@@ -211,6 +224,6 @@ fn an_instance_that_failed_a_request_does_not_get_it_again() {
     let settings = of([1]);
     let mut pool = worker(&settings, &process(&settings));
     let only = InstanceId(0);
-    let again = pool.place(at(0), None, Attempt::Elsewhere(only), &mut Rng::new(1, "picks"));
+    let again = place(&mut pool, at(0), None, Attempt::Elsewhere(only), &mut Rng::new(1, "picks"));
     assert_eq!(again.map(Placed::instance), Some(only));
 }

@@ -16,6 +16,8 @@ use units::{Ratio, Timestamp};
 #[derive(Debug)]
 pub(crate) struct Limit {
     pub(crate) count: Arc<Concurrency<AtomicU64>>,
+    /// The same limit for policies in shadow.
+    pub(crate) tried: Arc<Concurrency<AtomicU64>>,
     pub(crate) waiting: Option<WaitingRoom>,
     /// How many priority classes tell requests apart; 1 without classes.
     pub(crate) classes: usize,
@@ -47,6 +49,7 @@ impl Limit {
         let shares = if priorities.is_empty() { &[Ratio::ONE][..] } else { priorities };
         let priorities = Priorities::new(shares)?;
         Ok(Limit {
+            tried: Arc::new(Concurrency::new(id, *limit)?.with_priorities(priorities)),
             count: Arc::new(count.with_priorities(priorities)),
             waiting: queue.map(|queue| WaitingRoom::new(id, queue, priorities)).transpose()?,
             classes: shares.len(),
@@ -63,11 +66,6 @@ impl Limit {
     /// Whether workers have to bring samples.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.adaptive.is_some()
-    }
-
-    /// The queue of a request of this priority.
-    pub(crate) fn class_of(&self, priority: Priority) -> usize {
-        usize::from(priority.0).min(self.classes - 1)
     }
 
     /// Takes what a worker has sampled, and puts the limit into force that follows from it.

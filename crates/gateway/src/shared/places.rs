@@ -18,6 +18,15 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Puts the limits of a configuration into force, which earlier ones may have shared with others.
+    pub(super) fn put_into_force(shared: &Shared) {
+        for (pool, places) in shared.settings.pools.iter().zip(&shared.places) {
+            if let (Some(limit), Some(places)) = (pool.instance_concurrency, places) {
+                places.instances.values().for_each(|instance| instance.set_limit(limit));
+            }
+        }
+    }
+
     /// The places of each pool; `None` for those without a limit. Instances keep their count by pool and address, so
     /// that a reload forgets no request in flight.
     pub(super) fn of(
@@ -38,9 +47,7 @@ impl Places {
             for instance in &pool.instances {
                 let kept = old.as_ref().and_then(|old| old.instance(instance.address));
                 let places = kept.map_or_else(|| Concurrency::new(id, limit).map(Arc::new), Ok);
-                let places = places.map_err(refused)?;
-                places.set_limit(limit);
-                instances.insert(instance.address, places);
+                instances.insert(instance.address, places.map_err(refused)?);
             }
             let waiting = match pool.queue {
                 None => None,

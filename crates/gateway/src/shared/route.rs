@@ -1,6 +1,6 @@
 //! The limits of one route, sorted by what they need of its requests.
 
-use super::{ByKey, Limit};
+use super::{ByKey, Limit, Tried};
 use crate::settings::{KeyBy, Policy, Route, RoutePriority, Settings};
 use control::ClassId;
 use control::admission::{Admission, Limits, Shadow};
@@ -35,6 +35,8 @@ pub(crate) struct KeyedClass {
     pub(crate) by: KeyBy,
     pub(crate) classes: Arc<ByKey>,
     pub(crate) shadow: bool,
+    /// Where each worker keeps what it knows of the keys.
+    pub(crate) kept: usize,
 }
 
 impl RouteLimits {
@@ -44,6 +46,7 @@ impl RouteLimits {
         route: &Route,
         rates: &[Arc<RateClass<AtomicU64>>],
         keyed: &[Arc<ByKey>],
+        tried: &[Tried],
         concurrency: &[Arc<Limit>],
     ) -> Self {
         let policy: Option<&Policy> = route.policy.map(|index| &settings.policies[index]);
@@ -56,19 +59,28 @@ impl RouteLimits {
             let mut part = Part::default();
             if let Some(index) = rate {
                 let class = &settings.rate_classes[index].settings;
+                // A class that decides elsewhere must not notice that a policy tries it.
+                let (rate, keyed) = match shadow && !class.shadow {
+                    true => (&tried[index].rate, &tried[index].keyed),
+                    false => (&rates[index], &keyed[index]),
+                };
                 let shadow = shadow || class.shadow;
                 match &class.keyed {
                     Some(found) => {
-                        let classes = Arc::clone(&keyed[index]);
-                        part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow });
-                        part.deciding = (!shadow).then(|| rates[index].id());
+                        let classes = Arc::clone(keyed);
+                        let kept = 2 * index + usize::from(shadow);
+                        part.keyed = Some(KeyedClass { by: found.by.clone(), classes, shadow, kept });
+                        part.deciding = (!shadow).then(|| rate.id());
                     }
-                    None => part.side(shadow).rate = Some(Arc::clone(&rates[index])),
+                    None => part.side(shadow).rate = Some(Arc::clone(rate)),
                 }
             }
             if let Some(index) = limit {
-                let shadow = shadow || settings.concurrency_limits[index].settings.shadow;
-                part.side(shadow).concurrency = Some(Arc::clone(&concurrency[index].count));
+                let in_shadow = settings.concurrency_limits[index].settings.shadow;
+                let limit = &concurrency[index];
+                let count = if shadow && !in_shadow { &limit.tried } else { &limit.count };
+                let shadow = shadow || in_shadow;
+                part.side(shadow).concurrency = Some(Arc::clone(count));
                 part.limit = (!shadow).then_some(index);
             }
             part
@@ -77,7 +89,6 @@ impl RouteLimits {
         let extra = |index: usize| concurrency[index].waiting.is_some() || concurrency[index].is_adaptive();
         let is_plain = route.priority.is_none()
             && route.deadline_header.is_none()
-            && settings.pools[route.pool].queue.is_none()
             && [&always, &gated].iter().all(|part| part.keyed.is_none() && part.watching.is_none())
             && ![always.limit, gated.limit].into_iter().flatten().any(extra);
         let ours = gated.live.rate.iter().map(|class| class.id());

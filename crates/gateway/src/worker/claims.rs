@@ -1,8 +1,9 @@
 //! What a request's head says of its place among others: its keys, its priority, its deadline.
 
 use super::connection::Claims;
+use crate::local::Local;
 use crate::settings::{KeyBy, RoutePriority};
-use crate::shared::{RouteLimits, Shared};
+use crate::shared::RouteLimits;
 use control::concurrency::Priority;
 use http::codec::request::RequestHead;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,7 +13,7 @@ use units::Timestamp;
 
 /// Reads what the limits of the route want to know.
 pub(super) fn read(
-    shared: &Shared,
+    local: &Local,
     limits: &RouteLimits,
     head: &RequestHead<'_, '_>,
     client: IpAddr,
@@ -25,7 +26,7 @@ pub(super) fn read(
         Some(RoutePriority::Class(class)) => claims.priority = Priority(*class),
         Some(RoutePriority::Header { name, otherwise }) => {
             let said = head.headers.find(name).and_then(|said| {
-                let names = shared.settings.priorities.iter();
+                let names = local.shared.settings.priorities.iter();
                 names.map(String::as_bytes).position(|name| name.eq_ignore_ascii_case(said))
             });
             claims.priority = Priority(said.map_or(*otherwise, |class| class as u8));
@@ -39,7 +40,8 @@ pub(super) fn read(
     for (class, claim) in limits.keyed.iter().zip(&mut claims.keyed) {
         if let Some(class) = class {
             write_key(&class.by, head, client, key);
-            *claim = Some(class.classes.class(now, key));
+            let kept = &mut local.keys.borrow_mut()[class.kept];
+            *claim = Some(class.classes.class_kept(kept, now, key));
         }
     }
     claims

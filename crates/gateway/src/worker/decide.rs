@@ -2,18 +2,16 @@
 //!
 //! A rule that fails sheds nothing: its request goes on to the limits of the route, and the failure is counted.
 //!
-//! After the rule come the rate classes of the request's keys, then what `control` joins: concurrency limits and
-//! rate classes. Last, limits in shadow look at what was admitted.
+//! The limits themselves are asked in `admit`.
 
-use super::connection::{Exchange, KeyTurn, Pause, Phase, RuleTurn};
+use super::connection::{Exchange, Pause, Phase, RuleTurn};
 use super::rules::Logged;
 use super::{Worker, claims, downstream_token};
 use crate::answer;
 use crate::local::Local;
-use crate::queues::At;
 use crate::route;
 use crate::settings::ShedAnswer;
-use control::admission::{Admitted, Brought, Reason, Verdict};
+use control::admission::{Brought, Reason};
 use control::rate::{Claim, RateClass, Turn};
 use http::codec::Limits;
 use http::codec::header::slots;
@@ -35,8 +33,7 @@ impl<N: Net> Worker<N> {
         let Some(local) = exchange.local.clone() else { return };
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain {
-            let client = exchange.client;
-            let claims = claims::read(&local.shared, limits, head, client, now, &mut self.key);
+            let claims = claims::read(&local, limits, head, exchange.client, now, &mut self.key);
             self.downstreams[index].exchange.claims = claims;
         }
         let exchange = &mut self.downstreams[index].exchange;
@@ -122,104 +119,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Asks the rate classes of the request's keys, from one of them on, and then the other limits.
-    fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) {
-        let downstream = &mut self.downstreams[index];
-        let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return };
-        let limits = &local.shared.routes[exchange.route];
-        for number in first..exchange.claims.keyed.len() {
-            let Some(class) = exchange.claims.keyed[number].take() else { continue };
-            if number == GATED && !limits.admission.is_engaged() {
-                continue;
-            }
-            if limits.keyed[number].as_ref().is_some_and(|keyed| keyed.shadow) {
-                if let Err(reason) = class.watch(now) {
-                    local.count(exchange.route, |count| count.would_shed(reason.name()));
-                }
-                continue;
-            }
-            match class.claim(now) {
-                Claim::Now => {}
-                Claim::At(turn) => {
-                    let owner = (downstream_token(index), downstream.generation);
-                    self.timers.set(owner, &mut downstream.deadline, turn.at());
-                    let waiting = KeyTurn { class, turn, next: number + 1, since: now };
-                    downstream.phase = Phase::Waiting(Pause::Key(waiting));
-                    return;
-                }
-                Claim::Shed(reason) => return self.shed(index, reason),
-            }
-        }
-        self.ask_admission(index, Brought::default(), now);
-    }
-
-    /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
-    pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) {
-        let downstream = &mut self.downstreams[index];
-        let exchange = &mut downstream.exchange;
-        let Some(local) = &exchange.local else { return };
-        let limits = &local.shared.routes[exchange.route];
-        if !limits.is_plain && brought.place.is_none() {
-            let local = Rc::clone(local);
-            if let Some(line) = line_before(exchange, &local) {
-                return self.wait_in_line(index, &local, line, brought.had_turn);
-            }
-        }
-        let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
-        let limits = &local.shared.routes[exchange.route];
-        match limits.admission.go_on(now, exchange.claims.priority, brought) {
-            Verdict::Admitted(admitted) => self.admit(index, admitted),
-            Verdict::Wait(ticket) => {
-                // Who waits for his turn leaves his place to others.
-                self.line.freed |= brought.place.is_some();
-                let downstream = &mut self.downstreams[index];
-                let owner = (downstream_token(index), downstream.generation);
-                self.timers.set(owner, &mut downstream.deadline, ticket.at());
-                downstream.phase = Phase::Waiting(Pause::Limits(ticket));
-            }
-            Verdict::Shed(reason) => {
-                self.line.freed |= brought.place.is_some();
-                self.wait_or_shed(index, reason, brought.had_turn);
-            }
-        }
-    }
-
-    /// A limit refused: waits for a place where the limit has a queue.
-    fn wait_or_shed(&mut self, index: usize, reason: Reason, had_turn: bool) {
-        let exchange = &self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return };
-        let limits = &local.shared.routes[exchange.route];
-        let full = match reason {
-            Reason::Concurrency { class, .. } | Reason::Priority { class, .. } => {
-                let with_queue = limits.limits.into_iter().flatten().find(|&limit| {
-                    let limit = &local.shared.concurrency[limit];
-                    limit.count.id() == class && limit.waiting.is_some()
-                });
-                with_queue.map(At::Limit)
-            }
-            _ => None,
-        };
-        match full {
-            Some(at) => self.wait_in_line(index, &local, at, had_turn),
-            None => self.shed(index, reason),
-        }
-    }
-
-    /// The request passes.
-    fn admit(&mut self, index: usize, admitted: Admitted) {
-        let exchange = &mut self.downstreams[index].exchange;
-        exchange.waited += admitted.waited();
-        exchange.admitted = Some(admitted);
-        if let Some(local) = &exchange.local
-            && !local.shared.routes[exchange.route].is_plain
-        {
-            observe(exchange, &Rc::clone(local), self.now);
-        }
-        self.dispatch(index);
-    }
-
     /// A waiting request's turn has come, or its time to wait is over.
     pub(super) fn turn_came(&mut self, index: usize, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
@@ -281,39 +180,6 @@ impl<N: Net> Worker<N> {
         self.answer_self(index, status, reason.name(), frame);
     }
 }
-
-/// The queue whose requests must not be overtaken by this one.
-fn line_before(exchange: &Exchange, local: &Local) -> Option<At> {
-    let limits = &local.shared.routes[exchange.route];
-    let mut queues = local.queues.borrow_mut();
-    limits.limits.into_iter().enumerate().find_map(|(number, limit)| {
-        let limit = limit?;
-        let applies = number != GATED || limits.admission.is_engaged();
-        let class = local.shared.concurrency[limit].class_of(exchange.claims.priority);
-        (applies && queues.at(At::Limit(limit))?.is_before(class)).then_some(At::Limit(limit))
-    })
-}
-
-/// Shows an admitted request to the limits in shadow.
-fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
-    let limits = &local.shared.routes[exchange.route];
-    exchange.claims.admitted_at = now;
-    for (number, shadow) in limits.shadows.iter().enumerate() {
-        let Some(shadow) = shadow else { continue };
-        let observed = if number == GATED && !limits.admission.is_engaged() {
-            shadow.pass()
-        } else {
-            shadow.arrive(now, exchange.claims.priority)
-        };
-        if let Some(reason) = observed.would_shed() {
-            local.count(exchange.route, |count| count.would_shed(reason.name()));
-        }
-        exchange.claims.watched[number] = Some(observed.watched());
-    }
-}
-
-/// Of a route's two sets of limits, the place of those that apply only while the policy is engaged.
-pub(super) const GATED: usize = 1;
 
 /// What a rule asks about, for one activation.
 pub(super) struct Asked<'a> {

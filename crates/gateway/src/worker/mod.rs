@@ -11,6 +11,7 @@
 
 #[cfg(test)]
 mod adapts;
+mod admit;
 mod claims;
 mod connection;
 mod decide;

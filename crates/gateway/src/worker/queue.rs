@@ -13,7 +13,7 @@ use super::connection::{Pause, Phase, Queued};
 use super::{Worker, downstream_token};
 use crate::local::Local;
 use crate::pool::Attempt;
-use crate::queues::At;
+use crate::queues::{At, Queue};
 use crate::shared::WaitingRoom;
 use control::admission::{Brought, Held, Next, Pace, Reason};
 use control::balance::{InstanceId, Placed};
@@ -60,20 +60,18 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let Some(room) = room(local, at) else { return };
         let claims = &self.downstreams[index].exchange.claims;
-        let (priority, class) = match at {
-            At::Limit(limit) => (claims.priority, local.shared.concurrency[limit].class_of(claims.priority)),
-            At::Pool(_) => (Priority::HIGHEST, 0),
-        };
-        let client_leaves = claims.deadline;
+        let (priority, client_leaves) = (claims.priority, claims.deadline);
         let entered = room.enter(priority).and_then(|()| {
             let mut queues = local.queues.borrow_mut();
             let queue = queues.at(at).expect("what has a waiting room has a queue");
             let pace = queue.pace(places(local, at), local.shared.settings.workers.get());
             let deadline = (now + room.settings.longest_wait + pace.service).min(client_leaves);
-            queue.enter(now, deadline, pace, class, index).inspect_err(|_| room.leave())
+            let class = queue.class_of(priority);
+            let entered = queue.enter(now, deadline, pace, class, index).inspect_err(|_| room.leave());
+            entered.map(|place| (class, place))
         });
-        let place = match entered {
-            Ok(place) => place,
+        let (class, place) = match entered {
+            Ok(entered) => entered,
             Err(reason) => return self.shed(index, reason),
         };
         let downstream = &mut self.downstreams[index];
@@ -174,12 +172,13 @@ impl<N: Net> Worker<N> {
 
     fn serve_pool(&mut self, local: &Rc<Local>, pool: usize) {
         let at = At::Pool(pool);
-        while local.queues.borrow_mut().len(at) > 0 {
+        let highest = || local.queues.borrow_mut().at(at).and_then(|queue| queue.highest());
+        while let Some(class) = highest() {
             // Who comes next is not known yet, so no key or cookie decides.
             let picked = local.pools[pool].borrow_mut().pick(self.now, None, Attempt::Again, &mut self.rng);
             let Some(picked) = picked else { return };
             let Some(instance) = free_place(local, pool, picked.instance()) else { return };
-            match self.next_in_line(local, at, 0) {
+            match self.next_in_line(local, at, class) {
                 Some((request, _)) => {
                     self.downstreams[request].exchange.claims.has_place = true;
                     self.send_to(request, local, pool, Placed::Kept(instance));
@@ -228,7 +227,9 @@ impl<N: Net> Worker<N> {
     ) -> Option<Placed> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
         let claims = &mut self.downstreams[index].exchange.claims;
-        if local.queues.borrow_mut().len(At::Pool(pool)) == 0
+        let priority = claims.priority;
+        let waits = |queue: &mut Queue| queue.is_before(queue.class_of(priority));
+        if !local.queues.borrow_mut().at(At::Pool(pool)).is_some_and(waits)
             && let Some(instance) = free_place(local, pool, picked.instance())
         {
             claims.has_place = true;

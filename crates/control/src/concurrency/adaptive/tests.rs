@@ -350,7 +350,7 @@ fn bounds_that_contradict_each_other_are_refused() {
         (AdaptiveSettings { most: 5, ..settings(6, None) }, "begins at 6"),
         // 200/s at 100 ms are twenty in flight.
         (settings(12, prior(200.0, 100.0)), "between 20 and 1000 that begins at 12"),
-        (settings(12, prior(0.0, 100.0)), "above 0"),
+        (settings(12, prior(0.0, 100.0)), "says nothing"),
     ] {
         let message = AdaptiveLimit::new(settings).unwrap_err().to_string();
         assert!(message.contains(part), "{message}");
