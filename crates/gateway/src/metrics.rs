@@ -78,7 +78,10 @@ impl RouteCounts {
         *self.statuses.entry(status).or_default() += 1;
         self.total.record(total);
         self.upstream.record(upstream);
-        self.waited += u64::from(!waited.is_zero());
+        if !waited.is_zero() {
+            self.waited += 1;
+            self.reported.waited(waited);
+        }
     }
 
     /// A request was shed.

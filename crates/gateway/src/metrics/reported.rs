@@ -1,4 +1,4 @@
-//! Times that others report: hops before us, and the instances.
+//! Times that few requests have: those that hops before us and instances report, and those that requests waited.
 
 use super::{Page, Times};
 use std::collections::BTreeMap;
@@ -9,6 +9,8 @@ use std::time::Duration;
 pub(crate) struct Reported {
     /// From the X-Request-Start of a trusted hop to our own receipt.
     before: Times,
+    /// How long those waited for their turn that had to.
+    waited: Times,
     /// By the name of the Server-Timing metric: how often it came, and the sum.
     server: BTreeMap<String, (u64, Duration)>,
 }
@@ -17,6 +19,11 @@ impl Reported {
     /// A trusted hop had the request for so long.
     pub(crate) fn before(&mut self, age: Duration) {
         self.before.record(age);
+    }
+
+    /// An answered request had to wait for its turn.
+    pub(super) fn waited(&mut self, time: Duration) {
+        self.waited.record(time);
     }
 
     /// The instance says that this part took so long.
@@ -31,6 +38,7 @@ impl Reported {
 
     pub(super) fn add(&mut self, other: &Reported) {
         self.before.add(&other.before);
+        self.waited.add(&other.waited);
         for (name, (count, sum)) in &other.server {
             let ours = self.server.entry(name.clone()).or_default();
             ours.0 += count;
@@ -45,6 +53,11 @@ pub(super) fn write<'a>(page: &mut Page, routes: impl Iterator<Item = (&'a str, 
     page.head(name, "histogram", "From the X-Request-Start of a trusted hop to the gateway.");
     for (route, of) in routes.clone().filter(|(_, of)| of.before.count() > 0) {
         page.times(name, &[("route", route)], &of.before);
+    }
+    let name = "headroom_gateway_wait_seconds";
+    page.head(name, "histogram", "How long answered requests waited for their turn, where they had to.");
+    for (route, of) in routes.clone().filter(|(_, of)| of.waited.count() > 0) {
+        page.times(name, &[("route", route)], &of.waited);
     }
     let name = "headroom_server_timing_seconds";
     page.head(name, "summary", "Durations that instances report by Server-Timing.");

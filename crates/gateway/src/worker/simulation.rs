@@ -276,7 +276,7 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
     let mut posts: BTreeMap<u64, u32> = BTreeMap::new();
     for (id, (method, times)) in instances.iter().flat_map(|instance| &instance.seen) {
         if *id != 0 && methods.get(id) != Some(&method.as_str()) {
-            return Err(format!("an instance saw {method} {id}, which nobody sent"));
+            return Err(format!("an instance saw {method:.40} {id}, which nobody sent"));
         }
         if method == "POST" && *id != 0 {
             *posts.entry(*id).or_default() += times;
