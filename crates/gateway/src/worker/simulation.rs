@@ -314,6 +314,12 @@ fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String
     let [answered, shed, failed, bad] = sum;
     let counts = &worker.counts;
     let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;
+    let (accepted, refused) = (counts.connections_accepted, counts.connections_refused);
+    // Refused are also those that could not be accepted.
+    let ended = counts.connections.all_ended();
+    if !(accepted.saturating_sub(refused)..=accepted).contains(&ended) {
+        return Err(format!("{ended} connections ended, of {accepted} accepted and {refused} refused"));
+    }
     let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let lines = text.lines().count() as u64;
     if lines != expected {
