@@ -247,7 +247,7 @@ mod tests {
             let at = rng.below(bytes.len());
             match rng.below(5) {
                 0 => bytes[at] = b"\r\n :;,0159aA\0\t\xff"[rng.below(15)],
-                1 => drop(bytes.remove(at)),
+                1 if bytes.len() > 1 => drop(bytes.remove(at)),
                 2 => bytes.insert(at, b"\r\n :;,0159"[rng.below(10)]),
                 3 => bytes.truncate(at + 1),
                 _ => {
