@@ -52,6 +52,8 @@ system gunicorn gunicorn || venv gunicorn || missing+=(gunicorn)
 system puma puma || gem_of puma || missing+=(puma)
 unpacked prometheus || missing+=(prometheus)
 unpacked nginx || missing+=(nginx)
+# Its usual configuration listens nowhere, and it needs libraries that only an installation brings.
+system haproxy haproxy || missing+=(haproxy)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)
 system node nodejs || missing+=(node)
