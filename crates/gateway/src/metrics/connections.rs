@@ -36,6 +36,12 @@ impl Connections {
         self.connect.record(after);
     }
 
+    /// Client connections that ended.
+    #[cfg(test)]
+    pub(crate) fn all_ended(&self) -> u64 {
+        self.by_requests.iter().sum()
+    }
+
     pub(super) fn add(&mut self, other: &Connections) {
         self.by_requests.iter_mut().zip(&other.by_requests).for_each(|(ours, theirs)| *ours += theirs);
         self.first_byte.add(&other.first_byte);

@@ -6,7 +6,8 @@
 //! - Answers: a client reads exactly the answer that the instance's bytes hold, or an answer of the gateway's own, or a
 //!   broken connection; never a part for the whole.
 //!
-//! Both run the whole gateway over virtual sockets, which hand on bytes in pieces by a seed.
+//! Both run the whole gateway over virtual sockets, which hand on bytes in pieces by a seed. `HEADROOM_SIM_SEEDS=100000`
+//! mutates that many messages in the tests.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -246,7 +247,7 @@ mod tests {
             let at = rng.below(bytes.len());
             match rng.below(5) {
                 0 => bytes[at] = b"\r\n :;,0159aA\0\t\xff"[rng.below(15)],
-                1 => drop(bytes.remove(at)),
+                1 if bytes.len() > 1 => drop(bytes.remove(at)),
                 2 => bytes.insert(at, b"\r\n :;,0159"[rng.below(10)]),
                 3 => bytes.truncate(at + 1),
                 _ => {
@@ -260,7 +261,8 @@ mod tests {
 
     #[test]
     fn the_laws_hold_for_messages_with_a_few_wrong_bytes() {
-        for seed in 0..600 {
+        let more = std::env::var("HEADROOM_SIM_SEEDS").ok().and_then(|text| text.parse().ok());
+        for seed in 0..more.unwrap_or(600) {
             let rng = &mut Rng::new(seed, "laws");
             let (request, answer) = (REQUESTS[rng.below(6)], ANSWERS[rng.below(6)]);
             let (request, answer, head) = (mutated(request, rng), mutated(answer, rng), rng.below(4) == 0);

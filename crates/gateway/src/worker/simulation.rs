@@ -354,7 +354,7 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
     let mut posts: BTreeMap<u64, u32> = BTreeMap::new();
     for (id, (method, times)) in instances.iter().flat_map(|instance| &instance.seen) {
         if *id != 0 && methods.get(id) != Some(&method.as_str()) {
-            return Err(format!("an instance saw {method} {id}, which nobody sent"));
+            return Err(format!("an instance saw {method:.40} {id}, which nobody sent"));
         }
         if method == "POST" && *id != 0 {
             *posts.entry(*id).or_default() += times;
@@ -401,6 +401,12 @@ fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String
     }
     let counts = &worker.counts;
     let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;
+    let (accepted, refused) = (counts.connections_accepted, counts.connections_refused);
+    // Refused are also those that could not be accepted.
+    let ended = counts.connections.all_ended();
+    if !(accepted.saturating_sub(refused)..=accepted).contains(&ended) {
+        return Err(format!("{ended} connections ended, of {accepted} accepted and {refused} refused"));
+    }
     let text = std::fs::read_to_string(log).map_err(|error| error.to_string())?;
     let lines = text.lines().count() as u64;
     if lines != expected {

@@ -100,25 +100,35 @@ impl<'b> Fields<'b> {
 
     /// Reads one Connection field; says whether it names other fields.
     fn connection(&mut self, value: &[u8], options: &mut usize) -> Result<bool, Refusal> {
+        if !value.contains(&b',') {
+            return self.connection_option(value, options);
+        }
         let mut nominated = false;
         for option in list(value) {
-            *options += 1;
-            if *options > CONNECTION_OPTIONS_MAX {
-                return Err(Refusal::ConnectionTooLong { bound: CONNECTION_OPTIONS_MAX });
-            }
-            if option.eq_ignore_ascii_case(b"close") {
-                self.connection_close = true;
-            } else if option.eq_ignore_ascii_case(b"keep-alive") {
-                self.connection_keep_alive = true;
-            } else if option.eq_ignore_ascii_case(b"upgrade") {
-                self.connection_upgrade = true;
-            } else if is_token(option) {
-                nominated = true;
-            } else {
-                return Err(Refusal::ConnectionInvalid);
-            }
+            nominated |= self.connection_option(option, options)?;
         }
         Ok(nominated)
+    }
+
+    /// Reads one option; says whether it names another field.
+    #[inline]
+    fn connection_option(&mut self, option: &[u8], options: &mut usize) -> Result<bool, Refusal> {
+        *options += 1;
+        if *options > CONNECTION_OPTIONS_MAX {
+            return Err(Refusal::ConnectionTooLong { bound: CONNECTION_OPTIONS_MAX });
+        }
+        if option.eq_ignore_ascii_case(b"keep-alive") {
+            self.connection_keep_alive = true;
+        } else if option.eq_ignore_ascii_case(b"close") {
+            self.connection_close = true;
+        } else if option.eq_ignore_ascii_case(b"upgrade") {
+            self.connection_upgrade = true;
+        } else if is_token(option) {
+            return Ok(true);
+        } else {
+            return Err(Refusal::ConnectionInvalid);
+        }
+        Ok(false)
     }
 
     /// Marks the fields that the Connection fields name. A second walk, which ordinary messages never need.

@@ -56,9 +56,9 @@ pub(super) fn is_authority(text: &str) -> bool {
         let Some((address, port)) = rest.split_once(']') else { return false };
         (address.parse::<Ipv6Addr>().is_ok(), port)
     } else {
-        let (host, port) = text.split_at(text.bytes().position(|b| b == b':').unwrap_or(text.len()));
-        let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-        (!host.is_empty() && host.len() <= HOST_BYTES_MAX && host.bytes().all(good), port)
+        // What stops the name must be the colon of a port, which is looked at below.
+        let end = text.bytes().position(|b| !IS_HOST_BYTE[usize::from(b)]).unwrap_or(text.len());
+        ((1..=HOST_BYTES_MAX).contains(&end), text.get(end..).unwrap_or("?"))
     };
     host_is_good && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
@@ -69,6 +69,18 @@ fn is_port(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_digit())
         && text.parse::<u16>().is_ok()
 }
+
+/// Letters, digits, `-`, `.` and `_`: a look-up is a third of the comparisons.
+const IS_HOST_BYTE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+        byte += 1;
+    }
+    table
+};
 
 /// The longest name in the domain name system, with a dot at its end.
 const HOST_BYTES_MAX: usize = 254;

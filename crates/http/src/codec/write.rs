@@ -141,7 +141,21 @@ pub fn last_chunk(out: &mut Vec<u8>) {
 
 /// Appends a number in decimal.
 #[inline]
-pub fn decimal(out: &mut Vec<u8>, mut number: u64) {
+pub fn decimal(out: &mut Vec<u8>, number: u64) {
+    let pair = |number: u64| [PAIRS[2 * number as usize], PAIRS[2 * number as usize + 1]];
+    // Statuses and parts of addresses, which are most numbers: written without a loop.
+    match number {
+        0..10 => out.push(b'0' + number as u8),
+        10..100 => out.extend_from_slice(&pair(number)),
+        100..1_000 => {
+            let [tens, ones] = pair(number % 100);
+            out.extend_from_slice(&[b'0' + (number / 100) as u8, tens, ones]);
+        }
+        _ => long_decimal(out, number),
+    }
+}
+
+fn long_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; DECIMAL_DIGITS_MAX];
     let mut at = digits.len();
     // Two digits a division: numbers are a tenth of what an exchange writes.

@@ -172,6 +172,9 @@ impl Connection {
             }
         }
         if head.expect_continue && early && !std::mem::replace(&mut self.told, true) && rng.below(3) > 0 {
+            if rng.below(4) == 0 {
+                self.peer.send(HINTS);
+            }
             self.peer.send(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         if self.used && trouble > 0 && rng.below(12) == 0 {
@@ -199,7 +202,7 @@ impl Connection {
         let size = if rng.below(4) == 0 { rng.below(30_000) } else { rng.below(100) };
         let (body, mut out, mut ends, mut framed) = (pattern(id, size), Vec::new(), false, true);
         if rng.below(10) == 0 {
-            out.extend_from_slice(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+            out.extend_from_slice(HINTS);
         }
         let status = [200, 200, 200, 404, 500, 503][rng.below(6)];
         out.extend(format!("HTTP/1.1 {status} X\r\nx-id: {id}\r\nx-length: {size}\r\n").bytes());
@@ -287,5 +290,7 @@ fn hops_are_told(head: &RequestHead<'_, '_>) -> Result<(), String> {
         _ => Err(format!("an instance was told of hops {from:?} and of the beginning {start:?}")),
     }
 }
+
+const HINTS: &[u8] = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
 
 const EXTRA: &[u8] = b"HTTP/1.1 200 OK\r\nx-id: 999999\r\nContent-Length: 0\r\n\r\n";

@@ -193,6 +193,8 @@ pub fn cases() -> Vec<Case> {
         read(POST, "Content-Length: \t5 \t\r\n\r\nhello", FIVE),
         read(POST, "Content-Length: 0005\r\n\r\nhello", FIVE),
         read(POST, "CONTENT-LENGTH: 5\r\n\r\nhello", FIVE),
+        read(POST, "Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", FIVE),
+        read(POST, &format!("Expect: 100-Continue\r\n{CHUNKED}\r\n5\r\nhello\r\n0\r\n\r\n"), FIVE),
         read(POST, "Transfer-Encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", FIVE),
         read(POST, "Transfer-Encoding:\tchunked \r\n\r\n5\r\nhello\r\n0\r\n\r\n", FIVE),
         read(POST, &format!("{CHUNKED}\r\n5;a=b;c\r\nhello\r\n0;d\r\n\r\n"), FIVE),
