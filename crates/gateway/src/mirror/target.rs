@@ -41,12 +41,13 @@ pub(crate) enum Sink {
 pub(crate) struct Shadow {
     mirror: Mirror,
     pool: Pool,
+    addresses: Vec<SocketAddr>,
 }
 
 impl Shadow {
     /// Where the instances are.
     pub(crate) fn instances(&self) -> &[SocketAddr] {
-        &self.pool.instances
+        &self.addresses
     }
 
     pub(crate) fn credentials(&self) -> bool {
@@ -105,10 +106,12 @@ impl Mirrors {
         for mirror in &settings.mirrors {
             let pool = &settings.pools[mirror.pool];
             // Its index may have changed; its pool is compared whole.
-            let sink = Sink::Shadow(Box::new(Shadow {
+            let shadow = Shadow {
                 mirror: Mirror { pool: 0, ..mirror.clone() },
                 pool: pool.clone(),
-            }));
+                addresses: pool.instances.clone(),
+            };
+            let sink = Sink::Shadow(Box::new(shadow));
             targets.push(target(&mirror.name, mirror.choice, &mirror.key, sink, old)?);
         }
         if let Some(capture) = &settings.capture {
