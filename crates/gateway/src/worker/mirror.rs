@@ -115,8 +115,6 @@ impl<N: Net> Worker<N> {
         let (client, exchange) = (downstream.client.ip(), &mut downstream.exchange);
         exchange.copies = Copies::None;
         let Some(local) = &exchange.local else { return };
-        let Some(end) = head::end(&exchange.request) else { return };
-        let (request_head, body) = exchange.request.split_at(end);
         let mirrors = &local.shared.mirrors;
         let safety = match &exchange.method[..] {
             b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" => Safety::Safe,
@@ -124,10 +122,10 @@ impl<N: Net> Worker<N> {
         };
         let (mut octets, live) = ([0; 16], Live::default);
         let address = octets_of(client, &mut octets);
-        let (mut taken, mut copies): (Option<Live>, Vec<Copy>) = (None, Vec::new());
+        let (mut taken, mut copies, mut end): (Option<Live>, Vec<Copy>, usize) = (None, Vec::new(), 0);
         for link in &mirrors.routes[exchange.route] {
             let target = &link.target;
-            let session = head::session(request_head, &target.key).unwrap_or(address);
+            let session = head::session(&exchange.request, &target.key).unwrap_or(address);
             match target.choice.decide(now, session, safety) {
                 Ok(()) => {}
                 Err(NotMirrored::NotChosen) => {
@@ -139,17 +137,22 @@ impl<N: Net> Worker<N> {
                     continue;
                 }
             }
+            // Where the head ends matters to what is chosen only.
+            if end == 0 {
+                end = head::end(&exchange.request).unwrap_or_default();
+            }
             let ticket = Ticket::new(&link.counts);
             // Asked first: a shadow that takes nothing costs no copy.
             let Some(place) = Place::take(target) else {
                 ticket.dropped(Dropped::QueueFull);
                 continue;
             };
+            copies.reserve_exact(1);
             copies.push(Copy {
                 target: Arc::clone(target),
                 ticket,
                 place: Some(place),
-                head: copied_head(request_head, target),
+                head: copied_head(&exchange.request[..end], target),
                 body: None,
                 live: taken.get_or_insert_with(live).slot(),
                 sent: now,
@@ -163,7 +166,7 @@ impl<N: Net> Worker<N> {
         let Some(live) = taken else { return };
         let held = mirrors.budget.nothing();
         let mut incomplete = Incomplete { copies, body: Vec::new(), held };
-        let more = incomplete.add(body);
+        let more = incomplete.add(&exchange.request[end..]);
         let mut taken = Box::new(Taken { live, hash: XxHash64::default(), incomplete: None });
         if exchange.body.is_done() {
             self.mirroring.offered |= incomplete.hand_over(&self.room.mirror, self.now);
