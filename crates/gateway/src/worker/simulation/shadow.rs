@@ -1,8 +1,11 @@
-//! Shadows of the simulation: the mirror's loop in a world of its own, whose clock follows the worker's.
+//! Shadows of the simulation: the mirror's loop in a world of its own, whose clock follows the worker's; and the
+//! capture, on a disk of memory.
 
 use super::instance::Instance;
+use crate::mirror::capture::Writer;
 use crate::mirror::engine::Engine;
 use crate::mirror::{Ends, queue};
+use crate::settings::Capture;
 use crate::shared::Shared;
 use http::reactor::Ready;
 use http::reactor::virtual_net::{Reach, VirtualNet, World};
@@ -17,6 +20,7 @@ pub(super) struct Shadows {
     engine: Engine<VirtualNet>,
     instances: Vec<Instance>,
     ready: Vec<Ready>,
+    capture: Writer<Vec<u8>>,
     /// Every configuration that there was, for its account.
     seen: Vec<Arc<Shared>>,
 }
@@ -27,6 +31,8 @@ impl Shadows {
         let world = World::new(seed ^ 0x5ade);
         let (end, copies, bell) = queue(None);
         let _ = ends.shadows.set(end);
+        let (end, captured, capture_bell) = queue(None);
+        let _ = ends.capture.set(end);
         for address in addresses {
             let reach = [Reach::Accepts, Reach::Refuses, Reach::Ignores, Reach::Fails];
             world.set_reach(*address, reach[if rng.below(3) == 0 { rng.below(4) } else { 0 }]);
@@ -36,6 +42,7 @@ impl Shadows {
             instances: addresses.iter().map(|address| Instance::new(*address, rng, false)).collect(),
             world,
             ready: Vec::new(),
+            capture: Writer::new(Vec::new(), &Capture::new("capture".into()), captured, capture_bell),
             seen: Vec::new(),
         }
     }
@@ -50,6 +57,7 @@ impl Shadows {
         if self.seen.iter().all(|shared| shared.mirrors.targets.is_empty()) {
             return Ok(());
         }
+        self.capture.look();
         for _ in 0..100_000 {
             let now = self.world.now();
             for instance in self.instances.iter_mut().filter(|instance| instance.next <= now) {
