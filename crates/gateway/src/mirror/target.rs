@@ -41,13 +41,12 @@ pub(crate) enum Sink {
 pub(crate) struct Shadow {
     mirror: Mirror,
     pool: Pool,
-    addresses: Vec<SocketAddr>,
 }
 
 impl Shadow {
     /// Where the instances are.
     pub(crate) fn instances(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.pool.instances
     }
 
     pub(crate) fn credentials(&self) -> bool {
@@ -106,12 +105,10 @@ impl Mirrors {
         for mirror in &settings.mirrors {
             let pool = &settings.pools[mirror.pool];
             // Its index may have changed; its pool is compared whole.
-            let shadow = Shadow {
+            let sink = Sink::Shadow(Box::new(Shadow {
                 mirror: Mirror { pool: 0, ..mirror.clone() },
                 pool: pool.clone(),
-                addresses: pool.instances.clone(),
-            };
-            let sink = Sink::Shadow(Box::new(shadow));
+            }));
             targets.push(target(&mirror.name, mirror.choice, &mirror.key, sink, old)?);
         }
         if let Some(capture) = &settings.capture {
