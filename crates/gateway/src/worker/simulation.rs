@@ -14,8 +14,7 @@ use super::{Ends, LISTENER, UpstreamState, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{
-    AccessLog, Capture, Class, ConnectionLimits, Mirror, MirrorKey, PathMatch, Policy, Pool, Route, Rule,
-    Settings,
+    AccessLog, Class, ConnectionLimits, Mirror, MirrorKey, PathMatch, Policy, Pool, Route, Rule, Settings,
 };
 use crate::shared::Shared;
 use client::Client;
@@ -122,7 +121,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, calm: bool) -> Settings 
             concurrency: Some(0),
         }],
         mirrors,
-        capture: (rng.below(3) == 0).then(|| Capture::new("capture".into())),
+        capture: (rng.below(3) == 0).then(|| crate::settings::Capture::new("capture".into())),
         routes,
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
