@@ -97,7 +97,7 @@ pub(crate) struct Copy {
     pub(crate) head: Vec<u8>,
     pub(crate) body: Option<Arc<Body>>,
     pub(crate) live: Slot,
-    /// When the live request was sent.
+    /// When the last of the live request was sent.
     pub(crate) sent: Timestamp,
     /// When the live request arrived, in µs since 1970.
     pub(crate) arrived_us: u64,

@@ -23,7 +23,7 @@ tables! {
         methods: Option<At<FileMethods>>,
         /// Copies carry Authorization and Cookie. Default: false.
         credentials: Option<At<Flag>>,
-        /// From sending the live request to the end of the shadow's answer. Default: 5s.
+        /// From when the live request has been sent whole to the end of the shadow's answer. Default: 5s.
         deadline: Option<At<Span>>,
         /// Copies that wait for their turn; further ones are dropped. Default: 1000.
         queue: Option<At<Count>>,

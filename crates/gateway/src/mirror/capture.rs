@@ -112,7 +112,10 @@ fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {
     };
     let target = mask.target(head.path);
     let host = head.host.unwrap_or_default();
-    let own = |name: &str| OWN.iter().any(|known| name.eq_ignore_ascii_case(known));
+    let own = |name: &str| {
+        let forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("x-forwarded-"));
+        forwarded || OWN.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
     let headers = head.headers.all().iter().filter(|field| !own(field.name)).map(|field| {
         let value = String::from_utf8_lossy(field.value);
         (field.name.to_owned(), mask.field(field.name, &value).into_owned())
@@ -154,18 +157,17 @@ fn plain(bytes: &[u8], mut decoder: Decoder) -> Option<Vec<u8>> {
 }
 
 /// What the gateway writes itself, or what follows from the rest.
-const OWN: [&str; 11] = [
+const OWN: [&str; 10] = [
     "host",
     "content-length",
     "transfer-encoding",
     "expect",
     "connection",
+    "te",
     "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-host",
     "x-real-ip",
     "x-request-start",
+    "x-gateway-wait",
 ];
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);

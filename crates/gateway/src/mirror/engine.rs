@@ -289,6 +289,8 @@ impl<N: Net> Engine<N> {
                 let Sink::Shadow(shadow) = &job.copy.target.sink else { return };
                 let (address, deadline) = (shadow.instances()[instance], job.copy.sent + shadow.deadline());
                 self.connect(lane, instance, address, job, deadline);
+                // That may have failed at once, and others wait for its turn.
+                self.start_next(lane);
             }
             State::Idle => self.remove_idle(index),
             state => {

@@ -18,7 +18,7 @@ pub struct Mirror {
     pub key: MirrorKey,
     /// Copies carry `Authorization` and `Cookie`.
     pub credentials: bool,
-    /// From the moment at which the live request is sent to the end of the shadow's answer.
+    /// From the moment at which the whole live request has been sent to the end of the shadow's answer.
     pub deadline: Duration,
     /// Copies that wait for their turn; further ones are dropped. At most [`Mirror::QUEUE_MAX`].
     pub queue: u32,

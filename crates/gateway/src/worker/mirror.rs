@@ -115,8 +115,6 @@ impl<N: Net> Worker<N> {
         let (client, exchange) = (downstream.exchange.client, &mut downstream.exchange);
         exchange.copies = Copies::None;
         let Some(local) = &exchange.local else { return };
-        let Some(end) = head::end(&exchange.request) else { return };
-        let (request_head, body) = exchange.request.split_at(end);
         let mirrors = &local.shared.mirrors;
         let safety = match &exchange.method[..] {
             b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" => Safety::Safe,
@@ -124,10 +122,10 @@ impl<N: Net> Worker<N> {
         };
         let (mut octets, live) = ([0; 16], Live::default);
         let address = octets_of(client, &mut octets);
-        let (mut taken, mut copies): (Option<Live>, Vec<Copy>) = (None, Vec::new());
+        let (mut taken, mut copies, mut end): (Option<Live>, Vec<Copy>, usize) = (None, Vec::new(), 0);
         for link in &mirrors.routes[exchange.route] {
             let target = &link.target;
-            let session = head::session(request_head, &target.key).unwrap_or(address);
+            let session = head::session(&exchange.request, &target.key).unwrap_or(address);
             match target.choice.decide(now, session, safety) {
                 Ok(()) => {}
                 Err(NotMirrored::NotChosen) => {
@@ -139,11 +137,22 @@ impl<N: Net> Worker<N> {
                     continue;
                 }
             }
+            // Where the head ends matters to what is chosen only.
+            if end == 0 {
+                end = head::end(&exchange.request).unwrap_or_default();
+            }
+            let ticket = Ticket::new(&link.counts);
+            // Asked first: a shadow that takes nothing costs no copy.
+            let Some(place) = Place::take(target) else {
+                ticket.dropped(Dropped::QueueFull);
+                continue;
+            };
+            copies.reserve_exact(1);
             copies.push(Copy {
                 target: Arc::clone(target),
-                ticket: Ticket::new(&link.counts),
-                place: None,
-                head: copied_head(request_head, target),
+                ticket,
+                place: Some(place),
+                head: copied_head(&exchange.request[..end], target),
                 body: None,
                 live: taken.get_or_insert_with(live).slot(),
                 sent: now,
@@ -157,10 +166,10 @@ impl<N: Net> Worker<N> {
         let Some(live) = taken else { return };
         let held = mirrors.budget.nothing();
         let mut incomplete = Incomplete { copies, body: Vec::new(), held };
-        let more = incomplete.add(body);
+        let more = incomplete.add(&exchange.request[end..]);
         let mut taken = Box::new(Taken { live, hash: XxHash64::default(), incomplete: None });
         if exchange.body.is_done() {
-            self.mirroring.offered |= incomplete.hand_over(&self.room.mirror);
+            self.mirroring.offered |= incomplete.hand_over(&self.room.mirror, self.now);
         } else if more {
             taken.incomplete = Some(incomplete);
         }
@@ -179,7 +188,7 @@ impl<N: Net> Worker<N> {
         } else if exchange.body.is_done()
             && let Some(whole) = taken.incomplete.take()
         {
-            self.mirroring.offered |= whole.hand_over(&self.room.mirror);
+            self.mirroring.offered |= whole.hand_over(&self.room.mirror, self.now);
         }
     }
 
@@ -249,7 +258,7 @@ impl Incomplete {
     }
 
     /// The request is whole: hands its copies to the threads that take them. Whether one sleeps and must be woken.
-    fn hand_over(mut self, ends: &Ends) -> bool {
+    fn hand_over(mut self, ends: &Ends, now: Timestamp) -> bool {
         let bytes = std::mem::take(&mut self.body);
         let nothing = self.held.another();
         let held = std::mem::replace(&mut self.held, nothing);
@@ -264,13 +273,11 @@ impl Incomplete {
                 copy.ticket.dropped(Dropped::Ending);
                 continue;
             };
-            copy.place = Place::take(&copy.target);
-            if copy.place.is_none() {
-                copy.ticket.dropped(Dropped::QueueFull);
-            } else if !copy.held.grow(copy.head.len()) {
+            if !copy.held.grow(copy.head.len()) {
                 copy.ticket.dropped(Dropped::BytesFull);
             } else {
                 copy.body.clone_from(&body);
+                copy.sent = now;
                 end.offer(Box::new(copy));
                 for_shadows |= is_shadow;
             }
@@ -297,5 +304,89 @@ fn octets_of(address: IpAddr, octets: &mut [u8; 16]) -> &[u8] {
             *octets = address.octets();
             octets
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mirror::{BYTES_MAX, LinkCounts, queue};
+    use crate::settings::{Mirror, PathMatch, Pool, Route, Settings};
+    use std::net::SocketAddr;
+    use units::Bytes;
+
+    fn mirrors() -> Mirrors {
+        let address = SocketAddr::from(([127, 0, 0, 1], 80));
+        let mirror = |name, body_max| Mirror { body_max: Bytes::new(body_max), ..Mirror::new(name, 0) };
+        let settings = Settings {
+            pools: vec![Pool::new("pool", vec![address])],
+            mirrors: vec![mirror("small", 1_000), mirror("large", 16 << 20)],
+            routes: vec![Route {
+                mirrors: vec![0, 1],
+                ..Route::new("all", PathMatch::Prefix("/".into()), 0)
+            }],
+            ..Settings::new(address)
+        };
+        Mirrors::new(&settings, None).unwrap()
+    }
+
+    /// A request whose copies wait for its body.
+    fn incomplete(mirrors: &Mirrors) -> Incomplete {
+        let copies = mirrors.routes[0].iter().map(|link| Copy {
+            target: Arc::clone(&link.target),
+            ticket: Ticket::new(&link.counts),
+            place: Place::take(&link.target),
+            head: b"POST / HTTP/1.1\r\n\r\n".to_vec(),
+            body: None,
+            live: Live::default().slot(),
+            sent: Timestamp::ZERO,
+            arrived_us: 0,
+            client: IpAddr::from([127, 0, 0, 1]),
+            head_only: false,
+            repeatable: false,
+            held: mirrors.budget.nothing(),
+        });
+        Incomplete { copies: copies.collect(), body: Vec::new(), held: mirrors.budget.nothing() }
+    }
+
+    fn dropped(counts: &LinkCounts, why: Dropped) -> u64 {
+        counts.dropped[why as usize].load(Relaxed)
+    }
+
+    #[test]
+    fn copies_hold_a_bounded_number_of_bytes_whoever_waits() {
+        let mirrors = mirrors();
+        let (small, large) = (&mirrors.routes[0][0], &mirrors.routes[0][1]);
+        let (end, taken, _) = queue(None);
+        let ends = Ends::default();
+        ends.shadows.set(end).unwrap();
+        let part = vec![b'x'; 5 << 20];
+        for _ in 0..10 {
+            let mut incomplete = incomplete(&mirrors);
+            if (0..2).all(|_| incomplete.add(&part)) {
+                incomplete.hand_over(&ends, Timestamp::ZERO);
+            }
+            assert!(mirrors.budget.held() <= BYTES_MAX);
+        }
+        assert_eq!(dropped(&small.counts, Dropped::BodyTooLarge), 10);
+        assert_eq!(dropped(&large.counts, Dropped::BytesFull), 4);
+        assert!(mirrors.budget.held() > 6 * (10 << 20));
+        assert_eq!(taken.try_iter().count(), 6);
+        assert_eq!(mirrors.budget.held(), 0);
+        assert_eq!((small.target.queued.load(Relaxed), large.target.queued.load(Relaxed)), (0, 0));
+        assert!(small.counts.balance() && large.counts.balance());
+    }
+
+    #[test]
+    fn a_request_that_ends_before_its_body_takes_its_copies_with_it() {
+        let mirrors = mirrors();
+        let mut incomplete = incomplete(&mirrors);
+        assert!(incomplete.add(b"half"));
+        drop(incomplete);
+        for link in &mirrors.routes[0] {
+            assert_eq!(dropped(&link.counts, Dropped::BodyIncomplete), 1);
+            assert!(link.counts.balance());
+        }
+        assert_eq!(mirrors.budget.held(), 0);
     }
 }

@@ -173,6 +173,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             ..Policy::new("protect", 0)
         }],
         mirrors,
+        capture: (rng.below(3) == 0).then(|| crate::settings::Capture::new("capture".into())),
         routes,
         trusted_hops: vec!["10.1.0.0/28".parse().expect("a range"); rng.below(2)],
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))

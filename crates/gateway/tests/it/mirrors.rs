@@ -460,35 +460,6 @@ fn a_gateway_with_copies_under_way_ends_in_time() {
 }
 
 #[test]
-fn copies_hold_a_bounded_number_of_bytes() {
-    const BODY: usize = 10 * 1024 * 1024;
-    const MOST: f64 = 64.0 * 1024.0 * 1024.0;
-    // The beginning is enough for an answer, so that the test does not move every byte twice.
-    let live = Upstream::start(|peer, _| {
-        while let Some(request) = peer.request() {
-            peer.send(ok(&request.body.len().to_string()));
-        }
-    });
-    let shadow = Upstream::start(|_, _| std::thread::sleep(Duration::from_secs(30)));
-    let mut settings = mirrored(live.address, &[shadow.address]);
-    settings.mirrors[0].choice.methods = Methods::All;
-    settings.mirrors[0].body_max = Bytes::new(16 * 1024 * 1024);
-    settings.mirrors[0].in_flight = 1;
-    settings.mirrors[0].deadline = Duration::from_secs(60);
-    let gateway = started(settings);
-    let mut client = client(&gateway);
-    let request = post(&"x".repeat(BODY));
-    for _ in 0..8 {
-        assert_eq!(client.ask(&request).text(), BODY.to_string());
-    }
-    eventually_metric(&gateway, &with("dropped_total", "reason", "bytes_full"), 2.0);
-    let held = metric(&gateway, "headroom_mirror_bytes");
-    assert!(held > 6.0 * BODY as f64 && held <= MOST, "{held}");
-    assert_eq!(metric(&gateway, &named("chosen_total")), 8.0);
-    assert_eq!(metric(&gateway, &named("in_flight")), 6.0);
-}
-
-#[test]
 fn two_clients_with_one_pipeline_each_are_copied_in_full() {
     let echo_target = || Upstream::answering(|request| ok(request.start_line()));
     let (live, shadow) = (echo_target(), echo_target());

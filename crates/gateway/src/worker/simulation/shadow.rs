@@ -1,9 +1,12 @@
-//! Shadows of the simulation: the mirror's loop in a world of its own, whose clock follows the worker's.
+//! Shadows of the simulation: the mirror's loop in a world of its own, whose clock follows the worker's; and the
+//! capture, on a disk of memory.
 
 use super::Mood;
 use super::instance::Instance;
+use crate::mirror::capture::Writer;
 use crate::mirror::engine::Engine;
 use crate::mirror::{Ends, queue};
+use crate::settings::Capture;
 use crate::shared::Shared;
 use http::reactor::Ready;
 use http::reactor::virtual_net::{Reach, VirtualNet, World};
@@ -18,6 +21,7 @@ pub(super) struct Shadows {
     engine: Engine<VirtualNet>,
     instances: Vec<Instance>,
     ready: Vec<Ready>,
+    capture: Writer<Vec<u8>>,
     /// Every configuration that there was, for its account.
     seen: Vec<Arc<Shared>>,
 }
@@ -28,6 +32,8 @@ impl Shadows {
         let world = World::new(seed ^ 0x5ade);
         let (end, copies, bell) = queue(None);
         let _ = ends.shadows.set(end);
+        let (end, captured, capture_bell) = queue(None);
+        let _ = ends.capture.set(end);
         for address in addresses {
             let reach = [Reach::Accepts, Reach::Refuses, Reach::Ignores, Reach::Fails];
             world.set_reach(*address, reach[if rng.below(3) == 0 { rng.below(4) } else { 0 }]);
@@ -37,6 +43,7 @@ impl Shadows {
             instances: addresses.iter().map(|address| Instance::new(*address, rng, Mood::Mixed)).collect(),
             world,
             ready: Vec::new(),
+            capture: Writer::new(Vec::new(), &Capture::new("capture".into()), captured, capture_bell),
             seen: Vec::new(),
         }
     }
@@ -48,10 +55,16 @@ impl Shadows {
 
     /// Goes on until this instant.
     pub(super) fn catch_up(&mut self, until: Timestamp, rng: &mut Rng) -> Result<(), String> {
+        if self.seen.iter().all(|shared| shared.mirrors.targets.is_empty()) {
+            return Ok(());
+        }
+        self.capture.look();
         for _ in 0..100_000 {
             let now = self.world.now();
             for instance in self.instances.iter_mut().filter(|instance| instance.next <= now) {
                 instance.act(&self.world, rng).map_err(|wrong| format!("a shadow: {wrong}"))?;
+                // Unhurried, so that shadows do not double the work of a seed.
+                instance.next = instance.next.max(now + Duration::from_millis(4));
             }
             if now >= until {
                 return Ok(());
