@@ -85,7 +85,8 @@ pub(crate) fn calls(source: &str) -> Vec<Call> {
 
 /// Names that the source declares somewhere. Where they are visible is not looked at.
 fn declared<'a>(tokens: &[(Token<'a>, u32)]) -> BTreeSet<&'a str> {
-    let mut names = BTreeSet::new();
+    // What a method has without saying so.
+    let mut names = BTreeSet::from(["self"]);
     for (at, (token, _)) in tokens.iter().enumerate() {
         let behind = &tokens[at + 1..];
         match token {
@@ -256,6 +257,7 @@ mod tests {
             ("local function f(g, h: string) g() h() end f()", &[]),
             ("for f, g in pairs(t) do f() g() end", &[("pairs", 1)]),
             ("local rate = mine rate.use('A')", &[]),
+            ("local t = {} function t:f(g) g() self.h() end", &[]),
             // Not a call, not a name, or a method.
             ("local s = 'x' s:foo(1) return (1)", &[]),
             ("local t = { print = 1 } t.print(1) t.a.b(2)", &[]),
