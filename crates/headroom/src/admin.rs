@@ -10,7 +10,7 @@ use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,6 +25,19 @@ pub struct GatewayArgs {
     /// A file with the token that the gateway wants [default: the one that --file names]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+}
+
+/// Reads where a gateway's operator's side listens; names are looked up.
+///
+/// # Errors
+/// A sentence that says how it is written.
+pub fn address(text: &str) -> Result<AdminAddress, String> {
+    text.parse::<AdminAddress>().or_else(|wrong| {
+        let found = text.to_socket_addrs().map_err(|error| format!("{wrong} ({error})"))?;
+        // A name such as localhost has two; `admin` usually listens on 127.0.0.1.
+        let found = found.min_by_key(SocketAddr::is_ipv6);
+        found.map(AdminAddress::Tcp).ok_or_else(|| "the name has no address".to_owned())
+    })
 }
 
 /// Why a gateway does not say how it is.

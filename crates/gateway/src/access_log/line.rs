@@ -55,7 +55,6 @@ impl Line<'_> {
             // A target has no space or control character: the codec has refused them.
             out.extend(self.target.iter().map(|&byte| if byte == b'"' { b'\'' } else { byte }));
             out.extend_from_slice(self.protocol());
-            out.extend_from_slice(b"\" ");
         }
         decimal(out, u64::from(self.status));
         out.push(b' ');
@@ -83,14 +82,13 @@ impl Line<'_> {
     fn combined(&self, out: &mut Vec<u8>, date: &mut Date) {
         self.head(out, date);
         if self.method.is_empty() {
-            out.push(b'-');
+            out.extend_from_slice(b"-\" ");
         } else {
             escaped(out, self.method);
             out.push(b' ');
             escaped(out, self.target);
             out.extend_from_slice(self.protocol());
         }
-        out.extend_from_slice(b"\" ");
         decimal(out, u64::from(self.status));
         out.push(b' ');
         decimal(out, self.body_bytes);
@@ -165,8 +163,9 @@ impl Line<'_> {
         out.extend_from_slice(b"] \"");
     }
 
+    /// The end of the request line, with its closing quote.
     fn protocol(&self) -> &'static [u8] {
-        if self.old { b" HTTP/1.0" } else { b" HTTP/1.1" }
+        if self.old { b" HTTP/1.0\" " } else { b" HTTP/1.1\" " }
     }
 }
 

@@ -519,3 +519,24 @@ fn utc(ago: Duration) -> String {
         jiff::SignedDuration::try_from(ago).ok().and_then(|ago| now.checked_sub(ago).ok()).unwrap_or(now);
     time.round(jiff::Unit::Second).unwrap_or(time).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_bears_a_document_of_another_version() {
+        let text = r#"{"later":{},"routes":[{"name":"a","later":[1],"demand":{"total":3}}],"limits":[{"name":"b"}]}"#;
+        let status: Status = serde_json::from_str(text).unwrap();
+        assert_eq!((status.routes[0].name.as_str(), status.routes[0].demand.total), ("a", 3));
+        assert_eq!((status.limits[0].name.as_str(), status.limits[0].kind), ("b", LimitKind::RateClass));
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut status = Status { uptime_s: Some(1.5), ..Status::default() };
+        status.limits.push(Limit { kind: LimitKind::Concurrency, in_flight: Some(3), ..Limit::default() });
+        let text = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+    }
+}

@@ -95,7 +95,7 @@ fn a_wait_for_a_turn_is_told_to_the_instance_and_no_wait_is_not() {
     assert!((1_000..=5_000_000).contains(&waited), "{waited}");
     assert!(second.ends_with("\r\n\r\nbody"), "{seen}");
     eventually_metric(&gateway, "headroom_waited_total{route=\"all\"}", 1.0);
-    let sum = metric(&gateway, "headroom_gateway_wait_seconds_sum{route=\"all\"}");
+    let sum = metric(&gateway, "headroom_wait_seconds_sum{route=\"all\"}");
     assert!((sum - waited as f64 / 1e6).abs() < 1e-3, "{sum} {waited}");
 }
 

@@ -106,8 +106,15 @@ fn top_wants_the_gateways_token() {
     let output = headroom(&["top", &admin, "--once"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("401") && text(&output.stderr).contains("--token-file"));
-    let output =
-        headroom(&["top", &admin, "--once", "--token-file", token.to_str().unwrap()]).output().unwrap();
+    let output = headroom(&[
+        "top",
+        &admin.replace("127.0.0.1", "localhost"),
+        "--once",
+        "--token-file",
+        token.to_str().unwrap(),
+    ])
+    .output()
+    .unwrap();
     assert!(summary(&output).contains("Shop limit"));
 }
 

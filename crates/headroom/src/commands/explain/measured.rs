@@ -80,3 +80,55 @@ fn sentence(run: &Run) -> String {
     }
     format!("{}; see headroom show {}", parts.join("; "), run.id)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ledger::{NewRun, Outcome, WallTime};
+    use serde_json::json;
+
+    #[test]
+    fn a_run_says_its_goal_interval_and_verdict() {
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&folder.path().join("ledger.sqlite")).unwrap();
+        let begun = NewRun {
+            parent: None,
+            command: "find".to_owned(),
+            command_line: "headroom find".to_owned(),
+            version: "0.1.0".to_owned(),
+            config: "{}".to_owned(),
+            target: "http://127.0.0.1:9000/search".to_owned(),
+            host: Vec::new(),
+            started: WallTime::now(),
+        };
+        let result = json!({
+            "slo": ["p(95)<50ms"],
+            "sustainable_rate": { "low": 113.0, "high": 116.5, "confidence": 0.95, "verified": true },
+            "knee": { "in_flight": 12 },
+            "binding": "p(95)<50ms",
+        });
+        let id = ledger.begin(&begun).unwrap();
+        let outcome = Outcome {
+            ended: WallTime::now(),
+            measurement: None,
+            result: Some(result.to_string()),
+            host_after: Vec::new(),
+        };
+        ledger.finish(id, &outcome).unwrap();
+        let from = |run: &str, target: &str| Provenance {
+            run: run.to_owned(),
+            date: "2026-11-21".to_owned(),
+            target: target.to_owned(),
+        };
+        assert_eq!(
+            look_up(&ledger, &from(&id.to_string(), &begun.target)).unwrap(),
+            "goal p(95)<50ms; sustained 113/s to 116.5/s (95 % sure), verified by a run of its own; knee at 12 in \
+             flight; p(95)<50ms fails first; the run is done; see headroom show r1"
+        );
+        let other = look_up(&ledger, &from("r1", "http://elsewhere/")).unwrap();
+        assert!(other.contains("another run of that name"), "{other}");
+        for unknown in ["r99", "not recorded", ""] {
+            assert_eq!(look_up(&ledger, &from(unknown, &begun.target)), None);
+        }
+    }
+}

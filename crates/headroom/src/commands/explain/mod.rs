@@ -33,7 +33,7 @@ pub struct Args {
     second: Option<String>,
 
     /// A running gateway instead of a file: HOST:PORT or unix:PATH
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = crate::admin::address)]
     admin: Option<AdminAddress>,
 
     /// A file with the token that the running gateway wants

@@ -27,7 +27,7 @@ use std::io::{IsTerminal, stdin, stdout};
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Where the gateway's `admin` listens: HOST:PORT or unix:PATH [default: the one of --file, else 127.0.0.1:9901]
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", value_parser = crate::admin::address)]
     address: Option<AdminAddress>,
 
     #[command(flatten)]
