@@ -119,7 +119,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             .map_err(|source| GatewayError::Worker { worker, source })?;
         gateway.workers.push((waker, handle));
     }
-    gateway.check_health()?;
+    gateway.check_health(&gateway.room.current().1.settings)?;
     Ok(gateway)
 }
 
@@ -159,8 +159,9 @@ impl Gateway {
             let log = &settings.access_log;
             Log::open(log).map_err(|source| GatewayError::AccessLog { log: name(log), source })?;
         }
+        self.check_health(&settings)?;
         self.room.replace(Shared::new(settings, Some(&old), self.clock.now())?);
-        self.check_health()
+        Ok(())
     }
 
     /// Adds, drains or removes an instance: a reload of the settings in force with this change. The next reload of a
@@ -173,9 +174,9 @@ impl Gateway {
     }
 
     /// Begins with the active checks where a pool wants them.
-    fn check_health(&self) -> Result<(), GatewayError> {
+    fn check_health(&self, settings: &Settings) -> Result<(), GatewayError> {
         let mut health = lock(&self.health);
-        if health.is_none() && HealthChecks::are_wanted(&self.room.current().1) {
+        if health.is_none() && HealthChecks::are_wanted(settings) {
             let checks = HealthChecks::start(Arc::clone(&self.room), self.clock);
             *health = Some(checks.map_err(|source| GatewayError::HealthChecks { source })?);
         }
