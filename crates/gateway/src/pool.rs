@@ -287,7 +287,11 @@ impl WorkerPool {
         self.process.verdicts(|id, healthy, ejected_until| {
             if instances.get(id.0 as usize).is_some_and(|known| known.present) {
                 picker.set_healthy(now, id, healthy);
-                picker.eject(now, id, ejected_until);
+                if ejected_until > now {
+                    picker.eject(now, id, ejected_until);
+                } else {
+                    picker.readmit(now, id);
+                }
             }
         });
     }

@@ -157,7 +157,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
             .map_err(|source| GatewayError::Worker { worker, source })?;
         gateway.workers.push((waker, handle));
     }
-    gateway.check_health()?;
+    gateway.check_health(&gateway.room.current().1.settings)?;
     Ok(gateway)
 }
 
@@ -226,10 +226,11 @@ impl Gateway {
             };
             return changed("capture", show(&old.settings.capture), show(&settings.capture));
         }
+        self.check_health(&settings)?;
         let shared = Shared::new(settings, Some(&old), self.clock.now())?;
         threads::start(&shared.mirrors, &self.room.mirror, self.clock, &mut lock(&self.helpers))?;
         self.room.replace(shared);
-        self.check_health()
+        Ok(())
     }
 
     /// Adds, drains or removes an instance: a reload of the settings in force with this change. The next reload of a
@@ -242,9 +243,9 @@ impl Gateway {
     }
 
     /// Begins with the active checks where a pool wants them.
-    fn check_health(&self) -> Result<(), GatewayError> {
+    fn check_health(&self, settings: &Settings) -> Result<(), GatewayError> {
         let mut health = lock(&self.health);
-        if health.is_none() && HealthChecks::are_wanted(&self.room.current().1) {
+        if health.is_none() && HealthChecks::are_wanted(settings) {
             let checks = HealthChecks::start(Arc::clone(&self.room), self.clock);
             *health = Some(checks.map_err(|source| GatewayError::HealthChecks { source })?);
         }

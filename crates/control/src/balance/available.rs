@@ -155,6 +155,16 @@ impl<B: Balancer> Available<B> {
         }
     }
 
+    /// Ends an ejection before its time; the instance comes back by a slow start.
+    pub fn readmit(&mut self, now: Timestamp, id: InstanceId) {
+        let slow_start = self.slow_start.is_some();
+        self.change(now, id, |entry| {
+            if entry.ejected.take().is_some() && entry.given.is_none() {
+                entry.warm_from = slow_start.then_some(now);
+            }
+        });
+    }
+
     /// Follows the checks of an instance; one that becomes healthy comes back by a slow start.
     pub fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
         let slow_start = self.slow_start.is_some();

@@ -135,7 +135,7 @@ fn apply(
         (InstanceChange::Add { .. }, Some(_)) => {
             return Err(InstanceChangeError::AlreadyThere { pool: name(), address });
         }
-        (InstanceChange::Add { .. }, None) if address == listen => {
+        (InstanceChange::Add { .. }, None) if is_ours(listen, address) => {
             return Err(InstanceChangeError::Ourselves { address });
         }
         (InstanceChange::Add { weight, .. }, None) => {
@@ -160,6 +160,12 @@ fn apply(
     Ok(())
 }
 
+/// Whether both mean the same socket on this machine.
+fn is_ours(listen: SocketAddr, address: SocketAddr) -> bool {
+    let any = listen.ip().is_unspecified() && address.ip().is_loopback();
+    listen.port() == address.port() && (listen.ip() == address.ip() || any || address.ip().is_unspecified())
+}
+
 fn list(names: impl Iterator<Item = String>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
@@ -170,6 +176,20 @@ mod tests {
 
     fn at(port: u16) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    #[test]
+    fn the_gateway_is_no_instance_of_its_own() {
+        let any = SocketAddr::from(([0, 0, 0, 0], 8080));
+        for (listen, address, ours) in [
+            (at(8080), at(8080), true),
+            (any, at(8080), true),
+            (at(8080), any, true),
+            (any, at(8081), false),
+            (any, SocketAddr::from(([10, 0, 0, 1], 8080)), false),
+        ] {
+            assert_eq!(is_ours(listen, address), ours, "{listen} {address}");
+        }
     }
 
     #[test]

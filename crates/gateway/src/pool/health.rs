@@ -5,7 +5,7 @@
 
 use super::ProcessPool;
 use crate::control_room::ControlRoom;
-use crate::settings::Health;
+use crate::settings::{Health, Settings};
 use crate::shared::Shared;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
@@ -32,8 +32,8 @@ pub(crate) struct HealthChecks {
 
 impl HealthChecks {
     /// Whether any pool wants to be checked.
-    pub(crate) fn are_wanted(shared: &Shared) -> bool {
-        shared.settings.pools.iter().any(|pool| pool.health.is_some())
+    pub(crate) fn are_wanted(settings: &Settings) -> bool {
+        settings.pools.iter().any(|pool| pool.health.is_some())
     }
 
     /// Begins to check whatever the configuration in force says.

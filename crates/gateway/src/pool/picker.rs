@@ -133,6 +133,10 @@ impl Picker {
         each!(self, inner => inner.eject(now, id, until));
     }
 
+    pub(super) fn readmit(&mut self, now: Timestamp, id: InstanceId) {
+        each!(self, inner => inner.readmit(now, id));
+    }
+
     pub(super) fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
         each!(self, inner => inner.set_healthy(now, id, healthy));
     }

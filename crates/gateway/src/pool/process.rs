@@ -119,6 +119,8 @@ impl ProcessPool {
         let anew = state.settings.ejection != settings.ejection;
         if anew {
             state.ejection = ejection.map(Ejection::new);
+            // Who decides anew has not ejected anybody.
+            state.instances.iter_mut().for_each(|member| member.ejected_until = Timestamp::ZERO);
         }
         // Before the first check nothing speaks against the instances that a fleet begins with; one that is added
         // later may still be starting.

@@ -103,6 +103,24 @@ fn the_cap_on_ejections_is_that_of_the_process() {
 }
 
 #[test]
+fn without_ejection_nobody_stays_ejected() {
+    let settings = ejecting(0.5);
+    let process = process(&settings);
+    let mut pool = worker(&settings, &process);
+    send(&mut pool, at(10), 2, 5, Outcome::Failed);
+    let same = Pool { slow_start: Some(Duration::from_secs(1)), ..settings.clone() };
+    process.configure(Prepared::new(&same).unwrap());
+    follow(&mut pool, at(20), &same, &process);
+    assert_eq!(state(&pool, 2), Some(InstanceState::Ejected), "a reload is no pardon");
+    let without = Pool { ejection: None, ..settings };
+    process.configure(Prepared::new(&without).unwrap());
+    follow(&mut pool, at(30), &without, &process);
+    assert_eq!(state(&pool, 2), Some(InstanceState::Available));
+    send(&mut pool, at(40), 2, 5, Outcome::Failed);
+    assert_eq!(state(&pool, 2), Some(InstanceState::Available));
+}
+
+#[test]
 fn failures_that_workers_share_add_up_at_their_ticks() {
     let settings = ejecting(0.5);
     let process = process(&settings);

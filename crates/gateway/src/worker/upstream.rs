@@ -404,7 +404,8 @@ impl<N: Net> Worker<N> {
                         .tally(Some(level), |tally| tally.record(elapsed, local.shared.levels[level].target));
                 }
             }
-            if matches!(head.status, 429 | 503) {
+            // 429 speaks to one client, 503 of the instance.
+            if head.status == 503 {
                 exchange.stay_away = head.headers.find("retry-after").and_then(seconds);
             }
             self.head.clear();

@@ -110,6 +110,23 @@ fn checks_take_an_instance_out_and_bring_it_back() {
 }
 
 #[test]
+fn checks_may_begin_and_end_with_a_reload() {
+    let (ill, good) =
+        (checked(0, &Arc::new(AtomicBool::new(false))), checked(1, &Arc::new(AtomicBool::new(true))));
+    let without = in_turns(&[&ill, &good]);
+    let gateway = started(without.clone());
+    let mut client = client(&gateway);
+    assert_eq!(shares(&mut client, 10), [5, 5]);
+    let mut with = without.clone();
+    with.pools[0].health = often();
+    gateway.reload(with).unwrap();
+    eventually_metric(&gateway, &state(&ill, "unhealthy"), 1.0);
+    assert_eq!(shares(&mut client, 10), [0, 10]);
+    gateway.reload(without).unwrap();
+    eventually_metric(&gateway, &state(&ill, "available"), 1.0);
+}
+
+#[test]
 fn an_instance_that_is_added_proves_itself_first() {
     let healthy = Arc::new(AtomicBool::new(false));
     let (new, old) = (checked(0, &healthy), checked(1, &Arc::new(AtomicBool::new(true))));

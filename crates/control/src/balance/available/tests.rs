@@ -50,6 +50,19 @@ fn another_than_the_one_that_failed() {
 }
 
 #[test]
+fn an_ejection_may_end_before_its_time() {
+    let mut instances = of(2, Some(ramp()), 0.0);
+    instances.eject(at(60_000), InstanceId(0), at(90_000));
+    assert_eq!(shares(&mut instances, at(60_000))[0], 0);
+    instances.readmit(at(61_000), InstanceId(0));
+    assert_eq!(instances.availability(InstanceId(0)), Some(Availability::Warming));
+    instances.readmit(at(61_000), InstanceId(1));
+    assert_eq!(instances.availability(InstanceId(1)), Some(Availability::Available), "it never was away");
+    assert!((1..200).contains(&shares(&mut instances, at(61_000))[0]));
+    assert_eq!(shares(&mut instances, at(80_000))[..2], [500, 500]);
+}
+
+#[test]
 fn a_slow_start_may_come_and_go() {
     let mut instances = of(2, None, 0.5);
     instances.configure(at(0), Some(ramp()), Ratio::ZERO);
