@@ -244,15 +244,17 @@ fn an_instance_that_takes_no_more_of_a_body_is_a_504() {
         }
     });
     let mut settings = settings(&[upstream.address]);
-    settings.pools[0].answer_timeout = Duration::from_millis(700);
-    settings.limits.idle_timeout = Duration::from_millis(300);
+    settings.pools[0].answer_timeout = Duration::from_millis(2_000);
+    settings.limits.idle_timeout = Duration::from_millis(1_000);
     let gateway = started(settings);
     let mut client = client(&gateway);
     let mut writer = client.stream.try_clone().unwrap();
+    // Made before it is sent: to make it takes as long as a client may be idle here.
+    let mut request = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 90000000\r\n\r\n".to_vec();
+    request.resize(request.len() + 90_000_000, b'x');
     let upload = std::thread::spawn(move || {
         use std::io::Write;
-        let _ = writer.write_all(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 90000000\r\n\r\n");
-        let _ = writer.write_all(&vec![b'x'; 90_000_000]);
+        let _ = writer.write_all(&request);
     });
     let answer = client.answer();
     DONE.store(true, Ordering::SeqCst);
