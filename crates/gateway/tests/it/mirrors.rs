@@ -509,3 +509,24 @@ fn a_capture_is_written_and_accounted_for_beside_a_mirror() {
     assert!(text.lines().last().unwrap().contains("/last") && !text.contains("s3cret"), "{text}");
     assert!(!shadow.seen().contains("POST"), "{}", shadow.seen());
 }
+
+#[test]
+fn an_endless_shadow_is_let_go_where_the_live_answer_broke_off() {
+    let live = Upstream::start(|peer, _| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nhalf");
+    });
+    let shadow = Upstream::start(|peer, _| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+        let part = vec![b'x'; 64 * 1024];
+        while std::io::Write::write_all(&mut peer.stream, &part).is_ok() {}
+    });
+    // Long before its deadline, which is longer than this test waits.
+    let gateway = started(mirrored(live.address, &[shadow.address]));
+    let mut client = client(&gateway);
+    client.send(get("/"));
+    assert!(client.try_answer(false).is_none());
+    settled(&gateway, 1.0);
+    assert_eq!(metric(&gateway, &with("failed_total", "reason", "live_incomplete")), 1.0);
+}

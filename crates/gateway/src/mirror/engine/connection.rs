@@ -176,6 +176,8 @@ impl Job {
         match self.copy.live.get() {
             // Whatever comes now, it is not the same.
             Some(Some(live)) if answer.bytes > live.bytes => Step::Whole { reusable: false },
+            // There is nothing to compare it with.
+            Some(None) => Step::Whole { reusable: false },
             _ => Step::More,
         }
     }
