@@ -268,6 +268,22 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv6_hop_is_quoted_in_forwarded() {
+        let text = b"GET / HTTP/1.1\r\nHost: x\r\nForwarded: for=10.0.0.1;proto=https\r\n\r\n";
+        let mut slots = slots();
+        let head = requests::parse(text, &Limits::default(), &mut slots).unwrap().unwrap();
+        let hops = Hops { believed: true, ..Hops::none("2001:db8::7".parse().unwrap()) };
+        let mut out = Vec::new();
+        request(&mut out, &head, "/", &hops, NOW_US, &pool());
+        let sent = String::from_utf8(out).unwrap();
+        assert!(
+            sent.contains("\r\nforwarded: for=10.0.0.1;proto=https, for=\"[2001:db8::7]\";proto=http\r\n"),
+            "{sent}"
+        );
+        assert!(sent.contains("\r\nx-forwarded-for: 2001:db8::7\r\n"), "{sent}");
+    }
+
+    #[test]
     fn a_wait_is_told_behind_the_head() {
         let text = "GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n";
         let mut slots = slots();
