@@ -5,6 +5,7 @@ use super::gateway_file::{self, MARK};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::{as_json, page, words};
+use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
 use control::search::closed_loop::{Knee, Measured, Stopped};
@@ -179,6 +180,20 @@ fn json_has_the_fixed_names() {
     assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
     let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
     assert!(unknown["sustainable_rate"].is_null());
+}
+
+#[test]
+fn another_proxy_gets_the_limits_of_the_gateway_file() {
+    let outcome = outcome();
+    let limits = gateway_file::limits(&outcome).unwrap();
+    // As the ledger keeps it.
+    let kept: serde_json::Value = serde_json::from_str(&as_json::json(&outcome, None).to_string()).unwrap();
+    let text = emit(Proxy::Haproxy, &kept).unwrap();
+    let rate = limits.rate.per_second();
+    assert!(text.contains(&format!(" ge {rate} }}")), "{text}");
+    assert!(text.contains(&format!(" maxconn {} maxqueue {}\n", limits.in_flight, limits.room())), "{text}");
+    let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome }, None);
+    assert!(emit(Proxy::Haproxy, &unknown).is_err());
 }
 
 #[test]
