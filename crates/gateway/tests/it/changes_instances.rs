@@ -126,7 +126,7 @@ fn a_removed_instance_ends_what_it_has_begun() {
 fn admin(gateway: &Gateway, method: &str, path: &str, body: &str) -> Message {
     let mut peer = Peer::connect(gateway.admin_address().unwrap());
     peer.ask(format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     ))
 }
