@@ -297,7 +297,15 @@ impl<W: Word> RateClass<W> {
         }
         if let Some(second) = &self.second {
             match second.claim(at, latest) {
-                Ok(turn) => (at, second_left_at) = turn,
+                Ok((turn, left_at)) => {
+                    // The minute's cell reckoned with a request that passes earlier.
+                    if let (true, Some(minute)) = (turn > at, &self.minute)
+                        && let Some(left_at) = minute.delayed_until(turn)
+                    {
+                        minute_left_at = left_at;
+                    }
+                    (at, second_left_at) = (turn, left_at);
+                }
                 Err(earliest) => {
                     if let Some(minute) = &self.minute {
                         minute.give_back(minute_left_at);

@@ -193,6 +193,23 @@ fn settings_that_admit_nothing_are_refused_with_the_way_out() {
     }
 }
 
+#[test]
+fn a_turn_that_the_second_delays_counts_for_the_minute_when_it_passes() {
+    let both = RateSettings { per_minute: Some(limit(125.0, 1)), ..settings(1_000.0, 1, 3) };
+    let (class, start) = (class(both), Timestamp::from_secs(1));
+    let turn = || match class.claim(start) {
+        Claim::At(turn) => turn,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(class.claim(start), Claim::Now);
+    let (first, second) = (turn(), turn());
+    // Of the two, the minute's cell takes both back, the second's only the last.
+    class.give_up(second);
+    class.give_up(first);
+    let (third, fourth) = (turn(), turn());
+    assert!(fourth.at().since(third.at()) >= Duration::from_millis(8), "{third:?} {fourth:?}");
+}
+
 type Range<T> = core::ops::Range<T>;
 
 fn some_limit(rates: Range<f64>, bursts: Range<u32>) -> impl Strategy<Value = Option<Limit>> {
