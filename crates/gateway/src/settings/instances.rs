@@ -136,8 +136,8 @@ pub struct Retries {
     pub budget: Ratio,
     /// What is allowed besides, so that a service with little traffic may repeat at all.
     pub least: Rate,
-    /// How often one request is sent at most, the first time included. Attempts to connect, where nothing was sent,
-    /// are not counted.
+    /// How often one request is sent at most, the first time included; 1 repeats nothing that was sent. Attempts to
+    /// connect, where nothing was sent, are not counted, and neither is a kept connection that was closed.
     pub tries: u32,
 }
 

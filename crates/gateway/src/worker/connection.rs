@@ -192,7 +192,7 @@ pub(super) struct Exchange {
     /// The client has to be told its instance.
     pub(super) sets_cookie: bool,
     pub(super) attempt: Attempt,
-    /// How often it was given to an instance, and how often it was sent to one.
+    /// How often it was given to an instance, and how often it was sent to one; a stale connection does not count.
     pub(super) tries: u32,
     pub(super) sends: u32,
     /// How long the instance wants to be left alone.

@@ -561,6 +561,9 @@ impl<N: Net> Worker<N> {
                 _ => (failure.outcome(), Attempt::Elsewhere(exchange.instance)),
             };
             (exchange.attempt, exchange.placed) = (attempt, false);
+            if why == Retry::Stale {
+                exchange.sends = 0;
+            }
             local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
             self.leave_instance(index, &local);
             if why.was_sent() {
@@ -600,7 +603,9 @@ impl<N: Net> Worker<N> {
             Retry::Unreachable | Retry::ConnectTimeout => {
                 (true, exchange.tries < pool.len().min(CONNECT_TRIES))
             }
-            Retry::Stale => (harmless, exchange.sends < tries),
+            // Hardly ever read by anybody, and only the first try uses a kept connection: it does not count. A killed
+            // instance may accept the next one too, for as long as it takes to die.
+            Retry::Stale => (harmless, tries > 1),
             // What has broken an instance is not sent to the same one again.
             Retry::Broke => (harmless, exchange.sends < tries && pool.len() > 1),
         };

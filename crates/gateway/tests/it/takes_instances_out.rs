@@ -188,6 +188,27 @@ fn what_does_no_harm_is_sent_to_another_instance() {
 }
 
 #[test]
+fn an_instance_that_dies_slowly_loses_no_get() {
+    // It closes a kept connection, and takes one more request before it is gone: so does a process that is killed.
+    let (dying, good) = (
+        Upstream::start(|peer, number| {
+            if peer.request().is_some() && number == 0 {
+                peer.send(ok("0"));
+                peer.request();
+            }
+        }),
+        Upstream::answering(|_| ok("1")),
+    );
+    let gateway = started(in_turns(&[&dying, &good]));
+    let mut client = client(&gateway);
+    assert_eq!(shares(&mut client, 2), [1, 1]);
+    assert_eq!(shares(&mut client, 2), [0, 2]);
+    assert_eq!(dying.connections(), 2);
+    eventually_metric(&gateway, &retried("stale", "repeated"), 1.0);
+    eventually_metric(&gateway, &retried("broke", "repeated"), 1.0);
+}
+
+#[test]
 fn a_budget_bounds_what_is_sent_again() {
     let (broken, good) = (breaks(), Upstream::answering(|_| ok("1")));
     for (retries, repeated) in [

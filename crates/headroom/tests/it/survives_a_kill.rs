@@ -36,11 +36,8 @@ fn kill_9_loses_only_what_may_not_be_repeated() {
         posts.goes_on(300);
         let (gets, posts) = (gets.end(), posts.end());
         assert!(gets.is_empty(), "{balance}: {} of the GETs since {before:?} failed: {gets:?}", gets.len());
-        assert!(
-            posts.len() <= 8,
-            "{balance}: {} POSTs failed where 8 could be in flight: {posts:?}",
-            posts.len()
-        );
+        // One of each client; and one more, as a process that is killed may take connections while it dies.
+        assert!(posts.len() <= 16, "{balance}: {} POSTs of 8 clients failed: {posts:?}", posts.len());
         assert!(posts.iter().all(|failure| failure.contains(" 502 ")), "{balance}: {posts:?}");
         drop(gateway);
         victim = sample(one);
