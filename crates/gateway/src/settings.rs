@@ -2,16 +2,18 @@
 
 mod admin;
 mod instances;
+mod key;
 mod limits;
 mod log_form;
 mod mirror;
 mod network;
 
 pub use admin::{Admin, AdminAddress, NoAdminAddress};
-pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
-pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
+pub use instances::{Affinity, Balance, Ejection, Health, Instance, Retries};
+pub use key::KeyBy;
+pub use limits::{Adaptive, ConcurrencySettings, Keyed, Queue, RateClassSettings, RoutePriority};
 pub use log_form::{LogForm, LogFormat};
-pub use mirror::{Capture, Mirror, MirrorKey};
+pub use mirror::{Capture, Mirror};
 pub use network::{Network, NetworkError};
 
 use control::policy::PolicySettings;

@@ -1,16 +1,15 @@
 //! Copies of live traffic: bounds, names, and what would slow the live service.
 
-use super::{between, find, place_or, span, time_out};
+use super::{between, find, key, place_or, span, time_out};
 use crate::file::FilePool;
 use crate::file::FileRoute;
-use crate::file::mirror::{FileBreaker, FileMethods, FileMirror, FileMirrorKey};
+use crate::file::mirror::{FileBreaker, FileMethods, FileMirror};
 use crate::problem::Place;
-use crate::scalar::Text;
-use crate::table::{At, Named, Names, Report};
+use crate::table::{Named, Names, Report};
 use control::SettingsError;
 use control::mirror::{BreakerSettings, Methods, MirrorChoice, MirrorSettings};
 use control::rate::Limit;
-use gateway::settings::{Mirror, MirrorKey};
+use gateway::settings::Mirror;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::{Bytes, Rate};
@@ -42,7 +41,7 @@ fn mirror(
     });
     Mirror {
         choice,
-        key: found.key.as_ref().map_or(MirrorKey::Client, |at| key(at, report)),
+        key: found.key.as_ref().map_or(usual.key, |at| key::key(at, report)),
         credentials: found.credentials.as_ref().is_some_and(|at| at.value.0),
         deadline: time_out(found.deadline.as_ref(), usual.deadline, report),
         queue: found
@@ -126,32 +125,6 @@ fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, 
     report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
 }
 
-fn key(at: &At<FileMirrorKey>, report: &mut Report) -> MirrorKey {
-    let FileMirrorKey::Table(table) = &at.value else { return MirrorKey::Client };
-    match (&table.cookie, &table.header) {
-        (Some(cookie), None) => MirrorKey::Cookie(token(cookie, "cookie", report)),
-        (None, Some(header)) => MirrorKey::Header(token(header, "header field", report)),
-        _ => {
-            // A key that could not be read is not absent.
-            if !report.knows_of(&at.place.path) {
-                let help = "write `client`, `{ cookie: sid }` or `{ header: X-User }`".to_owned();
-                report.wrong(&at.place, "expected one of `cookie` and `header`".to_owned(), "by what?", help);
-            }
-            MirrorKey::Client
-        }
-    }
-}
-
-fn token(at: &At<Text>, what: &str, report: &mut Report) -> String {
-    let name = &at.value.0;
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte)) {
-        let message = format!("{name:?} is no name of a {what}");
-        let help = "use letters, digits and any of !#$%&'*+-.^_`|~".to_owned();
-        report.wrong(&at.place, message, "this value", help);
-    }
-    name.clone()
-}
-
 /// The mirrors of a route.
 pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &mut Report) -> Vec<usize> {
     let mut found = Vec::new();
@@ -182,6 +155,3 @@ const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
 
 /// Each has a descriptor of the gateway's.
 const IN_FLIGHT_MOST: u32 = 4_096;
-
-/// RFC 9110, 5.6.2.
-const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~";

@@ -2,7 +2,7 @@
 //!
 //! The worker has written the head itself, so nothing here is checked again.
 
-use crate::settings::MirrorKey;
+use crate::settings::KeyBy;
 use http::codec::write;
 use memchr::memchr_iter;
 
@@ -35,11 +35,11 @@ pub(crate) fn find<'a>(request: &'a [u8], name: &str) -> Option<&'a [u8]> {
 }
 
 /// What tells sessions apart; `None` where the request does not say.
-pub(crate) fn session<'a>(request: &'a [u8], key: &MirrorKey) -> Option<&'a [u8]> {
+pub(crate) fn session<'a>(request: &'a [u8], key: &KeyBy) -> Option<&'a [u8]> {
     match key {
-        MirrorKey::Client => None,
-        MirrorKey::Header(name) => find(request, name),
-        MirrorKey::Cookie(name) => cookies(find(request, "cookie")?)
+        KeyBy::Client => None,
+        KeyBy::Header(name) => find(request, name),
+        KeyBy::Cookie(name) => cookies(find(request, "cookie")?)
             .find(|(found, _)| *found == name.as_bytes())
             .map(|(_, value)| value),
     }
@@ -127,12 +127,12 @@ mod tests {
 
     #[test]
     fn sessions_are_found() {
-        let session = |key: MirrorKey| session(HEAD, &key).map(String::from_utf8_lossy);
-        assert_eq!(session(MirrorKey::Cookie("sid".into())).as_deref(), Some("s7"));
-        assert_eq!(session(MirrorKey::Cookie("si".into())), None);
-        assert_eq!(session(MirrorKey::Header("x-user".into())).as_deref(), Some("u1"));
-        assert_eq!(session(MirrorKey::Header("x-use".into())), None);
-        assert_eq!(session(MirrorKey::Client), None);
+        let session = |key: KeyBy| session(HEAD, &key).map(String::from_utf8_lossy);
+        assert_eq!(session(KeyBy::Cookie("sid".into())).as_deref(), Some("s7"));
+        assert_eq!(session(KeyBy::Cookie("si".into())), None);
+        assert_eq!(session(KeyBy::Header("x-user".into())).as_deref(), Some("u1"));
+        assert_eq!(session(KeyBy::Header("x-use".into())), None);
+        assert_eq!(session(KeyBy::Client), None);
         let with_body = b"GET / HTTP/1.1\r\na: b\r\n\r\ncookie: sid=1\r\n";
         assert_eq!(find(with_body, "cookie"), None, "that is the body");
     }

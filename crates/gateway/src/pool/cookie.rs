@@ -5,7 +5,7 @@
 //! the same after a restart and to a second gateway with the same file. It is no secret and needs none: a client that
 //! makes one up chooses among the instances that any client may be given.
 
-use crate::settings::{Affinity, Balance, HashKey, Pool};
+use crate::settings::{Affinity, Balance, KeyBy, Pool};
 use http::codec::request::RequestHead;
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,12 +15,12 @@ use std::net::{IpAddr, SocketAddr};
 pub(crate) fn key_of(pool: &Pool, head: &RequestHead<'_, '_>, client: IpAddr) -> Option<u64> {
     match (&pool.balance, &pool.affinity) {
         (Balance::Hash(key), _) => match key {
-            HashKey::Client => Some(match client {
+            KeyBy::Client => Some(match client {
                 IpAddr::V4(address) => hash(&address.octets()),
                 IpAddr::V6(address) => hash(&address.octets()),
             }),
-            HashKey::Header(name) => head.headers.find(name).map(hash),
-            HashKey::Cookie(name) => cookie(head, name).map(hash),
+            KeyBy::Header(name) => head.headers.find(name).map(hash),
+            KeyBy::Cookie(name) => cookie(head, name).map(hash),
         },
         (_, Some(Affinity { cookie: name })) => cookie(head, name).and_then(parse),
         (_, None) => None,
@@ -82,10 +82,10 @@ mod tests {
     #[test]
     fn the_part_that_was_asked_for() {
         let by = |key| Pool { balance: Balance::Hash(key), ..Pool::new("a", Vec::new()) };
-        let header = by(HashKey::Header("x-user".to_owned()));
+        let header = by(KeyBy::Header("x-user".to_owned()));
         assert_eq!(key(&header, "X-User: ann\r\n"), Some(hash(b"ann")));
         assert_eq!(key(&header, ""), None);
-        let session = by(HashKey::Cookie("s".to_owned()));
+        let session = by(KeyBy::Cookie("s".to_owned()));
         for (fields, expected) in [
             ("Cookie: s=1\r\n", Some("1")),
             ("Cookie: ss=2; s=1; s=3\r\n", Some("1")),
@@ -96,7 +96,7 @@ mod tests {
         ] {
             assert_eq!(key(&session, fields), expected.map(|value| hash(value.as_bytes())), "{fields:?}");
         }
-        assert_eq!(key(&by(HashKey::Client), ""), Some(hash(&[10, 0, 0, 1])));
+        assert_eq!(key(&by(KeyBy::Client), ""), Some(hash(&[10, 0, 0, 1])));
         assert_eq!(key(&Pool::new("a", Vec::new()), "Cookie: s=1\r\n"), None);
     }
 

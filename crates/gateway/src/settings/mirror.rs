@@ -1,5 +1,6 @@
 //! Copies of live traffic: to shadow pools, and to a file.
 
+use super::KeyBy;
 use control::mirror::{BreakerSettings, Methods, MirrorSettings};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,8 +15,8 @@ pub struct Mirror {
     pub pool: usize,
     /// Which requests are copied.
     pub choice: MirrorSettings,
-    /// What makes requests one session.
-    pub key: MirrorKey,
+    /// What makes requests one session; one without the header or cookie belongs to its client.
+    pub key: KeyBy,
     /// Copies carry `Authorization` and `Cookie`.
     pub credentials: bool,
     /// From the moment at which the whole live request has been sent to the end of the shadow's answer.
@@ -45,7 +46,7 @@ impl Mirror {
                 breaker: BreakerSettings::default(),
                 salt: 0,
             },
-            key: MirrorKey::Client,
+            key: KeyBy::Client,
             credentials: false,
             deadline: Duration::from_secs(5),
             queue: 1_000,
@@ -53,17 +54,6 @@ impl Mirror {
             body_max: Bytes::new(64 * 1024),
         }
     }
-}
-
-/// What makes requests one session. A request without the cookie or the header counts by its client's address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MirrorKey {
-    /// The client's address.
-    Client,
-    /// The value of a cookie.
-    Cookie(String),
-    /// The value of a header field.
-    Header(String),
 }
 
 /// Copies of requests to a file that `headroom replay` reads.

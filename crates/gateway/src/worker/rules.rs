@@ -51,10 +51,10 @@ impl<N: Net> Worker<N> {
             }
             exchange.pool = pool;
         }
-        if changes.touch_the_head() {
-            if let Some(place) = rewrite::request(&mut exchange.request, changes) {
-                exchange.place = place;
-            }
+        if changes.touch_the_head()
+            && let Some(place) = rewrite::request(&mut exchange.request, changes)
+        {
+            exchange.place = place;
         }
     }
 

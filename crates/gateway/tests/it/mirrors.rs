@@ -6,7 +6,7 @@ use crate::support::{
 use control::mirror::{BreakerSettings, Methods};
 use control::rate::Limit;
 use gateway::Gateway;
-use gateway::settings::{Mirror, MirrorKey, Pool, Settings};
+use gateway::settings::{KeyBy, Mirror, Pool, Settings};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -234,7 +234,7 @@ fn a_session_is_copied_whole_and_every_shadow_gets_the_same_requests() {
     let mut settings = mirrored(live.address, &[one.address, other.address]);
     for mirror in &mut settings.mirrors {
         mirror.choice.fraction = Ratio::new(0.5).unwrap();
-        mirror.key = MirrorKey::Cookie("sid".to_owned());
+        mirror.key = KeyBy::Cookie("sid".to_owned());
     }
     let gateway = started(settings);
     let mut client = client(&gateway);

@@ -1,6 +1,7 @@
 //! `--capture`: the traffic that passes, in a file for `headroom replay`.
 
 use gateway::settings::Capture;
+use http::codec::write::check_name;
 use std::path::PathBuf;
 use units::{Bytes, Ratio};
 
@@ -64,8 +65,7 @@ fn fraction(text: &str) -> Result<Ratio, String> {
 }
 
 fn header(text: &str) -> Result<String, String> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if !text.is_empty() && text.bytes().all(token) {
+    if check_name(text).is_ok() {
         Ok(text.to_owned())
     } else {
         Err("not the name of a header; write it as in `X-Api-Key`".to_owned())
