@@ -4,6 +4,7 @@
 //! capture. The key is drawn anew for each capture and kept in memory only, so that nobody can try values against it.
 
 use super::head;
+use crate::key;
 use crate::settings::Capture;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -46,9 +47,10 @@ impl Mask {
 
     /// Names stay, values go; of Set-Cookie's attributes nothing is needed.
     fn cookies(&self, value: &str) -> String {
-        let masked = head::cookies(value.as_bytes())
-            .filter(|(name, _)| !name.is_empty())
-            .map(|(name, value)| format!("{}={}", String::from_utf8_lossy(name), self.value(value)));
+        let masked =
+            key::cookies(value.as_bytes()).filter(|(name, _)| !name.is_empty()).map(|(name, value)| {
+                format!("{}={}", String::from_utf8_lossy(name), self.value(value.unwrap_or_default()))
+            });
         masked.collect::<Vec<_>>().join("; ")
     }
 
