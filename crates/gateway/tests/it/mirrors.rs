@@ -1,7 +1,8 @@
 //! Copies of live traffic: chosen, compared, accounted for, and never in the way.
 
 use crate::support::{
-    Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, started,
+    Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, rate,
+    started, under_rate,
 };
 use control::mirror::{BreakerSettings, Methods};
 use control::rate::Limit;
@@ -431,17 +432,8 @@ fn a_reload_changes_mirrors_while_copies_are_under_way() {
 #[test]
 fn what_is_shed_is_not_copied() {
     let (live, shadow) = (Upstream::hello(), Upstream::hello());
-    let mut settings = mirrored(live.address, &[shadow.address]);
-    let limit = Some(Limit { rate: Rate::per_second_of(0.001), burst: 1 });
-    let class = control::rate::RateSettings {
-        per_second: limit,
-        per_minute: None,
-        backlog: 0,
-        longest_wait: Duration::ZERO,
-    };
-    settings.rate_classes.push(gateway::settings::Class::new("few", class));
-    settings.routes[0].rate_class = Some(0);
-    let gateway = started(settings);
+    let settings = mirrored(live.address, &[shadow.address]);
+    let gateway = started(under_rate(settings, rate("0.001/s", 1, 0)));
     let mut client = client(&gateway);
     assert_eq!(client.ask(get("/")).status(), 200);
     assert_eq!(client.ask(get("/")).status(), 503);
