@@ -18,6 +18,7 @@ pub use network::{Network, NetworkError};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -303,6 +304,16 @@ pub enum PathMatch {
     Exact(String),
     /// This path and all below it; `/` is every path.
     Prefix(String),
+}
+
+/// As one word: the path, with `/*` behind it where it is for all below.
+impl fmt::Display for PathMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathMatch::Exact(path) => f.write_str(path),
+            PathMatch::Prefix(path) => write!(f, "{}/*", path.trim_end_matches('/')),
+        }
+    }
 }
 
 /// A rule's name and text.

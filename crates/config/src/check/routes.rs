@@ -118,11 +118,7 @@ fn route(
 
 /// What a route is called where the file gives it no name.
 pub(crate) fn usual_name(host: Option<&str>, path: &PathMatch) -> String {
-    let host = host.unwrap_or_default();
-    match path {
-        PathMatch::Exact(path) => format!("{host}{path}"),
-        PathMatch::Prefix(path) => format!("{host}{}/*", path.trim_end_matches('/')),
-    }
+    format!("{}{path}", host.unwrap_or_default())
 }
 
 /// A limit that counts a request twice, or a class that is not the policy's.
