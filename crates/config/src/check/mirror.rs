@@ -1,5 +1,6 @@
 //! Copies of live traffic: bounds, names, and what would slow the live service.
 
+use super::classes::{readable, refused_as};
 use super::{between, find, key, place_or, span, time_out};
 use crate::file::FilePool;
 use crate::file::FileRoute;
@@ -12,7 +13,7 @@ use control::rate::Limit;
 use gateway::settings::Mirror;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use units::{Bytes, Rate};
+use units::Rate;
 
 /// The mirrors; one that cannot be read is left out, and the report knows.
 pub(super) fn mirrors(
@@ -20,7 +21,7 @@ pub(super) fn mirrors(
     pools: &Names<FilePool>,
     report: &mut Report,
 ) -> Vec<Mirror> {
-    names.iter().filter_map(|named| Some(mirror(named, named.value.as_ref()?, pools, report))).collect()
+    readable(names, |named, found| mirror(named, found, pools, report))
 }
 
 fn mirror(
@@ -32,8 +33,8 @@ fn mirror(
     let usual = Mirror::new(&named.name, find(pools, "pool", &found.pool, report).unwrap_or(0));
     let choice = choice(named, found, report);
     let body_max = found.body_max.as_ref().map_or(usual.body_max, |at| {
-        if at.value.0 > BODY_MOST {
-            let message = format!("{} is above {}", at.value.0, BODY_MOST);
+        if at.value.0 > Mirror::BODY_MOST {
+            let message = format!("{} is above {}", at.value.0, Mirror::BODY_MOST);
             let help = "copies are held in memory: 64KiB is usual".to_owned();
             report.wrong(&at.place, message, "outside the bounds", help);
         }
@@ -107,7 +108,6 @@ fn breaker(found: &FileBreaker, report: &mut Report) -> BreakerSettings {
     }
 }
 
-/// `control` names its own fields, and the way out after a colon.
 fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) {
     let breaker = found.breaker.as_ref();
     let blamed: &Place = match error {
@@ -120,9 +120,7 @@ fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, 
         }
         _ => place_or(found.limit.as_ref(), &named.place),
     };
-    let text = error.to_string().replace("`per_second`", "`limit`");
-    let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
-    report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
+    refused_as(error, &[("per_second", "limit")], blamed, report);
 }
 
 /// The mirrors of a route.
@@ -149,9 +147,6 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
     }
     found
 }
-
-/// All copies together hold no more than four of these.
-const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
 
 /// Each has a descriptor of the gateway's.
 const IN_FLIGHT_MOST: u32 = 4_096;

@@ -25,11 +25,15 @@ pub struct Mirror {
     pub queue: u32,
     /// Copies at the shadow pool at a time.
     pub in_flight: u32,
-    /// The longest request body, as it is on the wire; the copy of a longer one is dropped.
+    /// The longest request body, as it is on the wire; the copy of a longer one is dropped. At most
+    /// [`Mirror::BODY_MOST`].
     pub body_max: Bytes,
 }
 
 impl Mirror {
+    /// The longest body that may be copied: all copies together hold no more than four of these.
+    pub const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
+
     /// The longest queue.
     pub const QUEUE_MAX: u32 = 65_536;
 
@@ -67,7 +71,8 @@ pub struct Capture {
     pub mask_headers: Vec<String>,
     /// Query parameters whose values are masked.
     pub mask_query: Vec<String>,
-    /// The longest request body, as it is on the wire; a request with a longer one is left out.
+    /// The longest request body, as it is on the wire; a request with a longer one is left out. At most
+    /// [`Mirror::BODY_MOST`].
     pub body_max: Bytes,
 }
 

@@ -11,6 +11,7 @@ use crate::mirror::{
     Answered, Body, Copy, Dropped, End, Ends, Held, Link, Live, Mirrors, Place, Sink, Target, Ticket,
 };
 use control::mirror::{NotMirrored, Safety};
+use http::codec::method::is_safe;
 use http::reactor::Net;
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -116,10 +117,7 @@ impl<N: Net> Worker<N> {
         exchange.copies = Copies::None;
         let Some(local) = &exchange.local else { return };
         let mirrors = &local.shared.mirrors;
-        let safety = match &exchange.method[..] {
-            b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" => Safety::Safe,
-            _ => Safety::Unsafe,
-        };
+        let safety = if is_safe(&exchange.method) { Safety::Safe } else { Safety::Unsafe };
         let (mut room, live) = ([0; 8], Live::default);
         let address = key::client(client, &mut room);
         let (mut taken, mut copies, mut end): (Option<Live>, Vec<Copy>, usize) = (None, Vec::new(), 0);
