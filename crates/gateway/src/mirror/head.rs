@@ -15,13 +15,6 @@ pub(crate) fn end(request: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether a field proves who somebody is.
-pub(crate) fn is_credential(name: &[u8]) -> bool {
-    ["cookie", "authorization", "proxy-authorization"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
-}
-
 /// The head of a copy: without credentials unless they are allowed, marked with the mirror's name.
 pub(crate) fn copy(head: &[u8], mirror: &str, credentials: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(head.len() + MARK.len() + mirror.len() + 4);

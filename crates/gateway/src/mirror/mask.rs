@@ -3,9 +3,9 @@
 //! A masked value is a keyed hash of the real one: two sessions stay two, and the same one stays the same, within one
 //! capture. The key is drawn anew for each capture and kept in memory only, so that nobody can try values against it.
 
-use super::head;
 use crate::key;
 use crate::settings::Capture;
+use http::codec::header::is_credential;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 
@@ -35,7 +35,7 @@ impl Mask {
         if is("cookie") || is("set-cookie") {
             return self.cookies(value).into();
         }
-        if head::is_credential(name.as_bytes()) {
+        if is_credential(name.as_bytes()) {
             // The scheme is no secret, and says what kind of session this is.
             return match value.split_once(' ') {
                 Some((scheme, secret)) => format!("{scheme} {}", self.value(secret.as_bytes())).into(),

@@ -12,6 +12,7 @@ use crate::outputs::OutputArgs;
 use crate::summary;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
+use http::codec::header::is_credential;
 use http::codec::method::is_safe;
 use http::dial::{ResolveError, Scheme};
 use import::{Recording, RecordingError, Replay, ReplayError};
@@ -245,10 +246,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
 }
 
 fn without_identity(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let says_who = |name: &str| {
-        ["cookie", "authorization", "proxy-authorization"].iter().any(|who| name.eq_ignore_ascii_case(who))
-    };
-    headers.iter().filter(|(name, _)| !says_who(name)).cloned().collect()
+    headers.iter().filter(|(name, _)| !is_credential(name.as_bytes())).cloned().collect()
 }
 
 const EXAMPLES: &str = "\
