@@ -6,6 +6,7 @@ mod access_log;
 mod admin;
 mod classes;
 mod hops;
+mod key;
 mod limits;
 mod mirror;
 mod pools;

@@ -1,10 +1,12 @@
 //! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
 
+mod key;
 mod limits;
 pub(crate) mod mirror;
 mod pools;
 
-pub(crate) use limits::{FileAdaptive, FileKey, FilePriority, FileQueue};
+pub(crate) use key::{FileKey, FileKeyTable};
+pub(crate) use limits::{FileAdaptive, FilePriority, FileQueue};
 pub(crate) use pools::*;
 
 use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Size, Span, Switch, Text};
@@ -148,7 +150,8 @@ tables! {
         backlog: Option<At<Count>>,
         /// How long a request may wait for its turn. Default: 1s with a backlog.
         longest_wait: Option<At<Span>>,
-        /// A limit for each `client` (address), `{ header: … }` or `{ cookie: … }`. Left out: one for all together.
+        /// A limit for each `client` (address), `{ header: … }` or `{ cookie: … }`; without that, the address. Left out:
+        /// one for all together.
         key: Option<At<FileKey>>,
         /// Keys that are remembered; new ones beyond them share a few limits. Default: 10000.
         keys: Option<At<Count>>,

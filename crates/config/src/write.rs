@@ -4,15 +4,14 @@
 //! A file that `headroom find` writes is read and changed by people: durations and rates with their units, a comment
 //! where a figure comes from, and a table a line. A serializer writes none of that.
 
+mod limits;
 mod mirror;
 mod pools;
 
 use crate::check::usual_name;
-mod limits;
-
 use control::rate::{Limit, RateSettings};
 use gateway::settings::{
-    AccessLog, Admin, Class, LogForm, PathMatch, Provenance, Route, Settings, ShedAnswer,
+    AccessLog, Admin, Class, KeyBy, LogForm, PathMatch, Provenance, Route, Settings, ShedAnswer,
 };
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -192,6 +191,15 @@ fn route(route: &Route, settings: &Settings) -> Keys {
         keys.push(("server_timing", format!("[{}]", names.join(", "))));
     }
     keys
+}
+
+/// What makes requests belong together.
+fn key(by: &KeyBy) -> String {
+    match by {
+        KeyBy::Client => "client".to_owned(),
+        KeyBy::Header(name) => format!("{{ header: {} }}", quoted(name)),
+        KeyBy::Cookie(name) => format!("{{ cookie: {} }}", quoted(name)),
+    }
 }
 
 /// The greatest unit that leaves a whole number.

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use control::mirror::Methods;
-use gateway::settings::{Mirror, MirrorKey, Settings};
+use gateway::settings::{KeyBy, Mirror, Settings};
 use std::path::Path;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn every_key_is_read() {
     assert_eq!(warnings, 0);
     let mirror = &settings.mirrors[0];
     assert_eq!((mirror.choice.methods, mirror.credentials, mirror.choice.salt), (Methods::All, true, 7));
-    assert_eq!(mirror.key, MirrorKey::Cookie("sid".to_owned()));
+    assert_eq!(mirror.key, KeyBy::Cookie("sid".to_owned()));
     assert_eq!(mirror.choice.breaker.admit_after, Duration::from_secs(5));
 }
 

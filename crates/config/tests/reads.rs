@@ -1,7 +1,7 @@
 //! What a file says is what the gateway gets.
 
 use config::Quick;
-use gateway::settings::{AccessLog, PathMatch, Settings, ShedAnswer};
+use gateway::settings::{AccessLog, Balance, KeyBy, PathMatch, Settings, ShedAnswer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -139,4 +139,26 @@ fn the_pool_of_the_documentation_is_valid() {
     let (settings, warnings) =
         config::parse("gateway.yaml", &file, Path::new("")).unwrap_or_else(|found| panic!("{found}"));
     assert!(warnings.is_empty() && settings.pools[0].instances.len() == 3, "{warnings:?}");
+}
+
+#[test]
+fn keys_are_read_alike_wherever_they_stand() {
+    for (written, expected) in [
+        ("client", KeyBy::Client),
+        ("{ header: X-User }", KeyBy::Header("x-user".to_owned())),
+        ("{ cookie: Sid }", KeyBy::Cookie("Sid".to_owned())),
+    ] {
+        let text = format!(
+            "listen: 127.0.0.1:8080\n\
+             pools: {{ a: {{ instances: ['127.0.0.1:9000'], balance: {{ hash: {written} }} }}, \
+             b: {{ instances: ['127.0.0.1:9100'] }} }}\n\
+             rate_classes: {{ each: {{ rate: 5/s, key: {written} }} }}\n\
+             mirrors: {{ next: {{ pool: b, fraction: 100%, key: {written} }} }}\n\
+             routes: [{{ path_prefix: /, pool: a, rate_class: each, mirror: next }}]\n"
+        );
+        let settings = parsed(&text);
+        let keyed = settings.rate_classes[0].settings.keyed.as_ref().map(|keyed| &keyed.by);
+        assert_eq!(settings.pools[0].balance, Balance::Hash(expected.clone()));
+        assert_eq!((keyed, &settings.mirrors[0].key), (Some(&expected), &expected));
+    }
 }

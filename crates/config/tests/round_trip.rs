@@ -9,9 +9,9 @@ use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
     AccessLog, Adaptive, Admin, AdminAddress, Affinity, Balance, Class, ConcurrencySettings,
-    ConnectionLimits, Ejection, HashKey, Health, Instance, KeyBy, Keyed, LogForm, LogFormat, Mirror,
-    MirrorKey, PathMatch, Policy, Pool, Provenance, Queue, RateClassSettings, Retries, Route, RoutePriority,
-    Rule, Settings, ShedAnswer,
+    ConnectionLimits, Ejection, Health, Instance, KeyBy, Keyed, LogForm, LogFormat, Mirror, PathMatch,
+    Policy, Pool, Provenance, Queue, RateClassSettings, Retries, Route, RoutePriority, Rule, Settings,
+    ShedAnswer,
 };
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -86,13 +86,16 @@ fn rate_class() -> impl Strategy<Value = RateSettings> {
     })
 }
 
-fn keyed_class() -> impl Strategy<Value = RateClassSettings> {
-    let by = prop_oneof![
+fn key() -> impl Strategy<Value = KeyBy> {
+    prop_oneof![
         Just(KeyBy::Client),
-        "[a-z][a-z0-9_.-]{0,20}".prop_map(KeyBy::Header),
-        "[A-Za-z~!][A-Za-z0-9_.|~-]{0,20}".prop_map(KeyBy::Cookie),
-    ];
-    let keyed = prop::option::of((by, 1_u32..1_000_000).prop_map(|(by, keys)| Keyed { by, keys }));
+        "[!#$%&'*+.^_`|~a-z0-9-]{1,20}".prop_map(KeyBy::Header),
+        "[!#$%&'*+.^_`|~A-Za-z0-9-]{1,20}".prop_map(KeyBy::Cookie),
+    ]
+}
+
+fn keyed_class() -> impl Strategy<Value = RateClassSettings> {
+    let keyed = prop::option::of((key(), 1_u32..1_000_000).prop_map(|(by, keys)| Keyed { by, keys }));
     (rate_class(), keyed, any::<bool>()).prop_map(|(rate, keyed, shadow)| RateClassSettings {
         rate,
         keyed,
@@ -167,9 +170,7 @@ fn balance() -> impl Strategy<Value = Balance> {
         Just(Balance::LeastOutstanding),
         Just(Balance::RoundRobin),
         Just(Balance::PeakEwma),
-        Just(Balance::Hash(HashKey::Client)),
-        "[a-z][a-z0-9-]{0,20}".prop_map(|name| Balance::Hash(HashKey::Header(name))),
-        "[!#$%&'*+.^_`|~A-Za-z0-9-]{1,20}".prop_map(|name| Balance::Hash(HashKey::Cookie(name))),
+        key().prop_map(Balance::Hash),
     ]
 }
 
@@ -234,13 +235,6 @@ fn pool(name: &'static str, port: u16) -> impl Strategy<Value = Pool> {
 }
 
 fn mirrors() -> impl Strategy<Value = Vec<Mirror>> {
-    let key = prop_oneof![
-        Just(MirrorKey::Client),
-        "[!#-9A-Za-z]{1,9}"
-            .prop_filter("a token", |name| !name.contains(['(', ')', ',', '/']))
-            .prop_map(MirrorKey::Cookie),
-        "[A-Za-z-]{1,9}".prop_map(MirrorKey::Header),
-    ];
     let choice = (share(), prop::option::of(limit(0.01, 1e6)), any::<(bool, u32)>(), (span(), span()))
         .prop_map(|(fraction, limit, (all, salt), (trip_at, admit_after))| MirrorSettings {
             fraction,
@@ -250,12 +244,13 @@ fn mirrors() -> impl Strategy<Value = Vec<Mirror>> {
             salt: u64::from(salt),
         });
     let bounds = (span(), 1_u32..65_536, 1_u32..4_096, 0_u64..1 << 24);
-    let mirror =
-        (name(), key, choice, any::<bool>(), bounds).prop_map(|(name, key, choice, credentials, bounds)| {
+    let mirror = (name(), key(), choice, any::<bool>(), bounds).prop_map(
+        |(name, key, choice, credentials, bounds)| {
             let (deadline, queue, in_flight, body_max) = bounds;
             let body_max = Bytes::new(body_max);
             Mirror { choice, key, credentials, deadline, queue, in_flight, body_max, ..Mirror::new(&name, 2) }
-        });
+        },
+    );
     prop::collection::vec(mirror, 2..4).prop_map(|mut mirrors| {
         // The number keeps names apart.
         mirrors.iter_mut().enumerate().for_each(|(index, mirror)| mirror.name += &format!(" {index}"));

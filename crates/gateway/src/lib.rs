@@ -11,6 +11,7 @@ mod answer;
 mod control_room;
 mod forward;
 mod hops;
+mod key;
 mod local;
 mod metrics;
 mod mirror;

@@ -30,6 +30,7 @@ pub(crate) mod threads;
 pub(crate) use counts::{Difference, Dropped, Failed, LinkCounts, RATIO_BOUNDS, Ticket};
 pub(crate) use target::{Link, Mirrors, Sink, Target};
 
+use crate::settings::Mirror;
 use http::reactor::Waker;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -266,4 +267,4 @@ pub(crate) struct Ends {
 pub(crate) const CHANNEL_COPIES: usize = 65_536;
 
 /// What all copies together may hold.
-pub(crate) const BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const BYTES_MAX: u64 = 4 * Mirror::BODY_MOST.get();

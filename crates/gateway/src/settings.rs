@@ -2,20 +2,23 @@
 
 mod admin;
 mod instances;
+mod key;
 mod limits;
 mod log_form;
 mod mirror;
 mod network;
 
 pub use admin::{Admin, AdminAddress, NoAdminAddress};
-pub use instances::{Affinity, Balance, Ejection, HashKey, Health, Instance, Retries};
-pub use limits::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RateClassSettings, RoutePriority};
+pub use instances::{Affinity, Balance, Ejection, Health, Instance, Retries};
+pub use key::KeyBy;
+pub use limits::{Adaptive, ConcurrencySettings, Keyed, Queue, RateClassSettings, RoutePriority};
 pub use log_form::{LogForm, LogFormat};
-pub use mirror::{Capture, Mirror, MirrorKey};
+pub use mirror::{Capture, Mirror};
 pub use network::{Network, NetworkError};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -301,6 +304,16 @@ pub enum PathMatch {
     Exact(String),
     /// This path and all below it; `/` is every path.
     Prefix(String),
+}
+
+/// As one word: the path, with `/*` behind it where it is for all below.
+impl fmt::Display for PathMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathMatch::Exact(path) => f.write_str(path),
+            PathMatch::Prefix(path) => write!(f, "{}/*", path.trim_end_matches('/')),
+        }
+    }
 }
 
 /// A rule's name and text.

@@ -5,6 +5,7 @@
 use crate::connecting::{Server, Servers};
 use crate::scenario::{self, Cookies, Definition, Flow, Item, Scenario, Step, StepId, Template, Think};
 use crate::wire::{Parts, Wire};
+use http::codec::write::check_name;
 use http::dial::{Origin, OriginError, ResolveError, Resolver};
 use std::net::SocketAddr;
 use thiserror::Error;
@@ -162,8 +163,7 @@ impl Target {
 fn header_parts(header: &str) -> Result<(String, String), TargetError> {
     let wrong = |why| TargetError::Header { header: header.to_owned(), why };
     let (name, value) = header.split_once(':').ok_or_else(|| wrong("it has no colon"))?;
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(token) {
+    if check_name(name).is_err() {
         return Err(wrong("its name is not letters, digits and dashes"));
     }
     if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {

@@ -1,5 +1,6 @@
 //! A request in the form in which it is sent.
 
+use http::codec::method::is_idempotent;
 use http::h2::RequestHead;
 
 /// A request that is ready to be sent, any number of times.
@@ -139,7 +140,7 @@ impl Parts<'_> {
         wire.body_at = bytes.len();
         bytes.extend_from_slice(body);
         wire.head = method == "HEAD";
-        wire.idempotent = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE");
+        wire.idempotent = is_idempotent(method.as_bytes());
         if form.h2 {
             let ours = [("user-agent", agent), ("accept", accept), ("content-length", length.as_deref())];
             self.write_h2(ours, headers, form, wire);

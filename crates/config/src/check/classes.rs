@@ -201,7 +201,7 @@ pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
 }
 
 /// What could be read; the report knows of the rest.
-fn readable<T, S>(names: &Names<T>, mut each: impl FnMut(&Named<T>, &T) -> S) -> Vec<S> {
+pub(super) fn readable<T, S>(names: &Names<T>, mut each: impl FnMut(&Named<T>, &T) -> S) -> Vec<S> {
     names.iter().filter_map(|named| Some(each(named, named.value.as_ref()?))).collect()
 }
 
@@ -214,14 +214,18 @@ fn class<T, S>(named: &Named<T>, settings: S, provenance: Option<&FileProvenance
     Class { name: named.name.clone(), settings, provenance }
 }
 
-/// `control` names its own fields, and the way out after a colon.
+/// Why `control` refuses a rate, a limit or a policy.
 pub(super) fn refused(error: SettingsError, blamed: &Place, report: &mut Report) {
-    let text = error
-        .to_string()
-        .replace("`enter`", "`enter_below`")
-        .replace("`leave`", "`leave_at`")
-        .replace("`per_second`", "`rate`")
-        .replace("`initial`", "`limit`");
+    let keys =
+        [("enter", "enter_below"), ("leave", "leave_at"), ("per_second", "rate"), ("initial", "limit")];
+    refused_as(error, &keys, blamed, report);
+}
+
+/// `control` names its own fields, which the file calls otherwise, and the way out after a colon.
+pub(super) fn refused_as(error: SettingsError, keys: &[(&str, &str)], blamed: &Place, report: &mut Report) {
+    let renamed =
+        |text: String, (field, key): &(&str, &str)| text.replace(&format!("`{field}`"), &format!("`{key}`"));
+    let text = keys.iter().fold(error.to_string(), renamed);
     let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
     report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
 }

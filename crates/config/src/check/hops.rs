@@ -1,5 +1,6 @@
 //! Proxies before the gateway, and what instances report of themselves.
 
+use super::key::token;
 use crate::scalar::{Range, Text};
 use crate::table::{At, Report};
 use gateway::settings::{Network, NetworkError};
@@ -42,14 +43,9 @@ pub(super) fn server_timing(list: Option<&At<Vec<At<Text>>>>, report: &mut Repor
         report.wrong(&list.place, message, "too many", "name those that are watched".to_owned());
     }
     let mut names: Vec<String> = Vec::new();
-    for At { value: Text(name), place } in &list.value {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(token) {
-            let message = format!("{name:?} cannot be a metric of Server-Timing");
-            let help =
-                format!("use up to {NAME_BYTES_MAX} letters, digits and `-_.`, as the instance sends it");
-            report.wrong(place, message, "this name", help);
-        } else if names.contains(name) {
+    for at in &list.value {
+        let At { value: Text(name), place } = at;
+        if token(at, "a metric of Server-Timing", (NAME_BYTES_MAX, "db"), report) && names.contains(name) {
             let message = format!("`{name}` stands twice in this list");
             report.wrong(place, message, "again", "remove one of them".to_owned());
         }

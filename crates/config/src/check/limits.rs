@@ -1,16 +1,16 @@
 //! What refines limits: keys, queues, adaptive limits, priorities.
 
 use super::classes::{Classes, refused};
-use super::{between, place_or, span, time_out};
+use super::{between, key, place_or, span, time_out};
 use crate::file::{File, FileConcurrency, FilePool, FileRateClass, FileRoute};
-use crate::file::{FileKey, FilePriority, FileQueue};
+use crate::file::{FilePriority, FileQueue};
 use crate::problem::Place;
 use crate::scalar::Text;
 use crate::suggest::suggestion;
 use crate::table::{At, Report, check_name};
 use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, Prior, Priorities};
 use control::{ClassId, SettingsError};
-use gateway::settings::{Adaptive, ConcurrencySettings, KeyBy, Keyed, Queue, RoutePriority};
+use gateway::settings::{Adaptive, ConcurrencySettings, Keyed, Queue, RoutePriority};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Ratio;
@@ -44,31 +44,14 @@ pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {
 /// The key of a rate class.
 pub(super) fn keyed(found: &FileRateClass, report: &mut Report) -> Option<Keyed> {
     let keys = found.keys.as_ref().map(|at| between(at, 1, KEYS_MAX, "10000 is usual", report));
-    let Some(key) = &found.key else {
+    let Some(at) = &found.key else {
         if let Some(keys) = &found.keys {
             let help = "add `key: client`, or remove `keys`".to_owned();
             report.wrong(&keys.place, "`keys` without `key` means nothing".to_owned(), "of which key?", help);
         }
         return None;
     };
-    let by = match &key.value {
-        FileKey::Client => KeyBy::Client,
-        FileKey::Table(table) => match (&table.header, &table.cookie) {
-            (Some(header), None) => KeyBy::Header(header_name(header, report)),
-            (None, Some(cookie)) => {
-                token(cookie, "cookie", "sid", report);
-                KeyBy::Cookie(cookie.value.0.clone())
-            }
-            _ if report.knows_of(&key.place.path) => return None,
-            _ => {
-                let message = "expected exactly one of `header` and `cookie`".to_owned();
-                let help = "write `client`, `{ header: X-Api-Key }` or `{ cookie: sid }`".to_owned();
-                report.wrong(&key.place, message, "which key?", help);
-                return None;
-            }
-        },
-    };
-    Some(Keyed { by, keys: keys.unwrap_or(KEYS) })
+    Some(Keyed { by: key::key(at, report), keys: keys.unwrap_or(KEYS) })
 }
 
 /// A concurrency limit with all that refines it.
@@ -175,23 +158,8 @@ pub(super) fn priority(found: &FileRoute, file: &File, report: &mut Report) -> O
     Some(match &at.value {
         FilePriority::Class(name) => RoutePriority::Class(class(name, &at.place, report)),
         FilePriority::Table(table) => RoutePriority::Header {
-            name: header_name(&table.header, report),
+            name: key::header_name(&table.header, report),
             otherwise: table.otherwise.as_ref().map_or(0, |at| class(&at.value.0, &at.place, report)),
         },
     })
-}
-
-/// The name of a header, in lower case.
-pub(super) fn header_name(at: &At<Text>, report: &mut Report) -> String {
-    token(at, "header", "X-Api-Key", report);
-    at.value.0.to_ascii_lowercase()
-}
-
-/// A name of HTTP (RFC 9110, 5.6.2).
-fn token(At { value: Text(name), place }: &At<Text>, what: &str, example: &str, report: &mut Report) {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(allowed) {
-        let message = format!("{name:?} is no name of a {what}");
-        report.wrong(place, message, "this value", format!("write it as in `{example}`"));
-    }
 }

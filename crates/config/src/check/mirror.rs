@@ -1,19 +1,19 @@
 //! Copies of live traffic: bounds, names, and what would slow the live service.
 
-use super::{between, find, place_or, span, time_out};
+use super::classes::{readable, refused_as};
+use super::{between, find, key, place_or, span, time_out};
 use crate::file::FilePool;
 use crate::file::FileRoute;
-use crate::file::mirror::{FileBreaker, FileMethods, FileMirror, FileMirrorKey};
+use crate::file::mirror::{FileBreaker, FileMethods, FileMirror};
 use crate::problem::Place;
-use crate::scalar::Text;
-use crate::table::{At, Named, Names, Report};
+use crate::table::{Named, Names, Report};
 use control::SettingsError;
 use control::mirror::{BreakerSettings, Methods, MirrorChoice, MirrorSettings};
 use control::rate::Limit;
-use gateway::settings::{Mirror, MirrorKey};
+use gateway::settings::Mirror;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use units::{Bytes, Rate};
+use units::Rate;
 
 /// The mirrors; one that cannot be read is left out, and the report knows.
 pub(super) fn mirrors(
@@ -21,7 +21,7 @@ pub(super) fn mirrors(
     pools: &Names<FilePool>,
     report: &mut Report,
 ) -> Vec<Mirror> {
-    names.iter().filter_map(|named| Some(mirror(named, named.value.as_ref()?, pools, report))).collect()
+    readable(names, |named, found| mirror(named, found, pools, report))
 }
 
 fn mirror(
@@ -33,8 +33,8 @@ fn mirror(
     let usual = Mirror::new(&named.name, find(pools, "pool", &found.pool, report).unwrap_or(0));
     let choice = choice(named, found, report);
     let body_max = found.body_max.as_ref().map_or(usual.body_max, |at| {
-        if at.value.0 > BODY_MOST {
-            let message = format!("{} is above {}", at.value.0, BODY_MOST);
+        if at.value.0 > Mirror::BODY_MOST {
+            let message = format!("{} is above {}", at.value.0, Mirror::BODY_MOST);
             let help = "copies are held in memory: 64KiB is usual".to_owned();
             report.wrong(&at.place, message, "outside the bounds", help);
         }
@@ -42,7 +42,7 @@ fn mirror(
     });
     Mirror {
         choice,
-        key: found.key.as_ref().map_or(MirrorKey::Client, |at| key(at, report)),
+        key: found.key.as_ref().map_or(usual.key, |at| key::key(at, report)),
         credentials: found.credentials.as_ref().is_some_and(|at| at.value.0),
         deadline: time_out(found.deadline.as_ref(), usual.deadline, report),
         queue: found
@@ -108,7 +108,6 @@ fn breaker(found: &FileBreaker, report: &mut Report) -> BreakerSettings {
     }
 }
 
-/// `control` names its own fields, and the way out after a colon.
 fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) {
     let breaker = found.breaker.as_ref();
     let blamed: &Place = match error {
@@ -121,35 +120,7 @@ fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, 
         }
         _ => place_or(found.limit.as_ref(), &named.place),
     };
-    let text = error.to_string().replace("`per_second`", "`limit`");
-    let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
-    report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
-}
-
-fn key(at: &At<FileMirrorKey>, report: &mut Report) -> MirrorKey {
-    let FileMirrorKey::Table(table) = &at.value else { return MirrorKey::Client };
-    match (&table.cookie, &table.header) {
-        (Some(cookie), None) => MirrorKey::Cookie(token(cookie, "cookie", report)),
-        (None, Some(header)) => MirrorKey::Header(token(header, "header field", report)),
-        _ => {
-            // A key that could not be read is not absent.
-            if !report.knows_of(&at.place.path) {
-                let help = "write `client`, `{ cookie: sid }` or `{ header: X-User }`".to_owned();
-                report.wrong(&at.place, "expected one of `cookie` and `header`".to_owned(), "by what?", help);
-            }
-            MirrorKey::Client
-        }
-    }
-}
-
-fn token(at: &At<Text>, what: &str, report: &mut Report) -> String {
-    let name = &at.value.0;
-    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || TOKEN.contains(&byte)) {
-        let message = format!("{name:?} is no name of a {what}");
-        let help = "use letters, digits and any of !#$%&'*+-.^_`|~".to_owned();
-        report.wrong(&at.place, message, "this value", help);
-    }
-    name.clone()
+    refused_as(error, &[("per_second", "limit")], blamed, report);
 }
 
 /// The mirrors of a route.
@@ -177,11 +148,5 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
     found
 }
 
-/// All copies together hold no more than four of these.
-const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
-
 /// Each has a descriptor of the gateway's.
 const IN_FLIGHT_MOST: u32 = 4_096;
-
-/// RFC 9110, 5.6.2.
-const TOKEN: &[u8] = b"!#$%&'*+-.^_`|~";

@@ -1,15 +1,14 @@
 //! Pools: their instances, how requests are spread over them, and what takes an instance out.
 
-use super::{between, limits, span, time_out};
+use super::{between, key, limits, span, time_out};
 use crate::file::{
-    FileAffinity, FileBalance, FileEjection, FileHash, FileHashKey, FileHashTable, FileHealth, FileInstance,
-    FilePool, FileRetries,
+    FileAffinity, FileBalance, FileEjection, FileHash, FileHealth, FileInstance, FilePool, FileRetries,
 };
 use crate::problem::Place;
 use crate::scalar::{Count, Text};
 use crate::table::{At, Report};
 use control::balance::Weight;
-use gateway::settings::{Affinity, Balance, Ejection, HashKey, Health, Instance, Pool, Retries};
+use gateway::settings::{Affinity, Balance, Ejection, Health, Instance, Pool, Retries};
 use std::time::Duration;
 
 pub(super) fn pool(name: &str, found: &FilePool, report: &mut Report) -> Pool {
@@ -76,39 +75,11 @@ fn balance(at: &At<FileBalance>, report: &mut Report) -> Balance {
             FileBalance::LeastOutstanding | FileBalance::Hash(_) => Balance::LeastOutstanding,
         };
     };
-    Balance::Hash(match &hash.value {
-        FileHashKey::Client => HashKey::Client,
-        FileHashKey::Table(FileHashTable { header: Some(header), cookie: None }) => {
-            HashKey::Header(token(header, "a header field", "x-user", report).to_ascii_lowercase())
-        }
-        FileHashKey::Table(FileHashTable { header: None, cookie: Some(cookie) }) => {
-            HashKey::Cookie(token(cookie, "a cookie", "session", report))
-        }
-        FileHashKey::Table(_) => {
-            if !report.knows_of(&hash.place.path) {
-                let message = "expected one of `header` and `cookie`".to_owned();
-                let help = "write `{ header: x-user }`, `{ cookie: session }`, or `client`".to_owned();
-                report.wrong(&hash.place, message, "of which part?", help);
-            }
-            HashKey::Client
-        }
-    })
+    Balance::Hash(key::key(hash, report))
 }
 
 fn affinity(found: &FileAffinity, report: &mut Report) -> Affinity {
-    Affinity { cookie: token(&found.cookie, "a cookie", "instance", report) }
-}
-
-/// A name as HTTP takes it for fields and cookies.
-fn token(at: &At<Text>, kind: &str, usual: &str, report: &mut Report) -> String {
-    let name = &at.value.0;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(fits) {
-        let message = format!("{name:?} cannot be the name of {kind}");
-        let help = format!("use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`, as in `{usual}`");
-        report.wrong(&at.place, message, "this value", help);
-    }
-    name.clone()
+    Affinity { cookie: key::cookie_name(&found.cookie, "instance", report) }
 }
 
 fn health(found: &FileHealth, report: &mut Report) -> Health {
@@ -201,9 +172,6 @@ pub(super) fn addresses(
 
 /// Larger weights are mistakes: shares are told apart by far smaller ones.
 const WEIGHT_MAX: u32 = 1_000_000;
-
-/// Of header fields and cookies.
-const NAME_BYTES_MAX: usize = 100;
 
 const PATH_BYTES_MAX: usize = 1_000;
 

@@ -1,7 +1,7 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, hops, limits, mirror, rules};
+use super::{find, hops, key, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute, FileRule};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
@@ -85,7 +85,7 @@ fn route(
     let host = found.host.as_ref().map(|at| host(at, report));
     let server_timing = hops::server_timing(found.server_timing.as_ref(), report);
     let priority = limits::priority(found, file, report);
-    let deadline_header = found.deadline_header.as_ref().map(|at| limits::header_name(at, report));
+    let deadline_header = found.deadline_header.as_ref().map(|at| key::header_name(at, report));
     let path = path?;
     if let Some(name) = &found.name {
         check_name(&name.value.0, &name.place, report);
@@ -118,11 +118,7 @@ fn route(
 
 /// What a route is called where the file gives it no name.
 pub(crate) fn usual_name(host: Option<&str>, path: &PathMatch) -> String {
-    let host = host.unwrap_or_default();
-    match path {
-        PathMatch::Exact(path) => format!("{host}{path}"),
-        PathMatch::Prefix(path) => format!("{host}{}/*", path.trim_end_matches('/')),
-    }
+    format!("{}{path}", host.unwrap_or_default())
 }
 
 /// A limit that counts a request twice, or a class that is not the policy's.

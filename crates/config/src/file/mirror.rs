@@ -1,7 +1,8 @@
 //! The tables of copies, as they are written.
 
-use crate::scalar::{Count, Frequency, Scalar, Share, Size, Span, Text, scalar};
-use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
+use super::FileKey;
+use crate::scalar::{Count, Frequency, Scalar, Share, Size, Span, Switch, Text, scalar};
+use crate::table::{At, Read, Report, tables};
 use crate::yaml::{Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -13,8 +14,9 @@ tables! {
         pool: At<Text>,
         /// The share of the sessions whose requests are copied, such as 10%.
         fraction: At<Share>,
-        /// What makes requests one session. Default: client, which is the client's address.
-        key: Option<At<FileMirrorKey>>,
+        /// What makes requests one session: `client` (the address), `{ header: … }` or `{ cookie: … }`; without that,
+        /// the address. Default: client.
+        key: Option<At<FileKey>>,
         /// Copies a second, whatever the fraction. Default: no limit.
         limit: Option<At<Frequency>>,
         /// Copies that may go at once after a calm. Default: those of a tenth of a second.
@@ -22,7 +24,7 @@ tables! {
         /// `safe` copies GET, HEAD, OPTIONS and TRACE; `all` also what may change something. Default: safe.
         methods: Option<At<FileMethods>>,
         /// Copies carry Authorization and Cookie. Default: false.
-        credentials: Option<At<Flag>>,
+        credentials: Option<At<Switch>>,
         /// From when the live request has been sent whole to the end of the shadow's answer. Default: 5s.
         deadline: Option<At<Span>>,
         /// Copies that wait for their turn; further ones are dropped. Default: 1000.
@@ -46,39 +48,7 @@ tables! {
         /// For so long. Default: 5s.
         admit_after: Option<At<Span>>,
     }
-
-    /// What makes requests one session: one of `cookie` and `header`.
-    FileMirrorKeyTable {
-        /// The name of a cookie.
-        cookie: Option<At<Text>>,
-        /// The name of a header field.
-        header: Option<At<Text>>,
-    }
 }
-
-/// What makes requests one session: `client`, or a table.
-#[derive(Debug)]
-pub(crate) enum FileMirrorKey {
-    Client,
-    Table(FileMirrorKeyTable),
-}
-
-impl Read for FileMirrorKey {
-    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
-        match &node.kind {
-            Kind::Scalar(word) if word == "client" => Some(FileMirrorKey::Client),
-            Kind::Scalar(word) => {
-                let message = format!("expected `client`, a cookie or a header, found `{word}`");
-                let help = "write `client`, `{ cookie: sid }` or `{ header: X-User }`";
-                report.wrong(&place(node, path), message, "this value", help.to_owned());
-                None
-            }
-            _ => FileMirrorKeyTable::read(node, path, report).map(FileMirrorKey::Table),
-        }
-    }
-}
-
-schema_of_word_or_table!(FileMirrorKey, { "const": "client" }, FileMirrorKeyTable);
 
 /// Which methods are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,18 +66,6 @@ impl Scalar for FileMethods {
             "all" => Some(FileMethods::All),
             _ => None,
         }
-    }
-}
-
-/// Yes or no.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flag(pub(crate) bool);
-scalar!(Flag, { "type": "boolean" });
-
-impl Scalar for Flag {
-    const EXPECTED: &'static str = "`true` or `false`";
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().map(Flag)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tables below a pool: its instances and how requests are spread over them.
 
-use crate::scalar::{Address, Count, Frequency, Scalar, Share, Span, Text, scalar};
+use super::FileKey;
+use crate::scalar::{Address, Count, Frequency, Scalar, Share, Span, Switch, Text, scalar};
 use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 use std::ops::RangeInclusive;
@@ -13,21 +14,14 @@ tables! {
         /// How large its share is beside the others. Default: 1.
         weight: Option<At<Count>>,
         /// It gets no new requests, except those of clients that a cookie keeps with it. Default: false.
-        drain: Option<At<Truth>>,
+        drain: Option<At<Switch>>,
     }
 
     /// Balancing by a part of the request.
     FileHash {
-        /// The part by which a request finds its instance.
-        hash: At<FileHashKey>,
-    }
-
-    /// The part by which a request finds its instance: one of `header` and `cookie`.
-    FileHashTable {
-        /// The value of this header field.
-        header: Option<At<Text>>,
-        /// The value of this cookie.
-        cookie: Option<At<Text>>,
+        /// What is hashed: `client` (the address), `{ header: … }` or `{ cookie: … }`. A request without it goes
+        /// anywhere.
+        hash: At<FileKey>,
     }
 
     /// Clients stay with the instance that they were given.
@@ -134,43 +128,8 @@ impl Read for FileBalance {
     }
 }
 
-/// What is hashed: `client`, or a table.
-#[derive(Debug)]
-pub(crate) enum FileHashKey {
-    Client,
-    Table(FileHashTable),
-}
-
-impl Read for FileHashKey {
-    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
-        match &node.kind {
-            Kind::Scalar(word) if word == "client" => Some(FileHashKey::Client),
-            Kind::Scalar(word) => {
-                let message = format!("expected a part of the request, found `{word}`");
-                let help = "write `client`, `{ header: x-user }` or `{ cookie: session }`".to_owned();
-                report.wrong(&place(node, path), message, "this value", help);
-                None
-            }
-            _ => FileHashTable::read(node, path, report).map(FileHashKey::Table),
-        }
-    }
-}
-
 schema_of_word_or_table!(FileInstance, { "type": "string", "pattern": "^(.+):[0-9]{1,5}$" }, FileInstanceTable);
 schema_of_word_or_table!(FileBalance, { "enum": ["least_outstanding", "round_robin", "peak_ewma"] }, FileHash);
-schema_of_word_or_table!(FileHashKey, { "const": "client" }, FileHashTable);
-
-/// Yes or no.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Truth(pub(crate) bool);
-scalar!(Truth, { "type": "boolean" });
-
-impl Scalar for Truth {
-    const EXPECTED: &'static str = "true or false, such as `true`";
-    fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().map(Truth)
-    }
-}
 
 /// Statuses of HTTP, from one to another.
 #[derive(Debug, Clone)]

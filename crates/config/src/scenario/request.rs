@@ -7,6 +7,7 @@ use crate::scalar::Text;
 use crate::suggest::suggestion;
 use crate::table::{At, Names, Report};
 use crate::yaml::{Kind, Node};
+use http::codec::write::check_name;
 use load::scenario::{Cookies, Origin, Place, Scope, Template, TemplateError, split_url, stands_in_url};
 use std::collections::BTreeMap;
 
@@ -135,9 +136,8 @@ impl Builder<'_> {
     }
 
     fn wrong_header(&self, name: &str, value: &str) -> Option<(String, &'static str)> {
-        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         let is = |known: &str| name.eq_ignore_ascii_case(known);
-        if name.is_empty() || !name.bytes().all(token) {
+        if check_name(name).is_err() {
             return Some((format!("`{name}` is no header name"), "use letters, digits and dashes"));
         }
         if ["content-length", "transfer-encoding", "connection"].into_iter().any(is) {

@@ -1,9 +1,8 @@
 //! What refines limits, as a file says it.
 
-use super::{Keys, per_second, quoted, share, span};
+use super::{Keys, key, per_second, quoted, share, span};
 use gateway::settings::{
-    Adaptive, ConcurrencySettings, KeyBy, Keyed, Pool, Queue, RateClassSettings, Route, RoutePriority,
-    Settings,
+    Adaptive, ConcurrencySettings, Keyed, Pool, Queue, RateClassSettings, Route, RoutePriority, Settings,
 };
 
 pub(super) fn priorities(names: &[String]) -> String {
@@ -14,15 +13,7 @@ pub(super) fn priorities(names: &[String]) -> String {
 pub(super) fn of_rate_class(settings: &RateClassSettings) -> Keys {
     let mut keys = Keys::new();
     if let Some(Keyed { by, keys: count }) = &settings.keyed {
-        keys.push((
-            "key",
-            match by {
-                KeyBy::Client => "client".to_owned(),
-                KeyBy::Header(name) => format!("{{ header: {} }}", quoted(name)),
-                KeyBy::Cookie(name) => format!("{{ cookie: {} }}", quoted(name)),
-            },
-        ));
-        keys.push(("keys", count.to_string()));
+        keys.extend([("key", key(by)), ("keys", count.to_string())]);
     }
     keys.extend(settings.shadow.then(shadow));
     keys

@@ -1,9 +1,9 @@
 //! Mirrors as they stand in a file.
 
-use super::{Keys, per_second, quoted, share, span};
+use super::{Keys, key, per_second, quoted, share, span};
 use control::mirror::{BreakerSettings, Methods, MirrorSettings};
 use control::rate::Limit;
-use gateway::settings::{Mirror, MirrorKey, Route, Settings};
+use gateway::settings::{Mirror, Route, Settings};
 
 pub(super) fn mirror(mirror: &Mirror, settings: &Settings) -> Keys {
     let MirrorSettings { fraction, limit, methods, breaker, salt } = mirror.choice;
@@ -11,14 +11,7 @@ pub(super) fn mirror(mirror: &Mirror, settings: &Settings) -> Keys {
     let mut keys = vec![
         ("pool", quoted(&settings.pools[mirror.pool].name)),
         ("fraction", share(fraction)),
-        (
-            "key",
-            match &mirror.key {
-                MirrorKey::Client => "client".to_owned(),
-                MirrorKey::Cookie(name) => format!("{{ cookie: {} }}", quoted(name)),
-                MirrorKey::Header(name) => format!("{{ header: {} }}", quoted(name)),
-            },
-        ),
+        ("key", key(&mirror.key)),
     ];
     if let Some(Limit { rate, burst }) = limit {
         keys.extend([("limit", per_second(rate)), ("burst", burst.to_string())]);

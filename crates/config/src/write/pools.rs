@@ -1,8 +1,8 @@
 //! A pool's keys; those that say what is usual anyway are left out, as most pools need none of them.
 
-use super::{Keys, limits, per_second, quoted, share, span};
+use super::{Keys, key, limits, per_second, quoted, share, span};
 use control::balance::Weight;
-use gateway::settings::{Affinity, Balance, Ejection, HashKey, Health, Instance, Pool, Retries};
+use gateway::settings::{Affinity, Balance, Ejection, Health, Instance, Pool, Retries};
 
 pub(super) fn pool(pool: &Pool) -> Keys {
     let usual = Pool::new("", Vec::new());
@@ -51,9 +51,7 @@ fn balance(balance: &Balance) -> String {
         Balance::LeastOutstanding => "least_outstanding".to_owned(),
         Balance::RoundRobin => "round_robin".to_owned(),
         Balance::PeakEwma => "peak_ewma".to_owned(),
-        Balance::Hash(HashKey::Client) => "{ hash: client }".to_owned(),
-        Balance::Hash(HashKey::Header(name)) => format!("{{ hash: {{ header: {} }} }}", quoted(name)),
-        Balance::Hash(HashKey::Cookie(name)) => format!("{{ hash: {{ cookie: {} }} }}", quoted(name)),
+        Balance::Hash(by) => format!("{{ hash: {} }}", key(by)),
     }
 }
 

@@ -3,10 +3,12 @@
 //! [`Status::of`] says what settings alone say; a running gateway adds what happens now. Names and units stand in the
 //! keys; what is unknown is absent. Readers ignore keys that they do not know, so that the document may grow.
 
+mod lookup;
+
 use super::history::Flows;
 use crate::control_room::{Change as PolicyChange, ControlRoom};
 use crate::metrics::Counts;
-use crate::settings::{self, Class, PathMatch, RateClassSettings, Settings, ShedAnswer};
+use crate::settings::{self, Class, RateClassSettings, Settings, ShedAnswer};
 use crate::shared::Shared;
 use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
@@ -311,10 +313,7 @@ impl Status {
             Route {
                 name: route.name.clone(),
                 host: route.host.clone(),
-                path: match &route.path {
-                    PathMatch::Exact(path) => path.clone(),
-                    PathMatch::Prefix(path) => format!("{}/*", path.trim_end_matches('/')),
-                },
+                path: route.path.to_string(),
                 pool: settings.pools[route.pool].name.clone(),
                 service_level: name(policy.map(|found| found.service_level).or(route.service_level), &level),
                 rule: route.rule.as_ref().map(|rule| rule.name.clone()),

@@ -2,7 +2,8 @@
 //! arrived, whatever became of it.
 
 use super::Counts;
-use super::page::Page;
+use super::page::{Page, by_route};
+use crate::settings::Route;
 use crate::shared::{Shared, WHYS};
 use control::concurrency::Origin;
 
@@ -16,12 +17,12 @@ pub(super) fn write(page: &mut Page, counts: &Counts, shared: &Shared) {
 
 fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     let settings = &shared.settings;
-    let routes = || settings.routes.iter().zip(&counts.routes);
+    let routes = || by_route(counts, shared);
     let name = "headroom_class_demand_total";
     page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
-    let policy = |route: &crate::settings::Route| route.policy.map(|index| &settings.policies[index]);
+    let policy = |route: &Route| route.policy.map(|index| &settings.policies[index]);
     for (index, class) in settings.rate_classes.iter().enumerate() {
-        let uses = |route: &crate::settings::Route| {
+        let uses = |route: &Route| {
             route.rate_class == Some(index)
                 || policy(route).is_some_and(|policy| policy.rate_class == Some(index))
         };
@@ -29,7 +30,7 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
         page.line(name, &[("class", &class.name), ("kind", "rate")], &demand);
     }
     for (index, class) in settings.concurrency_limits.iter().enumerate() {
-        let uses = |route: &crate::settings::Route| {
+        let uses = |route: &Route| {
             route.concurrency == Some(index)
                 || policy(route).is_some_and(|policy| policy.concurrency == Some(index))
         };

@@ -1,6 +1,7 @@
 //! The page that Prometheus reads.
 
 use super::{Counts, RouteCounts, Times, limits, mirror, pools, reported, rules};
+use crate::settings::Route;
 use crate::shared::Shared;
 use std::fmt::{Display, Write};
 use units::Timestamp;
@@ -16,15 +17,22 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     pools::write(&mut page, &counts.pools, shared);
     instances(&mut page, counts);
     mirror::write(&mut page, &shared.mirrors);
-    let reported = shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
-    reported::write(&mut page, reported.map(|(route, of)| (route, &of.reported)));
+    reported::write(&mut page, by_route(counts, shared).map(|(route, of)| (&*route.name, &of.reported)));
     process(&mut page, counts);
     counts.connections.write(&mut page);
     page.0
 }
 
+/// The routes with what was counted of them.
+pub(super) fn by_route<'a>(
+    counts: &'a Counts,
+    shared: &'a Shared,
+) -> impl Iterator<Item = (&'a Route, &'a RouteCounts)> + Clone {
+    shared.settings.routes.iter().zip(&counts.routes)
+}
+
 fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
-    let routes = || shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
+    let routes = || by_route(counts, shared).map(|(route, of)| (route.name.as_str(), of));
     let mut of_route = |name: &str, kind: &str, help: &str, value: &dyn Fn(&RouteCounts) -> u64| {
         page.head(name, kind, help);
         routes().for_each(|(route, of)| page.line(name, &[("route", route)], &value(of)));
@@ -68,7 +76,7 @@ fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
 }
 
 fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
-    let routes = || shared.settings.routes.iter().map(|route| route.name.as_str()).zip(&counts.routes);
+    let routes = || by_route(counts, shared).map(|(route, of)| (route.name.as_str(), of));
     let server = "http_server_request_duration_seconds";
     page.head(
         server,

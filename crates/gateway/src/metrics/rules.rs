@@ -1,6 +1,6 @@
 //! What rules have done, by route.
 
-use super::page::Page;
+use super::page::{Page, by_route};
 use super::{Counts, add_map};
 use crate::shared::Shared;
 use std::collections::BTreeMap;
@@ -55,8 +55,8 @@ impl RuleCounts {
 /// Adds what is about rules, for the routes that have one.
 pub(super) fn page(page: &mut Page, counts: &Counts, shared: &Shared) {
     let routes = || {
-        let all = shared.settings.routes.iter().zip(&counts.routes);
-        all.filter(|(route, _)| route.rule.is_some() || route.response_rule.is_some())
+        by_route(counts, shared)
+            .filter(|(route, _)| route.rule.is_some() || route.response_rule.is_some())
             .map(|(route, of)| (route.name.as_str(), &of.rules))
     };
     let name = "headroom_rule_errors_total";

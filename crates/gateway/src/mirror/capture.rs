@@ -10,6 +10,7 @@
 
 use super::mask::Mask;
 use super::{Answered, Bell, Copy, Dropped, Ticket};
+use crate::key;
 use crate::settings::Capture;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
@@ -139,10 +140,7 @@ fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {
 
 /// Addresses are personal data: whoever replays needs to know which requests are one client's, not whose.
 fn user(client: IpAddr, mask: &Mask) -> String {
-    match client {
-        IpAddr::V4(address) => mask.value(&address.octets()),
-        IpAddr::V6(address) => mask.value(&address.octets()),
-    }
+    mask.value(key::client(client, &mut [0; 8]))
 }
 
 /// A body without its framing.

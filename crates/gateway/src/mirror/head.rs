@@ -1,8 +1,7 @@
-//! Heads of requests as they stand in a buffer, line by line: sessions are read from them, copies are made of them.
+//! Heads of requests as they stand in a buffer, line by line: copies are made of them.
 //!
 //! The worker has written the head itself, so nothing here is checked again.
 
-use crate::settings::MirrorKey;
 use http::codec::write;
 use memchr::memchr_iter;
 
@@ -14,53 +13,6 @@ pub(crate) fn end(request: &[u8]) -> Option<usize> {
         begin = at + 1;
         empty.then_some(begin)
     })
-}
-
-/// The value of the first field of this name. What follows the head is not looked at.
-///
-/// Asked of nearly each request on a route with a mirror: a line costs a search for its end and a look at one byte.
-pub(crate) fn find<'a>(request: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let mut begin = 0;
-    for at in memchr_iter(b'\n', request) {
-        let line = &request[begin..at];
-        begin = at + 1;
-        if line.len() <= 1 {
-            return None;
-        }
-        if line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name.as_bytes()) {
-            return Some(line[name.len() + 1..].trim_ascii());
-        }
-    }
-    None
-}
-
-/// What tells sessions apart; `None` where the request does not say.
-pub(crate) fn session<'a>(request: &'a [u8], key: &MirrorKey) -> Option<&'a [u8]> {
-    match key {
-        MirrorKey::Client => None,
-        MirrorKey::Header(name) => find(request, name),
-        MirrorKey::Cookie(name) => cookies(find(request, "cookie")?)
-            .find(|(found, _)| *found == name.as_bytes())
-            .map(|(_, value)| value),
-    }
-}
-
-/// Names and values of cookies.
-pub(crate) fn cookies(field: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    field.split(|&byte| byte == b';').map(|pair| {
-        let pair = pair.trim_ascii();
-        match pair.iter().position(|&byte| byte == b'=') {
-            Some(at) => (&pair[..at], &pair[at + 1..]),
-            None => (pair, &[][..]),
-        }
-    })
-}
-
-/// Whether a field proves who somebody is.
-pub(crate) fn is_credential(name: &[u8]) -> bool {
-    ["cookie", "authorization", "proxy-authorization"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// The head of a copy: without credentials unless they are allowed, marked with the mirror's name.
@@ -123,18 +75,6 @@ mod tests {
             "GET /a HTTP/1.1\r\nHost: x\r\nCookie: a=1; sid=s7\r\nAuthorization: Bearer t\r\nX-User: u1\r\n\
              x-headroom-mirror: next ??\r\n\r\n"
         );
-    }
-
-    #[test]
-    fn sessions_are_found() {
-        let session = |key: MirrorKey| session(HEAD, &key).map(String::from_utf8_lossy);
-        assert_eq!(session(MirrorKey::Cookie("sid".into())).as_deref(), Some("s7"));
-        assert_eq!(session(MirrorKey::Cookie("si".into())), None);
-        assert_eq!(session(MirrorKey::Header("x-user".into())).as_deref(), Some("u1"));
-        assert_eq!(session(MirrorKey::Header("x-use".into())), None);
-        assert_eq!(session(MirrorKey::Client), None);
-        let with_body = b"GET / HTTP/1.1\r\na: b\r\n\r\ncookie: sid=1\r\n";
-        assert_eq!(find(with_body, "cookie"), None, "that is the body");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! A masked value is a keyed hash of the real one: two sessions stay two, and the same one stays the same, within one
 //! capture. The key is drawn anew for each capture and kept in memory only, so that nobody can try values against it.
 
-use super::head;
+use crate::key;
 use crate::settings::Capture;
+use http::codec::header::is_credential;
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 
@@ -34,7 +35,7 @@ impl Mask {
         if is("cookie") || is("set-cookie") {
             return self.cookies(value).into();
         }
-        if head::is_credential(name.as_bytes()) {
+        if is_credential(name.as_bytes()) {
             // The scheme is no secret, and says what kind of session this is.
             return match value.split_once(' ') {
                 Some((scheme, secret)) => format!("{scheme} {}", self.value(secret.as_bytes())).into(),
@@ -46,9 +47,10 @@ impl Mask {
 
     /// Names stay, values go; of Set-Cookie's attributes nothing is needed.
     fn cookies(&self, value: &str) -> String {
-        let masked = head::cookies(value.as_bytes())
-            .filter(|(name, _)| !name.is_empty())
-            .map(|(name, value)| format!("{}={}", String::from_utf8_lossy(name), self.value(value)));
+        let masked =
+            key::cookies(value.as_bytes()).filter(|(name, _)| !name.is_empty()).map(|(name, value)| {
+                format!("{}={}", String::from_utf8_lossy(name), self.value(value.unwrap_or_default()))
+            });
         masked.collect::<Vec<_>>().join("; ")
     }
 

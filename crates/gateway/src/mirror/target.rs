@@ -4,7 +4,7 @@
 //! a mirror stay as long as both names do.
 
 use super::{Budget, LinkCounts};
-use crate::settings::{Capture, Mirror, MirrorKey, Pool, Settings};
+use crate::settings::{Capture, KeyBy, Mirror, Pool, Settings};
 use crate::shared::ClassError;
 use control::mirror::{BreakerSettings, Methods, MirrorChoice, MirrorSettings};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) choice: MirrorChoice<AtomicU64>,
-    pub(crate) key: MirrorKey,
+    pub(crate) key: KeyBy,
     /// The longest body.
     pub(crate) body_max: usize,
     /// Copies that may wait.
@@ -126,7 +126,7 @@ impl Mirrors {
                 breaker: BreakerSettings::default(),
                 salt: 0,
             };
-            targets.push(target("capture", choice, &MirrorKey::Client, Sink::Capture(capture.clone()), old)?);
+            targets.push(target("capture", choice, &KeyBy::Client, Sink::Capture(capture.clone()), old)?);
         }
         let captured = settings.capture.as_ref().map(|_| settings.mirrors.len());
         let mut links = 0;
@@ -175,7 +175,7 @@ impl Target {
 fn target(
     name: &str,
     choice: MirrorSettings,
-    key: &MirrorKey,
+    key: &KeyBy,
     sink: Sink,
     old: &[Arc<Target>],
 ) -> Result<Arc<Target>, ClassError> {

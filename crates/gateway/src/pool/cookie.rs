@@ -1,11 +1,12 @@
-//! What of a request says where it belongs: a header field, a cookie, the client.
+//! What of a request says to which instance it belongs: the key that is hashed, or the cookie of affinity.
 //!
 //! ## The cookie of affinity
 //! Its value is a hash of the pool's name and the instance's address, so that it says nothing to a client, and means
 //! the same after a restart and to a second gateway with the same file. It is no secret and needs none: a client that
 //! makes one up chooses among the instances that any client may be given.
 
-use crate::settings::{Affinity, Balance, HashKey, Pool};
+use crate::key;
+use crate::settings::{Affinity, Balance, KeyBy, Pool};
 use http::codec::request::RequestHead;
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,22 +15,16 @@ use std::net::{IpAddr, SocketAddr};
 #[inline]
 pub(crate) fn key_of(pool: &Pool, head: &RequestHead<'_, '_>, client: IpAddr) -> Option<u64> {
     match (&pool.balance, &pool.affinity) {
-        (Balance::Hash(key), _) => match key {
-            HashKey::Client => Some(match client {
-                IpAddr::V4(address) => hash(&address.octets()),
-                IpAddr::V6(address) => hash(&address.octets()),
-            }),
-            HashKey::Header(name) => head.headers.find(name).map(hash),
-            HashKey::Cookie(name) => cookie(head, name).map(hash),
-        },
-        (_, Some(Affinity { cookie: name })) => cookie(head, name).and_then(parse),
+        (Balance::Hash(KeyBy::Client), _) => Some(key::hash(key::client(client, &mut [0; 8]))),
+        (Balance::Hash(by), _) => key::value(by, head).map(key::hash),
+        (_, Some(Affinity { cookie })) => key::cookie(head, cookie).and_then(parse),
         (_, None) => None,
     }
 }
 
 /// The value of the cookie that names an instance.
 pub(crate) fn value(pool: &str, instance: SocketAddr) -> u64 {
-    hash(format!("{pool}\n{instance}").as_bytes())
+    key::hash(format!("{pool}\n{instance}").as_bytes())
 }
 
 /// Appends the cookie to a head that has ended.
@@ -40,35 +35,16 @@ pub(crate) fn add_cookie(head: &mut Vec<u8>, pool: &Pool, value: u64) {
     head.extend_from_slice(field.as_bytes());
 }
 
-/// The value of a cookie of the request (RFC 6265, 4.2.1).
-fn cookie<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b [u8]> {
-    let fields = head.headers.end_to_end().filter(|field| field.name.eq_ignore_ascii_case("cookie"));
-    let pairs = fields.flat_map(|field| field.value.split(|&byte| byte == b';'));
-    pairs.map(<[u8]>::trim_ascii).find_map(|pair| {
-        let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        Some(value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value))
-    })
-}
-
 /// What the gateway has written; anything else is no cookie of ours.
 fn parse(value: &[u8]) -> Option<u64> {
     let digits = value.len() == 16 && value.iter().all(u8::is_ascii_hexdigit);
     u64::from_str_radix(std::str::from_utf8(value).ok().filter(|_| digits)?, 16).ok()
 }
 
-/// FNV-1a: the same on every machine; the ring of hashes mixes it further.
-fn hash(bytes: &[u8]) -> u64 {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // Addresses differ in their last digits only, which FNV leaves in the lower bits.
-    let hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^ hash >> 29
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::hash;
     use http::codec::header::slots;
     use http::codec::{Limits, request};
 
@@ -82,21 +58,10 @@ mod tests {
     #[test]
     fn the_part_that_was_asked_for() {
         let by = |key| Pool { balance: Balance::Hash(key), ..Pool::new("a", Vec::new()) };
-        let header = by(HashKey::Header("x-user".to_owned()));
+        let header = by(KeyBy::Header("x-user".to_owned()));
         assert_eq!(key(&header, "X-User: ann\r\n"), Some(hash(b"ann")));
         assert_eq!(key(&header, ""), None);
-        let session = by(HashKey::Cookie("s".to_owned()));
-        for (fields, expected) in [
-            ("Cookie: s=1\r\n", Some("1")),
-            ("Cookie: ss=2; s=1; s=3\r\n", Some("1")),
-            ("Cookie: a=2\r\nCookie:  b=4;s=\"1\" \r\n", Some("1")),
-            ("Cookie: S=1\r\n", None),
-            ("Cookie: s\r\n", None),
-            ("Cookie: s=\r\n", Some("")),
-        ] {
-            assert_eq!(key(&session, fields), expected.map(|value| hash(value.as_bytes())), "{fields:?}");
-        }
-        assert_eq!(key(&by(HashKey::Client), ""), Some(hash(&[10, 0, 0, 1])));
+        assert_eq!(key(&by(KeyBy::Client), ""), Some(hash(&[10, 0, 0, 1])));
         assert_eq!(key(&Pool::new("a", Vec::new()), "Cookie: s=1\r\n"), None);
     }
 

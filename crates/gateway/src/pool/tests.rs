@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{Balance, Ejection, HashKey, Health, Instance, Retries};
+use crate::settings::{Balance, Ejection, Health, Instance, KeyBy, Retries};
 use std::time::Duration;
 use units::Rate;
 
@@ -224,7 +224,7 @@ fn checks_are_believed_after_a_few_and_newcomers_prove_themselves() {
 #[test]
 fn an_instance_that_failed_a_request_does_not_get_it_again() {
     let balances =
-        [Balance::LeastOutstanding, Balance::RoundRobin, Balance::PeakEwma, Balance::Hash(HashKey::Client)];
+        [Balance::LeastOutstanding, Balance::RoundRobin, Balance::PeakEwma, Balance::Hash(KeyBy::Client)];
     for balance in balances {
         let settings = Pool { balance: balance.clone(), ..of(1..=3) };
         let process = process(&settings);

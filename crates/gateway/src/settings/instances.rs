@@ -1,5 +1,6 @@
 //! Instances of a pool, and how requests are spread over them.
 
+use super::KeyBy;
 use control::balance::Weight;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -42,19 +43,8 @@ pub enum Balance {
     RoundRobin,
     /// The one whose answer is expected soonest.
     PeakEwma,
-    /// The one that a part of the request belongs to.
-    Hash(HashKey),
-}
-
-/// The part of a request that says to which instance it belongs; a request without it goes anywhere.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HashKey {
-    /// The value of this header field.
-    Header(String),
-    /// The value of this cookie.
-    Cookie(String),
-    /// The address of the client.
-    Client,
+    /// The one that the key of the request belongs to; a request without the header or cookie goes anywhere.
+    Hash(KeyBy),
 }
 
 /// Clients stay with the instance that they were given.

@@ -1,8 +1,8 @@
 //! How much may pass, and who waits: rate classes, concurrency limits, queues and priorities.
 
+use super::KeyBy;
 use control::concurrency::Prior;
 use control::rate::RateSettings;
-use std::fmt;
 use std::time::Duration;
 use units::Ratio;
 
@@ -26,31 +26,10 @@ impl From<RateSettings> for RateClassSettings {
 /// A limit for each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keyed {
-    /// Which requests belong together.
+    /// Which requests belong together; one without the header or cookie belongs to its client.
     pub by: KeyBy,
     /// Keys that are remembered, about 200 bytes each; at least 1. New keys beyond them share a few limits.
     pub keys: u32,
-}
-
-/// Which requests belong together. A request without the header or cookie belongs to its client's address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeyBy {
-    /// Those from one address; of IPv6 those from one /64, which is what one client has.
-    Client,
-    /// Those with the same value of this header, in lower case.
-    Header(String),
-    /// Those with the same value of this cookie.
-    Cookie(String),
-}
-
-impl fmt::Display for KeyBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KeyBy::Client => f.write_str("client"),
-            KeyBy::Header(name) => write!(f, "header {name}"),
-            KeyBy::Cookie(name) => write!(f, "cookie {name}"),
-        }
-    }
 }
 
 /// What a concurrency limit holds to.

@@ -1,5 +1,6 @@
 //! Copies of live traffic: to shadow pools, and to a file.
 
+use super::KeyBy;
 use control::mirror::{BreakerSettings, Methods, MirrorSettings};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,8 +15,8 @@ pub struct Mirror {
     pub pool: usize,
     /// Which requests are copied.
     pub choice: MirrorSettings,
-    /// What makes requests one session.
-    pub key: MirrorKey,
+    /// What makes requests one session; one without the header or cookie belongs to its client.
+    pub key: KeyBy,
     /// Copies carry `Authorization` and `Cookie`.
     pub credentials: bool,
     /// From the moment at which the whole live request has been sent to the end of the shadow's answer.
@@ -24,11 +25,15 @@ pub struct Mirror {
     pub queue: u32,
     /// Copies at the shadow pool at a time.
     pub in_flight: u32,
-    /// The longest request body, as it is on the wire; the copy of a longer one is dropped.
+    /// The longest request body, as it is on the wire; the copy of a longer one is dropped. At most
+    /// [`Mirror::BODY_MOST`].
     pub body_max: Bytes,
 }
 
 impl Mirror {
+    /// The longest body that may be copied: all copies together hold no more than four of these.
+    pub const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
+
     /// The longest queue.
     pub const QUEUE_MAX: u32 = 65_536;
 
@@ -45,7 +50,7 @@ impl Mirror {
                 breaker: BreakerSettings::default(),
                 salt: 0,
             },
-            key: MirrorKey::Client,
+            key: KeyBy::Client,
             credentials: false,
             deadline: Duration::from_secs(5),
             queue: 1_000,
@@ -53,17 +58,6 @@ impl Mirror {
             body_max: Bytes::new(64 * 1024),
         }
     }
-}
-
-/// What makes requests one session. A request without the cookie or the header counts by its client's address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MirrorKey {
-    /// The client's address.
-    Client,
-    /// The value of a cookie.
-    Cookie(String),
-    /// The value of a header field.
-    Header(String),
 }
 
 /// Copies of requests to a file that `headroom replay` reads.
@@ -77,7 +71,8 @@ pub struct Capture {
     pub mask_headers: Vec<String>,
     /// Query parameters whose values are masked.
     pub mask_query: Vec<String>,
-    /// The longest request body, as it is on the wire; a request with a longer one is left out.
+    /// The longest request body, as it is on the wire; a request with a longer one is left out. At most
+    /// [`Mirror::BODY_MOST`].
     pub body_max: Bytes,
 }
 

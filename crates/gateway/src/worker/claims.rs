@@ -1,12 +1,12 @@
 //! What a request's head says of its place among others: its keys, its priority, its deadline.
 
 use super::connection::Claims;
+use crate::key;
 use crate::local::Local;
 use crate::settings::{KeyBy, RoutePriority};
 use crate::shared::RouteLimits;
 use control::concurrency::Priority;
 use http::codec::request::RequestHead;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::time::Duration;
 use units::Timestamp;
@@ -47,39 +47,22 @@ pub(super) fn read(
     claims
 }
 
-/// Writes the key of a request. Keys of different kinds never meet.
+/// Writes the key of a request, which is its client's where it has no other. Keys of different kinds never meet.
 fn write_key(by: &KeyBy, head: &RequestHead<'_, '_>, client: IpAddr, key: &mut Vec<u8>) {
     key.clear();
-    let value = match by {
-        KeyBy::Client => None,
-        KeyBy::Header(name) => head.headers.find(name),
-        KeyBy::Cookie(name) => cookie(head, name),
-    };
-    match (value, client.to_canonical()) {
-        (Some(value), _) => {
+    match key::value(by, head) {
+        Some(value) => {
             key.push(b'=');
             if value.len() <= LONGEST_KEY {
                 key.extend_from_slice(value);
             } else {
                 // Nobody may fill the memory with keys. Whoever finds two with one hash shares with himself.
-                let mut hash = DefaultHasher::new();
-                value.hash(&mut hash);
                 key.extend_from_slice(&value[..LONGEST_KEY]);
-                key.extend_from_slice(&hash.finish().to_ne_bytes());
+                key.extend_from_slice(&key::hash(value).to_ne_bytes());
             }
         }
-        (None, IpAddr::V4(address)) => key.extend_from_slice(&address.octets()),
-        (None, IpAddr::V6(address)) => key.extend_from_slice(&address.octets()[..8]),
+        None => key.extend_from_slice(key::client(client, &mut [0; 8])),
     }
-}
-
-/// The value of the first cookie of this name.
-fn cookie<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b [u8]> {
-    let fields = head.headers.all().iter().filter(|header| header.name.eq_ignore_ascii_case("cookie"));
-    fields.flat_map(|header| header.value.split(|&byte| byte == b';')).find_map(|pair| {
-        let (found, value) = pair.trim_ascii().split_at_checked(name.len())?;
-        (found == name.as_bytes()).then(|| value.strip_prefix(b"=")).flatten()
-    })
 }
 
 /// How long a client waits, by its own word: `250ms`, `1.5s`, `2m`; a plain number is seconds, or milliseconds where
@@ -123,23 +106,13 @@ mod tests {
 
     #[test]
     fn a_key_is_a_value_or_else_an_address() {
-        let by = KeyBy::Cookie("sid".to_owned());
-        assert_eq!(key(&by, "Cookie: a=1; sid=x; b=2\r\n", "10.0.0.1"), b"=x");
-        assert_eq!(key(&by, "Cookie: sidx=1\r\nCookie: sid=y\r\n", "10.0.0.1"), b"=y");
-        assert_eq!(key(&by, "Cookie: xsid=1\r\n", "10.0.0.1"), [10, 0, 0, 1]);
         let by = KeyBy::Header("x-api-key".to_owned());
         assert_eq!(key(&by, "X-Api-Key: k\r\n", "10.0.0.1"), b"=k");
+        assert_eq!(key(&by, "", "10.0.0.1"), [10, 0, 0, 1]);
+        assert_eq!(key(&KeyBy::Client, "X-Api-Key: k\r\n", "10.0.0.1"), [10, 0, 0, 1]);
         let long = |end: &str| key(&by, &format!("X-Api-Key: {}{end}\r\n", "k".repeat(500)), "10.0.0.1");
         assert_eq!(long("a").len(), 137);
         assert_ne!(long("a"), long("b"));
-    }
-
-    #[test]
-    fn a_client_of_ipv6_has_a_whole_network() {
-        let key = |client| key(&KeyBy::Client, "", client);
-        assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:2"));
-        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
-        assert_eq!(key("::ffff:10.0.0.1"), key("10.0.0.1"));
     }
 
     #[test]

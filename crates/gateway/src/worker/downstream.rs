@@ -11,7 +11,7 @@ use crate::route;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::request::RequestHead;
-use http::codec::{Limits, Refusal, Target, request};
+use http::codec::{Limits, Refusal, Target, method, request};
 use http::reactor::{Net, Ready};
 use std::io::ErrorKind;
 use std::rc::Rc;
@@ -270,7 +270,7 @@ impl<N: Net> Worker<N> {
             head: kept,
             agent,
             body: Decoder::new(head.framing),
-            idempotent: matches!(head.method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "TRACE"),
+            idempotent: method::is_idempotent(head.method.as_bytes()),
             head_only: head.method == "HEAD",
             old: head.version == 0,
             keep_alive: head.keep_alive && self.drain_until.is_none(),

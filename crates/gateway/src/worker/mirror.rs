@@ -5,14 +5,15 @@
 //! session's key and its hash; only what is chosen is copied.
 
 use super::Worker;
+use crate::key;
 use crate::mirror::head;
 use crate::mirror::{
     Answered, Body, Copy, Dropped, End, Ends, Held, Link, Live, Mirrors, Place, Sink, Target, Ticket,
 };
 use control::mirror::{NotMirrored, Safety};
+use http::codec::method::is_safe;
 use http::reactor::Net;
 use std::hash::Hasher;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -116,16 +117,13 @@ impl<N: Net> Worker<N> {
         exchange.copies = Copies::None;
         let Some(local) = &exchange.local else { return };
         let mirrors = &local.shared.mirrors;
-        let safety = match &exchange.method[..] {
-            b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE" => Safety::Safe,
-            _ => Safety::Unsafe,
-        };
-        let (mut octets, live) = ([0; 16], Live::default);
-        let address = octets_of(client, &mut octets);
+        let safety = if is_safe(&exchange.method) { Safety::Safe } else { Safety::Unsafe };
+        let (mut room, live) = ([0; 8], Live::default);
+        let address = key::client(client, &mut room);
         let (mut taken, mut copies, mut end): (Option<Live>, Vec<Copy>, usize) = (None, Vec::new(), 0);
         for link in &mirrors.routes[exchange.route] {
             let target = &link.target;
-            let session = head::session(&exchange.request, &target.key).unwrap_or(address);
+            let session = key::value_written(&target.key, &exchange.request).unwrap_or(address);
             match target.choice.decide(now, session, safety) {
                 Ok(()) => {}
                 Err(NotMirrored::NotChosen) => {
@@ -294,25 +292,12 @@ fn copied_head(request_head: &[u8], target: &Target) -> Vec<u8> {
     }
 }
 
-fn octets_of(address: IpAddr, octets: &mut [u8; 16]) -> &[u8] {
-    match address {
-        IpAddr::V4(address) => {
-            octets[..4].copy_from_slice(&address.octets());
-            &octets[..4]
-        }
-        IpAddr::V6(address) => {
-            *octets = address.octets();
-            octets
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::mirror::{BYTES_MAX, LinkCounts, queue};
     use crate::settings::{Mirror, PathMatch, Pool, Route, Settings};
-    use std::net::SocketAddr;
+    use std::net::{IpAddr, SocketAddr};
     use units::Bytes;
 
     fn mirrors() -> Mirrors {

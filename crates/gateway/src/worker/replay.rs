@@ -6,7 +6,7 @@
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, Mirror, MirrorKey, PathMatch, Policy, Pool, Route, Settings};
+use crate::settings::{AccessLog, Class, KeyBy, Mirror, PathMatch, Policy, Pool, Route, Settings};
 use crate::shared::Shared;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
@@ -103,7 +103,7 @@ impl Net for Replay {
 fn mirrors(share: f64) -> Vec<Mirror> {
     let mut mirror = Mirror::new("next", 0);
     mirror.choice.fraction = units::Ratio::new(share).expect("a share");
-    mirror.key = MirrorKey::Cookie("sid".to_owned());
+    mirror.key = KeyBy::Cookie("sid".to_owned());
     vec![mirror]
 }
 

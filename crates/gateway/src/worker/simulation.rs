@@ -17,7 +17,7 @@ use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::metrics::Answer;
 use crate::settings::{
-    AccessLog, Class, ConnectionLimits, LogForm, LogFormat, Mirror, MirrorKey, PathMatch, Policy, Pool,
+    AccessLog, Class, ConnectionLimits, KeyBy, LogForm, LogFormat, Mirror, PathMatch, Policy, Pool,
     RateClassSettings, Route, Rule, Settings,
 };
 use crate::shared::Shared;
@@ -198,8 +198,7 @@ fn mirrors(rng: &mut Rng, pools: &mut Vec<Pool>) -> Vec<Mirror> {
             mirror.choice.limit = Some(Limit { rate: units::Rate::per_second_of(10.0), burst: 2 });
         }
         mirror.choice.methods = [Methods::Safe, Methods::All, Methods::All][rng.below(3)];
-        mirror.key =
-            [MirrorKey::Client, MirrorKey::Header("content-length".to_owned())][rng.below(2)].clone();
+        mirror.key = [KeyBy::Client, KeyBy::Header("content-length".to_owned())][rng.below(2)].clone();
         mirror.deadline = millis([20, 200, 1_000][rng.below(3)]);
         (mirror.queue, mirror.in_flight) = (1 + rng.below(3) as u32, 1 + rng.below(2) as u32);
         mirror.body_max = units::Bytes::new([100, 10_000, 100_000][rng.below(3)]);

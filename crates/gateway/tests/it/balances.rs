@@ -4,7 +4,7 @@ use crate::support::{
     Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, ok, settings, started,
 };
 use control::balance::Weight;
-use gateway::settings::{Affinity, Balance, HashKey, Instance, Settings};
+use gateway::settings::{Affinity, Balance, Instance, KeyBy, Settings};
 use gateway::{Gateway, InstanceChange};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -104,8 +104,8 @@ fn the_faster_one_is_preferred() {
 fn a_key_stays_with_its_instance() {
     let upstreams = named(4);
     for (key, field) in [
-        (HashKey::Header("x-user".to_owned()), "X-User: "),
-        (HashKey::Cookie("session".to_owned()), "Cookie: a=b; session="),
+        (KeyBy::Header("x-user".to_owned()), "X-User: "),
+        (KeyBy::Cookie("session".to_owned()), "Cookie: a=b; session="),
     ] {
         let gateway = started(balanced(&upstreams, Balance::Hash(key)));
         let mut client = client(&gateway);
@@ -120,7 +120,7 @@ fn a_key_stays_with_its_instance() {
         let without: BTreeSet<usize> = (0..40).map(|_| number(&client.ask(get("/")))).collect();
         assert_eq!(without.len(), 4, "a request without a key goes anywhere");
     }
-    let gateway = started(balanced(&upstreams, Balance::Hash(HashKey::Client)));
+    let gateway = started(balanced(&upstreams, Balance::Hash(KeyBy::Client)));
     let answers: BTreeSet<usize> = (0..20).map(|_| number(&client(&gateway).ask(get("/")))).collect();
     assert_eq!(answers.len(), 1, "this client has one address: {answers:?}");
 }
@@ -128,7 +128,7 @@ fn a_key_stays_with_its_instance() {
 #[test]
 fn keys_stay_where_they_are_when_another_instance_goes() {
     let upstreams = named(4);
-    let gateway = started(balanced(&upstreams, Balance::Hash(HashKey::Header("x-user".to_owned()))));
+    let gateway = started(balanced(&upstreams, Balance::Hash(KeyBy::Header("x-user".to_owned()))));
     let mut client = client(&gateway);
     let mut ask =
         |user: u32| number(&client.ask(format!("GET / HTTP/1.1\r\nHost: test\r\nX-User: {user}\r\n\r\n")));

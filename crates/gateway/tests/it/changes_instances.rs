@@ -3,7 +3,7 @@
 use crate::balances::{addresses, gone, named, number};
 use crate::support::{Message, Peer, Upstream, client, eventually, get, ok, settings, started};
 use control::balance::Weight;
-use gateway::settings::{Balance, HashKey, Instance};
+use gateway::settings::{Balance, Instance, KeyBy};
 use gateway::{Gateway, InstanceChange, InstanceChangeError};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -63,7 +63,7 @@ impl Generator {
 
 #[test]
 fn nothing_is_lost_when_instances_come_and_go() {
-    for balance in [Balance::LeastOutstanding, Balance::RoundRobin, Balance::Hash(HashKey::Client)] {
+    for balance in [Balance::LeastOutstanding, Balance::RoundRobin, Balance::Hash(KeyBy::Client)] {
         let upstreams = named(3);
         let mut settings = settings(&addresses(&upstreams[..2]));
         settings.pools[0].balance = balance.clone();

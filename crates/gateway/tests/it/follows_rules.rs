@@ -1,7 +1,6 @@
 //! Rules in Luau decide.
 
-use crate::support::{Upstream, client, eventually_metric, get, metric, settings, started};
-use control::rate::{Limit, RateSettings};
+use crate::support::{Upstream, client, eventually_metric, get, metric, rate, settings, started};
 use control::service_level::ServiceLevelSettings;
 use gateway::settings::{Class, Rule, Settings};
 use std::time::{Duration, Instant};
@@ -9,18 +8,8 @@ use std::time::{Duration, Instant};
 fn ruled(upstream: &Upstream, source: &str) -> Settings {
     let mut settings = settings(&[upstream.address]);
     let (target, window) = (Duration::from_millis(30), Duration::from_millis(800));
-    settings.service_levels = vec![Class {
-        name: "Search timer".to_owned(),
-        settings: ServiceLevelSettings { target, window },
-        provenance: None,
-    }];
-    let per_second = Some(Limit { rate: "4/s".parse().unwrap(), burst: 1 });
-    let longest_wait = Duration::from_secs(1);
-    settings.rate_classes = vec![Class {
-        name: "Search limit".to_owned(),
-        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait }.into(),
-        provenance: None,
-    }];
+    settings.service_levels = vec![Class::new("Search timer", ServiceLevelSettings { target, window })];
+    settings.rate_classes = vec![Class::new("Search limit", rate("4/s", 1, 1))];
     settings.routes[0].rule = Some(Rule { name: "test.luau".to_owned(), source: source.to_owned() });
     settings
 }

@@ -1,7 +1,8 @@
 //! HTTP/1.1 to the letter: trailers, interim answers, answers without bodies, early answers, other forms of targets.
 
 use crate::support::{
-    Message, Peer, Upstream, before, client, eventually, eventually_metric, get, ok, settings, started,
+    Message, Peer, Upstream, before, client, eventually, eventually_metric, get, ok, rate, settings, started,
+    under_rate,
 };
 use std::time::{Duration, Instant};
 
@@ -232,22 +233,15 @@ fn an_early_answer_cuts_the_upload_and_dirties_both_connections() {
 
 #[test]
 fn whoever_half_closes_while_it_waits_for_its_turn_has_left() {
-    use control::rate::{Limit, RateSettings};
     let upstream = Upstream::hello();
-    let mut settings = settings(&[upstream.address]);
-    let per_second = Some(Limit { rate: "1/s".parse().unwrap(), burst: 1 });
-    let longest_wait = Duration::from_secs(5);
-    let class = RateSettings { per_second, per_minute: None, backlog: 1, longest_wait };
-    settings.rate_classes = vec![gateway::settings::Class::new("slow", class)];
-    settings.routes[0].rate_class = Some(0);
-    let gateway = started(settings);
+    let gateway = started(under_rate(settings(&[upstream.address]), rate("1/s", 1, 1)));
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);
     let mut waiting = client(&gateway);
     waiting.send(get("/waits"));
-    eventually_metric(&gateway, "headroom_backlog{class=\"slow\"}", 1.0);
+    eventually_metric(&gateway, "headroom_backlog{class=\"rate\"}", 1.0);
     waiting.no_more();
     assert!(waiting.is_closed());
-    eventually_metric(&gateway, "headroom_backlog{class=\"slow\"}", 0.0);
+    eventually_metric(&gateway, "headroom_backlog{class=\"rate\"}", 0.0);
     eventually_metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"client_left\"}", 1.0);
     assert!(!upstream.seen().contains("waits"));
 }

@@ -1,9 +1,10 @@
 //! Queues, priorities, keys, places at instances, adaptive limits and limits in shadow.
 
 use crate::support::{
-    Peer, Upstream, client, eventually, eventually_metric, get, metric, ok, route, settings, started,
+    Peer, Upstream, client, eventually, eventually_metric, get, metric, ok, rate, route, settings, started,
+    under_rate,
 };
-use control::rate::{Limit, RateSettings};
+use control::rate::RateSettings;
 use gateway::Gateway;
 use gateway::settings::{
     Adaptive, Class, ConcurrencySettings, KeyBy, Keyed, PathMatch, Queue, RateClassSettings, RoutePriority,
@@ -236,25 +237,16 @@ fn under_overload_the_higher_class_is_served() {
     assert!(shed > 0, "the flood was shed");
 }
 
-/// One request a second, without a place to wait.
-fn one_a_second() -> RateSettings {
-    let per_second = Some(Limit { rate: "1/s".parse().unwrap(), burst: 2 });
-    RateSettings { per_second, per_minute: None, backlog: 0, longest_wait: Duration::ZERO }
-}
-
 fn keyed(upstream: &Upstream, by: KeyBy, rate: RateSettings) -> Settings {
-    let mut settings = settings(&[upstream.address]);
     let keyed = Some(Keyed { by, keys: 100 });
-    settings.rate_classes = vec![Class::new("each", RateClassSettings { rate, keyed, shadow: false })];
-    settings.routes[0].rate_class = Some(0);
-    settings
+    under_rate(settings(&[upstream.address]), RateClassSettings { rate, keyed, shadow: false })
 }
 
 #[test]
 fn each_key_has_a_rate_of_its_own() {
     let upstream = Upstream::hello();
     let by = KeyBy::Header("x-api-key".to_owned());
-    let mut settings = keyed(&upstream, by, one_a_second());
+    let mut settings = keyed(&upstream, by, rate("1/s", 2, 0));
     settings.workers = NonZeroU32::new(2).unwrap();
     let gateway = started(settings);
     for key in ["ann", "bob"] {
@@ -264,16 +256,14 @@ fn each_key_has_a_rate_of_its_own() {
         assert_eq!(statuses[..2], [200, 200], "{key}: {statuses:?}");
         assert!(statuses.iter().filter(|&&status| status == 503).count() >= 4, "{key}: {statuses:?}");
     }
-    assert_eq!(metric(&gateway, "headroom_rate_keys{class=\"each\"}"), 2.0);
-    assert_eq!(metric(&gateway, "headroom_rate_keys_shared_total{class=\"each\"}"), 0.0);
+    assert_eq!(metric(&gateway, "headroom_rate_keys{class=\"rate\"}"), 2.0);
+    assert_eq!(metric(&gateway, "headroom_rate_keys_shared_total{class=\"rate\"}"), 0.0);
 }
 
 #[test]
 fn a_key_may_wait_for_its_turn() {
     let upstream = Upstream::hello();
-    let per_second = Some(Limit { rate: "5/s".parse().unwrap(), burst: 1 });
-    let rate = RateSettings { per_second, per_minute: None, backlog: 1, longest_wait: LONG };
-    let gateway = started(keyed(&upstream, KeyBy::Client, rate));
+    let gateway = started(keyed(&upstream, KeyBy::Client, rate("5/s", 1, 1)));
     let begin = Instant::now();
     let mut client = client(&gateway);
     assert_eq!((client.ask(get("/")).status(), client.ask(get("/")).status()), (200, 200));
@@ -381,7 +371,7 @@ fn limits_and_those_who_wait_outlive_a_reload_wherever_they_stand() {
     let upstream = Upstream::hello();
     let limit = ConcurrencySettings { queue: queue(5, LONG), ..1.into() };
     let mut settings = limited(&upstream, limit);
-    settings.rate_classes = vec![Class::new("slow", one_a_second())];
+    settings.rate_classes = vec![Class::new("slow", rate("1/s", 2, 0))];
     settings.routes.insert(0, route("slow", PathMatch::Exact("/slow".to_owned())));
     settings.routes[0].rate_class = Some(0);
     let gateway = started(settings.clone());
@@ -390,7 +380,7 @@ fn limits_and_those_who_wait_outlive_a_reload_wherever_they_stand() {
     let mut holder = hold(&gateway, 1_500);
     let mut waiter = wait(&gateway, &get("/waiter"));
     // Another class and another limit before them, and another route.
-    settings.rate_classes.insert(0, Class::new("fast", one_a_second()));
+    settings.rate_classes.insert(0, Class::new("fast", rate("1/s", 2, 0)));
     settings.concurrency_limits.insert(0, Class::new("other", 7));
     settings.routes[0].rate_class = Some(1);
     settings.routes[1].concurrency = Some(1);
@@ -454,7 +444,7 @@ fn no_request_is_lost_while_limits_come_and_go() {
 fn a_limit_in_shadow_counts_what_the_live_one_sheds() {
     let upstream = Upstream::hello();
     let mut settings = settings(&[upstream.address]);
-    let rate = one_a_second();
+    let rate = rate("1/s", 2, 0);
     settings.rate_classes = vec![
         Class::new("live", rate),
         Class::new("tried", RateClassSettings { shadow: true, ..rate.into() }),
@@ -564,9 +554,8 @@ fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
 #[test]
 fn a_client_at_ten_times_the_limit_leaves_the_others_alone() {
     let upstream = Upstream::hello();
-    let per_second = Some(Limit { rate: "20/s".parse().unwrap(), burst: 5 });
-    let rate = RateSettings { per_second, per_minute: None, backlog: 0, longest_wait: Duration::ZERO };
-    let gateway = started(keyed(&upstream, KeyBy::Header("x-api-key".to_owned()), rate));
+    let by = KeyBy::Header("x-api-key".to_owned());
+    let gateway = started(keyed(&upstream, by, rate("20/s", 5, 0)));
     let end = Instant::now() + Duration::from_millis(1_500);
     let greedy = {
         let mut client = client(&gateway);

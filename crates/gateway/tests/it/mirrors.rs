@@ -1,12 +1,13 @@
 //! Copies of live traffic: chosen, compared, accounted for, and never in the way.
 
 use crate::support::{
-    Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, started,
+    Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, rate,
+    started, under_rate,
 };
 use control::mirror::{BreakerSettings, Methods};
 use control::rate::Limit;
 use gateway::Gateway;
-use gateway::settings::{Mirror, MirrorKey, Pool, Settings};
+use gateway::settings::{KeyBy, Mirror, Pool, Settings};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -234,7 +235,7 @@ fn a_session_is_copied_whole_and_every_shadow_gets_the_same_requests() {
     let mut settings = mirrored(live.address, &[one.address, other.address]);
     for mirror in &mut settings.mirrors {
         mirror.choice.fraction = Ratio::new(0.5).unwrap();
-        mirror.key = MirrorKey::Cookie("sid".to_owned());
+        mirror.key = KeyBy::Cookie("sid".to_owned());
     }
     let gateway = started(settings);
     let mut client = client(&gateway);
@@ -431,17 +432,8 @@ fn a_reload_changes_mirrors_while_copies_are_under_way() {
 #[test]
 fn what_is_shed_is_not_copied() {
     let (live, shadow) = (Upstream::hello(), Upstream::hello());
-    let mut settings = mirrored(live.address, &[shadow.address]);
-    let limit = Some(Limit { rate: Rate::per_second_of(0.001), burst: 1 });
-    let class = control::rate::RateSettings {
-        per_second: limit,
-        per_minute: None,
-        backlog: 0,
-        longest_wait: Duration::ZERO,
-    };
-    settings.rate_classes.push(gateway::settings::Class::new("few", class));
-    settings.routes[0].rate_class = Some(0);
-    let gateway = started(settings);
+    let settings = mirrored(live.address, &[shadow.address]);
+    let gateway = started(under_rate(settings, rate("0.001/s", 1, 0)));
     let mut client = client(&gateway);
     assert_eq!(client.ask(get("/")).status(), 200);
     assert_eq!(client.ask(get("/")).status(), 503);

@@ -1,10 +1,9 @@
 //! Policies engage, shed, tell and lift.
 
 use crate::support::{
-    Message, Upstream, client, eventually, eventually_metric, get, metric, route, settings, started,
+    Message, Upstream, client, eventually, eventually_metric, get, metric, rate, route, settings, started,
 };
 use control::policy::Transition;
-use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
 use gateway::Gateway;
 use gateway::settings::{Class, PathMatch, Policy, Settings, ShedAnswer};
@@ -15,14 +14,8 @@ use std::time::Duration;
 pub fn protected(upstream: &Upstream, shed: ShedAnswer) -> Settings {
     let mut settings = settings(&[upstream.address]);
     let (target, window) = (Duration::from_millis(30), Duration::from_millis(500));
-    settings.service_levels = vec![Class {
-        name: "in time".to_owned(),
-        settings: ServiceLevelSettings { target, window },
-        provenance: None,
-    }];
-    let per_second = Some(Limit { rate: "2/s".parse().unwrap(), burst: 1 });
-    let two = RateSettings { per_second, per_minute: None, backlog: 0, longest_wait: Duration::ZERO };
-    settings.rate_classes = vec![Class::new("two", two)];
+    settings.service_levels = vec![Class::new("in time", ServiceLevelSettings { target, window })];
+    settings.rate_classes = vec![Class::new("two", rate("2/s", 1, 0))];
     settings.policies = vec![Policy { rate_class: Some(0), ..Policy::new("protect", 0) }];
     let mut limited = route("limited", PathMatch::Exact("/limited".to_owned()));
     limited.policy = Some(0);

@@ -1,6 +1,7 @@
 //! A client, a scripted server, and a gateway between them.
 
-use gateway::settings::{ConnectionLimits, PathMatch, Pool, Route, Settings};
+use control::rate::{Limit, RateSettings};
+use gateway::settings::{Class, ConnectionLimits, PathMatch, Pool, RateClassSettings, Route, Settings};
 use gateway::{Gateway, start};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -297,6 +298,20 @@ pub fn settings(instances: &[SocketAddr]) -> Settings {
         routes: vec![route("all", PathMatch::Prefix("/".to_owned()))],
         ..Settings::new(loopback())
     }
+}
+
+/// A rate of requests a second; so many may wait, for longer than anything here takes.
+pub fn rate(per_second: &str, burst: u32, backlog: u32) -> RateSettings {
+    let per_second = Some(Limit { rate: per_second.parse().unwrap(), burst });
+    let longest_wait = if backlog > 0 { PATIENCE } else { Duration::ZERO };
+    RateSettings { per_second, per_minute: None, backlog, longest_wait }
+}
+
+/// Lets the rate class `rate` always apply to the one route.
+pub fn under_rate(mut settings: Settings, rate: impl Into<RateClassSettings>) -> Settings {
+    settings.rate_classes = vec![Class::new("rate", rate)];
+    settings.routes[0].rate_class = Some(0);
+    settings
 }
 
 pub fn route(name: &str, path: PathMatch) -> Route {

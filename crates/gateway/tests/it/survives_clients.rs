@@ -1,9 +1,9 @@
 //! Clients that are slow, leave, stop reading, or are too many.
 
 use crate::support::{
-    Peer, Upstream, before, client, eventually, eventually_metric, get, metric, ok, settings, started,
+    Peer, Upstream, before, client, eventually, eventually_metric, get, metric, ok, rate, settings, started,
+    under_rate,
 };
-use control::rate::{Limit, RateSettings};
 use gateway::settings::Class;
 use std::time::{Duration, Instant};
 
@@ -128,25 +128,17 @@ fn who_closes_its_half_after_the_answer_began_is_not_kept() {
 #[test]
 fn whose_turn_has_not_come_gives_it_back_by_leaving() {
     let upstream = Upstream::hello();
-    let mut settings = settings(&[upstream.address]);
-    let per_second = Some(Limit { rate: "1/s".parse().unwrap(), burst: 1 });
-    let longest_wait = Duration::from_secs(5);
-    settings.rate_classes = vec![Class {
-        name: "slow".to_owned(),
-        settings: RateSettings { per_second, per_minute: None, backlog: 1, longest_wait }.into(),
-        provenance: None,
-    }];
+    let mut settings = under_rate(settings(&[upstream.address]), rate("1/s", 1, 1));
     settings.concurrency_limits = vec![Class::new("few", 2)];
-    settings.routes[0].rate_class = Some(0);
     settings.routes[0].concurrency = Some(0);
     let gateway = started(settings);
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);
     let mut waiting = client(&gateway);
     waiting.send(get("/waits"));
-    eventually_metric(&gateway, "headroom_backlog{class=\"slow\"}", 1.0);
+    eventually_metric(&gateway, "headroom_backlog{class=\"rate\"}", 1.0);
     assert_eq!(client(&gateway).ask(get("/")).status(), 503, "one place to wait");
     drop(waiting);
-    eventually_metric(&gateway, "headroom_backlog{class=\"slow\"}", 0.0);
+    eventually_metric(&gateway, "headroom_backlog{class=\"rate\"}", 0.0);
     // The turn itself is free as well: this one gets it, within the second.
     let begin = Instant::now();
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);

@@ -1,11 +1,11 @@
 //! Honest time: who is believed about the way of a request, what the instance is told, what is counted.
 
 use crate::support::{
-    Peer, Upstream, before, client, eventually, eventually_metric, get, metric, ok, settings, started,
+    Peer, Upstream, before, client, eventually, eventually_metric, get, metric, ok, rate, settings, started,
+    under_rate,
 };
-use control::rate::{Limit, RateSettings};
-use gateway::settings::{AccessLog, Class, Settings};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use gateway::settings::{AccessLog, Settings};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 fn now_us() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64
@@ -77,13 +77,7 @@ fn the_time_at_a_trusted_hop_before_us_is_kept_and_counted() {
 #[test]
 fn a_wait_for_a_turn_is_told_to_the_instance_and_no_wait_is_not() {
     let upstream = Upstream::hello();
-    let mut settings = settings(&[upstream.address]);
-    let per_second = Some(Limit { rate: "4/s".parse().unwrap(), burst: 1 });
-    let longest_wait = Duration::from_secs(5);
-    let class = RateSettings { per_second, per_minute: None, backlog: 1, longest_wait };
-    settings.rate_classes = vec![Class::new("slow", class)];
-    settings.routes[0].rate_class = Some(0);
-    let gateway = started(settings);
+    let gateway = started(under_rate(settings(&[upstream.address]), rate("4/s", 1, 1)));
     let mut client = client(&gateway);
     let post = |path| format!("POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nbody");
     assert_eq!(client.ask(post("/at-once")).status(), 200);

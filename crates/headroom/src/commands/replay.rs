@@ -12,6 +12,8 @@ use crate::outputs::OutputArgs;
 use crate::summary;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
+use http::codec::header::is_credential;
+use http::codec::method::is_safe;
 use http::dial::{ResolveError, Scheme};
 use import::{Recording, RecordingError, Replay, ReplayError};
 use measure::Measurement;
@@ -179,7 +181,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     let mut entries = args.format.entries(&args.file)?;
     let all = entries.len();
     if !args.unsafe_methods {
-        entries.retain(|entry| matches!(entry.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE"));
+        entries.retain(|entry| is_safe(entry.method.as_bytes()));
         match all - entries.len() {
             0 => {}
             left_out if left_out == all => return Err(UsageError::AllUnsafe(all)),
@@ -244,10 +246,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
 }
 
 fn without_identity(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let says_who = |name: &str| {
-        ["cookie", "authorization", "proxy-authorization"].iter().any(|who| name.eq_ignore_ascii_case(who))
-    };
-    headers.iter().filter(|(name, _)| !says_who(name)).cloned().collect()
+    headers.iter().filter(|(name, _)| !is_credential(name.as_bytes())).cloned().collect()
 }
 
 const EXAMPLES: &str = "\

@@ -27,6 +27,13 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
     Name::of(name).is_hop_by_hop()
 }
 
+/// Whether a field of a request proves who somebody is, by its name.
+pub fn is_credential(name: &[u8]) -> bool {
+    [b"cookie".as_slice(), b"authorization", b"proxy-authorization"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// The fields that the codec itself understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {

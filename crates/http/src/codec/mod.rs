@@ -23,6 +23,7 @@ mod fields;
 pub mod header;
 #[cfg(any(test, feature = "laws"))]
 pub mod laws;
+pub mod method;
 mod refusal;
 pub mod request;
 pub mod response;

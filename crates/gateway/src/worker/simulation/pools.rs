@@ -3,7 +3,7 @@
 use super::{address, millis};
 use crate::control_room::ControlRoom;
 use crate::pool::{self, InstanceChange, InstanceChangeError};
-use crate::settings::{Affinity, Balance, Ejection, HashKey, Health, Instance, Pool, Retries};
+use crate::settings::{Affinity, Balance, Ejection, Health, Instance, KeyBy, Pool, Retries};
 use control::balance::Weight;
 use stats::Rng;
 use units::{Rate, Ratio, Timestamp};
@@ -20,8 +20,8 @@ pub(super) fn random(number: usize, rng: &mut Rng, calm: bool) -> Pool {
     let balance = match rng.below(7) {
         0 => Balance::RoundRobin,
         1 => Balance::PeakEwma,
-        2 => Balance::Hash(HashKey::Client),
-        3 => Balance::Hash(HashKey::Header("x-user".to_owned())),
+        2 => Balance::Hash(KeyBy::Client),
+        3 => Balance::Hash(KeyBy::Header("x-user".to_owned())),
         _ => Balance::LeastOutstanding,
     };
     let hashed = matches!(balance, Balance::Hash(_));

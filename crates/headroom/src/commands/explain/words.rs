@@ -122,7 +122,7 @@ fn steps(status: &Status, route: &Route) -> Vec<String> {
              fails, it passes"
         ));
     }
-    let policy = status.policies.iter().find(|policy| Some(&policy.name) == route.policy.as_ref());
+    let policy = status.policy_of(route);
     let of_policy = |of: fn(&Policy) -> &Option<String>| {
         policy.and_then(|policy| Some((of(policy).clone()?, Some(policy.name.as_str()))))
     };
@@ -136,9 +136,7 @@ fn steps(status: &Status, route: &Route) -> Vec<String> {
     ];
     for (kind, met) in kinds.into_iter().zip(met) {
         let Some((name, policy)) = met else { continue };
-        let Some(limit) = status.limits.iter().find(|limit| limit.kind == kind && limit.name == name) else {
-            continue;
-        };
+        let Some(limit) = status.limit(kind, &name) else { continue };
         let when = policy.map_or(String::new(), |policy| format!(", while policy `{policy}` is engaged"));
         steps.push(format!("{} `{name}`: {}{when}", self::kind(limit), bound_of(limit)));
     }
@@ -158,14 +156,13 @@ fn told(route: &Route) -> String {
 }
 
 fn reasons_of(status: &Status, route: &Route) -> Vec<&'static str> {
-    let policy = status.policies.iter().find(|policy| Some(&policy.name) == route.policy.as_ref());
+    let policy = status.policy_of(route);
     let rates = [route.rate_class.as_ref(), policy.and_then(|policy| policy.rate_class.as_ref())];
     let in_flight = [route.concurrency.as_ref(), policy.and_then(|policy| policy.concurrency.as_ref())];
     let mut reasons: Vec<&'static str> = Vec::new();
     for (kind, names) in [(LimitKind::Concurrency, in_flight), (LimitKind::RateClass, rates)] {
         for name in names.into_iter().flatten() {
-            let limits = status.limits.iter().filter(|limit| limit.kind == kind && limit.name == *name);
-            reasons.extend(limits.flat_map(reasons::of_limit));
+            reasons.extend(status.limit(kind, name).into_iter().flat_map(reasons::of_limit));
         }
     }
     if route.rule.is_some() {
@@ -224,8 +221,7 @@ fn policy(status: &Status, policy: &Policy) -> String {
     );
     let limits = [(&policy.concurrency, LimitKind::Concurrency), (&policy.rate_class, LimitKind::RateClass)];
     let limits = limits.into_iter().filter_map(|(name, kind)| {
-        let limit =
-            status.limits.iter().find(|limit| limit.kind == kind && Some(&limit.name) == name.as_ref())?;
+        let limit = status.limit(kind, name.as_ref()?)?;
         Some(format!("{} `{}` ({})", self::kind(limit), limit.name, bound_of(limit)))
     });
     block.names("limits", limits);
@@ -275,26 +271,17 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
 }
 
 fn when(status: &Status, limit: &Limit) -> String {
-    let is = |rate: &Option<String>, concurrency: &Option<String>| match limit.kind {
-        LimitKind::RateClass => rate.as_ref() == Some(&limit.name),
-        LimitKind::Concurrency => concurrency.as_ref() == Some(&limit.name),
-    };
     let mut when = Vec::new();
-    if status.routes.iter().any(|route| is(&route.rate_class, &route.concurrency)) {
+    if status.routes.iter().any(|route| limit.is_of_route(route)) {
         when.push("always".to_owned());
     }
-    let policies = status.policies.iter().filter(|policy| is(&policy.rate_class, &policy.concurrency));
+    let policies = status.policies.iter().filter(|policy| limit.is_of_policy(policy));
     when.extend(policies.map(|policy| format!("while policy `{}` is engaged", policy.name)));
     if when.is_empty() { "where a rule asks for it".to_owned() } else { when.join("; ") }
 }
 
 fn is_on(status: &Status, limit: &Limit, route: &Route) -> bool {
-    let policy = status.policies.iter().find(|policy| Some(&policy.name) == route.policy.as_ref());
-    let names = match limit.kind {
-        LimitKind::Concurrency => [&route.concurrency, policy.map_or(&None, |policy| &policy.concurrency)],
-        LimitKind::RateClass => [&route.rate_class, policy.map_or(&None, |policy| &policy.rate_class)],
-    };
-    names.into_iter().any(|name| name.as_ref() == Some(&limit.name))
+    limit.is_of_route(route) || status.policy_of(route).is_some_and(|policy| limit.is_of_policy(policy))
 }
 
 fn pool(status: &Status, pool: &Pool) -> String {

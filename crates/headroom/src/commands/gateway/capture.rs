@@ -1,6 +1,7 @@
 //! `--capture`: the traffic that passes, in a file for `headroom replay`.
 
-use gateway::settings::Capture;
+use gateway::settings::{Capture, Mirror};
+use http::codec::write::check_name;
 use std::path::PathBuf;
 use units::{Bytes, Ratio};
 
@@ -64,8 +65,7 @@ fn fraction(text: &str) -> Result<Ratio, String> {
 }
 
 fn header(text: &str) -> Result<String, String> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if !text.is_empty() && text.bytes().all(token) {
+    if check_name(text).is_ok() {
         Ok(text.to_owned())
     } else {
         Err("not the name of a header; write it as in `X-Api-Key`".to_owned())
@@ -74,15 +74,12 @@ fn header(text: &str) -> Result<String, String> {
 
 fn body_max(text: &str) -> Result<Bytes, String> {
     let found: Bytes = text.parse().map_err(|error| format!("{error}"))?;
-    if found <= BODY_MOST {
+    if found <= Mirror::BODY_MOST {
         Ok(found)
     } else {
-        Err(format!("{found} is above {BODY_MOST}: bodies are held in memory; 64KiB is usual"))
+        Err(format!("{found} is above {}: bodies are held in memory; 64KiB is usual", Mirror::BODY_MOST))
     }
 }
-
-/// All that waits for the disk holds no more than four of these.
-const BODY_MOST: Bytes = Bytes::new(16 * 1024 * 1024);
 
 #[cfg(test)]
 mod tests {

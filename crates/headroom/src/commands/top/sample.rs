@@ -19,7 +19,11 @@ pub fn calm() -> Status {
         target: "http://127.0.0.1:9000/search.cgi".to_owned(),
     });
     let instances = |count: usize| {
-        (1..=count).map(|number| Instance { address: format!("10.0.0.{number}:80"), ..Instance::default() })
+        (1..=count).map(|number| Instance {
+            address: format!("10.0.0.{number}:80"),
+            state: "available".to_owned(),
+            ..Instance::default()
+        })
     };
     Status {
         version: "0.1.0".to_owned(),
@@ -101,7 +105,7 @@ pub fn calm() -> Status {
         ],
         pools: vec![
             Pool { name: "search".to_owned(), panic: false, instances: instances(2).collect() },
-            Pool { name: "others".to_owned(), panic: true, instances: instances(20).skip(2).collect() },
+            Pool { name: "others".to_owned(), panic: false, instances: instances(20).skip(2).collect() },
         ],
         ..Status::default()
     }
@@ -131,5 +135,7 @@ pub fn busy() -> Status {
     status.routes[1].answered = flows(&[("2xx", 2_399_000, 12_833.0), ("3xx", 1_000, 1.0)]);
     (status.pools[0].instances[0].in_flight, status.pools[0].instances[1].in_flight) = (2, 1);
     status.pools[0].instances[0].idle = 13;
+    status.pools[0].instances[1].state = "warming".to_owned();
+    status.pools[1].panic = true;
     status
 }

@@ -314,16 +314,11 @@ pub fn bound_of(limit: &Limit) -> String {
 
 /// When a limit applies.
 fn applies(status: &Status, limit: &Limit) -> String {
-    let is = |name: &Option<String>| name.as_deref() == Some(limit.name.as_str());
-    let named = |rate: &Option<String>, concurrency: &Option<String>| match limit.kind {
-        LimitKind::RateClass => is(rate),
-        LimitKind::Concurrency => is(concurrency),
-    };
     let mut when = Vec::new();
-    if status.routes.iter().any(|route| named(&route.rate_class, &route.concurrency)) {
+    if status.routes.iter().any(|route| limit.is_of_route(route)) {
         when.push("always".to_owned());
     }
-    for policy in status.policies.iter().filter(|policy| named(&policy.rate_class, &policy.concurrency)) {
+    for policy in status.policies.iter().filter(|policy| limit.is_of_policy(policy)) {
         when.push(if policy.engaged {
             format!("now, by {}", policy.name)
         } else {

@@ -1,0 +1,35 @@
+//! What belongs together in the document, by name.
+
+use super::{Limit, LimitKind, Policy, Route, Status};
+
+impl Status {
+    /// The policy of a route.
+    pub fn policy_of(&self, route: &Route) -> Option<&Policy> {
+        self.policies.iter().find(|policy| Some(&policy.name) == route.policy.as_ref())
+    }
+
+    /// The limit of this kind and name.
+    pub fn limit(&self, kind: LimitKind, name: &str) -> Option<&Limit> {
+        self.limits.iter().find(|limit| limit.kind == kind && limit.name == name)
+    }
+}
+
+impl Limit {
+    /// Whether it always applies on a route.
+    pub fn is_of_route(&self, route: &Route) -> bool {
+        self.is(&route.rate_class, &route.concurrency)
+    }
+
+    /// Whether it applies while a policy is engaged.
+    pub fn is_of_policy(&self, policy: &Policy) -> bool {
+        self.is(&policy.rate_class, &policy.concurrency)
+    }
+
+    fn is(&self, rate_class: &Option<String>, concurrency: &Option<String>) -> bool {
+        let name = match self.kind {
+            LimitKind::RateClass => rate_class,
+            LimitKind::Concurrency => concurrency,
+        };
+        name.as_ref() == Some(&self.name)
+    }
+}
