@@ -155,7 +155,7 @@ pub(crate) fn whole(
 
 /// How much of a whole answer is its body.
 pub(crate) fn body_bytes(answer: &[u8]) -> u64 {
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
+    let head = memchr::memmem::find(answer, b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
     (answer.len() - head) as u64
 }
 
