@@ -4,7 +4,7 @@ mod bare;
 mod run;
 mod tidy;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use run::run;
 use std::process::ExitCode;
 
@@ -12,7 +12,8 @@ const TASKS: &str = "\
 cargo xtask ci      everything that a change must pass: tidy, fmt, clippy, doc, bare, deny, tests
 cargo xtask tidy    the house rules that no compiler holds
 cargo xtask bare    builds the decision code where there is no standard library
-cargo xtask fuzz    each fuzz target for 20 seconds (needs nightly and cargo-fuzz)";
+cargo xtask fuzz    each fuzz target for 20 seconds, or as many as are given, such as `fuzz 600` (needs nightly
+                    and cargo-fuzz)";
 
 fn main() -> ExitCode {
     match task(std::env::args().nth(1).as_deref()) {
@@ -29,7 +30,7 @@ fn task(name: Option<&str>) -> Result<()> {
         Some("ci") => ci(),
         Some("tidy") => tidy::check(),
         Some("bare") => bare::build(),
-        Some("fuzz") => fuzz(),
+        Some("fuzz") => fuzz(std::env::args().nth(2).as_deref().unwrap_or("20")),
         Some(other) => bail!("`{other}` is no task; there is:\n{TASKS}"),
         None => {
             println!("{TASKS}");
@@ -48,7 +49,9 @@ fn ci() -> Result<()> {
     run("cargo", &["test", "--workspace", "--locked"], &[])
 }
 
-fn fuzz() -> Result<()> {
+fn fuzz(seconds: &str) -> Result<()> {
+    let seconds: u32 = seconds.parse().with_context(|| format!("`{seconds}` is no number of seconds"))?;
+    let time = format!("-max_total_time={seconds}");
     for target in tidy::names_in("fuzz/fuzz_targets", "rs")? {
         let (corpus, seeds) = (format!("fuzz/corpus/{target}"), format!("fuzz/seeds/{target}"));
         std::fs::create_dir_all(&corpus)?;
@@ -56,7 +59,7 @@ fn fuzz() -> Result<()> {
         if std::fs::exists(&seeds)? {
             arguments.push(&seeds);
         }
-        arguments.extend(["--", "-max_total_time=20", "-max_len=512"]);
+        arguments.extend(["--", &time, "-max_len=512"]);
         run("cargo", &arguments, &[])?;
     }
     Ok(())

@@ -151,6 +151,11 @@ impl Ticket {
     pub fn at(&self) -> Timestamp {
         self.at
     }
+
+    /// Since when the request waits.
+    pub fn since(&self) -> Timestamp {
+        self.arrived
+    }
 }
 
 impl<W: Word> Admission<W> {
@@ -231,6 +236,12 @@ impl<W: Word> Admission<W> {
             class.empty(now);
         }
         let _ = self.engaged.update(|_| Some(u64::from(engaged)));
+    }
+
+    /// Goes on as engaged: for limits that are put together anew while their policy is. Nothing is emptied, as nothing
+    /// has been had on top of the rate.
+    pub fn stay_engaged(&self) {
+        let _ = self.engaged.update(|_| Some(1));
     }
 
     /// Whether the gated limits apply now.

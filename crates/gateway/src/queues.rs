@@ -102,6 +102,11 @@ impl Queue {
         self.classes[class].enter(now, deadline, pace, request).map_err(|(_, reason)| reason)
     }
 
+    /// Who is next of a class, unless it is refused.
+    pub(crate) fn front(&self, class: usize) -> Option<usize> {
+        self.classes[class].front().copied()
+    }
+
     /// The next of a class, to be served or refused.
     pub(crate) fn next(&mut self, now: Timestamp, pace: Pace, class: usize) -> Option<Next<usize>> {
         self.classes[class].next(now, pace)

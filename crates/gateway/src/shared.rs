@@ -129,8 +129,17 @@ impl Shared {
         let mut routes = Vec::new();
         for route in &settings.routes {
             let limits = RouteLimits::new(&settings, route, &rates, &keyed, &tried, &concurrency);
-            if let Some(Gate::Engaged { reason, .. }) = route.policy.map(|index| policies[index].gate()) {
-                limits.apply(now, &Transition::Engaged { reason });
+            if let Some(index) = route.policy
+                && let Gate::Engaged { reason, .. } = policies[index].gate()
+            {
+                let goes_on = |class: usize| {
+                    before.is_some_and(|old| old.rates.iter().any(|old| Arc::ptr_eq(old, &rates[class])))
+                };
+                if settings.policies[index].rate_class.is_none_or(goes_on) {
+                    limits.admission.stay_engaged();
+                } else {
+                    limits.apply(now, &Transition::Engaged { reason });
+                }
             }
             routes.push(limits);
         }

@@ -219,6 +219,12 @@ impl<T> WaitingQueue<T> {
         Some(Next::Start { request, waited: now.since(arrived) })
     }
 
+    /// The request that is next to be served, unless it or others before it are refused.
+    pub fn front(&self) -> Option<&T> {
+        let slot = if self.is_standing { self.newest? } else { self.oldest? };
+        self.slots[slot].waiter.as_ref().map(|waiter| &waiter.request)
+    }
+
     /// A request leaves the queue because its client has gone or its time has passed; `None` where it was served or
     /// shed before.
     pub fn leave(&mut self, place: Place) -> Option<T> {

@@ -51,17 +51,18 @@ pub(super) fn read(
 fn write_key(by: &KeyBy, head: &RequestHead<'_, '_>, client: IpAddr, key: &mut Vec<u8>) {
     key.clear();
     match key::value(by, head) {
-        Some(value) => {
-            key.push(b'=');
-            if value.len() <= LONGEST_KEY {
-                key.extend_from_slice(value);
-            } else {
-                // Nobody may fill the memory with keys. Whoever finds two with one hash shares with himself.
-                key.extend_from_slice(&value[..LONGEST_KEY]);
-                key.extend_from_slice(&key::hash(value).to_ne_bytes());
-            }
-        }
+        Some(value) => write_value(value, key),
         None => key.extend_from_slice(key::client(client, &mut [0; 8])),
+    }
+}
+
+/// Writes the value of a key, as it is where it is short. Nobody may fill the memory with keys; whoever finds two with
+/// one hash shares with himself.
+pub(super) fn write_value(value: &[u8], key: &mut Vec<u8>) {
+    key.push(b'=');
+    key.extend_from_slice(&value[..value.len().min(LONGEST_KEY)]);
+    if value.len() > LONGEST_KEY {
+        key.extend_from_slice(&key::hash(value).to_ne_bytes());
     }
 }
 

@@ -6,8 +6,8 @@ use crate::outbox::Outbox;
 use crate::pool::Attempt;
 use crate::queues::At;
 use control::admission::{Admitted, Place, Ticket, Watched};
-use control::balance::InstanceId;
-use control::concurrency::Priority;
+use control::balance::{InstanceId, Placed};
+use control::concurrency::{Concurrency, Priority};
 use control::rate::{RateClass, Turn};
 use http::codec::Body;
 use http::codec::body::Decoder;
@@ -85,6 +85,18 @@ pub(super) enum Pause {
     Queue(Queued),
 }
 
+impl Pause {
+    /// Since when the request waits.
+    pub(super) fn since(&self) -> Timestamp {
+        match self {
+            Pause::Limits(ticket) => ticket.since(),
+            Pause::Rule(waiting) => waiting.since,
+            Pause::Key(waiting) => waiting.since,
+            Pause::Queue(queued) => queued.since,
+        }
+    }
+}
+
 /// A request that waits for its turn at the rate class of its key.
 #[derive(Debug)]
 pub(super) struct KeyTurn {
@@ -118,8 +130,10 @@ pub(super) struct Claims {
     /// What the limits in shadow made of it.
     pub(super) watched: [Option<Watched>; 2],
     pub(super) admitted_at: Timestamp,
-    /// It holds a place at its instance.
-    pub(super) has_place: bool,
+    /// The place that it holds at its instance, where those are limited.
+    pub(super) place: Option<Arc<Concurrency<AtomicU64>>>,
+    /// What was picked for it before it had to wait for an instance.
+    pub(super) picked: Option<Placed>,
 }
 
 impl Default for Claims {
@@ -130,7 +144,8 @@ impl Default for Claims {
             keyed: [None, None],
             watched: [None, None],
             admitted_at: Timestamp::ZERO,
-            has_place: false,
+            place: None,
+            picked: None,
         }
     }
 }

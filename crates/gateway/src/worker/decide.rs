@@ -126,9 +126,13 @@ impl<N: Net> Worker<N> {
         let Some(local) = exchange.local.clone() else { return };
         match std::mem::replace(&mut downstream.phase, Phase::Active) {
             Phase::Waiting(Pause::Limits(ticket)) => {
+                let since = ticket.since();
                 match local.shared.routes[exchange.route].admission.turn_came(now, ticket) {
                     Ok(admitted) => self.admit(index, admitted),
-                    Err(reason) => self.wait_or_shed(index, reason, true),
+                    Err(reason) => {
+                        exchange.waited += now.since(since);
+                        self.wait_or_shed(index, reason, true);
+                    }
                 }
             }
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
@@ -222,7 +226,11 @@ impl<'a> Asked<'a> {
         let index = class.0 as usize;
         match key {
             None => Arc::clone(&self.local.shared.rates[index]),
-            Some(key) => self.local.shared.keyed[index].class(self.now, &key.to_vec()),
+            Some(value) => {
+                let mut key = Vec::new();
+                claims::write_value(value, &mut key);
+                self.local.shared.keyed[index].class(self.now, &key)
+            }
         }
     }
 }

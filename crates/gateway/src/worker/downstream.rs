@@ -102,6 +102,9 @@ impl<N: Net> Worker<N> {
             if exchange.answer.is_none() {
                 exchange.status = CLIENT_LEFT;
             }
+            if let Phase::Waiting(pause) = &phase {
+                exchange.waited += self.now.since(pause.since());
+            }
             match phase {
                 Phase::Waiting(Pause::Limits(ticket)) => {
                     local.shared.routes[exchange.route].admission.give_up(ticket);
@@ -464,6 +467,10 @@ impl<N: Net> Worker<N> {
         if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.upstream) {
             self.await_progress(index);
             self.resume(upstream_token(upstream));
+            return;
+        }
+        if matches!(downstream.phase, Phase::Waiting(_)) {
+            // Its deadline is that of its turn.
             return;
         }
         // It takes its time, but it takes something.

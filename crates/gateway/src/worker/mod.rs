@@ -419,7 +419,6 @@ impl<N: Net> Worker<N> {
                 self.upstreams.remove(idle);
             }
         }
-        self.retire();
     }
 
     /// Takes no more clients and lets those go that have no request.

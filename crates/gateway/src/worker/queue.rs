@@ -17,9 +17,12 @@ use crate::queues::{At, Queue};
 use crate::shared::WaitingRoom;
 use control::admission::{Brought, Held, Next, Pace, Reason};
 use control::balance::{InstanceId, Placed};
-use control::concurrency::Priority;
+use control::concurrency::{Concurrency, Priority};
 use http::reactor::Net;
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -177,15 +180,18 @@ impl<N: Net> Worker<N> {
             // Who comes next is not known yet, so no key or cookie decides.
             let picked = local.pools[pool].borrow_mut().pick(self.now, None, Attempt::Again, &mut self.rng);
             let Some(picked) = picked else { return };
-            let Some(instance) = free_place(local, pool, picked.instance()) else { return };
-            match self.next_in_line(local, at, class) {
-                Some((request, _)) => {
-                    self.downstreams[request].exchange.claims.has_place = true;
-                    self.send_to(request, local, pool, Placed::Kept(instance));
-                    self.resume(downstream_token(request));
-                }
-                None => leave_place(local, pool, instance),
-            }
+            let front = local.queues.borrow_mut().at(at).and_then(|queue| queue.front(class));
+            let failed = front.and_then(|request| failed_at(self.downstreams[request].exchange.attempt));
+            let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
+            let Some((request, _)) = self.next_in_line(local, at, class) else {
+                found.place.iter().for_each(|place| place.leave());
+                continue;
+            };
+            let claims = &mut self.downstreams[request].exchange.claims;
+            claims.place = found.place;
+            let picked = claims.picked.take().unwrap_or(Placed::Kept(found.id));
+            self.send_to(request, local, pool, moved_to(picked, found.id));
+            self.resume(downstream_token(request));
         }
     }
 
@@ -226,17 +232,17 @@ impl<N: Net> Worker<N> {
         picked: Placed,
     ) -> Option<Placed> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
-        let claims = &mut self.downstreams[index].exchange.claims;
-        let priority = claims.priority;
+        let exchange = &self.downstreams[index].exchange;
+        let (priority, failed) = (exchange.claims.priority, failed_at(exchange.attempt));
         let waits = |queue: &mut Queue| queue.is_before(queue.class_of(priority));
         if !local.queues.borrow_mut().at(At::Pool(pool)).is_some_and(waits)
-            && let Some(instance) = free_place(local, pool, picked.instance())
+            && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
         {
-            claims.has_place = true;
-            // A client whose instance is full for the moment stays with it.
-            return Some(if instance == picked.instance() { picked } else { Placed::Kept(instance) });
+            self.downstreams[index].exchange.claims.place = found.place;
+            return Some(moved_to(picked, found.id));
         }
         if found.waiting.is_some() {
+            self.downstreams[index].exchange.claims.picked = Some(picked);
             self.wait_in_line(index, local, At::Pool(pool), false);
         } else {
             let address = local.pools[pool].borrow().address(picked.instance());
@@ -252,16 +258,67 @@ impl<N: Net> Worker<N> {
     pub(super) fn leave_instance(&mut self, index: usize, local: &Local) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        if !std::mem::take(&mut exchange.claims.has_place) {
-            return;
-        }
+        let Some(place) = exchange.claims.place.take() else { return };
+        place.leave();
         let pool = exchange.pool;
-        leave_place(local, pool, exchange.instance);
         if let Some(queue) = local.queues.borrow_mut().at(At::Pool(pool)) {
             queue.held(now.since(exchange.sent));
         }
         self.line.freed = true;
     }
+
+    /// Takes a place at the instance that was picked, or else at the next of its pool that has one; at the one that has
+    /// just failed the request only where there is no other at all.
+    fn free_place(
+        &self,
+        local: &Local,
+        pool: usize,
+        picked: InstanceId,
+        failed: Option<InstanceId>,
+    ) -> Option<Found> {
+        let candidates = local.pools[pool].borrow();
+        let only_failed = candidates.beside(picked).all(|(id, _)| Some(id) == failed);
+        let mut beside = candidates.beside(picked).filter(|(id, _)| only_failed || Some(*id) != failed);
+        beside.find_map(|(id, address)| {
+            // An instance that was added since is limited as those are that come now.
+            let places = places_at(local, pool, address).or_else(|| {
+                let name = &local.shared.settings.pools[pool].name;
+                let settings = &self.local.shared.settings;
+                places_at(&self.local, settings.pools.iter().position(|now| now.name == *name)?, address)
+            });
+            match places {
+                Some(place) => place.enter().is_ok().then(|| Found { id, place: Some(Arc::clone(place)) }),
+                None => Some(Found { id, place: None }),
+            }
+        })
+    }
+}
+
+/// An instance with a place taken at it, where those are limited.
+struct Found {
+    id: InstanceId,
+    place: Option<Arc<Concurrency<AtomicU64>>>,
+}
+
+/// The instance that a request must not go to again.
+fn failed_at(attempt: Attempt) -> Option<InstanceId> {
+    match attempt {
+        Attempt::Elsewhere(failed) => Some(failed),
+        Attempt::First | Attempt::Again => None,
+    }
+}
+
+/// What was picked, at another instance as the one that was picked is full. A client that is known stays with its own.
+fn moved_to(picked: Placed, instance: InstanceId) -> Placed {
+    match picked {
+        Placed::New(_) => Placed::New(instance),
+        Placed::Moved { from, .. } => Placed::Moved { from, to: instance },
+        Placed::Kept(_) => Placed::Kept(instance),
+    }
+}
+
+fn places_at(local: &Local, pool: usize, address: SocketAddr) -> Option<&Arc<Concurrency<AtomicU64>>> {
+    local.shared.places.get(pool)?.as_ref()?.instances.get(&address)
 }
 
 fn room(local: &Local, at: At) -> Option<&WaitingRoom> {
@@ -280,20 +337,6 @@ fn places(local: &Local, at: At) -> u32 {
             instances.map(|instance| instance.limit()).fold(0, u32::saturating_add)
         }
     }
-}
-
-/// Takes a place at the instance that was picked, or else at the next of its pool that has one.
-fn free_place(local: &Local, pool: usize, picked: InstanceId) -> Option<InstanceId> {
-    let places = &local.shared.places[pool].as_ref()?.instances;
-    // An instance that was added since is not limited for those who came before.
-    let free = |address| places.get(&address).is_none_or(|places| places.enter().is_ok());
-    local.pools[pool].borrow().beside(picked).find(|&(_, address)| free(address)).map(|(id, _)| id)
-}
-
-fn leave_place(local: &Local, pool: usize, instance: InstanceId) {
-    let address = local.pools[pool].borrow().address(instance);
-    let places = local.shared.places[pool].as_ref().and_then(|places| places.instances.get(&address));
-    places.into_iter().for_each(|instance| instance.leave());
 }
 
 /// How long a place that another worker has freed may stay unused.

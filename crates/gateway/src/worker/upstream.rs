@@ -68,6 +68,8 @@ impl<N: Net> Worker<N> {
         let (pool, key, attempt) = (exchange.pool, exchange.key, exchange.attempt);
         let picked = local.pools[pool].borrow_mut().pick(self.now, key, attempt, &mut self.rng);
         let Some(picked) = picked else {
+            // A service without instances conforms to nothing.
+            local.tally(self.downstreams[index].exchange.level, |tally| tally.record_late());
             return self.fail_request(index, Failure::Unreachable.problem());
         };
         if let Some(placed) = self.place_at(index, &local, pool, picked) {
@@ -410,11 +412,14 @@ impl<N: Net> Worker<N> {
             }
             self.head.clear();
             forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
-            if exchange.sets_cookie {
-                self.set_cookie(index);
-            }
             match self.ask_response_rule(index, &head) {
-                None => self.forward_answer(index, &bytes[used..]),
+                None => {
+                    // After the rule, which knows nothing of our cookie and may not take it away.
+                    if self.downstreams[index].exchange.sets_cookie {
+                        self.set_cookie(index);
+                    }
+                    self.forward_answer(index, &bytes[used..]);
+                }
                 Some(response) => self.replace_answer(index, &response, &bytes[used..]),
             }
             return None;

@@ -34,8 +34,11 @@ mod limits;
 /// Rules in Luau decide.
 mod follows_rules;
 
+/// Where features meet.
+mod meets;
 /// Copies of live traffic: chosen, compared, accounted for, and never in the way.
 mod mirrors;
+
 /// Rules change requests and answers, and choose the pool.
 mod rules_change_messages;
 
