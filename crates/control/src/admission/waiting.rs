@@ -42,13 +42,15 @@ pub struct WaitingSettings {
     pub target: Duration,
     /// How long it has to, to be standing; above zero.
     pub interval: Duration,
+    /// How long a request may wait, whatever its deadline.
+    pub longest_wait: Duration,
 }
 
 impl WaitingSettings {
-    /// A target of 20 ms over 100 ms.
+    /// A target of 20 ms over 100 ms, and no other bound on a wait than the deadline.
     pub const fn with_capacity(capacity: u32) -> Self {
         let (target, interval) = (Duration::from_millis(20), Duration::from_millis(100));
-        WaitingSettings { capacity, target, interval }
+        WaitingSettings { capacity, target, interval, longest_wait: Duration::MAX }
     }
 }
 
@@ -185,15 +187,18 @@ impl<T> WaitingQueue<T> {
         self.watch(now);
         let before = if self.is_standing { 0 } else { self.waiting };
         let wait = pace.service.saturating_mul(before) / pace.limit.max(1);
+        let WaitingSettings { capacity: bound, longest_wait, .. } = self.settings;
         if let Err(reason) = self.in_time(now, deadline, wait.saturating_add(pace.service)) {
             return Err((request, reason));
         }
-        let WaitingSettings { capacity: bound, .. } = self.settings;
+        if wait > longest_wait {
+            return Err((request, Reason::Deadline { class: self.id, left: longest_wait, needed: wait }));
+        }
         if self.waiting >= bound {
             return Err((request, Reason::BacklogFull { class: self.id, bound, waiting: self.waiting }));
         }
         let slot = self.link_newest(Waiter { request, arrived: now, deadline });
-        let latest_start = deadline - pace.service;
+        let latest_start = (deadline - pace.service).min(now + longest_wait);
         Ok(Place { slot, generation: self.slots[slot].generation, latest_start })
     }
 

@@ -149,6 +149,7 @@ impl WaitingRoom {
             capacity,
             target: (longest_wait / 5).max(Duration::from_nanos(1)),
             interval: longest_wait,
+            longest_wait,
         }
     }
 }

@@ -68,9 +68,8 @@ impl<N: Net> Worker<N> {
             let mut queues = local.queues.borrow_mut();
             let queue = queues.at(at).expect("what has a waiting room has a queue");
             let pace = queue.pace(places(local, at), local.shared.settings.workers.get());
-            let deadline = (now + room.settings.longest_wait + pace.service).min(client_leaves);
             let class = queue.class_of(priority);
-            let entered = queue.enter(now, deadline, pace, class, index).inspect_err(|_| room.leave());
+            let entered = queue.enter(now, client_leaves, pace, class, index).inspect_err(|_| room.leave());
             entered.map(|place| (class, place))
         });
         let (class, place) = match entered {

@@ -607,3 +607,19 @@ fn a_policy_in_shadow_leaves_the_limits_of_others_alone() {
         would("concurrency") + would("rate_class") >= 10.0
     });
 }
+
+#[test]
+fn a_gateway_that_knows_no_service_time_yet_lets_wait_as_long_as_it_says() {
+    let upstream = Upstream::hello();
+    let mut settings = settings(&[upstream.address]);
+    settings.pools[0].instance_concurrency = Some(1);
+    settings.pools[0].queue = queue(5, Duration::from_millis(800));
+    let gateway = started(settings);
+    // The first answer takes longer than what is then left of the longest wait.
+    let mut first = client(&gateway);
+    first.send(get("/?500"));
+    eventually("it is there", || upstream.seen().contains("/?500"));
+    let mut second = client(&gateway);
+    second.send(get("/second"));
+    assert_eq!((first.answer().status(), second.answer().status()), (200, 200));
+}

@@ -215,3 +215,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_longest_wait_bounds_the_wait_and_not_the_answer() {
+    let longest_wait = Duration::from_millis(80);
+    let settings = WaitingSettings { longest_wait, ..WaitingSettings::with_capacity(10) };
+    let mut queue = WaitingQueue::new(ClassId(1), settings).unwrap();
+    let (now, unknown) = (Timestamp::from_secs(1), Pace { service: Duration::ZERO, limit: 1 });
+    let place = queue.enter(now, Timestamp::NEVER, unknown, 1).unwrap();
+    assert_eq!(place.latest_start(), now + longest_wait);
+    // An answer takes longer than what is left of the wait, which says nothing against it.
+    let known = Pace { service: Duration::from_millis(50), limit: 1 };
+    let later = now + Duration::from_millis(50);
+    queue.enter(later, Timestamp::NEVER, known, 2).unwrap();
+    let refused = queue.enter(later, Timestamp::NEVER, known, 3).unwrap_err();
+    assert!(matches!(refused, (3, Reason::Deadline { left, .. }) if left == longest_wait), "{refused:?}");
+    assert!(matches!(queue.next(later, known), Some(Next::Start { request: 1, .. })));
+}
