@@ -28,7 +28,7 @@ mod yaml;
 pub use problem::{Problem, Problems, Warning};
 pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};
-pub use suggest::suggestion;
+pub use suggest::{closest, suggestion};
 pub use write::write;
 
 use gateway::settings::Settings;

@@ -3,14 +3,18 @@
 /// A sentence that names the closest, or all where none is close.
 pub fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let closest = known.iter().filter(|name| close(found, name));
-    match closest.min_by_key(|name| distance(found, name)) {
+    match closest(found, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => "there is none yet: add it, or leave this out".to_owned(),
         None => {
             format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         }
     }
+}
+
+/// The known name that is closest, where one is close.
+pub fn closest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known.into_iter().filter(|name| close(found, name)).min_by_key(|name| distance(found, name))
 }
 
 /// Whether one may have been written for the other: a third of the letters may be wrong, more is another word.
@@ -24,7 +28,7 @@ fn distance(found: &str, known: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::suggestion;
+    use super::{closest, suggestion};
 
     #[test]
     fn names_the_closest_or_all() {
@@ -34,6 +38,7 @@ mod tests {
             "did you mean `Search timer`?"
         );
         assert_eq!(suggestion("zzz", ["rate", "burst"]), "known: `rate`, `burst`");
+        assert_eq!(closest("zzz", ["rate", "burst"]), None);
         assert_eq!(suggestion("x", []), "there is none yet: add it, or leave this out");
     }
 }

@@ -21,9 +21,7 @@ pub(super) fn router() -> Router<Room> {
         .route("/changes", get(changes))
         .route("/reload", post(reload))
         .fallback(|| async { problem(StatusCode::NOT_FOUND, PLACES) })
-        .method_not_allowed_fallback(|| async {
-            problem(StatusCode::METHOD_NOT_ALLOWED, "/reload takes POST, the rest takes GET")
-        })
+        .method_not_allowed_fallback(|| async { problem(StatusCode::METHOD_NOT_ALLOWED, PLACES) })
 }
 
 async fn page(State((room, clock)): State<Room>) -> Response {
@@ -70,4 +68,6 @@ fn json(value: &impl serde::Serialize) -> Response {
 /// How long a reload may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const PLACES: &str = "there are /metrics, /status, /changes, /livez and /readyz, and POST /reload";
+const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /livez and /readyz, POST /reload, \
+     POST /pools/POOL/instances, POST /pools/POOL/instances/ADDRESS/drain and .../resume, and \
+     DELETE /pools/POOL/instances/ADDRESS";

@@ -8,8 +8,11 @@ mod lookup;
 use super::history::Flows;
 use crate::control_room::{Change as PolicyChange, ControlRoom};
 use crate::metrics::Counts;
-use crate::settings::{self, Class, RateClassSettings, Settings, ShedAnswer};
+use crate::settings::{
+    self, Class, ConcurrencySettings, RateClassSettings, RoutePriority, Settings, ShedAnswer,
+};
 use crate::shared::Shared;
+use control::concurrency::{Origin, Prior};
 use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
 use serde::{Deserialize, Serialize};
@@ -119,6 +122,12 @@ pub struct Route {
     /// Limits that apply while a class is not conforming.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
+    /// How important its requests are: a class, or the header that names it; absent where all are of the highest class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
+    /// The header in which clients say how long they wait for the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_header: Option<String>,
     /// What a shed request is told: `problem`, `page TYPE` or `redirect ADDRESS`.
     pub shed_answer: String,
     /// What arrived: answered, failed and shed, in flight and waiting.
@@ -177,6 +186,9 @@ pub struct Policy {
     /// The rate class that applies meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_class: Option<String>,
+    /// Its limits decide and count, and let pass.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shadow: bool,
     /// Whether they apply now.
     pub engaged: bool,
     /// For how long they have applied.
@@ -221,13 +233,19 @@ pub struct Limit {
     /// Requests that may be in flight: the bound that is in force now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight_bound: Option<u32>,
+    /// Between which bounds the limit follows the service, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive: Option<Adaptive>,
+    /// The share of the limit that each priority class may fill, from the lowest class on; empty where all may fill it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<PriorityShare>,
     /// Requests in flight now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
-    /// How many may wait for their turn.
+    /// How many may wait: for their turn, or for a place in flight. Of a rate class by key, for each key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_bound: Option<u32>,
-    /// How many wait now.
+    /// How many wait now; absent for a rate class by key, where each key has a backlog of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u32>,
     /// How long one may wait.
@@ -247,6 +265,28 @@ pub struct Limit {
     pub provenance: Option<Provenance>,
 }
 
+/// Between which bounds a limit follows the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Adaptive {
+    /// The first value, as the file says.
+    pub first: u32,
+    /// Never below this: the file's bound, or what was measured before where that is higher.
+    pub least: u32,
+    /// Never above this.
+    pub most: u32,
+}
+
+/// What a priority class may fill.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PriorityShare {
+    /// The class.
+    pub class: String,
+    /// From 0 to 1.
+    pub share: f64,
+}
+
 /// The measurement behind a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -260,13 +300,25 @@ pub struct Provenance {
 }
 
 /// Instances of the same service.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pool {
     /// Its name.
     pub name: String,
     /// Too few instances are usable, so that all are used.
     pub panic: bool,
+    /// Requests that may be in flight at each instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_concurrency: Option<u32>,
+    /// How many may wait while all instances are full; absent where nobody may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_bound: Option<u32>,
+    /// How long one may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_wait_ms: Option<f64>,
+    /// How many wait now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<u32>,
     /// Who answers.
     pub instances: Vec<Instance>,
 }
@@ -279,9 +331,9 @@ pub struct Instance {
     pub address: String,
     /// `available`, `warming`, `draining`, `ejected` or `unhealthy`; empty where no worker has said yet.
     pub state: String,
-    /// Requests that it has now, whatever pools it is in.
+    /// Requests that it has now from this pool.
     pub in_flight: u64,
-    /// Connections to it that wait for a request.
+    /// Connections to it that wait for a request, whatever pools it is in.
     pub idle: u64,
 }
 
@@ -320,6 +372,8 @@ impl Status {
                 concurrency: name(route.concurrency, &concurrency),
                 rate_class: name(route.rate_class, &rate),
                 policy: policy.map(|policy| policy.name.clone()),
+                priority: route.priority.as_ref().map(|found| priority(found, &settings.priorities)),
+                deadline_header: route.deadline_header.clone(),
                 shed_answer: match &route.shed {
                     ShedAnswer::Problem => "problem".to_owned(),
                     ShedAnswer::Page { content_type, .. } => format!("page {content_type}"),
@@ -336,19 +390,12 @@ impl Status {
             min_samples: policy.settings.min_samples,
             concurrency: name(policy.concurrency, &concurrency),
             rate_class: name(policy.rate_class, &rate),
+            shadow: policy.shadow,
             ..Policy::default()
         });
         let rates = settings.rate_classes.iter().map(rate_class);
-        let in_flight = settings.concurrency_limits.iter().map(|class| Limit {
-            name: class.name.clone(),
-            kind: LimitKind::Concurrency,
-            in_flight_bound: Some(class.settings.limit),
-            backlog_bound: class.settings.queue.map(|queue| queue.places),
-            longest_wait_ms: class.settings.queue.map(|queue| queue.longest_wait.as_secs_f64() * 1e3),
-            shadow: class.settings.shadow,
-            provenance: provenance(class),
-            ..Limit::default()
-        });
+        let in_flight =
+            settings.concurrency_limits.iter().map(|class| concurrency_limit(class, &settings.priorities));
         Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             listen: settings.listen.to_string(),
@@ -396,16 +443,16 @@ impl Status {
             let of = counts.pools.get(&pool.name);
             pool.panic = of.is_some_and(|of| of.panic);
             for instance in &mut pool.instances {
+                // Idle connections are the instance's, requests are the pool's.
                 let known =
                     counts.instances.iter().find(|known| known.address.to_string() == instance.address);
-                if let Some(known) = known {
-                    (instance.in_flight, instance.idle) = (known.in_flight, known.idle);
-                }
+                instance.idle = known.map_or(0, |known| known.idle);
                 let mut in_pool = of.iter().flat_map(|of| &of.instances);
                 if let Some((_, counts)) =
                     in_pool.find(|(address, _)| address.to_string() == instance.address)
                 {
                     instance.state = counts.state.name().to_owned();
+                    instance.in_flight = counts.in_flight;
                 }
             }
         }
@@ -424,15 +471,21 @@ impl Status {
                 policy.reason = Some(breach(reason.conforming, reason.samples));
             }
         }
+        let only_tried: Vec<bool> =
+            self.limits.iter().map(|limit| !limit.shadow && !self.refuses(limit)).collect();
         let (rates, in_flight) = self.limits.split_at_mut(shared.rates.len());
         for (limit, class) in rates.iter_mut().zip(&shared.rates) {
-            limit.backlog = Some(class.backlog());
+            limit.backlog = limit.key.is_none().then(|| class.backlog());
         }
-        for (limit, class) in in_flight.iter_mut().zip(&shared.concurrency) {
-            limit.in_flight = Some(class.in_flight());
+        let only_tried = &only_tried[rates.len()..];
+        for ((limit, class), tried) in in_flight.iter_mut().zip(&shared.concurrency).zip(only_tried) {
+            limit.in_flight = Some(if *tried { class.tried.in_flight() } else { class.in_flight() });
             limit.in_flight_bound = Some(class.count.limit());
             limit.backlog = class.waiting.as_ref().map(|room| room.len());
-            limit.origin = class.origin().map(|(origin, _)| origin.to_string());
+            limit.origin = class.origin().map(|(found, _)| origin(found));
+        }
+        for (pool, places) in self.pools.iter_mut().zip(&shared.places) {
+            pool.waiting = places.as_ref().and_then(|places| Some(places.waiting.as_ref()?.len()));
         }
     }
 }
@@ -455,6 +508,19 @@ pub(crate) fn changes(room: &ControlRoom, now: Timestamp) -> Vec<Change> {
 
 fn breach(conforming: Ratio, samples: u64) -> String {
     format!("{conforming} of {samples} responses conformed")
+}
+
+/// Where the value of an adaptive limit comes from. What was measured before is no source of the value: that one the
+/// file gives.
+fn origin(origin: Origin) -> String {
+    match origin {
+        Origin::Written => "the first value".to_owned(),
+        Origin::Measured(Prior { rate, response_time, .. }) => {
+            let calm = units::show_duration(response_time);
+            format!("the first value; known before: {rate} at {calm} in calm")
+        }
+        Origin::Adapted(change) => format!("changed from {change}"),
+    }
 }
 
 fn service_level(class: &Class<control::service_level::ServiceLevelSettings>) -> ServiceLevel {
@@ -487,10 +553,47 @@ fn rate_class(class: &Class<RateClassSettings>) -> Limit {
     }
 }
 
+fn concurrency_limit(class: &Class<ConcurrencySettings>, priorities: &[String]) -> Limit {
+    let ConcurrencySettings { limit, adaptive, queue, priorities: shares, shadow } = &class.settings;
+    let shares = priorities.iter().zip(shares);
+    Limit {
+        name: class.name.clone(),
+        kind: LimitKind::Concurrency,
+        in_flight_bound: Some(*limit),
+        adaptive: adaptive.map(|settings::Adaptive { least, most, prior }| Adaptive {
+            first: *limit,
+            least: prior.map_or(least, |prior| prior.floor().max(least)),
+            most,
+        }),
+        priorities: shares
+            .map(|(class, share)| PriorityShare { class: class.clone(), share: share.get() })
+            .collect(),
+        backlog_bound: queue.map(|queue| queue.places),
+        longest_wait_ms: queue.map(|queue| queue.longest_wait.as_secs_f64() * 1e3),
+        shadow: *shadow,
+        provenance: provenance(class),
+        ..Limit::default()
+    }
+}
+
+/// A route's priority in words; whoever built the settings has checked that the classes are there.
+fn priority(found: &RoutePriority, names: &[String]) -> String {
+    let class = |number: u8| names.get(usize::from(number)).map_or("", String::as_str);
+    match found {
+        RoutePriority::Class(number) => class(*number).to_owned(),
+        RoutePriority::Header { name, otherwise } => {
+            format!("as header {name} says, otherwise {}", class(*otherwise))
+        }
+    }
+}
+
 fn pool(pool: &settings::Pool) -> Pool {
     let instances = pool.instances.iter();
     Pool {
         name: pool.name.clone(),
+        instance_concurrency: pool.instance_concurrency,
+        queue_bound: pool.queue.map(|queue| queue.places),
+        longest_wait_ms: pool.queue.map(|queue| queue.longest_wait.as_secs_f64() * 1e3),
         instances: instances
             .map(|instance| Instance { address: instance.address.to_string(), ..Instance::default() })
             .collect(),
@@ -529,6 +632,50 @@ mod tests {
         let status: Status = serde_json::from_str(text).unwrap();
         assert_eq!((status.routes[0].name.as_str(), status.routes[0].demand.total), ("a", 3));
         assert_eq!((status.limits[0].name.as_str(), status.limits[0].kind), ("b", LimitKind::RateClass));
+    }
+
+    #[test]
+    fn settings_say_who_waits_for_what_and_what_is_in_shadow() {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 9_000));
+        let queue = settings::Queue { places: 50, longest_wait: Duration::from_millis(500) };
+        let mut settings = Settings::new(address);
+        let mut pool = settings::Pool::new("pool", vec![address]);
+        (pool.instance_concurrency, pool.queue) = (Some(8), Some(queue));
+        settings.pools.push(pool);
+        settings.priorities = vec!["background".to_owned(), "critical".to_owned()];
+        let mut knee = Class::<ConcurrencySettings>::new("knee", 12);
+        knee.settings.adaptive = Some(settings::Adaptive { least: 2, most: 200, prior: None });
+        knee.settings.queue = Some(queue);
+        knee.settings.priorities = vec![Ratio::new(0.5).unwrap(), Ratio::ONE];
+        settings.concurrency_limits.push(knee);
+        let mut policy = settings::Policy::new("candidate", 0);
+        (policy.concurrency, policy.shadow) = (Some(0), true);
+        settings.policies.push(policy);
+        let level = control::service_level::ServiceLevelSettings {
+            target: Duration::from_millis(50),
+            window: Duration::from_secs(10),
+        };
+        settings.service_levels.push(Class::new("in time", level));
+        let mut route = settings::Route::new("all", settings::PathMatch::Prefix("/".to_owned()), 0);
+        route.priority = Some(RoutePriority::Header { name: "x-priority".to_owned(), otherwise: 1 });
+        route.deadline_header = Some("x-timeout".to_owned());
+        route.policy = Some(0);
+        settings.routes.push(route);
+
+        let mut status = Status::of(&settings);
+        let limit = &status.limits[0];
+        assert_eq!(limit.adaptive, Some(Adaptive { first: 12, least: 2, most: 200 }));
+        assert_eq!((limit.backlog_bound, limit.longest_wait_ms), (Some(50), Some(500.0)));
+        let shares: Vec<_> = limit.priorities.iter().map(|of| (of.class.as_str(), of.share)).collect();
+        assert_eq!(shares, [("background", 0.5), ("critical", 1.0)]);
+        let pool = &status.pools[0];
+        assert_eq!((pool.instance_concurrency, pool.queue_bound), (Some(8), Some(50)));
+        let route = &status.routes[0];
+        assert_eq!(route.priority.as_deref(), Some("as header x-priority says, otherwise critical"));
+        assert_eq!(route.deadline_header.as_deref(), Some("x-timeout"));
+        assert!(status.policies[0].shadow && !status.refuses(&status.limits[0]));
+        status.routes[0].concurrency = Some("knee".to_owned());
+        assert!(status.refuses(&status.limits[0]), "a route holds to it");
     }
 
     #[test]

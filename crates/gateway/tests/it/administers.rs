@@ -180,6 +180,31 @@ fn the_status_says_what_the_gateway_is_and_does() {
 }
 
 #[test]
+fn an_instance_of_two_pools_has_the_requests_of_each() {
+    let upstream = Upstream::hello();
+    let mut settings = settings(&[upstream.address]);
+    settings.pools.push(gateway::settings::Pool::new("idle", vec![upstream.address]));
+    let gateway = started(settings);
+    let mut busy = client(&gateway);
+    busy.send(get("/?1000"));
+    eventually("it is in flight", || status(&gateway).pools[0].instances[0].in_flight == 1);
+    assert_eq!(status(&gateway).pools[1].instances[0].in_flight, 0);
+    busy.answer();
+}
+
+#[test]
+fn an_unknown_place_is_answered_with_those_that_there_are() {
+    let upstream = Upstream::hello();
+    let gateway = before(&upstream);
+    let host = format!("Host: {}", gateway.admin_address().unwrap());
+    let answer = asked(&gateway, "GET /instances", &[&host]);
+    assert_eq!(answer.status(), 404);
+    for place in ["/status", "/pools,", "POST /reload", "/pools/POOL/instances/ADDRESS/drain", "DELETE"] {
+        assert!(answer.text().contains(place), "{place}: {}", answer.text());
+    }
+}
+
+#[test]
 fn rates_and_requests_in_flight_are_told_while_they_last() {
     let upstream = Upstream::hello();
     let gateway = before(&upstream);

@@ -1,6 +1,6 @@
 //! What belongs together in the document, by name.
 
-use super::{Limit, LimitKind, Policy, Route, Status};
+use super::{Limit, LimitKind, Policy, Pool, Route, Status};
 
 impl Status {
     /// The policy of a route.
@@ -11,6 +11,20 @@ impl Status {
     /// The limit of this kind and name.
     pub fn limit(&self, kind: LimitKind, name: &str) -> Option<&Limit> {
         self.limits.iter().find(|limit| limit.kind == kind && limit.name == name)
+    }
+
+    /// The pool that answers on a route.
+    pub fn pool_of(&self, route: &Route) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.name == route.pool)
+    }
+
+    /// Whether a limit refuses anything where the file applies it: one in shadow does not, nor does one that only
+    /// policies in shadow use.
+    pub fn refuses(&self, limit: &Limit) -> bool {
+        let always = self.routes.iter().any(|route| limit.is_of_route(route));
+        let mut policies = self.policies.iter().filter(|policy| limit.is_of_policy(policy)).peekable();
+        let unused = policies.peek().is_none();
+        !limit.shadow && (always || unused || policies.any(|policy| !policy.shadow))
     }
 }
 

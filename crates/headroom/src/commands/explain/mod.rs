@@ -11,6 +11,7 @@ use crate::admin::{Error as AdminError, GatewayArgs};
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
+use crate::summary::wrapped_to;
 use gateway::settings::AdminAddress;
 use gateway::status::Status;
 use measured::Measured;
@@ -82,11 +83,11 @@ fn printable(text: &str) -> String {
 fn explain(args: &Args) -> Result<String, Error> {
     let (status, name) = subject(args)?;
     if let Some(reason) = &args.reason {
-        let found = reasons::find(reason).ok_or_else(|| Error::UnknownReason {
-            name: reason.clone(),
-            help: config::suggestion(reason, reasons::names()),
-        })?;
-        return Ok(words::reason(found, status.as_ref()));
+        let found = reasons::find(reason);
+        if found.is_empty() {
+            return Err(Error::UnknownReason { name: reason.clone(), help: near(reason) });
+        }
+        return Ok(words::reason(&found, status.as_ref()));
     }
     let status = status.ok_or(Error::Nothing)?;
     let measured = Measured::of(&status, &args.ledger);
@@ -98,6 +99,27 @@ fn explain(args: &Args) -> Result<String, Error> {
         }),
     }
 }
+
+/// The reasons that may be meant: the closest, those that share a word with what was typed, or all.
+fn near(typed: &str) -> String {
+    if let Some(name) = config::closest(typed, reasons::names()) {
+        return format!("did you mean `{name}`?");
+    }
+    let words =
+        |name: &str| name.to_lowercase().split(['_', '-', ' ']).map(str::to_owned).collect::<Vec<_>>();
+    let typed = words(typed);
+    let shares = |name: &&str| words(name).iter().any(|word| typed.contains(word));
+    let similar: Vec<&str> = reasons::names().filter(shares).collect();
+    let (said, names) = match similar.is_empty() {
+        false => ("these are like it", similar),
+        true => ("these are known", reasons::names().collect()),
+    };
+    let lines = wrapped_to(&names.join(", "), COLUMNS);
+    format!("{said}:\n  {}", lines.join("\n  "))
+}
+
+/// Of 80 columns, without the indent.
+const COLUMNS: usize = 78;
 
 /// The gateway that is meant, if one is, and the name in it.
 fn subject(args: &Args) -> Result<(Option<Status>, Option<String>), Error> {
@@ -128,3 +150,17 @@ Examples:
       headroom explain --reason backlog_full
 
 Exit codes: 0 explained, 2 wrong usage, file or name, 1 anything else, such as no gateway there.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_reason_is_answered_with_those_that_may_be_meant() {
+        assert_eq!(near("backlog_ful"), "did you mean `backlog_full`?");
+        let like = near("timeout");
+        assert!(like.contains("head_timeout") && !like.contains("backlog_full"), "{like}");
+        let all = near("zzzzzzzz");
+        assert!(all.contains("rate_class") && all.lines().all(|line| line.len() <= 80), "{all}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What the reason names in logs, metrics and answers mean, and what to do about them.
 
-use gateway::status::{Limit, LimitKind, Status};
+use gateway::status::{Limit, LimitKind, Pool};
+use std::collections::BTreeSet;
 
 /// A reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,30 +16,51 @@ pub struct Reason {
     pub remedy: &'static str,
 }
 
-/// The reason with this name.
-pub fn find(name: &str) -> Option<&'static Reason> {
-    REASONS.iter().find(|reason| reason.name == name).or_else(|| REFUSALS.contains(&name).then_some(&BROKEN))
+/// All that is meant by this name, which a copy or a retry may share with a request.
+pub fn find(name: &str) -> Vec<&'static Reason> {
+    let mut found: Vec<&Reason> = all().filter(|reason| reason.name == name).collect();
+    found.extend(REFUSALS.contains(&name).then_some(&BROKEN));
+    found
 }
 
 /// All names.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    REASONS.iter().map(|reason| reason.name).chain(REFUSALS.iter().copied())
+    let mut seen = BTreeSet::new();
+    all().map(|reason| reason.name).chain(REFUSALS.iter().copied()).filter(move |name| seen.insert(*name))
 }
 
-/// The reasons for which a limit refuses.
-pub fn of_limit(limit: &Limit) -> &'static [&'static str] {
-    match (limit.kind, limit.backlog_bound) {
-        (LimitKind::Concurrency, None | Some(0)) => &["concurrency"],
-        (LimitKind::Concurrency, Some(_)) => &["backlog_full", "deadline", "standing_queue"],
-        (LimitKind::RateClass, None | Some(0)) => &["rate_class"],
-        (LimitKind::RateClass, Some(_)) => &["backlog_full", "wait_too_long"],
+/// Whether this is about requests themselves, and not about their retries and copies.
+pub fn is_of_a_request(reason: &Reason) -> bool {
+    REASONS.contains(reason)
+}
+
+fn all() -> impl Iterator<Item = &'static Reason> {
+    REASONS.iter().chain(RETRIES).chain(COPIES)
+}
+
+/// The reasons for which a limit refuses, or would if it were not in shadow; there nobody waits for a place.
+pub fn of_limit(limit: &Limit, in_shadow: bool) -> &'static [&'static str] {
+    let waits = limit.backlog_bound > Some(0);
+    match limit.kind {
+        LimitKind::Concurrency if waits && !in_shadow => QUEUE,
+        LimitKind::Concurrency if limit.priorities.is_empty() => &["concurrency"],
+        LimitKind::Concurrency => &["concurrency", "priority"],
+        LimitKind::RateClass if waits => &["backlog_full", "wait_too_long"],
+        LimitKind::RateClass => &["rate_class"],
     }
 }
 
-/// The limits of a gateway that refuse for this reason.
-pub fn limits_for<'a>(status: &'a Status, reason: &str) -> Vec<&'a Limit> {
-    status.limits.iter().filter(|limit| of_limit(limit).contains(&reason)).collect()
+/// The reasons for which a pool's full instances refuse.
+pub fn of_pool(pool: &Pool) -> &'static [&'static str] {
+    match (pool.instance_concurrency, pool.queue_bound) {
+        (None, _) => &[],
+        (Some(_), None | Some(0)) => &["concurrency"],
+        (Some(_), Some(_)) => QUEUE,
+    }
 }
+
+/// Why a queue for a place refuses.
+const QUEUE: &[&str] = &["backlog_full", "deadline", "standing_queue"];
 
 const SHED: &str = "503 with Retry-After, or the page or redirect of the route";
 
@@ -84,9 +106,9 @@ const REASONS: &[Reason] = &[
     Reason {
         name: "deadline",
         told: SHED,
-        means: "The request could not have been answered before its deadline: waiting and being served takes longer \
-                than the time that was left.",
-        remedy: "Serving it would have been work for nobody. Look at how long requests wait \
+        means: "The request would have had to wait longer than the queue lets it (`longest_wait`), or could not have \
+                been answered before the deadline that it brought along (`deadline_header`).",
+        remedy: "Serving it late would have been work for nobody. Look at how long requests wait \
                  (headroom_wait_seconds) and whether clients set their deadlines too short.",
     },
     Reason {
@@ -164,6 +186,161 @@ const REASONS: &[Reason] = &[
     },
 ];
 
+const RETRIED: &str = "nothing by this: it is a reason in headroom_retries_total";
+
+const OUTCOME: &str = "nothing by this: it is an outcome in headroom_retries_total";
+
+/// Why requests failed that might be sent again, and what became of that.
+const RETRIES: &[Reason] = &[
+    Reason {
+        name: "unreachable",
+        told: RETRIED,
+        means: "An attempt to connect to an instance was refused; nothing was sent, so another instance is tried.",
+        remedy: "Is that instance running? See headroom_instance_up and the pool's `health`.",
+    },
+    Reason {
+        name: "connect_timeout",
+        told: RETRIED,
+        means: "An instance did not accept the connection within `connect_timeout`; nothing was sent.",
+        remedy: "The instance's accept queue may be full, or a firewall drops packets.",
+    },
+    Reason {
+        name: "stale",
+        told: RETRIED,
+        means: "A kept connection was closed by the instance just as it was used again.",
+        remedy: "Make the pool's `idle_timeout` shorter than the instance's keep-alive time.",
+    },
+    Reason {
+        name: "broke",
+        told: RETRIED,
+        means: "The connection broke after the request was sent and before an answer.",
+        remedy: "Look at the instance's log: crashed or restarted workers are usual.",
+    },
+    Reason {
+        name: "repeated",
+        told: OUTCOME,
+        means: "The request was sent again.",
+        remedy: "Nothing, while there are few: the client noticed nothing.",
+    },
+    Reason {
+        name: "not_safe",
+        told: OUTCOME,
+        means: "It was not sent again, because the instance may have acted on it already.",
+        remedy: "Only idempotent methods are sent again. Let clients decide about the others.",
+    },
+    Reason {
+        name: "out_of_tries",
+        told: OUTCOME,
+        means: "It was not sent again, because it had been sent as often as the pool's `retries` allow.",
+        remedy: "Several instances fail: look at the reasons beside this outcome.",
+    },
+    Reason {
+        name: "out_of_budget",
+        told: OUTCOME,
+        means: "It was not sent again, because repeats had reached their share of all requests.",
+        remedy: "Many requests fail, and repeats would add load. Cure the failures before raising the budget.",
+    },
+];
+
+const DROPPED: &str =
+    "nothing: it is a reason in headroom_mirror_dropped_total or headroom_capture_dropped_total";
+
+const UNCOMPARED: &str = "nothing: it is a reason in headroom_mirror_failed_total";
+
+/// What becomes of copies of requests.
+const COPIES: &[Reason] = &[
+    Reason {
+        name: "unsafe_method",
+        told: DROPPED,
+        means: "The request's method may change something, so it was not copied.",
+        remedy: "Copy such methods only where the shadow may be changed: see the mirror's settings.",
+    },
+    Reason {
+        name: "tripped",
+        told: DROPPED,
+        means: "The gateway itself was late, and copies nothing until it is in time again.",
+        remedy: "It has too few workers or a neighbour on the machine; on a busy machine raise `breaker.trip_at`.",
+    },
+    Reason {
+        name: "over_limit",
+        told: DROPPED,
+        means: "The mirror's `limit` was used up.",
+        remedy: "Sessions are not copied whole meanwhile. Raise `limit`, or lower `fraction`.",
+    },
+    Reason {
+        name: "queue_full",
+        told: DROPPED,
+        means: "As many copies were waiting for the shadow as may (`queue`).",
+        remedy: "The shadow is slower than its traffic: lower `fraction`, set `limit`, or raise `in_flight`.",
+    },
+    Reason {
+        name: "bytes_full",
+        told: DROPPED,
+        means: "All copies together hold as many bytes as they may.",
+        remedy: "The shadow is too slow for large bodies: lower `fraction`.",
+    },
+    Reason {
+        name: "body_too_large",
+        told: DROPPED,
+        means: "The body is longer than what is copied.",
+        remedy: "Nothing, unless such requests matter to the comparison.",
+    },
+    Reason {
+        name: "body_incomplete",
+        told: DROPPED,
+        means: "The live request ended before its body did.",
+        remedy: "Nothing: the client left.",
+    },
+    Reason {
+        name: "expired",
+        told: DROPPED,
+        means: "The copy's `deadline` came while it waited for the shadow.",
+        remedy: "As with queue_full: the shadow is slower than its traffic.",
+    },
+    Reason {
+        name: "write_failed",
+        told: DROPPED,
+        means: "The capture's file could not be written.",
+        remedy: "Is the disk full, and may the gateway write there?",
+    },
+    Reason {
+        name: "ending",
+        told: DROPPED,
+        means: "The gateway ended, or took the mirror away, before the copy went out.",
+        remedy: "Nothing.",
+    },
+    Reason {
+        name: "unreachable",
+        told: UNCOMPARED,
+        means: "The shadow accepted no connection.",
+        remedy: "Is the shadow running, on the addresses of its pool?",
+    },
+    Reason {
+        name: "broke",
+        told: UNCOMPARED,
+        means: "The shadow closed the connection before its answer was whole.",
+        remedy: "Look at the shadow's log.",
+    },
+    Reason {
+        name: "malformed",
+        told: UNCOMPARED,
+        means: "The shadow's answer broke HTTP.",
+        remedy: "Ask the shadow directly (curl -v).",
+    },
+    Reason {
+        name: "deadline",
+        told: UNCOMPARED,
+        means: "The shadow's answer was not whole at the mirror's `deadline`.",
+        remedy: "The shadow does not finish in time; times are compared only for pairs that did.",
+    },
+    Reason {
+        name: "live_incomplete",
+        told: UNCOMPARED,
+        means: "The live request itself had no whole answer, so there was nothing to compare with.",
+        remedy: "Look at headroom_failed_total of the route.",
+    },
+];
+
 const BROKEN: Reason = Reason {
     name: "broken HTTP",
     told: "400, 414, 431, 501 or 505",
@@ -221,7 +398,6 @@ mod tests {
     use control::ClassId;
     use control::admission;
     use control::concurrency::Priority;
-    use std::collections::BTreeSet;
     use std::time::Duration;
 
     #[test]
@@ -236,14 +412,18 @@ mod tests {
             admission::Reason::Deadline { class, left: zero, needed: zero },
             admission::Reason::StandingQueue { class, target: zero, waited: zero },
         ] {
-            let found = find(reason.name()).unwrap_or_else(|| panic!("{} is not explained", reason.name()));
-            assert_eq!(found.told, SHED);
+            let found = find(reason.name());
+            let first = found.first().unwrap_or_else(|| panic!("{} is not explained", reason.name()));
+            assert_eq!(first.told, SHED);
         }
     }
 
     #[test]
-    fn a_name_has_one_meaning() {
-        let all: Vec<&str> = names().collect();
-        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    fn a_name_has_one_meaning_where_it_stands() {
+        let said: Vec<(&str, &str)> = all().map(|reason| (reason.name, reason.told)).collect();
+        assert_eq!(said.iter().collect::<BTreeSet<_>>().len(), said.len());
+        for of in [REASONS, RETRIES, COPIES] {
+            assert!(of.iter().all(|reason| !REFUSALS.contains(&reason.name)));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::measured::Measured;
 use super::reasons::{self, Reason};
-use crate::commands::top::sections::{bound_of, for_so_long, millis, percent};
+use crate::commands::top::sections::{bound_of, for_so_long, millis, now_of, percent};
 use crate::summary::wrapped_to;
 use gateway::status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, Status};
 use std::fmt::Write;
@@ -56,23 +56,34 @@ pub fn names(status: &Status) -> Vec<&str> {
     all.map(String::as_str).collect()
 }
 
-/// A reason in words; with the limits of a gateway that give it, where one is meant.
-pub fn reason(reason: &Reason, status: Option<&Status>) -> String {
+/// What a reason name means; with the limits of a gateway that give it, where one is meant.
+pub fn reason(found: &[&Reason], status: Option<&Status>) -> String {
+    let blocks: Vec<String> = found.iter().map(|reason| meaning(reason, status)).collect();
+    blocks.join("\n")
+}
+
+fn meaning(reason: &Reason, status: Option<&Status>) -> String {
     let mut block = Block::new(reason.name.to_owned());
     block.line("the client is told", reason.told);
     block.line("it means", reason.means);
     block.line("what to do", reason.remedy);
-    if let Some(status) = status {
-        let limits = reasons::limits_for(status, reason.name);
-        for limit in &limits {
-            block.line("given by", &format!("{} `{}`: {}", kind(limit), limit.name, bound_of(limit)));
+    let Some(status) = status.filter(|_| reasons::is_of_a_request(reason)) else { return block.0 };
+    for limit in &status.limits {
+        let refuses = status.refuses(limit);
+        if reasons::of_limit(limit, !refuses).contains(&reason.name) {
+            let name = if refuses { "given by" } else { "counted by" };
+            let note = if refuses { "" } else { IN_SHADOW };
+            block.line(name, &format!("{} `{}`: {}{note}", kind(limit), limit.name, bound_of(limit)));
         }
-        let shed = status.routes.iter().filter_map(|route| {
-            let flow = route.shed.get(reason.name).or(route.failed.get(reason.name))?;
-            Some(format!("{} in all, {:.1} a second, on route `{}`", flow.total, flow.per_second, route.name))
-        });
-        shed.for_each(|text| block.line("so far", &text));
     }
+    for pool in status.pools.iter().filter(|pool| reasons::of_pool(pool).contains(&reason.name)) {
+        block.line("given by", &format!("pool `{}`: {}", pool.name, places(pool)));
+    }
+    let shed = status.routes.iter().filter_map(|route| {
+        let flow = route.shed.get(reason.name).or(route.failed.get(reason.name))?;
+        Some(format!("{} in all, {:.1} a second, on route `{}`", flow.total, flow.per_second, route.name))
+    });
+    shed.for_each(|text| block.line("so far", &text));
     block.0
 }
 
@@ -90,10 +101,29 @@ fn route(status: &Status, route: &Route) -> String {
         let name = if number == 0 { "a request meets" } else { "" };
         block.line(name, &format!("{}. {step}", number + 1));
     }
-    let reasons = reasons_of(status, route);
+    if let Some(priority) = &route.priority {
+        block.line("priority", priority);
+    }
+    if let Some(header) = &route.deadline_header {
+        let queues = met(status, route).iter().any(|met| {
+            let is_queue = met.limit.kind == LimitKind::Concurrency && met.limit.backlog_bound > Some(0);
+            is_queue && !met.in_shadow
+        }) || status.pool_of(route).is_some_and(|pool| pool.queue_bound > Some(0));
+        let effect = if queues {
+            "one that a queue would keep longer is refused (deadline)"
+        } else {
+            "without a queue it has no effect"
+        };
+        block.line("deadline", &format!("header {header} says how long the client waits; {effect}"));
+    }
+    let (reasons, counted) = reasons_of(status, route);
     if !reasons.is_empty() {
         block.line("if it is shed", &told(route));
         block.line("reasons", &reasons.join(", "));
+    }
+    if !counted.is_empty() {
+        let text = format!("{}: by limits in shadow, in headroom_would_shed_total", counted.join(", "));
+        block.line("counted only", &text);
     }
     if status.uptime_s.is_some() {
         let now = format!(
@@ -110,7 +140,48 @@ fn route(status: &Status, route: &Route) -> String {
     block.0
 }
 
-/// What a request meets, in order: concurrency limits first, because they refuse by one look and use up no turn.
+/// A limit that a request meets on a route.
+struct Met<'a> {
+    limit: &'a Limit,
+    /// It applies while this one is engaged only.
+    policy: Option<&'a Policy>,
+    /// It, or its policy, refuses nothing.
+    in_shadow: bool,
+}
+
+impl Met<'_> {
+    /// Its place in the order: rate classes by key, as each has its own count; concurrency limits, because they refuse
+    /// by one look and use up no turn; rate classes; last, limits in shadow, which are shown what was admitted.
+    fn place(&self) -> u8 {
+        match self.limit.kind {
+            LimitKind::RateClass if self.limit.key.is_some() => 0,
+            _ if self.in_shadow => 3,
+            LimitKind::Concurrency => 1,
+            LimitKind::RateClass => 2,
+        }
+    }
+}
+
+/// The limits of a route, in the order in which a request meets them.
+fn met<'a>(status: &'a Status, route: &'a Route) -> Vec<Met<'a>> {
+    let policy = status.policy_of(route);
+    let named = [
+        (LimitKind::Concurrency, route.concurrency.as_ref(), None),
+        (LimitKind::Concurrency, policy.and_then(|policy| policy.concurrency.as_ref()), policy),
+        (LimitKind::RateClass, route.rate_class.as_ref(), None),
+        (LimitKind::RateClass, policy.and_then(|policy| policy.rate_class.as_ref()), policy),
+    ];
+    let found = named.into_iter().filter_map(|(kind, name, policy)| {
+        let limit = status.limit(kind, name?)?;
+        let in_shadow = limit.shadow || policy.is_some_and(|policy| policy.shadow);
+        Some(Met { limit, policy, in_shadow })
+    });
+    let mut found: Vec<Met<'_>> = found.collect();
+    found.sort_by_key(Met::place);
+    found
+}
+
+/// What a request meets, in order.
 fn steps(status: &Status, route: &Route) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(class) = &route.service_level {
@@ -122,29 +193,37 @@ fn steps(status: &Status, route: &Route) -> Vec<String> {
              fails, it passes"
         ));
     }
-    let policy = status.policy_of(route);
-    let of_policy = |of: fn(&Policy) -> &Option<String>| {
-        policy.and_then(|policy| Some((of(policy).clone()?, Some(policy.name.as_str()))))
-    };
-    let always = |name: &Option<String>| name.clone().map(|name| (name, None));
-    let kinds = [LimitKind::Concurrency, LimitKind::Concurrency, LimitKind::RateClass, LimitKind::RateClass];
-    let met = [
-        always(&route.concurrency),
-        of_policy(|policy| &policy.concurrency),
-        always(&route.rate_class),
-        of_policy(|policy| &policy.rate_class),
-    ];
-    for (kind, met) in kinds.into_iter().zip(met) {
-        let Some((name, policy)) = met else { continue };
-        let Some(limit) = status.limit(kind, &name) else { continue };
-        let when = policy.map_or(String::new(), |policy| format!(", while policy `{policy}` is engaged"));
-        steps.push(format!("{} `{name}`: {}{when}", self::kind(limit), bound_of(limit)));
+    for Met { limit, policy, in_shadow } in met(status, route) {
+        let when =
+            policy.map_or(String::new(), |policy| format!(", while policy `{}` is engaged", policy.name));
+        let note = if in_shadow { IN_SHADOW } else { "" };
+        steps.push(format!("{} `{}`: {}{when}{note}", kind(limit), limit.name, bound_of(limit)));
     }
-    let instances =
-        status.pools.iter().find(|pool| pool.name == route.pool).map_or(0, |pool| pool.instances.len());
-    let instances = if instances == 1 { "1 instance".to_owned() } else { format!("{instances} instances") };
-    steps.push(format!("pool `{}`: {instances}", route.pool));
+    let Some(pool) = status.pool_of(route) else { return steps };
+    let instances = match pool.instances.len() {
+        1 => "1 instance".to_owned(),
+        count => format!("{count} instances"),
+    };
+    let places =
+        if pool.instance_concurrency.is_some() { format!(", {}", places(pool)) } else { String::new() };
+    steps.push(format!("pool `{}`: {instances}{places}", pool.name));
     steps
+}
+
+/// How much the instances of a pool take, and who waits for them.
+fn places(pool: &Pool) -> String {
+    let Some(bound) = pool.instance_concurrency else { return "no limit".to_owned() };
+    let waits = waits(pool.queue_bound, pool.longest_wait_ms);
+    format!("{bound} in flight at each instance; may wait while all are full: {waits}")
+}
+
+fn waits(bound: Option<u32>, longest_ms: Option<f64>) -> String {
+    match (bound, longest_ms) {
+        (Some(0) | None, _) => "nobody".to_owned(),
+        (Some(1), Some(wait)) => format!("1 request, for at most {}", millis(wait)),
+        (Some(bound), Some(wait)) => format!("{bound} requests, each for at most {}", millis(wait)),
+        (Some(bound), None) => format!("{bound} requests"),
+    }
 }
 
 fn told(route: &Route) -> String {
@@ -155,27 +234,25 @@ fn told(route: &Route) -> String {
     }
 }
 
-fn reasons_of(status: &Status, route: &Route) -> Vec<&'static str> {
-    let policy = status.policy_of(route);
-    let rates = [route.rate_class.as_ref(), policy.and_then(|policy| policy.rate_class.as_ref())];
-    let in_flight = [route.concurrency.as_ref(), policy.and_then(|policy| policy.concurrency.as_ref())];
-    let mut reasons: Vec<&'static str> = Vec::new();
-    for (kind, names) in [(LimitKind::Concurrency, in_flight), (LimitKind::RateClass, rates)] {
-        for name in names.into_iter().flatten() {
-            reasons.extend(status.limit(kind, name).into_iter().flat_map(reasons::of_limit));
+/// For what a request of a route may be refused, and for what limits in shadow would refuse it.
+fn reasons_of(status: &Status, route: &Route) -> (Vec<&'static str>, Vec<&'static str>) {
+    let (mut given, mut counted) = (Vec::new(), Vec::new());
+    let mut add = |to_counted: bool, reasons: &[&'static str]| {
+        let list = if to_counted { &mut counted } else { &mut given };
+        for reason in reasons {
+            if !list.contains(reason) {
+                list.push(*reason);
+            }
         }
+    };
+    for Met { limit, in_shadow, .. } in met(status, route) {
+        add(in_shadow, reasons::of_limit(limit, in_shadow));
     }
+    add(false, status.pool_of(route).map_or(&[], reasons::of_pool));
     if route.rule.is_some() {
-        reasons.push("rule");
+        add(false, &["rule"]);
     }
-    let mut seen = Vec::new();
-    reasons.retain(|reason| {
-        !seen.contains(reason) && {
-            seen.push(*reason);
-            true
-        }
-    });
-    reasons
+    (given, counted)
 }
 
 fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> String {
@@ -183,7 +260,7 @@ fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> 
     let window = show_duration(Duration::from_secs_f64(class.window_s.max(0.0)));
     block.line("a response conforms", &format!("whose first byte comes within {}", millis(class.target_ms)));
     block.line("looked at", &format!("the responses of the last {window}"));
-    block.provenance(class.provenance.as_ref(), measured);
+    block.provenance("comes from", "", class.provenance.as_ref(), measured);
     let timed = status.routes.iter().filter(|route| route.service_level.as_ref() == Some(&class.name));
     block.names("times", timed.map(|route| format!("route `{}`", route.name)));
     let watching = status.policies.iter().filter(|policy| policy.service_level == class.name);
@@ -199,30 +276,34 @@ fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> 
 
 fn policy(status: &Status, policy: &Policy) -> String {
     let mut block = Block::new(format!("policy `{}`", policy.name));
-    let responses = if policy.min_samples == 1 {
-        "response".to_owned()
+    let responses = if policy.min_samples <= 1 {
+        "the responses".to_owned()
     } else {
-        format!("{} responses", policy.min_samples)
+        format!("at least {} responses", policy.min_samples)
     };
+    if policy.shadow {
+        block.line("in shadow", "its limits decide, count, and let pass: they refuse nothing");
+    }
     block.line(
-        "its limits apply",
+        if policy.shadow { "its limits count" } else { "its limits apply" },
         &format!(
-            "once less than {} of at least {responses} of class `{}` conform",
+            "once less than {} of {responses} of class `{}` conform",
             percent(policy.enter_below),
             policy.service_level
         ),
     );
-    block.line(
-        "until",
-        &format!(
-            "at least {} conform over the whole window, and nothing was shed in it",
-            percent(policy.leave_at)
-        ),
-    );
+    let share = if policy.leave_at >= 1.0 {
+        "all".to_owned()
+    } else {
+        format!("at least {}", percent(policy.leave_at))
+    };
+    let nothing = if policy.shadow { "" } else { ", and its limits refused nothing in it" };
+    block.line("until", &format!("{share} conform over the whole window{nothing}"));
     let limits = [(&policy.concurrency, LimitKind::Concurrency), (&policy.rate_class, LimitKind::RateClass)];
     let limits = limits.into_iter().filter_map(|(name, kind)| {
         let limit = status.limit(kind, name.as_ref()?)?;
-        Some(format!("{} `{}` ({})", self::kind(limit), limit.name, bound_of(limit)))
+        let note = if limit.shadow && !policy.shadow { IN_SHADOW } else { "" };
+        Some(format!("{} `{}` ({}{note})", self::kind(limit), limit.name, bound_of(limit)))
     });
     block.names("limits", limits);
     let routes = status.routes.iter().filter(|route| route.policy.as_ref() == Some(&policy.name));
@@ -231,8 +312,10 @@ fn policy(status: &Status, policy: &Policy) -> String {
         let now = match (policy.engaged, policy.engaged_for_s) {
             (true, Some(seconds)) => {
                 let why = policy.reason.as_deref().unwrap_or("unknown");
-                format!("engaged for {}: {why}", for_so_long(seconds))
+                let note = if policy.shadow { IN_SHADOW } else { "" };
+                format!("engaged for {}: {why}{note}", for_so_long(seconds))
             }
+            _ if policy.shadow => "lifted: its limits do not count".to_owned(),
             _ => "lifted: its limits do not apply".to_owned(),
         };
         block.line("now", &now);
@@ -241,31 +324,62 @@ fn policy(status: &Status, policy: &Policy) -> String {
 }
 
 fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
+    let refuses = status.refuses(limit);
     let mut block = Block::new(format!("{} `{}`", kind(limit), limit.name));
-    block.line("lets pass", &bound_of(limit));
-    if limit.kind == LimitKind::RateClass {
-        let waits = match (limit.backlog_bound, limit.longest_wait_ms) {
-            (Some(0) | None, _) => "nobody".to_owned(),
-            (Some(1), Some(wait)) => format!("1 request, for at most {}", millis(wait)),
-            (Some(bound), Some(wait)) => format!("{bound} requests, each for at most {}", millis(wait)),
-            (Some(bound), None) => format!("{bound} requests"),
+    if !refuses {
+        let may_be_asked = limit.kind == LimitKind::RateClass && !limit.shadow;
+        let but = if may_be_asked && status.routes.iter().any(|route| route.rule.is_some()) {
+            "; only where a rule asks for it is anything refused"
+        } else {
+            ""
         };
-        block.line("may wait", &waits);
+        block.line(
+            "in shadow",
+            &format!("it decides, counts (headroom_would_shed_total), and lets pass{but}"),
+        );
     }
-    block.line("applies", &when(status, limit));
-    block.provenance(limit.provenance.as_ref(), measured);
-    if let Some(origin) = &limit.origin {
-        block.line("in force", origin);
+    block.line(if refuses { "lets pass" } else { "would let pass" }, &bound_of(limit));
+    if let Some(key) = &limit.key {
+        let whose = match key.as_str() {
+            "client" => "each client has this for itself".to_owned(),
+            _ => {
+                format!("each value of {key} has this for itself; a request without one counts by its client")
+            }
+        };
+        block.line("key", &whose);
     }
-    block.line("refuses as", &reasons::of_limit(limit).join(", "));
+    let waits = match limit.kind {
+        LimitKind::Concurrency if !refuses && limit.backlog_bound > Some(0) => {
+            "nobody: who would have waited is counted as refused".to_owned()
+        }
+        _ => waits(limit.backlog_bound, limit.longest_wait_ms),
+    };
+    let each = if limit.key.is_some() && limit.backlog_bound > Some(0) { " (of each key)" } else { "" };
+    block.line(if refuses { "may wait" } else { "would wait" }, &format!("{waits}{each}"));
+    let shares = limit.priorities.iter().map(|found| format!("`{}` {}", found.class, percent(found.share)));
+    let shares: Vec<String> = shares.collect();
+    if !shares.is_empty() {
+        block.line("priorities may fill", &shares.join(", "));
+    }
+    block.line(if refuses { "applies" } else { "counts" }, &when(status, limit));
+    match &limit.adaptive {
+        None => block.provenance("comes from", "", limit.provenance.as_ref(), measured),
+        Some(adaptive) => {
+            let first = format!("{} in flight, from ", adaptive.first);
+            block.provenance("first value", &first, limit.provenance.as_ref(), measured);
+            let bounds = format!("it follows the service, from {} to {}", adaptive.least, adaptive.most);
+            block.line("bounds", &bounds);
+        }
+    }
+    if let (Some(origin), Some(bound)) = (&limit.origin, limit.in_flight_bound) {
+        block.line("in force", &format!("{bound} in flight: {origin}"));
+    }
+    let reasons = reasons::of_limit(limit, !refuses).join(", ");
+    block.line(if refuses { "refuses as" } else { "would refuse as" }, &reasons);
     let routes = status.routes.iter().filter(|route| is_on(status, limit, route));
     block.names("on", routes.map(|route| format!("route `{}`", route.name)));
-    if status.uptime_s.is_some() {
-        let now = match limit.kind {
-            LimitKind::Concurrency => format!("{} in flight", limit.in_flight.unwrap_or(0)),
-            LimitKind::RateClass => format!("{} waiting", limit.backlog.unwrap_or(0)),
-        };
-        block.line("now", &now);
+    if status.uptime_s.is_some() && limit.key.is_none() {
+        block.line("now", &now_of(limit));
     }
     block.0
 }
@@ -276,7 +390,10 @@ fn when(status: &Status, limit: &Limit) -> String {
         when.push("always".to_owned());
     }
     let policies = status.policies.iter().filter(|policy| limit.is_of_policy(policy));
-    when.extend(policies.map(|policy| format!("while policy `{}` is engaged", policy.name)));
+    when.extend(policies.map(|policy| {
+        let note = if policy.shadow { " (in shadow, so that it refuses nothing)" } else { "" };
+        format!("while policy `{}` is engaged{note}", policy.name)
+    }));
     if when.is_empty() { "where a rule asks for it".to_owned() } else { when.join("; ") }
 }
 
@@ -292,6 +409,13 @@ fn pool(status: &Status, pool: &Pool) -> String {
             let _ = write!(text, ", {} in flight", instance.in_flight);
         }
         block.line(if index == 0 { "instances" } else { "" }, &text);
+    }
+    if pool.instance_concurrency.is_some() {
+        block.line("lets pass", &places(pool));
+        block.line("refuses as", &reasons::of_pool(pool).join(", "));
+    }
+    if let Some(waiting) = pool.waiting {
+        block.line("now", &format!("{waiting} waiting for an instance"));
     }
     let routes = status.routes.iter().filter(|route| route.pool == pool.name);
     block.names("answers", routes.map(|route| format!("route `{}`", route.name)));
@@ -327,17 +451,21 @@ impl Block {
         }
     }
 
-    fn provenance(&mut self, from: Option<&Provenance>, measured: &Measured) {
+    /// Where a figure comes from, after what is said of it before.
+    fn provenance(&mut self, name: &str, before: &str, from: Option<&Provenance>, measured: &Measured) {
         match from {
-            None => self.line("comes from", "whoever wrote the file: no run is named"),
+            None => self.line(name, &format!("{before}whoever wrote the file: no run is named")),
             Some(Provenance { run, date, target }) => {
-                self.line("comes from", &format!("run {run} of {date}, at {target}"));
+                self.line(name, &format!("{before}run {run} of {date}, at {target}"));
                 let known = measured.sentence(run);
                 self.line("", known.unwrap_or("the ledger here does not have that run"));
             }
         }
     }
 }
+
+/// What is said of a limit that refuses nothing.
+const IN_SHADOW: &str = "; in shadow: decides, counts, and lets pass";
 
 /// Of 80 columns, without those of the names.
 const WIDTH: usize = 57;
@@ -367,9 +495,34 @@ mod tests {
     }
 
     #[test]
+    fn all_that_a_file_can_say_of_limits_is_explained() {
+        insta::assert_snapshot!(all(&sample::full(), &Measured::default()));
+    }
+
+    #[test]
+    fn what_refuses_nothing_is_never_said_to_refuse() {
+        let full = sample::full();
+        let text = named(&full, &Measured::default(), "stricter").unwrap();
+        assert!(!text.contains("refuses as  ") && text.contains("would refuse as"), "{text}");
+        let text = reason(&reasons::find("rate_class"), Some(&full));
+        assert!(text.contains("counted by") && text.contains("lets pass"), "{text}");
+        let mut lone = sample::busy();
+        lone.policies[0].shadow = true;
+        for name in ["knee", "Search limit", "protect search", "search"] {
+            let text = named(&lone, &Measured::default(), name).unwrap();
+            assert!(text.contains("shadow"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reason_of_several_things_has_several_meanings() {
+        let text = reason(&reasons::find("deadline"), None);
+        assert!(text.contains("503") && text.contains("headroom_mirror_failed_total"), "{text}");
+    }
+
+    #[test]
     fn a_reason_is_explained_with_the_limits_that_give_it() {
-        let found = reasons::find("backlog_full").unwrap();
-        insta::assert_snapshot!(reason(found, Some(&sample::busy())));
-        assert!(reason(reasons::find("two-framings").unwrap(), None).contains("smuggle"));
+        insta::assert_snapshot!(reason(&reasons::find("backlog_full"), Some(&sample::busy())));
+        assert!(reason(&reasons::find("two-framings"), None).contains("smuggle"));
     }
 }

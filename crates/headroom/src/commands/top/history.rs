@@ -26,13 +26,16 @@ impl History {
                 LimitKind::Concurrency => limit.in_flight,
                 LimitKind::RateClass => limit.backlog,
             };
-            seen.push((("limit", limit.name.clone()), used.unwrap_or(0).into()));
+            seen.push(((limit_kind(limit.kind), limit.name.clone()), used.unwrap_or(0).into()));
         }
         for route in &status.routes {
             seen.push((("demand", route.name.clone()), route.demand.per_second));
         }
-        for instance in status.pools.iter().flat_map(|pool| &pool.instances) {
-            seen.push((("instance", instance.address.clone()), instance.in_flight as f64));
+        for pool in &status.pools {
+            for instance in &pool.instances {
+                let name = instance_name(&pool.name, &instance.address);
+                seen.push((("instance", name), instance.in_flight as f64));
+            }
         }
         // What is gone needs no memory.
         self.seconds.retain(|key, _| seen.iter().any(|(known, _)| known == key));
@@ -65,6 +68,37 @@ impl History {
     }
 }
 
+/// What the pictures of a kind of limit are kept under: limits of both kinds may have one name.
+pub fn limit_kind(kind: LimitKind) -> &'static str {
+    match kind {
+        LimitKind::Concurrency => "concurrency limit",
+        LimitKind::RateClass => "rate class",
+    }
+}
+
+/// An instance as one pool sees it: others may send it requests too.
+pub fn instance_name(pool: &str, address: &str) -> String {
+    format!("{pool} {address}")
+}
+
 const SECONDS: usize = 20;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+
+    #[test]
+    fn an_instance_in_two_pools_has_a_picture_in_each() {
+        let mut status = sample::calm();
+        let address = status.pools[0].instances[0].address.clone();
+        status.pools[1].instances[0].address = address.clone();
+        status.pools[0].instances[0].in_flight = 7;
+        let mut history = History::default();
+        history.note(&status);
+        let picture = |pool| history.picture("instance", &instance_name(pool, &address), 0.0, 7.0);
+        assert_eq!((picture("search").as_str(), picture("others").as_str()), ("█", " "));
+    }
+}

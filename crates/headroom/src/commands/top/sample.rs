@@ -104,8 +104,8 @@ pub fn calm() -> Status {
             },
         ],
         pools: vec![
-            Pool { name: "search".to_owned(), panic: false, instances: instances(2).collect() },
-            Pool { name: "others".to_owned(), panic: false, instances: instances(20).skip(2).collect() },
+            Pool { name: "search".to_owned(), instances: instances(2).collect(), ..Pool::default() },
+            Pool { name: "others".to_owned(), instances: instances(20).skip(2).collect(), ..Pool::default() },
         ],
         ..Status::default()
     }
@@ -137,5 +137,46 @@ pub fn busy() -> Status {
     status.pools[0].instances[0].idle = 13;
     status.pools[0].instances[1].state = "warming".to_owned();
     status.pools[1].panic = true;
+    status
+}
+
+/// One that has a queue, a key, priorities, a limit that adapts, and policies and limits in shadow.
+pub fn full() -> Status {
+    let mut status = busy();
+    status.pools[1].instances.truncate(1);
+    let search = &mut status.routes[0];
+    search.policy = Some("candidate".to_owned());
+    search.rate_class = Some("per client".to_owned());
+    search.concurrency = Some("knee".to_owned());
+    search.priority = Some("as header x-priority says, otherwise normal".to_owned());
+    search.deadline_header = Some("x-request-timeout".to_owned());
+    status.routes[1].rate_class = Some("stricter".to_owned());
+    status.limits[1].key = Some("client".to_owned());
+    status.limits[1].backlog = None;
+    let knee = &mut status.limits[2];
+    (knee.backlog_bound, knee.backlog, knee.longest_wait_ms) = (Some(50), Some(3), Some(500.0));
+    knee.adaptive = Some(Adaptive { first: 10, least: 2, most: 200 });
+    knee.origin =
+        Some("changed from 10 to 12 at 3 s: response times leave room; response time 18.0 ms".to_owned());
+    knee.provenance = None;
+    knee.priorities = [("background", 0.5), ("normal", 0.8), ("critical", 1.0)]
+        .map(|(class, share)| PriorityShare { class: class.to_owned(), share })
+        .into();
+    let stricter = Limit {
+        name: "stricter".to_owned(),
+        per_second: Some(80.0),
+        burst: Some(3),
+        backlog_bound: Some(0),
+        backlog: Some(0),
+        shadow: true,
+        ..Limit::default()
+    };
+    status.limits.insert(2, stricter);
+    let policy = &mut status.policies[0];
+    (policy.name, policy.shadow, policy.concurrency) = ("candidate".to_owned(), true, None);
+    (policy.min_samples, policy.enter_below) = (1, 1.0);
+    let pool = &mut status.pools[0];
+    (pool.instance_concurrency, pool.queue_bound) = (Some(8), Some(100));
+    (pool.longest_wait_ms, pool.waiting) = (Some(500.0), Some(2));
     status
 }

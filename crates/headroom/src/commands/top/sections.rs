@@ -1,6 +1,6 @@
 //! What is shown of a gateway: sections with rows of cells.
 
-use super::history::History;
+use super::history::{History, instance_name, limit_kind};
 use gateway::status::{Flow, Instance, Limit, LimitKind, Policy, Pool, Status};
 use report::{Align, grouped};
 use std::collections::BTreeMap;
@@ -135,8 +135,12 @@ fn service_levels(status: &Status, history: Option<&History>) -> Section {
 fn policies(status: &Status) -> Section {
     let rows = status.policies.iter().map(|policy| {
         let Policy { name, engaged, engaged_for_s, reason, .. } = policy;
-        let state =
-            if *engaged { Cell::toned("engaged", Tone::Bad) } else { Cell::toned("lifted", Tone::Good) };
+        let state = match (engaged, policy.shadow) {
+            (true, false) => Cell::toned("engaged", Tone::Bad),
+            (true, true) => Cell::toned("engaged (shadow)", Tone::Busy),
+            (false, false) => Cell::toned("lifted", Tone::Good),
+            (false, true) => Cell::toned("lifted (shadow)", Tone::Good),
+        };
         let conditions = format!("below {}, until {}", percent(policy.enter_below), percent(policy.leave_at));
         vec![
             Cell::of(name),
@@ -162,13 +166,7 @@ fn limits(status: &Status, history: Option<&History>) -> Section {
         let used = used.unwrap_or(0);
         let full = bound.is_some_and(|bound| bound > 0 && used >= bound);
         let tone = if full { Tone::Bad } else { Tone::Plain };
-        let now = match (limit.kind, bound) {
-            (LimitKind::Concurrency, Some(bound)) => format!("{used} of {bound} in flight"),
-            (LimitKind::Concurrency, None) => format!("{used} in flight"),
-            (LimitKind::RateClass, Some(0)) => "nobody waits".to_owned(),
-            (LimitKind::RateClass, Some(bound)) => format!("{used} of {bound} waiting"),
-            (LimitKind::RateClass, None) => format!("{used} waiting"),
-        };
+        let now = if limit.key.is_some() { "each for itself".to_owned() } else { now_of(limit) };
         let most = bound.filter(|bound| *bound > 0).map_or(1.0, f64::from);
         vec![
             Cell::of(&limit.name),
@@ -176,7 +174,7 @@ fn limits(status: &Status, history: Option<&History>) -> Section {
             Cell::toned(now, tone),
             Cell::toned(applies(status, limit), Tone::Dim),
             Cell::toned(limit.origin.clone().unwrap_or_else(|| from(limit)), Tone::Dim),
-            picture(history, "limit", &limit.name, used.into(), most),
+            picture(history, limit_kind(limit.kind), &limit.name, used.into(), most),
         ]
     });
     Section {
@@ -268,7 +266,13 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
                 count(instance.in_flight, Tone::Plain),
                 count(instance.idle, Tone::Dim),
                 Cell::of(bar(instance.in_flight as f64 / most as f64)),
-                picture(history, "instance", &instance.address, instance.in_flight as f64, 0.0),
+                picture(
+                    history,
+                    "instance",
+                    &instance_name(&pool.name, &instance.address),
+                    instance.in_flight as f64,
+                    0.0,
+                ),
             ]
         })
     });
@@ -308,8 +312,33 @@ pub fn bound_of(limit: &Limit) -> String {
         parts.push(format!("{}/m", number(rate)));
         parts.extend(limit.per_minute_burst.filter(|burst| *burst > 1).map(|burst| format!("burst {burst}")));
     }
-    parts.extend(limit.in_flight_bound.map(|bound| format!("{bound} in flight")));
-    parts.join(", ")
+    parts.extend(limit.in_flight_bound.map(|bound| match limit.adaptive {
+        Some(adaptive) => format!("{bound} in flight, adapts from {} to {}", adaptive.least, adaptive.most),
+        None => format!("{bound} in flight"),
+    }));
+    let each = match limit.key.as_deref() {
+        None => String::new(),
+        Some("client") => " each client".to_owned(),
+        Some(key) => format!(" each value of {key}"),
+    };
+    parts.join(", ") + &each
+}
+
+/// How full a limit is, and who waits at it.
+pub fn now_of(limit: &Limit) -> String {
+    let of = |used: Option<u32>, bound: Option<u32>, what: &str| match bound {
+        Some(bound) => format!("{} of {bound} {what}", used.unwrap_or(0)),
+        None => format!("{} {what}", used.unwrap_or(0)),
+    };
+    let waiting = || of(limit.backlog, limit.backlog_bound, "waiting");
+    match (limit.kind, limit.backlog_bound) {
+        (LimitKind::Concurrency, None | Some(0)) => of(limit.in_flight, limit.in_flight_bound, "in flight"),
+        (LimitKind::Concurrency, Some(_)) => {
+            format!("{}, {}", of(limit.in_flight, limit.in_flight_bound, "in flight"), waiting())
+        }
+        (LimitKind::RateClass, Some(0)) => "nobody waits".to_owned(),
+        (LimitKind::RateClass, _) => waiting(),
+    }
 }
 
 /// When a limit applies.
@@ -319,11 +348,8 @@ fn applies(status: &Status, limit: &Limit) -> String {
         when.push("always".to_owned());
     }
     for policy in status.policies.iter().filter(|policy| limit.is_of_policy(policy)) {
-        when.push(if policy.engaged {
-            format!("now, by {}", policy.name)
-        } else {
-            format!("with {}", policy.name)
-        });
+        let name = if policy.shadow { format!("{} (shadow)", policy.name) } else { policy.name.clone() };
+        when.push(if policy.engaged { format!("now, by {name}") } else { format!("with {name}") });
     }
     if when.is_empty() { "where a rule asks".to_owned() } else { when.join("; ") }
 }
@@ -387,3 +413,21 @@ fn bar(share: f64) -> String {
 
 /// The heading of the pictures of the last seconds.
 const PICTURE: &str = "last 20 s";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::top::sample;
+
+    #[test]
+    fn a_limit_says_whose_it_is_and_who_waits() {
+        let full = sample::full();
+        let limit = |name: &str| full.limits.iter().find(|limit| limit.name == name).unwrap();
+        assert_eq!(bound_of(limit("per client")), "5/s, 100/m, burst 20 each client");
+        assert_eq!(now_of(limit("knee")), "7 of 12 in flight, 3 of 50 waiting");
+        let text = format!("{:?}", sections(&full, None));
+        for part in ["now, by candidate (shadow)", "engaged (shadow)", "each for itself"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}
