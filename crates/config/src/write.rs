@@ -272,5 +272,9 @@ fn quoted(text: &str) -> String {
 
 /// A comment ends with its line.
 fn one_line(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')).collect()
+    text.chars()
+        .filter(|c| {
+            !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        })
+        .collect()
 }

@@ -402,3 +402,24 @@ fn a_written_file_is_for_people() {
     });
     insta::assert_snapshot!(config::write(&settings));
 }
+
+#[test]
+fn what_yaml_cannot_carry_stays_out_of_comments() {
+    let mut settings = settings_of_one_pool();
+    let class = Class { provenance: Some(odd_provenance()), ..Class::new("limit", 2) };
+    settings.concurrency_limits = vec![class];
+    settings.routes[0].concurrency = Some(0);
+    let text = config::write(&settings);
+    assert!(config::parse("gateway.yaml", &text, Path::new("")).is_ok(), "{text:?}");
+}
+
+/// With characters that end a line or that no YAML may have.
+fn odd_provenance() -> Provenance {
+    let odd = "a\u{fffe}b\u{ffff}c\u{2028}d\ne\u{feff}";
+    Provenance { run: odd.into(), date: odd.into(), target: odd.into() }
+}
+
+fn settings_of_one_pool() -> Settings {
+    let [to, listen] = ["127.0.0.1:9000", "127.0.0.1:8080"].map(|text| text.parse().unwrap());
+    config::quick(config::Quick { to, listen, limit: None, target: None, concurrency: None, admin: None })
+}
