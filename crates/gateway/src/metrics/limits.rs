@@ -21,21 +21,21 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     let name = "headroom_class_demand_total";
     page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
     let policy = |route: &Route| route.policy.map(|index| &settings.policies[index]);
-    for (index, class) in settings.rate_classes.iter().enumerate() {
-        let uses = |route: &Route| {
-            route.rate_class == Some(index)
-                || policy(route).is_some_and(|policy| policy.rate_class == Some(index))
-        };
+    let mut line = |class: &str, kind: &str, uses: &dyn Fn(&Route) -> bool| {
         let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.demand()).sum();
-        page.line(name, &[("class", &class.name), ("kind", "rate")], &demand);
+        page.line(name, &[("class", class), ("kind", kind)], &demand);
+    };
+    for (index, class) in settings.rate_classes.iter().enumerate() {
+        let at = Some(index);
+        line(&class.name, "rate", &|route| {
+            route.rate_class == at || policy(route).is_some_and(|policy| policy.rate_class == at)
+        });
     }
     for (index, class) in settings.concurrency_limits.iter().enumerate() {
-        let uses = |route: &Route| {
-            route.concurrency == Some(index)
-                || policy(route).is_some_and(|policy| policy.concurrency == Some(index))
-        };
-        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.demand()).sum();
-        page.line(name, &[("class", &class.name), ("kind", "concurrency")], &demand);
+        let at = Some(index);
+        line(&class.name, "concurrency", &|route| {
+            route.concurrency == at || policy(route).is_some_and(|policy| policy.concurrency == at)
+        });
     }
     let name = "headroom_would_shed_total";
     page.head(name, "counter", "Requests that limits in shadow would have refused, by route and reason.");

@@ -131,7 +131,7 @@ pub(super) struct Claims {
     pub(super) watched: [Option<Watched>; 2],
     pub(super) admitted_at: Timestamp,
     /// The place that it holds at its instance, where those are limited.
-    pub(super) place: Option<Arc<Concurrency<AtomicU64>>>,
+    pub(super) held: Option<Arc<Concurrency<AtomicU64>>>,
     /// What was picked for it before it had to wait for an instance.
     pub(super) picked: Option<Placed>,
 }
@@ -144,7 +144,7 @@ impl Default for Claims {
             keyed: [None, None],
             watched: [None, None],
             admitted_at: Timestamp::ZERO,
-            place: None,
+            held: None,
             picked: None,
         }
     }

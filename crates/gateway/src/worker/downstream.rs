@@ -298,8 +298,10 @@ impl<N: Net> Worker<N> {
             return head.head_len;
         }
         let settings = &self.local.shared.settings;
-        let pool = &settings.pools[settings.routes[route].pool];
+        exchange.pool = settings.routes[route].pool;
+        let pool = &settings.pools[exchange.pool];
         exchange.place = forward::request(&mut request, head, target, &hops, arrived_us, pool);
+        exchange.key = pool::key_of(pool, head, exchange.client);
         let mut used = 0;
         if !exchange.body.is_done() {
             // What came of the body goes along with the head.
@@ -318,13 +320,10 @@ impl<N: Net> Worker<N> {
         }
         exchange.request = request;
         exchange.route = route;
-        exchange.pool = self.local.shared.settings.routes[route].pool;
         if self.local.response_rules[route].is_some() {
             exchange.head.extend_from_slice(&bytes[..head.head_len]);
         }
         exchange.level = self.local.shared.routes[route].level;
-        let settings = &self.local.shared.settings;
-        exchange.key = pool::key_of(&settings.pools[exchange.pool], head, exchange.client);
         exchange.local = Some(Rc::clone(&self.local));
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));

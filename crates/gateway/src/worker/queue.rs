@@ -187,7 +187,7 @@ impl<N: Net> Worker<N> {
                 continue;
             };
             let claims = &mut self.downstreams[request].exchange.claims;
-            claims.place = found.place;
+            claims.held = found.place;
             let picked = claims.picked.take().unwrap_or(Placed::Kept(found.id));
             self.send_to(request, local, pool, moved_to(picked, found.id));
             self.resume(downstream_token(request));
@@ -237,7 +237,7 @@ impl<N: Net> Worker<N> {
         if !local.queues.borrow_mut().at(At::Pool(pool)).is_some_and(waits)
             && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
         {
-            self.downstreams[index].exchange.claims.place = found.place;
+            self.downstreams[index].exchange.claims.held = found.place;
             return Some(moved_to(picked, found.id));
         }
         if found.waiting.is_some() {
@@ -257,7 +257,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn leave_instance(&mut self, index: usize, local: &Local) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(place) = exchange.claims.place.take() else { return };
+        let Some(place) = exchange.claims.held.take() else { return };
         place.leave();
         let pool = exchange.pool;
         if let Some(queue) = local.queues.borrow_mut().at(At::Pool(pool)) {
