@@ -25,6 +25,7 @@ mod table;
 mod write;
 mod yaml;
 
+pub use check::PRIOR_SAMPLES;
 pub use problem::{Problem, Problems, Warning};
 pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};

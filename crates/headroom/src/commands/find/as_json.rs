@@ -58,6 +58,14 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             "file": path.display().to_string(),
             "rate": number(limits.rate),
             "in_flight": limits.in_flight,
+            "adaptive": limits.adaptive.map(|found| json!({
+                "least": found.least,
+                "most": found.most,
+                "prior": found.prior.map(|prior| json!({
+                    "rate": number(prior.rate),
+                    "response_time_ms": millis(prior.response_time),
+                })),
+            })),
             "target_ms": millis(limits.target),
         })),
         "closed_loop": knee.map_or(Vec::new(), |knee| {

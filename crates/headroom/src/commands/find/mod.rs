@@ -59,6 +59,9 @@ use units::{InstanceCount, Rate};
 /// between two of them that are near each other. The low end is verified; then the high end is shown to fail, and how
 /// long the service takes to come back.
 ///
+/// The gateway file keeps the rate 5 % below the low end, and lets the requests in flight follow the service: from the
+/// knee on, never below what the measured rate needs at the calm response time, never above what the goal has room for.
+///
 /// The story goes to standard error, the result to standard output. Ctrl-C ends the search and says what is known.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -145,6 +145,42 @@ fn the_limit_keeps_five_percent_below_the_low_end() {
 }
 
 #[test]
+fn the_concurrency_limit_follows_the_service_from_what_was_measured() {
+    let limits = gateway_file::limits(&outcome()).unwrap();
+    let adaptive = limits.adaptive.unwrap();
+    let prior = adaptive.prior.unwrap();
+    // One connection at 53.1/s: 18.832 ms a request, by Little's law.
+    assert_eq!((prior.rate, prior.response_time), (rate(105.0), Duration::from_micros(18_832)));
+    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 3, 3), "the goal has room for three");
+    let roomy = Goal::new(vec!["p(95)<500ms".parse().unwrap()]).unwrap();
+    let found = Found::AtLeast { rate: rate(105.92), ceiling: Ceiling::Allowed, verified: true };
+    let limits = gateway_file::limits(&Outcome { goal: roomy, found, ..outcome() }).unwrap();
+    let adaptive = limits.adaptive.unwrap();
+    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 5, 39));
+}
+
+#[test]
+fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
+    let tight = Goal::new(vec!["p(95)<5ms".parse().unwrap()]).unwrap();
+    for (knee, best_at, alone) in [(1, 1, 53.1), (2, 5, 10.0), (100, 200, 53.1), (1, 1_000, 1e-3)] {
+        for goal in [outcome().goal, tight.clone()] {
+            let mut outcome = Outcome { goal, ..outcome() };
+            let found = outcome.knee.as_mut().unwrap();
+            (found.knee, found.best_at) = (knee, best_at);
+            found.steps[0].throughput = rate(alone);
+            outcome.found = Found::AtLeast { rate: rate(106.0), ceiling: Ceiling::Allowed, verified: true };
+            let limits = gateway_file::limits(&outcome).unwrap();
+            let text = gateway_file::text(&gateway_file::settings(&target(), &outcome, &limits));
+            let read = config::parse("gateway.yaml", &text, Path::new(""));
+            assert!(read.is_ok(), "{knee} {best_at} {alone}: {text}");
+        }
+    }
+    let mut outcome = outcome();
+    outcome.knee.as_mut().unwrap().steps[0].throughput = Rate::ZERO;
+    assert_eq!(gateway_file::limits(&outcome).unwrap().adaptive, None, "nothing is known of calm");
+}
+
+#[test]
 fn exit_codes_follow_the_goals_that_were_asked_for() {
     let unreachable = Found::Unreachable { lowest: rate(10.0), binding: p95() };
     let peak = |per_second| Some(Peak { rate: rate(per_second), instances: None });

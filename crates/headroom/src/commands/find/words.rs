@@ -55,10 +55,13 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
             &mut text,
             "gateway",
             &format!(
-                "{}: at most {} and {} in flight while fewer than {} come within {}",
+                "{}: at most {} and {} in flight{} while fewer than {} come within {}",
                 path.display(),
                 rate(limits.rate),
                 limits.in_flight,
+                limits.adaptive.map_or(String::new(), |found| {
+                    format!(" (adapts between {} and {})", found.least, found.most)
+                }),
                 limits.enter,
                 show_duration(limits.target)
             ),
