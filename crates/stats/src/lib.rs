@@ -13,6 +13,7 @@ mod dispersion;
 mod drift;
 mod long_run;
 mod rng;
+mod sketch;
 mod student;
 mod threshold;
 
@@ -20,5 +21,6 @@ pub use dispersion::Dispersion;
 pub use drift::Drift;
 pub use long_run::LongRun;
 pub use rng::Rng;
+pub use sketch::Sketch;
 pub use student::{share_limits, student_t};
 pub use threshold::{Evidence, Threshold};

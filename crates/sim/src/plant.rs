@@ -1,0 +1,71 @@
+//! What carries the requests, as the cloud around it sees it.
+
+use crate::settings::ServiceId;
+use units::Timestamp;
+
+/// An instance of a service: given out by the plant, small, used again after [`Plant::stop`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(pub u32);
+
+/// Carries requests. Implemented request by request and minute by minute; driven by the cloud, which is written once.
+pub trait Plant {
+    /// A new instance of a service on one of its kinds of hosts. It boots: uses processor time, takes no requests.
+    fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId;
+
+    /// Boot is over: it gets requests from now on.
+    fn serve(&mut self, instance: InstanceId);
+
+    /// No new requests; those that it has are finished.
+    fn drain(&mut self, instance: InstanceId);
+
+    /// It broke: what it has in hand fails, and so does what is still sent to it (until it is drained or stopped).
+    fn fail(&mut self, instance: InstanceId);
+
+    /// The instance is gone; what it still had fails.
+    fn stop(&mut self, instance: InstanceId);
+
+    /// Requests that it has in hand.
+    fn in_flight(&self, instance: InstanceId) -> u32;
+
+    /// The cores that it really gets from now on (credits spent, neighbours), at most those of its host.
+    fn set_cores(&mut self, instance: InstanceId, cores: f64);
+
+    /// Lets time pass.
+    fn run_until(&mut self, until: Timestamp);
+
+    /// What happened at a service since this was last called, and forgets it. Called at least once a minute.
+    fn take_window(&mut self, service: ServiceId, into: &mut Window);
+
+    /// Processor time that an instance used since this was last called, in core seconds (boot and background too).
+    fn take_cpu(&mut self, instance: InstanceId) -> f64;
+}
+
+/// What happened at a service during a window of time. Times are in seconds; the histograms are of the requests that
+/// ended in the window.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// Requests that came.
+    pub arrived: u64,
+    /// Answered well.
+    pub answered: u64,
+    /// Answered with a server error.
+    pub errors: u64,
+    /// Refused for load: a queue or a limit was full.
+    pub refused: u64,
+    /// The client's patience ended.
+    pub timed_out: u64,
+    /// Broken connections: instances that failed or were stopped.
+    pub failed: u64,
+    /// Attempts after the first.
+    pub retried: u64,
+    /// New connections between balancer and instances.
+    pub connections: u64,
+    /// Response time at the balancer.
+    pub balancer: stats::Sketch,
+    /// Response time inside the application: from when a thread took the request.
+    pub application: stats::Sketch,
+    /// Sum over requests of the time between balancer and thread, in seconds.
+    pub queued: f64,
+    /// Requests in the service, averaged over the window (Little's law is checked against it).
+    pub in_system: f64,
+}

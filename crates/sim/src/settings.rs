@@ -1,0 +1,41 @@
+//! What is simulated: services, their hosts and balancers, the cloud's rules, traffic.
+//!
+//! Times are durations of the simulated clock; randomness comes from one seed, in a stream for each purpose.
+
+mod cloud;
+mod distribution;
+mod host;
+mod server;
+mod service;
+mod traffic;
+
+pub use cloud::{Deployment, Failure, Price, Quotas, Start};
+pub use distribution::Distribution;
+pub use host::{Credits, Host, Quota, Steal};
+pub use server::{Accept, Front, Server};
+pub use service::{
+    Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,
+    ServiceId, Step,
+};
+pub use traffic::{Arrivals, Noise, Traffic};
+
+use std::time::Duration;
+
+/// Everything that is simulated.
+#[derive(Debug, Clone)]
+pub struct System {
+    /// Services; a [`ServiceId`] is an index into them. The first is where traffic enters.
+    pub services: Vec<Service>,
+    /// Pools that several services or instances share; a [`PoolId`] is an index into them.
+    pub pools: Vec<Pool>,
+    /// Traffic at the first service.
+    pub traffic: Traffic,
+    /// What the account's whole region allows.
+    pub quotas: Quotas,
+    /// Time before the measured span: simulated, not reported.
+    pub warm_up: Duration,
+    /// The measured span.
+    pub measured: Duration,
+    /// Every random draw comes from it.
+    pub seed: u64,
+}

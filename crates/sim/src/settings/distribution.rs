@@ -1,0 +1,51 @@
+//! Random times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A distribution of times. All means are exact: a log-normal's `mean` is its mean, not that of its logarithm.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distribution {
+    /// Always the same.
+    Constant(Duration),
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean: Duration,
+    },
+    /// Log-normal.
+    LogNormal {
+        /// Mean.
+        mean: Duration,
+        /// Coefficient of variation: standard deviation over mean, above 0.
+        cv: f64,
+    },
+    /// Sum of `shape` exponential times.
+    Erlang {
+        /// How many, at least 1.
+        shape: u32,
+        /// Mean of the sum.
+        mean: Duration,
+    },
+    /// Exponential with one of two means (balanced: each carries half of the load); for cv above 1.
+    HyperExponential {
+        /// Mean.
+        mean: Duration,
+        /// Coefficient of variation, above 1.
+        cv: f64,
+    },
+    /// Uniform between two times.
+    Uniform {
+        /// Shortest.
+        least: Duration,
+        /// Longest.
+        most: Duration,
+    },
+    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them.
+    Empirical(Arc<[(Duration, f64)]>),
+}
+
+impl Distribution {
+    /// Nothing at all.
+    pub const ZERO: Distribution = Distribution::Constant(Duration::ZERO);
+}

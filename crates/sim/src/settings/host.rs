@@ -1,0 +1,57 @@
+//! What an instance runs on.
+
+use std::time::Duration;
+use units::Bytes;
+
+/// The machine, container or task that an instance has to itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Name of the kind, such as `c4.large` or `fargate 1 vCPU 2 GB`.
+    pub name: String,
+    /// Processors that it can run on at once.
+    pub cores: u32,
+    /// How fast a core is: 1 is the core on which the processor times of the endpoints were measured.
+    pub speed: f64,
+    /// Processor time it may use, where that is less than its cores.
+    pub quota: Option<Quota>,
+    /// Memory; none where it does not matter.
+    pub memory: Option<Bytes>,
+    /// Processor use that has nothing to do with requests, in cores (0.04 is 4 % of one).
+    pub background: f64,
+    /// Burstable: what it may use above its baseline.
+    pub credits: Option<Credits>,
+    /// Processor time that neighbours take, where they do.
+    pub steal: Option<Steal>,
+}
+
+/// A quota of processor time by period, as the Linux kernel enforces it (CFS bandwidth control): once the quota of a
+/// period is used, everything in the group stands still until the period ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quota {
+    /// Cores on average: 0.05 is 50 millicores.
+    pub cores: f64,
+    /// Period: 100 ms unless set otherwise.
+    pub period: Duration,
+}
+
+/// Processor credits of a burstable type. One credit is one core for one minute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Credits {
+    /// Earned in an hour.
+    pub earned_per_hour: f64,
+    /// The most that it can hold; launch credits do not count.
+    pub most: f64,
+    /// Held at the start.
+    pub at_start: f64,
+    /// Share of each core that it may use without credits, 0 to 1.
+    pub baseline: f64,
+    /// Goes on above the baseline without credits, and pays for it.
+    pub unlimited: bool,
+}
+
+/// Processor time taken by neighbours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steal {
+    /// Share of each core that is taken, 0 to 1.
+    pub share: f64,
+}

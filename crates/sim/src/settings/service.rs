@@ -1,0 +1,186 @@
+//! Services: what a request does, how requests are balanced.
+
+use super::{Deployment, Distribution, Failure, Host, Price, Server, Start};
+use std::time::Duration;
+use units::InstanceCount;
+
+/// A service, by its place in [`System::services`](super::System::services).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceId(pub u16);
+
+/// A shared pool, by its place in [`System::pools`](super::System::pools).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolId(pub u16);
+
+/// A fleet of like instances behind a balancer.
+#[derive(Debug, Clone)]
+pub struct Service {
+    /// Its name.
+    pub name: String,
+    /// What requests do.
+    pub endpoints: Vec<Endpoint>,
+    /// The application server on each instance.
+    pub server: Server,
+    /// What instances run on: the n-th instance gets the n-th kind, and around again. At least one.
+    pub hosts: Vec<Host>,
+    /// How requests come to instances.
+    pub balancing: Balancing,
+    /// What it takes for an instance to start and to end.
+    pub start: Start,
+    /// Instances at the beginning, already serving.
+    pub instances: InstanceCount,
+    /// What an instance costs, for each kind of host.
+    pub prices: Vec<Price>,
+    /// Deployments during the run.
+    pub deployments: Vec<Deployment>,
+    /// Instances that fail during the run.
+    pub failures: Vec<Failure>,
+}
+
+/// A kind of request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    /// Its name.
+    pub name: String,
+    /// Its share of the requests that enter here, relative to the others; 0 for one that only other services call.
+    pub share: f64,
+    /// What it does, in order.
+    pub steps: Vec<Step>,
+    /// Share of requests that end with a server error, 0 to 1.
+    pub errors: f64,
+}
+
+/// One thing that a request does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Processor time and waits in turn: the totals are drawn once, `bursts` equal bursts of processor time with
+    /// equal waits between and after them.
+    Work {
+        /// Processor time in all, on a core of speed 1.
+        cpu: Distribution,
+        /// Waiting in all: databases, disks, other people's services.
+        wait: Distribution,
+        /// How many bursts; at least 1.
+        bursts: u32,
+        /// Times during which the wait is longer.
+        incidents: Option<Incidents>,
+    },
+    /// Takes a place of a shared pool, once one is free, for some time: the card terminal, a database connection.
+    Hold {
+        /// Which.
+        pool: PoolId,
+        /// For how long.
+        time: Distribution,
+    },
+    /// Calls other services, all at once, and goes on when all have answered.
+    Calls(Vec<Call>),
+}
+
+/// A call to another service.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call {
+    /// Which service.
+    pub service: ServiceId,
+    /// Which of its endpoints, by place.
+    pub endpoint: u16,
+}
+
+/// A third party's bad minutes: they come by chance, and all waits in them are longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Incidents {
+    /// Mean number in an hour.
+    pub per_hour: f64,
+    /// How long each lasts.
+    pub duration: Duration,
+    /// What waits are multiplied by.
+    pub factor: f64,
+}
+
+/// How requests come to the instances of a service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balancing {
+    /// Which instance is next.
+    pub algorithm: Algorithm,
+    /// Balancer nodes, each with its own pointer, counts and connections, at least 1. A request comes to one of them
+    /// by chance.
+    pub nodes: u32,
+    /// What a request travels on.
+    pub connections: Connections,
+    /// The client's patience, from sending to the response; none: it waits for ever.
+    pub timeout: Option<Duration>,
+    /// Attempts after a failure or a time-out.
+    pub retries: Option<Retries>,
+    /// Most requests in flight at one instance; the rest are refused.
+    pub instance_limit: Option<u32>,
+    /// For how long a new instance gets less than its share.
+    pub slow_start: Option<Duration>,
+    /// Time on the network, there and back together.
+    pub network: Duration,
+}
+
+/// Which instance is next; all run in `control`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// In turn.
+    RoundRobin,
+    /// In turn, by the speed of the host.
+    WeightedRoundRobin,
+    /// The one with the fewest in flight.
+    LeastOutstanding,
+    /// The one with the least recent time and load.
+    PeakEwma,
+}
+
+/// What a request travels on between balancer (or calling service) and instance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Connections {
+    /// Connections are kept and used again.
+    Kept {
+        /// Which idle connection is used again.
+        reuse: Reuse,
+        /// An idle connection is closed after so long.
+        idle_timeout: Duration,
+    },
+    /// A connection for every request.
+    PerCall {
+        /// Processor time that the caller spends on each, where it is a service.
+        caller_cpu: Duration,
+        /// Processor time that the instance spends on each.
+        server_cpu: Duration,
+        /// Time that passes before the request can be sent.
+        delay: Duration,
+    },
+}
+
+/// Which idle connection is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any.
+    Random,
+    /// The one that was used last.
+    MostRecent,
+    /// The one that was idle longest.
+    LeastRecent,
+}
+
+/// Attempts after a failure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retries {
+    /// Most attempts after the first.
+    pub most: u32,
+    /// Retries over requests that the budget allows, 0 to 1 (see [`control::balance::RetryBudget`]).
+    pub budget: f64,
+    /// Wait before each.
+    pub backoff: Duration,
+}
+
+/// Places that are shared: a pool of connections to a database, the one card terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// How many at once.
+    pub places: u32,
+    /// Most that wait; a request that finds the queue full fails.
+    pub bound: u32,
+}
