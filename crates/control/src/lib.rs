@@ -17,6 +17,7 @@ mod error;
 pub mod mirror;
 pub mod policy;
 pub mod rate;
+pub mod scaling;
 pub mod search;
 pub mod service_level;
 mod word;
