@@ -5,6 +5,7 @@
 mod cloud;
 mod distribution;
 mod host;
+mod scaling;
 mod server;
 mod service;
 mod traffic;
@@ -12,6 +13,7 @@ mod traffic;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
+pub use scaling::{Ends, Goal, Policy, Scaling};
 pub use server::{Accept, Front, Server};
 pub use service::{
     Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,

@@ -47,6 +47,8 @@ pub struct Credits {
     pub baseline: f64,
     /// Goes on above the baseline without credits, and pays for it.
     pub unlimited: bool,
+    /// What it pays then: US dollars for an hour of a core.
+    pub surplus_per_hour: f64,
 }
 
 /// Processor time taken by neighbours.

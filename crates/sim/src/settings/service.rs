@@ -1,6 +1,6 @@
 //! Services: what a request does, how requests are balanced.
 
-use super::{Deployment, Distribution, Failure, Host, Price, Server, Start};
+use super::{Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -35,6 +35,8 @@ pub struct Service {
     pub deployments: Vec<Deployment>,
     /// Instances that fail during the run.
     pub failures: Vec<Failure>,
+    /// How it is scaled and judged.
+    pub scaling: Scaling,
 }
 
 /// A kind of request.
