@@ -11,6 +11,7 @@
 
 mod access_log;
 mod alb;
+pub mod aws;
 mod body;
 mod capture;
 mod curl;
