@@ -177,7 +177,7 @@ impl<N: Net> Worker<N> {
     /// One turn of the loop; true at its end.
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
-        let alarm = self.next_tick.min(self.timers.next()).min(self.line.look_at());
+        let alarm = self.next_tick.min(self.timers.next() + GATHERED).min(self.line.look_at());
         let until = if self.later.is_empty() { alarm } else { Timestamp::ZERO };
         self.net.wait(until, ready)?;
         for event in ready.iter() {
@@ -476,3 +476,8 @@ const READ_BYTES: usize = 64 * 1024;
 const TURN: usize = 16;
 
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long a turn or the end of a time that has come may stand until the loop wakes for it alone: at some thousand events
+/// a second most are found due beside one of these, and those of one moment together. With the slack of the kernel's
+/// wait this is the precision of turns, 100 µs; nothing comes early, and no rate is passed.
+const GATHERED: Duration = Duration::from_micros(50);
