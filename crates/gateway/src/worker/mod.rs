@@ -63,6 +63,8 @@ pub(crate) struct Worker<N: Net> {
     resumed: Vec<usize>,
     /// Tokens of connections that have had their turn and could go on.
     later: Vec<usize>,
+    /// Behind the request that is being read stands another, so that its answer may be held.
+    more_follows: bool,
     /// Requests that wait for a place.
     line: queue::Line,
     /// Where the key of a request is written.
@@ -140,6 +142,7 @@ impl<N: Net> Worker<N> {
             instances,
             resumed: Vec::new(),
             later: Vec::new(),
+            more_follows: false,
             line: queue::Line::default(),
             key: Vec::new(),
             now,
