@@ -480,7 +480,7 @@ const TURN: usize = 16;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long a turn or the end of a time that has come may stand until the loop wakes for it alone: at some thousand events
-/// a second most are found due beside one of these, and those of one moment together. With the slack of the kernel's
-/// wait this is the precision of turns, 100 µs; nothing comes early, and no rate is passed.
+/// How long a turn or the end of a time that has come may stand until the loop wakes for it alone: at some thousand
+/// events a second many are found due beside one of these, and those of one moment together. With the slack of the
+/// kernel's wait this is the precision of turns, 100 µs; nothing comes early, and no rate is passed.
 const GATHERED: Duration = Duration::from_micros(50);

@@ -197,8 +197,9 @@ fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
 }
 
 /// Runs as many exchanges as `HEADROOM_EXCHANGES` says (100 where it says nothing), with the classes where
-/// `HEADROOM_CLASSES` is `on`, all of them admitted, `refused` or `waited` as `HEADROOM_FATE` says, and with a mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or
-/// `chosen` (everything is copied, and nobody takes the copies).
+/// `HEADROOM_CLASSES` is `on`, nearly all of them admitted, `refused` or `waited` as `HEADROOM_FATE` says, and with a
+/// mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or `chosen` (everything is copied, and nobody
+/// takes the copies).
 #[test]
 fn an_exchange_can_be_replayed() {
     let count = std::env::var("HEADROOM_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
