@@ -53,7 +53,11 @@ impl Line<'_> {
             out.extend_from_slice(self.method);
             out.push(b' ');
             // A target has no space or control character: the codec has refused them.
-            out.extend(self.target.iter().map(|&byte| if byte == b'"' { b'\'' } else { byte }));
+            let start = out.len();
+            out.extend_from_slice(self.target);
+            if memchr::memchr(b'"', self.target).is_some() {
+                out[start..].iter_mut().filter(|byte| **byte == b'"').for_each(|byte| *byte = b'\'');
+            }
             out.extend_from_slice(self.protocol());
         }
         decimal(out, u64::from(self.status));
