@@ -20,6 +20,8 @@
 mod cooldown;
 mod decision;
 mod error;
+pub mod hpa;
+pub mod knative;
 mod preset;
 mod scaler;
 mod scheduled;
