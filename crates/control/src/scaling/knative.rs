@@ -1,0 +1,1 @@
+//! Knative's pod autoscaler.

@@ -1,0 +1,100 @@
+//! Who decides, wired to what it sees. The decisions themselves are made in `control`.
+
+mod aws;
+
+use super::MINUTE;
+use super::fleet::{Counts, Fleet};
+use crate::outcome::{Decision, Log};
+use crate::plant::Window;
+use crate::settings::Policy;
+use aws::Aws;
+use control::assumption::Assumption;
+use std::time::Duration;
+use units::Timestamp;
+
+/// What a policy sees.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'s> {
+    pub(crate) now: Timestamp,
+    pub(crate) fleet: &'s Fleet<'s>,
+    pub(crate) counts: Counts,
+    /// What happened since it last saw something.
+    pub(crate) window: &'s Window,
+}
+
+/// How often a controller reads and decides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rhythm {
+    pub(crate) reads: Duration,
+    pub(crate) decides: Duration,
+}
+
+/// Who decides.
+#[derive(Debug)]
+pub(crate) enum Controller {
+    /// Nobody.
+    None,
+    /// Nobody, because its settings cannot be.
+    Refused(Vec<String>),
+    /// CloudWatch and Auto Scaling.
+    Aws(Box<Aws>),
+}
+
+impl Controller {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        match policy {
+            Policy::None => Controller::None,
+            Policy::Aws(settings) => match Aws::new(settings) {
+                Ok(aws) => Controller::Aws(Box::new(aws)),
+                Err(problems) => Controller::Refused(problems),
+            },
+        }
+    }
+
+    /// How often its metrics are read, and how often it decides; both divide a minute.
+    pub(crate) fn rhythm(&self) -> Rhythm {
+        match self {
+            Controller::None | Controller::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE },
+            Controller::Aws(aws) => aws.rhythm(),
+        }
+    }
+
+    pub(crate) fn assumptions(&self) -> Vec<Assumption> {
+        match self {
+            Controller::None | Controller::Refused(_) => Vec::new(),
+            Controller::Aws(aws) => aws.assumptions(),
+        }
+    }
+
+    /// Why it decides nothing.
+    pub(crate) fn refused(&self) -> &[String] {
+        match self {
+            Controller::Refused(problems) => problems,
+            _ => &[],
+        }
+    }
+
+    /// The time between two of its readings has passed, where that is shorter than a minute.
+    pub(crate) fn see_step(&mut self, seen: Seen<'_>) {
+        match self {
+            Controller::None | Controller::Refused(_) => {}
+            Controller::Aws(aws) => aws.see_step(seen),
+        }
+    }
+
+    /// A minute has passed.
+    pub(crate) fn see_minute(&mut self, seen: Seen<'_>) {
+        match self {
+            Controller::None | Controller::Refused(_) => {}
+            Controller::Aws(aws) => aws.see_minute(seen),
+        }
+    }
+
+    /// How many instances it wants, where it says so.
+    pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
+        match self {
+            Controller::None | Controller::Refused(_) => None,
+            Controller::Aws(aws) => aws.decide(seen, log),
+        }
+    }
+}
