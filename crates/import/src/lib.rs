@@ -36,4 +36,7 @@ pub use format::{Format, detect};
 pub use input::{Input, open};
 pub use reader::{Entries, Options, read};
 pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
-pub use traffic::{Moment, Row, Rows, Traffic, TrafficError};
+pub use traffic::{
+    BadLines, Duplicates, Gap, Gaps, Moment, Notice, Place, Row, Rows, Spot, Traffic, TrafficError,
+    TrafficFormat, TrafficOptions, TrafficReader, read_traffic, write_traffic,
+};
