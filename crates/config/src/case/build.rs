@@ -29,6 +29,27 @@ pub(super) struct Builder<'a> {
     warm_up: Duration,
     /// Whether the file says how long is measured.
     measured_said: bool,
+    clock: Clock,
+}
+
+/// When the measured time is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Clock {
+    /// The time of the day at which it begins.
+    begins: Duration,
+    warm_up: Duration,
+    measured: Duration,
+}
+
+impl Clock {
+    /// Each time that it is this time of the day, from the beginning of the simulated time.
+    fn each_day(self, at: Duration) -> impl Iterator<Item = Duration> {
+        let (day, at, begins, warm_up) =
+            (DAY.as_secs(), at.as_secs(), self.begins.as_secs(), self.warm_up.as_secs());
+        let first = Duration::from_secs((at + warm_up + day - begins % day) % day);
+        let end = self.warm_up + self.measured;
+        (0..).map(move |day| first + DAY * day).take_while(move |at| *at < end)
+    }
 }
 
 /// A stage's system with what is said of it beside.
@@ -65,15 +86,20 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
         pools,
         warm_up,
         measured_said: table.measured.is_some(),
+        clock: Clock::default(),
     };
     for named in services.value.iter() {
         builder.plain_name(&named.name, &named.place);
     }
     let begins = table.begins.as_ref().map_or(Duration::ZERO, |at| at.value.0);
+    let traffic = table.traffic.0.as_ref();
+    let traffic = traffic.and_then(|at| builder.traffic(at, begins, table.measured.as_ref()));
+    if let Some(traffic) = &traffic {
+        builder.clock =
+            Clock { begins: traffic.begins, warm_up: traffic.warm_up, measured: traffic.measured };
+    }
     let built: Vec<_> =
         services.value.iter().enumerate().map(|(place, named)| builder.service(place, named)).collect();
-    let traffic =
-        table.traffic.0.as_ref().and_then(|at| builder.traffic(at, begins, table.measured.as_ref()));
     let pools = table.pools.iter().flat_map(Names::iter).filter_map(|named| builder.pool(named)).collect();
     let quotas = table.quotas.as_ref().map_or_else(Quotas::default, |found| builder.quotas(found));
     let traffic = traffic?;
@@ -142,4 +168,5 @@ fn longest(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Dur
     *found
 }
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
 pub(super) const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);

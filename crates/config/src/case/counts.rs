@@ -1,8 +1,6 @@
 //! Tables of counts over time, as `import` reads them.
 
-use import::{Rows, Traffic};
-use std::fs::File;
-use std::io::BufReader;
+use import::{Traffic, TrafficOptions, TrafficReader};
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,22 +10,22 @@ pub(super) struct Counts {
     pub(super) bin: Duration,
     /// Microseconds since 1970, where the table has times.
     pub(super) start: Option<i64>,
-    /// What was done to it.
+    /// What was assumed or done.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads a table.
+/// Reads a table, CloudWatch's JSON or an access log.
 ///
 /// # Errors
-/// What is wrong, in a line.
-pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, String> {
-    let shown = path.display();
-    let file = File::open(path).map_err(|error| format!("cannot read `{shown}`: {error}"))?;
-    let mut rows = Vec::new();
-    for row in Rows::new(BufReader::new(file)) {
-        rows.push(row.map_err(|error| format!("`{shown}`: {error}"))?);
+/// Everything that is wrong, a line each.
+pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, Vec<String>> {
+    let options = TrafficOptions { bin, ..TrafficOptions::default() };
+    let mut reader = TrafficReader::new(options);
+    reader.add_file(path);
+    match reader.finish() {
+        Ok((Traffic { start, bin, counts }, notices)) => {
+            Ok(Counts { counts, bin, start, notes: notices.iter().map(ToString::to_string).collect() })
+        }
+        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
     }
-    let Traffic { start, bin, counts } =
-        Traffic::from_rows(rows, bin).map_err(|error| format!("`{shown}`: {error}"))?;
-    Ok(Counts { counts, bin, start, notes: Vec::new() })
 }

@@ -1,11 +1,11 @@
 //! The tables that say who changes the number of instances, and on which metrics.
 
-use super::words::{Change, Number, TimeOfDay};
-use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
+use super::words::{Change, TimeOfDay};
+use crate::scalar::{Count, Frequency, Span, Switch, Text};
 use crate::table::{At, Names, tables};
 
 tables! {
-    /// Who decides how many instances there are: alarms with policies, `hpa`, or `knative`.
+    /// Who decides how many instances there are: alarms with policies, and the clock.
     ScalingTable {
         /// The fewest instances that a policy may ask for.
         min: At<Count>,
@@ -17,10 +17,16 @@ tables! {
         ends: Option<At<Text>>,
         /// Requests that one instance carries within the goal; the supply is scored with it. Default: as the run shows.
         capacity: Option<At<Frequency>>,
+        /// From when a cooldown runs: `fulfilled` (the instances are there) or `decision`. Default: fulfilled.
+        cooldown_from: Option<At<Text>>,
+        /// Whom a cooldown holds back: `target` (all policies of the service) or `policy` (the one that scaled).
+        /// Default: target.
+        cooldown_scope: Option<At<Text>>,
         /// Whether an alarm invokes its policy `each-minute` while it lasts, or `on-transition` only. Default:
         /// each-minute, as CloudWatch does.
         repeat: Option<At<Text>>,
-        /// Whose rules hold: `ecs` (Application Auto Scaling) or `ec2` (Auto Scaling groups). Default: ecs.
+        /// Whose rules hold: `ecs`, `application` (other targets of Application Auto Scaling) or `ec2` (Auto Scaling
+        /// groups). Default: ecs.
         platform: Option<At<Text>>,
         /// Alarms by name.
         alarms: Option<Names<At<AlarmTable>>>,
@@ -28,15 +34,11 @@ tables! {
         policies: Option<Names<At<PolicyTable>>>,
         /// Changes of the bounds by the clock.
         schedule: Option<Vec<At<ScheduleTable>>>,
-        /// A Kubernetes HorizontalPodAutoscaler.
-        hpa: Option<At<HpaTable>>,
-        /// Knative's autoscaler.
-        knative: Option<At<KnativeTable>>,
     }
 
     /// Has a metric been beyond a threshold for long enough? As CloudWatch's alarms.
     AlarmTable {
-        /// `cpu`, `latency`, `requests`, `requests-per-target`, `queue`, `errors` or `healthy`.
+        /// `cpu`, `latency`, `requests`, `requests-per-target` or `credits`.
         metric: At<Text>,
         /// `average`, `maximum`, `minimum`, `sum`, `samples`, a percentile such as `p95`, or a trimmed mean such as
         /// `tm99`. Default: average.
@@ -52,12 +54,14 @@ tables! {
         /// What a datapoint is made of. Default: 1m.
         period: Option<At<Span>>,
         /// How many periods are looked at. Default: as many as `datapoints`.
-        evaluate: Option<At<Count>>,
+        evaluation_periods: Option<At<Count>>,
         /// How many of them must be beyond the threshold. Default: all.
         datapoints: Option<At<Count>>,
         /// What a period without data counts as: `missing`, `ignore`, `breaching` or `not-breaching`. Default:
         /// missing.
         missing: Option<At<Text>>,
+        /// Where periods end: `sliding` (at every minute) or `wall-clock`. Default: sliding.
+        windows: Option<At<Text>>,
         /// Whether percentiles of few samples are looked at: `evaluate` or `ignore`. Default: evaluate.
         few_samples: Option<At<Text>>,
     }
@@ -86,7 +90,7 @@ tables! {
         simple: Option<At<Switch>>,
         /// Target tracking: `cpu` or `requests-per-target`.
         track: Option<At<Text>>,
-        /// What it keeps that metric at.
+        /// What it keeps that metric at: a share for `cpu`, a number of requests a minute for the other.
         target: Option<At<Text>>,
         /// Only ever out. Default: false.
         never_in: Option<At<Switch>>,
@@ -112,31 +116,5 @@ tables! {
         max: Option<At<Count>>,
         /// The number to set, for `platform: ec2`.
         desired: Option<At<Count>>,
-    }
-
-    /// A Kubernetes HorizontalPodAutoscaler (autoscaling/v2).
-    HpaTable {
-        /// Processor use over the request of the pod, such as `70%`.
-        cpu: At<Share>,
-        /// Cores that a pod requests. Default: its limit, or its cores.
-        request: Option<At<Number>>,
-        /// How far it may be off: Default: 10%.
-        tolerance: Option<At<Share>>,
-        /// For how long a lower count must be recommended. Default: 5m.
-        stabilization: Option<At<Span>>,
-        /// Whether `behavior` is used at all; without it the rules of old hold. Default: false.
-        legacy: Option<At<Switch>>,
-    }
-
-    /// Knative's autoscaler (KPA).
-    KnativeTable {
-        /// Requests in flight at an instance.
-        concurrency: Option<At<Number>>,
-        /// Requests a second at an instance.
-        rps: Option<At<Number>>,
-        /// Share of the target that is aimed at. Default: 70%.
-        utilization: Option<At<Share>>,
-        /// The stable window. Default: 60s.
-        window: Option<At<Span>>,
     }
 }

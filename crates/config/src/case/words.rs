@@ -177,15 +177,15 @@ fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Instances(i32),
-    Percent(f64),
+    Percent(i32),
 }
-scalar!(Change, { "type": ["integer", "string"], "pattern": "^[+-]?[0-9]+(\\.[0-9]+)?%?$" });
+scalar!(Change, { "type": ["integer", "string"], "pattern": "^[+-]?[0-9]+%?$" });
 
 impl Scalar for Change {
     const EXPECTED: &'static str = "a change of the number of instances, such as `+1`, `-3` or `+10%`";
     fn parse(text: &str) -> Option<Self> {
         match text.strip_suffix('%') {
-            Some(number) => decimal(number).map(Change::Percent),
+            Some(number) => number.parse().ok().map(Change::Percent),
             None => text.parse().ok().map(Change::Instances),
         }
     }

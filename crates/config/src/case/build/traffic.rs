@@ -222,9 +222,12 @@ impl Builder<'_> {
         let bin = table.bin.as_ref().map(|at| at.value.0);
         let read = match counts::read(&path, bin) {
             Ok(read) => read,
-            Err(message) => {
-                let help = "a table has a time and a count in each row; paths are relative to the case file";
-                self.report.wrong(&file.place, message, "this file", help.to_owned());
+            Err(messages) => {
+                let help =
+                    "`headroom import traffic` makes a table of it; paths are relative to the case file";
+                for message in messages {
+                    self.report.wrong(&file.place, message, "this file", help.to_owned());
+                }
                 return None;
             }
         };
