@@ -1,6 +1,7 @@
 //! Who decides, wired to what it sees. The decisions themselves are made in `control`.
 
 mod aws;
+mod hpa;
 
 use super::MINUTE;
 use super::fleet::{Counts, Fleet};
@@ -9,6 +10,7 @@ use crate::plant::Window;
 use crate::settings::Policy;
 use aws::Aws;
 use control::assumption::Assumption;
+use hpa::Hpa;
 use std::time::Duration;
 use units::Timestamp;
 
@@ -38,6 +40,8 @@ pub(crate) enum Controller {
     Refused(Vec<String>),
     /// CloudWatch and Auto Scaling.
     Aws(Box<Aws>),
+    /// Kubernetes.
+    Hpa(Box<Hpa>),
 }
 
 impl Controller {
@@ -48,6 +52,10 @@ impl Controller {
                 Ok(aws) => Controller::Aws(Box::new(aws)),
                 Err(problems) => Controller::Refused(problems),
             },
+            Policy::Hpa(settings) => match Hpa::new(settings) {
+                Ok(hpa) => Controller::Hpa(Box::new(hpa)),
+                Err(problems) => Controller::Refused(problems),
+            },
         }
     }
 
@@ -56,6 +64,7 @@ impl Controller {
         match self {
             Controller::None | Controller::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE },
             Controller::Aws(aws) => aws.rhythm(),
+            Controller::Hpa(hpa) => hpa.rhythm(),
         }
     }
 
@@ -63,6 +72,7 @@ impl Controller {
         match self {
             Controller::None | Controller::Refused(_) => Vec::new(),
             Controller::Aws(aws) => aws.assumptions(),
+            Controller::Hpa(_) => Hpa::assumptions(),
         }
     }
 
@@ -79,13 +89,14 @@ impl Controller {
         match self {
             Controller::None | Controller::Refused(_) => {}
             Controller::Aws(aws) => aws.see_step(seen),
+            Controller::Hpa(hpa) => hpa.see_step(seen),
         }
     }
 
     /// A minute has passed.
     pub(crate) fn see_minute(&mut self, seen: Seen<'_>) {
         match self {
-            Controller::None | Controller::Refused(_) => {}
+            Controller::None | Controller::Refused(_) | Controller::Hpa(_) => {}
             Controller::Aws(aws) => aws.see_minute(seen),
         }
     }
@@ -95,6 +106,7 @@ impl Controller {
         match self {
             Controller::None | Controller::Refused(_) => None,
             Controller::Aws(aws) => aws.decide(seen, log),
+            Controller::Hpa(hpa) => hpa.decide(seen, log),
         }
     }
 }

@@ -6,12 +6,13 @@ use crate::run::run_on;
 use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison};
 use control::metric::{MetricId, Statistic};
+use control::scaling::hpa;
 use control::scaling::{
     AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use units::Timestamp;
+use units::{InstanceCount, Timestamp};
 
 const CPU: MetricId = MetricId(0);
 
@@ -131,7 +132,7 @@ fn high_resolution_reacts_sooner() {
         let mut service = service(2);
         let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
         scaler.policies.push(Rule::TargetTracking(TargetTracking::new(CPU, 50.0, preset)));
-        service.scaling.policy = Policy::Aws(AwsScaling {
+        service.scaling.policy = Policy::Aws(Box::new(AwsScaling {
             scaler,
             metrics: vec![Published {
                 metric: Metric::CpuUtilization,
@@ -139,7 +140,7 @@ fn high_resolution_reacts_sooner() {
             }],
             publication_delay: Duration::from_secs(delay),
             names: ScalingNames::default(),
-        });
+        }));
         let rates: Vec<f64> = (0..40).map(|minute| if minute >= 10 { 180.0 } else { 80.0 }).collect();
         let outcome = run(&system(service, &rates));
         outcome.services[0].decisions.notes()[0].at.as_secs_f64() - 600.0
@@ -158,6 +159,59 @@ fn settings_that_cannot_be_are_named_and_decide_nothing() {
     assert_eq!(rows(&outcome)[9].counts.desired, 2);
     assert!(outcome.services[0].remarks.len() >= 2, "{:?}", outcome.services[0].remarks);
     assert!(outcome.services[0].remarks[0].starts_with("the policy was not run: "));
+}
+
+fn hpa(percent: u32, metrics: Vec<(hpa::Metric, PodMetric)>) -> Policy {
+    let mut all = vec![(hpa::Metric::cpu_utilization(percent), PodMetric::Cpu)];
+    all.extend(metrics);
+    let (metrics, wired) = all.into_iter().unzip();
+    let hpa = hpa::HpaSettings::new(InstanceCount::new(2), InstanceCount::new(20), metrics);
+    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None }))
+}
+
+#[test]
+fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> =
+        (0..40).map(|minute| if (10..20).contains(&minute) { 190.0 } else { 80.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert_eq!(decisions[0].at, Timestamp::from_secs(615));
+    // 95 % of one each, at a target of 50 %.
+    assert_eq!((decisions[0].what.from, decisions[0].what.to), (2, 4));
+    assert_eq!(
+        decisions[0].what.reason,
+        "New size: 4; reason: cpu resource utilization (percentage of request) above target"
+    );
+    assert_eq!(rows(&outcome)[10].counts.serving, 4);
+    let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
+    assert_eq!(inward.at, Timestamp::from_secs(1200 + 300));
+    assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target");
+}
+
+#[test]
+fn pods_that_boot_do_not_drive_an_hpa_on() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(120), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> = (0..20).map(|minute| if minute >= 5 { 130.0 } else { 90.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let highest = rows(&outcome).iter().map(|row| row.counts.desired).max();
+    assert_eq!(highest, Some(3));
+}
+
+#[test]
+fn an_hpa_takes_the_metric_that_asks_for_most() {
+    let mut service = service(2);
+    let average = hpa::Milli(20_000);
+    let metric = hpa::Metric { name: "requests".to_owned(), source: hpa::Source::Pods { average } };
+    service.scaling.policy = hpa(90, vec![(metric, PodMetric::RequestsPerSecond)]);
+    let outcome = run(&system(service, &[100.0; 10]));
+    assert_eq!(rows(&outcome)[9].counts.desired, 5);
+    let reason = &outcome.services[0].decisions.notes()[0].what.reason;
+    assert!(reason.ends_with("pods metric requests above target"), "{reason}");
 }
 
 proptest! {

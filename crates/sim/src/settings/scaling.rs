@@ -1,5 +1,6 @@
 //! Who decides how many instances there are, on which metrics, and what is asked of the result.
 
+use control::scaling::hpa::HpaSettings;
 use control::scaling::{AlarmId, Names, PolicyId, ScalerSettings};
 use std::time::Duration;
 use units::Quantile;
@@ -32,7 +33,9 @@ pub enum Policy {
     #[default]
     None,
     /// Alarms and policies of AWS.
-    Aws(AwsScaling),
+    Aws(Box<AwsScaling>),
+    /// Kubernetes' horizontal pod autoscaler.
+    Hpa(Box<HpaScaling>),
 }
 
 impl Policy {
@@ -41,6 +44,7 @@ impl Policy {
         match self {
             Policy::None => None,
             Policy::Aws(aws) => Some((aws.scaler.min, aws.scaler.max)),
+            Policy::Hpa(hpa) => Some((hpa.hpa.min.get(), hpa.hpa.max.get())),
         }
     }
 }
@@ -128,6 +132,29 @@ impl Names for ScalingNames {
     fn scheduled(&self, index: u16) -> &str {
         self.scheduled.get(usize::from(index)).map_or("without name", String::as_str)
     }
+}
+
+/// A horizontal pod autoscaler, with what its metrics are. Every instance is a pod.
+#[derive(Debug, Clone)]
+pub struct HpaScaling {
+    /// The autoscaler. Its sync period divides a minute.
+    pub hpa: HpaSettings,
+    /// What each metric of the autoscaler is, in their order.
+    pub metrics: Vec<PodMetric>,
+    /// Processors that a pod requests, in cores; none: what it is allotted.
+    pub request: Option<f64>,
+}
+
+/// What a metric of pods is, and its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PodMetric {
+    /// Processor use in cores, over the sync period before.
+    Cpu,
+    /// Requests a second: of a pod (spread evenly over those that are ready), or of the service where the metric is
+    /// one of an object or from outside.
+    RequestsPerSecond,
+    /// Requests in flight, likewise.
+    InFlight,
 }
 
 /// Which instances end first when there are too many; those that do not serve yet always go before. ECS and Auto
