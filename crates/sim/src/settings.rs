@@ -14,7 +14,8 @@ pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
 pub use scaling::{
-    AwsScaling, Ends, Goal, HpaScaling, Metric, PodMetric, Policy, Published, Scaling, ScalingNames,
+    AwsScaling, Ends, Goal, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, Scaling,
+    ScalingNames,
 };
 pub use server::{Accept, Front, Server};
 pub use service::{

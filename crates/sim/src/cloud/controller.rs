@@ -2,6 +2,7 @@
 
 mod aws;
 mod hpa;
+mod knative;
 
 use super::MINUTE;
 use super::fleet::{Counts, Fleet};
@@ -11,8 +12,9 @@ use crate::settings::Policy;
 use aws::Aws;
 use control::assumption::Assumption;
 use hpa::Hpa;
+use knative::Knative;
 use std::time::Duration;
-use units::Timestamp;
+use units::{InstanceCount, Timestamp};
 
 /// What a policy sees.
 #[derive(Debug, Clone, Copy)]
@@ -42,10 +44,13 @@ pub(crate) enum Controller {
     Aws(Box<Aws>),
     /// Kubernetes.
     Hpa(Box<Hpa>),
+    /// Knative.
+    Knative(Box<Knative>),
 }
 
 impl Controller {
-    pub(crate) fn new(policy: &Policy) -> Self {
+    /// `ready` instances serve at the beginning.
+    pub(crate) fn new(policy: &Policy, ready: InstanceCount) -> Self {
         match policy {
             Policy::None => Controller::None,
             Policy::Aws(settings) => match Aws::new(settings) {
@@ -54,6 +59,10 @@ impl Controller {
             },
             Policy::Hpa(settings) => match Hpa::new(settings) {
                 Ok(hpa) => Controller::Hpa(Box::new(hpa)),
+                Err(problems) => Controller::Refused(problems),
+            },
+            Policy::Knative(settings) => match Knative::new(settings, ready) {
+                Ok(knative) => Controller::Knative(Box::new(knative)),
                 Err(problems) => Controller::Refused(problems),
             },
         }
@@ -65,6 +74,7 @@ impl Controller {
             Controller::None | Controller::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE },
             Controller::Aws(aws) => aws.rhythm(),
             Controller::Hpa(hpa) => hpa.rhythm(),
+            Controller::Knative(_) => Knative::RHYTHM,
         }
     }
 
@@ -73,6 +83,7 @@ impl Controller {
             Controller::None | Controller::Refused(_) => Vec::new(),
             Controller::Aws(aws) => aws.assumptions(),
             Controller::Hpa(_) => Hpa::assumptions(),
+            Controller::Knative(_) => Knative::assumptions(),
         }
     }
 
@@ -90,13 +101,14 @@ impl Controller {
             Controller::None | Controller::Refused(_) => {}
             Controller::Aws(aws) => aws.see_step(seen),
             Controller::Hpa(hpa) => hpa.see_step(seen),
+            Controller::Knative(knative) => knative.see_step(seen),
         }
     }
 
     /// A minute has passed.
     pub(crate) fn see_minute(&mut self, seen: Seen<'_>) {
         match self {
-            Controller::None | Controller::Refused(_) | Controller::Hpa(_) => {}
+            Controller::None | Controller::Refused(_) | Controller::Hpa(_) | Controller::Knative(_) => {}
             Controller::Aws(aws) => aws.see_minute(seen),
         }
     }
@@ -107,6 +119,7 @@ impl Controller {
             Controller::None | Controller::Refused(_) => None,
             Controller::Aws(aws) => aws.decide(seen, log),
             Controller::Hpa(hpa) => hpa.decide(seen, log),
+            Controller::Knative(knative) => knative.decide(seen, log),
         }
     }
 }

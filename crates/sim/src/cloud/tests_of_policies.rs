@@ -7,6 +7,7 @@ use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison};
 use control::metric::{MetricId, Statistic};
 use control::scaling::hpa;
+use control::scaling::knative::KnativeSettings;
 use control::scaling::{
     AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
 };
@@ -187,7 +188,8 @@ fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
     );
     assert_eq!(rows(&outcome)[10].counts.serving, 4);
     let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
-    assert_eq!(inward.at, Timestamp::from_secs(1200 + 300));
+    // The last sync that saw the load was at 1200 s; its recommendation holds for five minutes.
+    assert_eq!(inward.at, Timestamp::from_secs(1200 + 300 + 15));
     assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target");
 }
 
@@ -212,6 +214,47 @@ fn an_hpa_takes_the_metric_that_asks_for_most() {
     assert_eq!(rows(&outcome)[9].counts.desired, 5);
     let reason = &outcome.services[0].decisions.notes()[0].what.reason;
     assert!(reason.ends_with("pods metric requests above target"), "{reason}");
+}
+
+#[test]
+fn knative_panics_at_a_burst_and_comes_down_to_nothing() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative =
+        KnativeSettings { max: Some(InstanceCount::new(30)), ..KnativeSettings::requests_per_second(100.0) };
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..15)
+        .map(|minute| {
+            if minute < 5 {
+                50.0
+            } else if minute < 8 {
+                700.0
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert!(decisions[0].at <= Timestamp::from_secs(306), "{:?}", decisions[0]);
+    assert!(decisions[0].what.reason.contains("PANICKING"), "{:?}", decisions[0]);
+    // 700 a second at 70 % of 100 each.
+    assert_eq!(rows(&outcome)[7].counts.serving, 10);
+    assert_eq!(rows(&outcome)[14].counts.running, 0);
+}
+
+#[test]
+fn knative_comes_back_from_nothing_when_a_request_comes() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative = KnativeSettings::requests_per_second(100.0);
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..12).map(|minute| if minute >= 8 { 50.0 } else { 0.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    assert_eq!(rows(&outcome)[6].counts.running, 0);
+    assert_eq!(rows(&outcome)[9].counts.serving, 1);
+    // Those that came in the first seconds found nobody.
+    assert!((1..600).contains(&rows(&outcome)[8].refused), "{}", rows(&outcome)[8].refused);
 }
 
 proptest! {

@@ -1,9 +1,10 @@
 //! Who decides how many instances there are, on which metrics, and what is asked of the result.
 
 use control::scaling::hpa::HpaSettings;
+use control::scaling::knative::KnativeSettings;
 use control::scaling::{AlarmId, Names, PolicyId, ScalerSettings};
 use std::time::Duration;
-use units::Quantile;
+use units::{InstanceCount, Quantile};
 
 /// How a service is scaled and judged.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub enum Policy {
     Aws(Box<AwsScaling>),
     /// Kubernetes' horizontal pod autoscaler.
     Hpa(Box<HpaScaling>),
+    /// Knative's pod autoscaler.
+    Knative(Box<KnativeScaling>),
 }
 
 impl Policy {
@@ -44,6 +47,10 @@ impl Policy {
         match self {
             Policy::None => None,
             Policy::Aws(aws) => Some((aws.scaler.min, aws.scaler.max)),
+            Policy::Knative(knative) => {
+                let KnativeSettings { min, max, .. } = &knative.knative;
+                Some((min.get(), max.map_or(u32::MAX, InstanceCount::get)))
+            }
             Policy::Hpa(hpa) => Some((hpa.hpa.min.get(), hpa.hpa.max.get())),
         }
     }
@@ -155,6 +162,13 @@ pub enum PodMetric {
     RequestsPerSecond,
     /// Requests in flight, likewise.
     InFlight,
+}
+
+/// Knative's autoscaler of a revision: every instance is a pod.
+#[derive(Debug, Clone)]
+pub struct KnativeScaling {
+    /// The autoscaler.
+    pub knative: KnativeSettings,
 }
 
 /// Which instances end first when there are too many; those that do not serve yet always go before. ECS and Auto
