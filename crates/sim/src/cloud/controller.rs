@@ -8,7 +8,7 @@ use super::MINUTE;
 use super::fleet::{Counts, Fleet};
 use crate::outcome::{Decision, Log};
 use crate::plant::Window;
-use crate::settings::Policy;
+use crate::settings::{Policy, Service};
 use aws::Aws;
 use control::assumption::Assumption;
 use hpa::Hpa;
@@ -121,5 +121,13 @@ impl Controller {
             Controller::Hpa(hpa) => hpa.decide(seen, log),
             Controller::Knative(knative) => knative.decide(seen, log),
         }
+    }
+}
+
+/// Why the policy of a service would not run, in words.
+pub(crate) fn policy_problems(service: &Service) -> Vec<String> {
+    match Controller::new(&service.scaling.policy, service.instances) {
+        Controller::Refused(problems) => problems,
+        _ => Vec::new(),
     }
 }
