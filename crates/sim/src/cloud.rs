@@ -22,6 +22,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_policies;
 
+pub(crate) use controller::policy_problems;
 pub use fleet::Counts;
 pub use limits::{Quota, Shortage};
 

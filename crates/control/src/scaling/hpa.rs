@@ -31,7 +31,7 @@ mod settings;
 mod tests;
 mod version;
 
-pub use assumption::{ASSUMPTIONS, Assumption};
+pub use assumption::ASSUMPTIONS;
 pub use calculate::{Calculator, MetricError, Proposal, Tolerances, Usage};
 pub use history::{Recommendations, ScaleEvents, Windows};
 pub use metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};

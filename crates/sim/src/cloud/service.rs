@@ -44,7 +44,7 @@ impl<'a> Governed<'a> {
         measured_from: Timestamp,
         world: &mut World<P>,
     ) -> Self {
-        let controller = Controller::new(&settings.scaling.policy);
+        let controller = Controller::new(&settings.scaling.policy, settings.instances);
         Governed {
             fleet: Fleet::new(id, settings, world),
             rhythm: controller.rhythm(),

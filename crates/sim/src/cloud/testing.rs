@@ -280,10 +280,10 @@ pub(crate) fn by_hand(changes: &[(u64, u32)]) -> Policy {
 
 /// Alarms and policies on these metrics, seen a minute late.
 pub(crate) fn aws(scaler: ScalerSettings, metrics: &[Metric]) -> Policy {
-    Policy::Aws(AwsScaling {
+    Policy::Aws(Box::new(AwsScaling {
         scaler,
         metrics: metrics.iter().copied().map(Published::each_minute).collect(),
         publication_delay: Duration::from_secs(60),
         names: ScalingNames::default(),
-    })
+    }))
 }

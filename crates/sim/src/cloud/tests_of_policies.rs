@@ -6,12 +6,14 @@ use crate::run::run_on;
 use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison};
 use control::metric::{MetricId, Statistic};
+use control::scaling::hpa;
+use control::scaling::knative::KnativeSettings;
 use control::scaling::{
     AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
 };
 use proptest::prelude::*;
 use std::time::Duration;
-use units::Timestamp;
+use units::{InstanceCount, Timestamp};
 
 const CPU: MetricId = MetricId(0);
 
@@ -131,7 +133,7 @@ fn high_resolution_reacts_sooner() {
         let mut service = service(2);
         let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
         scaler.policies.push(Rule::TargetTracking(TargetTracking::new(CPU, 50.0, preset)));
-        service.scaling.policy = Policy::Aws(AwsScaling {
+        service.scaling.policy = Policy::Aws(Box::new(AwsScaling {
             scaler,
             metrics: vec![Published {
                 metric: Metric::CpuUtilization,
@@ -139,7 +141,7 @@ fn high_resolution_reacts_sooner() {
             }],
             publication_delay: Duration::from_secs(delay),
             names: ScalingNames::default(),
-        });
+        }));
         let rates: Vec<f64> = (0..40).map(|minute| if minute >= 10 { 180.0 } else { 80.0 }).collect();
         let outcome = run(&system(service, &rates));
         outcome.services[0].decisions.notes()[0].at.as_secs_f64() - 600.0
@@ -158,6 +160,101 @@ fn settings_that_cannot_be_are_named_and_decide_nothing() {
     assert_eq!(rows(&outcome)[9].counts.desired, 2);
     assert!(outcome.services[0].remarks.len() >= 2, "{:?}", outcome.services[0].remarks);
     assert!(outcome.services[0].remarks[0].starts_with("the policy was not run: "));
+}
+
+fn hpa(percent: u32, metrics: Vec<(hpa::Metric, PodMetric)>) -> Policy {
+    let mut all = vec![(hpa::Metric::cpu_utilization(percent), PodMetric::Cpu)];
+    all.extend(metrics);
+    let (metrics, wired) = all.into_iter().unzip();
+    let hpa = hpa::HpaSettings::new(InstanceCount::new(2), InstanceCount::new(20), metrics);
+    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None }))
+}
+
+#[test]
+fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> =
+        (0..40).map(|minute| if (10..20).contains(&minute) { 190.0 } else { 80.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert_eq!(decisions[0].at, Timestamp::from_secs(615));
+    // 95 % of one each, at a target of 50 %.
+    assert_eq!((decisions[0].what.from, decisions[0].what.to), (2, 4));
+    assert_eq!(
+        decisions[0].what.reason,
+        "New size: 4; reason: cpu resource utilization (percentage of request) above target"
+    );
+    assert_eq!(rows(&outcome)[10].counts.serving, 4);
+    let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
+    // The last sync that saw the load was at 1200 s; its recommendation holds for five minutes.
+    assert_eq!(inward.at, Timestamp::from_secs(1200 + 300 + 15));
+    assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target");
+}
+
+#[test]
+fn pods_that_boot_do_not_drive_an_hpa_on() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(120), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> = (0..20).map(|minute| if minute >= 5 { 130.0 } else { 90.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let highest = rows(&outcome).iter().map(|row| row.counts.desired).max();
+    assert_eq!(highest, Some(3));
+}
+
+#[test]
+fn an_hpa_takes_the_metric_that_asks_for_most() {
+    let mut service = service(2);
+    let average = hpa::Milli(20_000);
+    let metric = hpa::Metric { name: "requests".to_owned(), source: hpa::Source::Pods { average } };
+    service.scaling.policy = hpa(90, vec![(metric, PodMetric::RequestsPerSecond)]);
+    let outcome = run(&system(service, &[100.0; 10]));
+    assert_eq!(rows(&outcome)[9].counts.desired, 5);
+    let reason = &outcome.services[0].decisions.notes()[0].what.reason;
+    assert!(reason.ends_with("pods metric requests above target"), "{reason}");
+}
+
+#[test]
+fn knative_panics_at_a_burst_and_comes_down_to_nothing() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative =
+        KnativeSettings { max: Some(InstanceCount::new(30)), ..KnativeSettings::requests_per_second(100.0) };
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..15)
+        .map(|minute| {
+            if minute < 5 {
+                50.0
+            } else if minute < 8 {
+                700.0
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert!(decisions[0].at <= Timestamp::from_secs(306), "{:?}", decisions[0]);
+    assert!(decisions[0].what.reason.contains("PANICKING"), "{:?}", decisions[0]);
+    // 700 a second at 70 % of 100 each.
+    assert_eq!(rows(&outcome)[7].counts.serving, 10);
+    assert_eq!(rows(&outcome)[14].counts.running, 0);
+}
+
+#[test]
+fn knative_comes_back_from_nothing_when_a_request_comes() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative = KnativeSettings::requests_per_second(100.0);
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..12).map(|minute| if minute >= 8 { 50.0 } else { 0.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    assert_eq!(rows(&outcome)[6].counts.running, 0);
+    assert_eq!(rows(&outcome)[9].counts.serving, 1);
+    // Those that came in the first seconds found nobody.
+    assert!((1..600).contains(&rows(&outcome)[8].refused), "{}", rows(&outcome)[8].refused);
 }
 
 proptest! {

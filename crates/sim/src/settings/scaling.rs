@@ -1,8 +1,10 @@
 //! Who decides how many instances there are, on which metrics, and what is asked of the result.
 
+use control::scaling::hpa::HpaSettings;
+use control::scaling::knative::KnativeSettings;
 use control::scaling::{AlarmId, Names, PolicyId, ScalerSettings};
 use std::time::Duration;
-use units::Quantile;
+use units::{InstanceCount, Quantile};
 
 /// How a service is scaled and judged.
 #[derive(Debug, Clone)]
@@ -32,7 +34,11 @@ pub enum Policy {
     #[default]
     None,
     /// Alarms and policies of AWS.
-    Aws(AwsScaling),
+    Aws(Box<AwsScaling>),
+    /// Kubernetes' horizontal pod autoscaler.
+    Hpa(Box<HpaScaling>),
+    /// Knative's pod autoscaler.
+    Knative(Box<KnativeScaling>),
 }
 
 impl Policy {
@@ -41,6 +47,11 @@ impl Policy {
         match self {
             Policy::None => None,
             Policy::Aws(aws) => Some((aws.scaler.min, aws.scaler.max)),
+            Policy::Knative(knative) => {
+                let KnativeSettings { min, max, .. } = &knative.knative;
+                Some((min.get(), max.map_or(u32::MAX, InstanceCount::get)))
+            }
+            Policy::Hpa(hpa) => Some((hpa.hpa.min.get(), hpa.hpa.max.get())),
         }
     }
 }
@@ -128,6 +139,36 @@ impl Names for ScalingNames {
     fn scheduled(&self, index: u16) -> &str {
         self.scheduled.get(usize::from(index)).map_or("without name", String::as_str)
     }
+}
+
+/// A horizontal pod autoscaler, with what its metrics are. Every instance is a pod.
+#[derive(Debug, Clone)]
+pub struct HpaScaling {
+    /// The autoscaler. Its sync period divides a minute.
+    pub hpa: HpaSettings,
+    /// What each metric of the autoscaler is, in their order.
+    pub metrics: Vec<PodMetric>,
+    /// Processors that a pod requests, in cores; none: what it is allotted.
+    pub request: Option<f64>,
+}
+
+/// What a metric of pods is, and its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PodMetric {
+    /// Processor use in cores, over the sync period before.
+    Cpu,
+    /// Requests a second: of a pod (spread evenly over those that are ready), or of the service where the metric is
+    /// one of an object or from outside.
+    RequestsPerSecond,
+    /// Requests in flight, likewise.
+    InFlight,
+}
+
+/// Knative's autoscaler of a revision: every instance is a pod.
+#[derive(Debug, Clone)]
+pub struct KnativeScaling {
+    /// The autoscaler.
+    pub knative: KnativeSettings,
 }
 
 /// Which instances end first when there are too many; those that do not serve yet always go before. ECS and Auto

@@ -1,13 +1,6 @@
 //! What Kubernetes does not say, and what is taken here.
 
-/// Something that is taken to be so because nobody published it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assumption {
-    /// Its name in output.
-    pub name: &'static str,
-    /// What is taken to be so, and why.
-    pub text: &'static str,
-}
+use crate::assumption::Assumption;
 
 /// Everything that decisions of this module rest on without being published.
 pub const ASSUMPTIONS: &[Assumption] = &[

@@ -61,7 +61,8 @@ impl Aws {
                 Err(problem) => problems.push(format!("metric {}: {problem}", published.metric.name())),
             }
         }
-        if problems.is_empty() {
+        let wrong = settings.scaler.problems();
+        if problems.is_empty() && wrong.is_empty() {
             problems.extend(settings.scaler.unreadable(&series).iter().map(ToString::to_string));
         }
         match Scaler::new(settings.scaler.clone()) {
