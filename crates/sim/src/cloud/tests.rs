@@ -303,7 +303,7 @@ proptest! {
         service.prices = vec![Price { per_hour: 3600.0, minimum: Duration::from_secs(minimum) }];
         service.scaling.policy = by_hand(&changes);
         let system = system(service, &[20.0; 40]);
-        let mut plant = super::testing::Fluid::new(&system);
+        let mut plant = Fluid::new(&system);
         plant.highest = 0;
         let outcome = run_on(&system, plant);
         let total = outcome.services[0].totals.cost;
