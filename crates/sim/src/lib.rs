@@ -10,4 +10,7 @@
 #![warn(missing_docs)]
 
 pub mod plant;
+mod requests;
 pub mod settings;
+
+pub use requests::Requests;
