@@ -55,9 +55,8 @@ impl Line<'_> {
             // A target has no space or control character: the codec has refused them.
             let start = out.len();
             out.extend_from_slice(self.target);
-            if memchr::memchr(b'"', self.target).is_some() {
-                out[start..].iter_mut().filter(|byte| **byte == b'"').for_each(|byte| *byte = b'\'');
-            }
+            // Writes each byte, so that it is done with vectors.
+            out[start..].iter_mut().for_each(|byte| *byte = if *byte == b'"' { b'\'' } else { *byte });
             out.extend_from_slice(self.protocol());
         }
         decimal(out, u64::from(self.status));

@@ -51,11 +51,15 @@ impl<N: Net> Worker<N> {
     /// Goes on with whatever the connection is about, as far as its bytes allow.
     pub(super) fn read_downstream(&mut self, index: usize) {
         self.read_turn(index);
-        self.let_go(index);
+        if self.holding {
+            self.let_go(index);
+        }
     }
 
     /// Sends the answers that were held; whether the connection is still there.
+    #[cold]
     fn let_go(&mut self, index: usize) -> bool {
+        self.holding = false;
         let Some(downstream) = self.downstreams.get_mut(index) else { return false };
         let sent = downstream.outbox.let_go(&mut self.net, &mut downstream.stream);
         if sent.is_err() {
@@ -169,7 +173,7 @@ impl<N: Net> Worker<N> {
             }
         }
         // What stands there is no whole request.
-        if !self.let_go(index) {
+        if self.holding && !self.let_go(index) {
             return false;
         }
         let downstream = &mut self.downstreams[index];
@@ -365,6 +369,7 @@ impl<N: Net> Worker<N> {
 
     /// Writes what the instance is sent: the head, and what came of the body along with it. Not before the request is
     /// let in, since refusals have to be cheap.
+    #[inline]
     fn write_request(&mut self, index: usize, unwritten: &Unwritten<'_>) {
         let Unwritten { head, target, hops, body } = unwritten;
         let exchange = &mut self.downstreams[index].exchange;
@@ -468,6 +473,7 @@ impl<N: Net> Worker<N> {
         let head = std::mem::take(&mut self.head);
         let closes = frame.connection == Connection::Closes;
         let sent = if self.more_follows && !closes {
+            self.holding = true;
             downstream.outbox.hold(&mut self.net, &mut downstream.stream, &head)
         } else {
             downstream.outbox.send(&mut self.net, &mut downstream.stream, &head)

@@ -65,6 +65,8 @@ pub(crate) struct Worker<N: Net> {
     later: Vec<usize>,
     /// Behind the request that is being read stands another, so that its answer may be held.
     more_follows: bool,
+    /// The connection that is being read may have answers that are held.
+    holding: bool,
     /// Requests that wait for a place.
     line: queue::Line,
     /// Where the key of a request is written.
@@ -143,6 +145,7 @@ impl<N: Net> Worker<N> {
             resumed: Vec::new(),
             later: Vec::new(),
             more_follows: false,
+            holding: false,
             line: queue::Line::default(),
             key: Vec::new(),
             now,
