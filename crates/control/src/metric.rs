@@ -291,6 +291,10 @@ impl Series {
             _ if all.least == all.most => statistic.of(core::iter::once((all.least, all.count)), all.count),
             Detail::Summary => None,
             Detail::Sketch => {
+                let sketches = parts.clone().map(|slot| &self.sketches[slot]);
+                if let Statistic::Percentile(quantile) = statistic {
+                    return Sketch::merged_quantile(sketches, quantile.get());
+                }
                 let merged = Sketch::merged(parts.map(|slot| &self.sketches[slot]));
                 let counted = self.within(end, period).map(|slot| self.sketches[slot].count()).sum::<u64>();
                 let value =

@@ -69,7 +69,9 @@ impl Sketch {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+        // Only what lies between least and most can be above zero.
+        let filled = index(other.least)..=index(other.most);
+        for (mine, theirs) in self.buckets[filled.clone()].iter_mut().zip(&other.buckets[filled]) {
             *mine += theirs;
         }
         self.count += other.count;

@@ -21,7 +21,7 @@ pub struct Facts {
     pub desired: u32,
     /// Those that run for less than [`ScalerSettings::warm_up`]. EC2 only.
     pub warming_up: u32,
-    /// Those that are draining or ending. For simple scaling.
+    /// Those that are draining or ending. EC2 only.
     pub terminating: u32,
     /// Whether a deployment is in progress. ECS only.
     pub deploying: bool,
@@ -437,13 +437,14 @@ impl Scaler {
 
     /// The capacity that a change is relative to.
     fn base(&self, policy: PolicyId, direction: Direction, facts: &Facts) -> u32 {
-        let Facts { running, desired, warming_up, .. } = *facts;
+        let Facts { running, desired, warming_up, terminating, .. } = *facts;
         let present = match (self.settings.platform, direction) {
             (Platform::Ecs, _) => running,
             (Platform::Application, _) => desired,
             // Those that warm up were added already and are not in the metric yet.
             (Platform::Ec2 { .. }, Direction::Out) => desired.saturating_sub(warming_up),
-            (Platform::Ec2 { .. }, Direction::In) => desired,
+            // Those that are ending are still there, so that a repeated step does not end more than it says.
+            (Platform::Ec2 { .. }, Direction::In) => desired.saturating_add(terminating),
         };
         match direction {
             Direction::Out => self.cooldowns.holding(policy, direction).map_or(present, |held| held.base),

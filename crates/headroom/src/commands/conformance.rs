@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// As JSON: each case with what was expected and what was found
+    /// As JSON: each case with what was expected and what was found; the schema is schemas/conformance.schema.json
     #[arg(long)]
     json: bool,
 }
