@@ -7,6 +7,7 @@ pub mod demo;
 pub mod explain;
 pub mod find;
 pub mod gateway;
+pub mod import;
 pub mod load;
 pub mod replay;
 pub mod runs;

@@ -17,10 +17,8 @@ pub enum Metric {
     Requests,
     /// `RequestCountPerTarget`, in requests each period.
     RequestsPerTarget,
-    /// `HTTPCode_Target_5XX_Count`.
-    Errors,
-    /// `HealthyHostCount`.
-    Healthy,
+    /// `CPUCreditBalance` of burstable instances.
+    Credits,
 }
 
 impl Metric {
@@ -31,8 +29,7 @@ impl Metric {
             Metric::Latency => "latency",
             Metric::Requests => "requests",
             Metric::RequestsPerTarget => "requests-per-target",
-            Metric::Errors => "errors",
-            Metric::Healthy => "healthy",
+            Metric::Credits => "credits",
         }
     }
 
@@ -40,7 +37,7 @@ impl Metric {
         match self {
             Metric::Cpu => "Percent",
             Metric::Latency => "Seconds",
-            Metric::Requests | Metric::RequestsPerTarget | Metric::Errors | Metric::Healthy => "Count",
+            Metric::Requests | Metric::RequestsPerTarget | Metric::Credits => "Count",
         }
     }
 }
@@ -98,17 +95,16 @@ impl Named {
                 self.is_of(owner, matches!(owner, Owner::Ecs(..)))?;
                 (Metric::Cpu, &["ClusterName", "ServiceName"])
             }
-            ("AWS/EC2", "CPUUtilization") => {
+            ("AWS/EC2", name @ ("CPUUtilization" | "CPUCreditBalance")) => {
                 self.is_of(owner, matches!(owner, Owner::Group(_)))?;
-                (Metric::Cpu, &["AutoScalingGroupName"])
+                let metric = if name == "CPUUtilization" { Metric::Cpu } else { Metric::Credits };
+                (metric, &["AutoScalingGroupName"])
             }
             ("AWS/ApplicationELB", name) => {
                 let metric = match name {
                     "TargetResponseTime" => Metric::Latency,
                     "RequestCount" => Metric::Requests,
                     "RequestCountPerTarget" => Metric::RequestsPerTarget,
-                    "HTTPCode_Target_5XX_Count" => Metric::Errors,
-                    "HealthyHostCount" => Metric::Healthy,
                     _ => return Err(self.unknown()),
                 };
                 (metric, &["LoadBalancer", "TargetGroup"])

@@ -105,7 +105,7 @@ pub enum Cause {
     #[error("`{0}` is not in the files, so its bounds are not known; give them the output of `{1}`")]
     TargetMissing(String, &'static str),
     /// Alarms without policies.
-    #[error("{0} more alarms trigger no policy of these services; left out")]
+    #[error("{}; left out", others(*.0))]
     OtherAlarms(usize),
     /// An alarm of target tracking is not where the assumption puts it.
     #[error("AWS made this alarm with {found}; the simulator assumes {assumed}")]
@@ -145,6 +145,13 @@ pub enum Cause {
         /// The other's.
         other: String,
     },
+}
+
+fn others(count: usize) -> String {
+    match count {
+        1 => "1 other alarm triggers no policy of these services".to_owned(),
+        many => format!("{many} other alarms trigger no policy of these services"),
+    }
 }
 
 impl Cause {

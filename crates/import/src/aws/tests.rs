@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use serde_json::json;
 
 const TARGETS: &str = include_str!("../../tests/aws/targets.json");
@@ -247,4 +248,36 @@ fn the_commands_that_produce_the_files_are_listed() {
         service: None,
     };
     insta::assert_snapshot!([shown(&service), shown(&group), shown(&Wanted::default())].join("\n"));
+}
+
+proptest! {
+    /// Any field of any file may be of another type, or gone.
+    #[test]
+    fn no_field_panics(file in 0_usize..4, place in 0_usize..200, other in 0_usize..6) {
+        let mut texts = [TARGETS, POLICIES, SCHEDULED, ALARMS].map(str::to_owned);
+        let mut body: Value = serde_json::from_str(&texts[file]).unwrap();
+        let others = [json!(null), json!("x"), json!(-1.5), json!([1, {}]), json!({"a": 1}), json!(true)];
+        let mut places = Vec::new();
+        pointers(&body, "", &mut places);
+        let pointer = &places[place % places.len()];
+        *body.pointer_mut(pointer).unwrap() = others[other].clone();
+        texts[file] = body.to_string();
+        let _ = read(texts.iter().map(|text| ("file.json", text.as_str())));
+    }
+}
+
+/// The places of all values.
+fn pointers(value: &Value, place: &str, all: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
+        }
+        _ => Vec::new(),
+    };
+    for (key, value) in children {
+        let place = format!("{place}/{key}");
+        all.push(place.clone());
+        pointers(value, &place, all);
+    }
 }

@@ -210,6 +210,28 @@ proptest! {
         let _ = read_traffic("in", &bytes[..], &TrafficOptions::default());
     }
 
+    /// Of the minutes of a day some are missing, and rows are in any order.
+    #[test]
+    fn a_table_in_any_order_is_what_counting_by_hand_gives(
+        rows in prop::collection::btree_map(0_i64..1_440, 0_u64..1_000, 3..200),
+        seed: u64,
+    ) {
+        let mut lines: Vec<_> = rows.iter().map(|(minute, count)| (*minute, *count)).collect();
+        lines.sort_by_key(|(minute, _)| minute.wrapping_mul(0x9E37_79B9).rotate_left(seed as u32 % 64));
+        let mut text = "time,requests\n".to_owned();
+        for (minute, count) in &lines {
+            let _ = writeln!(text, "{},{count}", START / 1_000_000 + 60 * minute);
+        }
+        let row = Some(MINUTE);
+        let (traffic, _) = read(&text, &TrafficOptions { row, ..TrafficOptions::default() }).unwrap();
+        let first = *rows.keys().next().unwrap();
+        prop_assert_eq!(traffic.start, Some(START + 60_000_000 * first));
+        prop_assert_eq!(traffic.counts.iter().sum::<u64>(), rows.values().sum::<u64>());
+        for (index, count) in traffic.counts.iter().enumerate() {
+            prop_assert_eq!(*count, rows.get(&(first + index as i64)).copied().unwrap_or(0));
+        }
+    }
+
     #[test]
     fn no_json_panics(text in r#"[\[\]{}",:a-z0-9]{0,60}"#) {
         let options = TrafficOptions { format: Some(TrafficFormat::CloudWatch), ..TrafficOptions::default() };
