@@ -29,7 +29,10 @@ pub struct Fit {
     /// Sum of squared distances from the mean.
     spread: f64,
     levels: usize,
+    /// The highest concurrency, and the highest throughput, which need not belong together.
     highest: Point,
+    /// Mean throughput at the highest concurrency.
+    last: f64,
 }
 
 /// A number of the law, with its error.
@@ -71,7 +74,7 @@ pub enum FitError {
     },
     /// Three numbers need three different concurrencies.
     #[error(
-        "points at {found} different concurrencies; the law has three numbers and needs at least {LEAST_LEVELS}"
+        "{found} concurrencies were measured; the scalability law has three numbers and needs at least {LEAST_LEVELS}"
     )]
     TooFewLevels {
         /// How many there are.
@@ -82,7 +85,7 @@ pub enum FitError {
     NothingCameOut,
 }
 
-/// Why a fit does not tell a peak.
+/// Why a fit does not tell its numbers, or a peak.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Refusal {
     /// Three numbers fit through few points whatever they are.
@@ -100,6 +103,14 @@ pub enum Refusal {
         peak: f64,
         /// The highest measured concurrency.
         highest: f64,
+    },
+    /// Throughput is no lower at the end than at its best, so that what bends the law is a plateau: a service with so
+    /// many slots, or a generator at its end.
+    LevelsOff {
+        /// The highest throughput.
+        best: f64,
+        /// The throughput at the highest concurrency.
+        last: f64,
     },
     /// The points are too far from any such law.
     PoorFit {
@@ -142,7 +153,13 @@ pub fn fit(points: &[Point]) -> Result<Fit, FitError> {
     let residuals: Vec<f64> = off(&|point| law.throughput(point.concurrency));
     let from_mean: Vec<f64> = off(&|_| mean);
     let spread = from_mean.iter().map(|off| off * off).sum();
-    Ok(Fit { law, free, covariance, residuals, squares, spread, levels, highest })
+    let last: Vec<f64> = points
+        .iter()
+        .filter(|point| point.concurrency == highest.concurrency)
+        .map(|point| point.throughput)
+        .collect();
+    let last = last.iter().sum::<f64>() / last.len() as f64;
+    Ok(Fit { law, free, covariance, residuals, squares, spread, levels, highest, last })
 }
 
 fn levels(points: &[Point]) -> usize {
@@ -171,6 +188,11 @@ impl Fit {
     /// Responses a second of one alone.
     pub fn gamma(&self) -> Estimate {
         self.estimate(2, self.law.gamma())
+    }
+
+    /// The highest concurrency that was measured.
+    pub fn highest_concurrency(&self) -> f64 {
+        self.highest.concurrency
     }
 
     /// Points beyond those that the free numbers take up.
@@ -204,23 +226,34 @@ impl Fit {
         Estimate { value, standard_error: Some(sqrt(variance)), freedom }.interval(confidence)
     }
 
-    /// Where the most comes out.
+    /// Whether the numbers say anything about the service.
     ///
     /// # Errors
-    /// Where the points do not show it, and why.
-    pub fn peak(&self) -> Result<PeakEstimate, Refusal> {
+    /// Too few points, points that follow no such law, or that do not tell its numbers apart.
+    pub fn trusted(&self) -> Result<(), Refusal> {
         if self.levels < LEAST_POINTS {
             return Err(Refusal::TooFewPoints { found: self.levels, needed: LEAST_POINTS });
         }
-        let error = self.residual_standard_error().ok_or(Refusal::Undetermined)? / self.highest.throughput;
-        if error > POOR {
-            return Err(Refusal::PoorFit { error, bound: POOR });
-        }
+        let known = self.residual_standard_error().filter(|_| self.covariance.is_some());
+        let error = known.ok_or(Refusal::Undetermined)? / self.highest.throughput;
+        if error > POOR { Err(Refusal::PoorFit { error, bound: POOR }) } else { Ok(()) }
+    }
+
+    /// Where the most comes out.
+    ///
+    /// # Errors
+    /// Where the numbers are not [trusted](Fit::trusted), or the points do not show a peak, and why.
+    pub fn peak(&self) -> Result<PeakEstimate, Refusal> {
+        self.trusted()?;
         let Some(Peak { concurrency, throughput }) = self.law.peak() else {
             return Err(Refusal::CoherencyAtBound);
         };
         if concurrency > self.highest.concurrency {
             return Err(Refusal::BeyondRange { peak: concurrency, highest: self.highest.concurrency });
+        }
+        let (best, last) = (self.highest.throughput, self.last);
+        if self.residual_standard_error().is_none_or(|error| best - last <= error) {
+            return Err(Refusal::LevelsOff { best, last });
         }
         // Of ln N = (ln (1 − α) − ln β) / 2.
         let slopes = [-0.5 / (1.0 - self.law.alpha()), -0.5 / self.law.beta(), 0.0];
@@ -267,14 +300,14 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::TooFewPoints { found, needed } => {
-                write!(
-                    f,
-                    "{found} different concurrencies were measured, and the scalability law needs {needed}"
-                )
+                write!(f, "{found} concurrencies were measured, and the scalability law needs {needed}")
             }
             Refusal::CoherencyAtBound => f.write_str("throughput did not fall, so no peak can be seen"),
             Refusal::BeyondRange { peak, highest } => {
                 write!(f, "the peak would lie at {peak:.0}, beyond the {highest:.0} that were measured")
+            }
+            Refusal::LevelsOff { .. } => {
+                f.write_str("throughput levels off and does not fall, so no peak can be seen")
             }
             Refusal::PoorFit { error, bound } => write!(
                 f,

@@ -231,6 +231,15 @@ fn points_that_follow_no_such_law_have_no_peak() {
     all_print([flat.law().alpha(), flat.law().gamma()], "1.000 50.000");
 }
 
+#[test]
+fn a_plateau_is_no_peak() {
+    // Twelve slots of 100 ms: the best law bends down, and its peak lies among the points.
+    let slots = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0].map(|users: f64| (users, users.min(12.0) / 0.1));
+    let fit = fit(&points(&slots)).unwrap();
+    assert!(fit.law().peak().unwrap().concurrency < 50.0);
+    assert_eq!(fit.peak(), Err(Refusal::LevelsOff { best: 120.0, last: 120.0 }));
+}
+
 fn law() -> impl Strategy<Value = Law> {
     (0.0..0.5_f64, 1e-6..0.01_f64, 0.1..10_000.0_f64)
         .prop_map(|(alpha, beta, gamma)| Law::new(alpha, beta, gamma).unwrap())

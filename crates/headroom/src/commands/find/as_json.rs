@@ -2,6 +2,7 @@
 
 use super::gateway_file::Limits;
 use super::outcome::{Ended, Outcome, Tried};
+use super::scaling;
 use control::search::Found;
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -37,6 +38,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             "best_per_second": number(knee.best),
             "best_in_flight": knee.best_at,
             "stopped": knee.stopped.to_string(),
+            "scaling": scaling::json(&scaling::of(knee)),
         })),
         "overload": outcome.proof.map(|proof| json!({
             "rate": number(proof.rate),
