@@ -14,9 +14,11 @@ pub mod credits;
 pub mod lint;
 pub mod outcome;
 pub mod plant;
+mod requests;
 mod run;
 pub mod settings;
 
 pub use lint::lint;
 pub use outcome::Outcome;
-pub use run::{run_on, run_parallel};
+pub use requests::Requests;
+pub use run::{Fidelity, run, run_many, run_on, run_parallel};

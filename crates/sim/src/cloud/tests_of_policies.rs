@@ -18,7 +18,7 @@ use units::{InstanceCount, Timestamp};
 const CPU: MetricId = MetricId(0);
 
 fn run(system: &System) -> Outcome {
-    run_on(system, Fluid::new(system))
+    run_on(system, Fluid::new(system), &mut |_| {})
 }
 
 fn rows(outcome: &Outcome) -> &[Row] {
