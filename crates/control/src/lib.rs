@@ -11,6 +11,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod admission;
+pub mod assumption;
 pub mod balance;
 pub mod concurrency;
 mod error;

@@ -9,5 +9,12 @@
 //! Knows no file and no wire format: [`settings`] are plain values.
 #![warn(missing_docs)]
 
+pub mod cloud;
+pub mod credits;
+pub mod outcome;
 pub mod plant;
+mod run;
 pub mod settings;
+
+pub use outcome::Outcome;
+pub use run::{run_on, run_parallel};

@@ -69,3 +69,37 @@ pub struct Window {
     /// Requests in the service, averaged over the window (Little's law is checked against it).
     pub in_system: f64,
 }
+
+impl Window {
+    /// Counts what happened in a part of this window, which is so large a share of it.
+    pub fn add(&mut self, part: &Window, share: f64) {
+        self.arrived += part.arrived;
+        self.answered += part.answered;
+        self.errors += part.errors;
+        self.refused += part.refused;
+        self.timed_out += part.timed_out;
+        self.failed += part.failed;
+        self.retried += part.retried;
+        self.connections += part.connections;
+        self.balancer.add(&part.balancer);
+        self.application.add(&part.application);
+        self.queued += part.queued;
+        self.in_system += part.in_system * share;
+    }
+
+    /// Forgets everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arrived = 0;
+        self.answered = 0;
+        self.errors = 0;
+        self.refused = 0;
+        self.timed_out = 0;
+        self.failed = 0;
+        self.retried = 0;
+        self.connections = 0;
+        self.balancer.clear();
+        self.application.clear();
+        self.queued = 0.0;
+        self.in_system = 0.0;
+    }
+}

@@ -145,6 +145,22 @@ impl Sketch {
         Some(self.most)
     }
 
+    /// Several of them at once, the shares in rising order; none without values.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
+        if self.count == 0 {
+            return None;
+        }
+        let (mut bucket, mut seen) = (index(self.least), 0_u64);
+        Some(shares.map(|share| {
+            let wanted = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
+            while seen + u64::from(self.buckets[bucket]) < wanted {
+                seen += u64::from(self.buckets[bucket]);
+                bucket += 1;
+            }
+            middle(bucket).clamp(self.least, self.most)
+        }))
+    }
+
     /// The buckets that have something in them: the middle of each and how many values it has.
     pub fn occupied(&self) -> impl Iterator<Item = (f64, u32)> + '_ {
         self.buckets
@@ -186,6 +202,11 @@ mod tests {
             assert!((read / exact - 1.0).abs() < 0.004, "quantile {share}: {read} for {exact}");
         }
         assert_eq!(sketch.most(), values.last().copied());
+        let together = sketch.quantiles([0.001, 0.5, 0.5, 0.99, 1.0]).expect("there are values");
+        let alone =
+            [0.001, 0.5, 0.5, 0.99, 1.0].map(|share| sketch.quantile(share).expect("there are values"));
+        assert_eq!(together, alone);
+        assert_eq!(Sketch::new().quantiles([0.5]), None);
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! Runs systems, one or many at once.
+
+use crate::cloud::Cloud;
+use crate::outcome::Outcome;
+use crate::plant::Plant;
+use crate::settings::System;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Simulates a system on a plant.
+pub fn run_on<P: Plant>(system: &System, plant: P) -> Outcome {
+    Cloud::new(system, plant).run(&mut |_| {})
+}
+
+/// Does `work` for each of many things on so many threads; the results are in the order of the things, whoever did
+/// them. Each is done by one thread alone, so the same bytes come out whatever the number of threads.
+pub fn run_parallel<T: Sync, R: Send>(things: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(things.len()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, things.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((place, thing)) = {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    things.get(place).map(|thing| (place, thing))
+                } {
+                    let result = work(thing);
+                    done.lock().expect("no thread panics with the lock").push((place, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no thread panics with the lock");
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
