@@ -11,10 +11,12 @@
 
 pub mod cloud;
 pub mod credits;
+pub mod minutes;
 pub mod outcome;
 pub mod plant;
 mod run;
 pub mod settings;
+mod traffic;
 
 pub use outcome::Outcome;
 pub use run::{run_on, run_parallel};

@@ -20,8 +20,14 @@ pub(crate) struct Levels {
 
 impl Levels {
     pub(crate) fn new(rates: &Arc<[f64]>, noise: Option<Noise>, seed: u64) -> Self {
-        let mut levels =
-            Levels { rates: Arc::clone(rates), noise, rng: Rng::new(seed, "noise"), bin: 0, level: 0.0, rate: 0.0 };
+        let mut levels = Levels {
+            rates: Arc::clone(rates),
+            noise,
+            rng: Rng::new(seed, "noise"),
+            bin: 0,
+            level: 0.0,
+            rate: 0.0,
+        };
         if let Some(noise) = noise {
             levels.level = noise.sigma * levels.rng.normal();
         }

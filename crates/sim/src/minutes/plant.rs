@@ -23,8 +23,14 @@ pub struct Minutes<'a> {
 #[derive(Debug, Clone)]
 enum Entry {
     /// At rates of their own; the level of the noise is that of the bin.
-    Open { bin: Duration, rates: Levels },
-    Closed { users: f64, think: f64 },
+    Open {
+        bin: Duration,
+        rates: Levels,
+    },
+    Closed {
+        users: f64,
+        think: f64,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -137,7 +143,8 @@ impl<'a> Minutes<'a> {
             }
             Entry::Closed { users, think } => {
                 let (users, think) = (*users, *think);
-                let rate = self.services.first().map_or(0.0, |service| service.closed_rate(users, think, self.now));
+                let rate =
+                    self.services.first().map_or(0.0, |service| service.closed_rate(users, think, self.now));
                 (rate, self.now + MINUTE)
             }
         }
@@ -157,8 +164,15 @@ impl<'a> Minutes<'a> {
             let others = if count > 1 { (count as f64 - busiest) / (count as f64 - 1.0) } else { 1.0 };
             for (at, id) in service.serving.iter().enumerate() {
                 let instance = &mut self.instances[id.0 as usize];
-                let share = if count == 1 { 1.0 } else if at == chosen { busiest } else { others.max(0.0) };
-                let cores = f64::from(minute.cores) * share * instance.strength.max(f64::MIN_POSITIVE) / instance.whole;
+                let share = if count == 1 {
+                    1.0
+                } else if at == chosen {
+                    busiest
+                } else {
+                    others.max(0.0)
+                };
+                let cores = f64::from(minute.cores) * share * instance.strength.max(f64::MIN_POSITIVE)
+                    / instance.whole;
                 instance.used += cores.clamp(0.0, instance.host_cores) * seconds;
                 instance.in_hand = load * f64::from(minute.in_system) / service.curve.most.max(load);
             }
@@ -391,4 +405,3 @@ impl<'a> Service<'a> {
 
 /// The length of a recorded minute.
 const MINUTE: Duration = Duration::from_secs(60);
-
