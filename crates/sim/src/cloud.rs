@@ -19,7 +19,10 @@ mod service;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_policies;
 
+pub(crate) use controller::policy_problems;
 pub use fleet::Counts;
 pub use limits::{Quota, Shortage};
 
@@ -93,7 +96,7 @@ impl<'a, P: Plant> Cloud<'a, P> {
                     each_minute(next);
                 }
                 for service in &mut self.services {
-                    service.decide(whole_minute, &mut self.world);
+                    service.decide(&mut self.world);
                 }
             }
             while let Some((service, due)) = self.world.queue.take(next) {
@@ -106,11 +109,10 @@ impl<'a, P: Plant> Cloud<'a, P> {
 
     /// Reads meters and windows, and lets the policies see them that look more often than every minute.
     fn read(&mut self) {
-        let share = self.step.as_secs_f64() / MINUTE.as_secs_f64();
         for service in &mut self.services {
             self.window.clear();
             self.world.plant.take_window(service.fleet.id, &mut self.window);
-            service.read(&mut self.window, share, &mut self.world);
+            service.read(&mut self.window, self.step, &mut self.world);
         }
     }
 

@@ -12,11 +12,15 @@
 pub mod cloud;
 pub mod credits;
 pub mod minutes;
+pub mod lint;
 pub mod outcome;
 pub mod plant;
+mod requests;
 mod run;
 pub mod settings;
 mod traffic;
 
+pub use lint::lint;
 pub use outcome::Outcome;
-pub use run::{run_on, run_parallel};
+pub use requests::Requests;
+pub use run::{Fidelity, run, run_many, run_on, run_parallel};

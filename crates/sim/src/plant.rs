@@ -56,14 +56,18 @@ pub struct Window {
     pub timed_out: u64,
     /// Broken connections: instances that failed or were stopped.
     pub failed: u64,
-    /// Attempts after the first.
+    /// Attempts after the first; a request counts once above, whatever became of its attempts.
     pub retried: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
-    /// Response time at the balancer.
+    /// Response time at the balancer, from when the request came there: of those that were answered, with an error
+    /// too, or timed out. All attempts of a request are in its time.
     pub balancer: stats::Sketch,
-    /// Response time inside the application: from when a thread took the request.
+    /// Response time inside the application: from when a thread took the request. Also of those whose client had
+    /// gone.
     pub application: stats::Sketch,
+    /// Time between balancer and thread.
+    pub queueing: stats::Sketch,
     /// Sum over requests of the time between balancer and thread, in seconds.
     pub queued: f64,
     /// Requests in the service, averaged over the window (Little's law is checked against it).
@@ -83,23 +87,20 @@ impl Window {
         self.connections += part.connections;
         self.balancer.add(&part.balancer);
         self.application.add(&part.application);
+        self.queueing.add(&part.queueing);
         self.queued += part.queued;
         self.in_system += part.in_system * share;
     }
 
     /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
-        self.arrived = 0;
-        self.answered = 0;
-        self.errors = 0;
-        self.refused = 0;
-        self.timed_out = 0;
-        self.failed = 0;
-        self.retried = 0;
-        self.connections = 0;
         self.balancer.clear();
         self.application.clear();
-        self.queued = 0.0;
-        self.in_system = 0.0;
+        self.queueing.clear();
+        let Window { arrived, answered, errors, refused, timed_out, failed, retried, connections, .. } = self;
+        for count in [arrived, answered, errors, refused, timed_out, failed, retried, connections] {
+            *count = 0;
+        }
+        (self.queued, self.in_system) = (0.0, 0.0);
     }
 }

@@ -3,13 +3,37 @@
 use crate::cloud::Cloud;
 use crate::outcome::Outcome;
 use crate::plant::Plant;
+use crate::requests::Requests;
 use crate::settings::System;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use units::Timestamp;
 
-/// Simulates a system on a plant.
-pub fn run_on<P: Plant>(system: &System, plant: P) -> Outcome {
-    Cloud::new(system, plant).run(&mut |_| {})
+/// How closely a system is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Fidelity {
+    /// Request by request: the truth.
+    #[default]
+    Request,
+}
+
+/// Simulates a system.
+pub fn run(system: &System, fidelity: Fidelity) -> Outcome {
+    match fidelity {
+        Fidelity::Request => run_on(system, Requests::new(system), &mut |_| {}),
+    }
+}
+
+/// Simulates many systems on so many threads: each by one thread alone, so that the same bytes come out whatever
+/// their number.
+pub fn run_many(systems: &[System], fidelity: Fidelity, threads: usize) -> Vec<Outcome> {
+    run_parallel(systems, threads, |system| run(system, fidelity))
+}
+
+/// Simulates a system on a plant of its own; `each_minute` is told the simulated time as it passes.
+pub fn run_on<P: Plant>(system: &System, plant: P, each_minute: &mut dyn FnMut(Timestamp)) -> Outcome {
+    Cloud::new(system, plant).run(each_minute)
 }
 
 /// Does `work` for each of many things on so many threads; the results are in the order of the things, whoever did

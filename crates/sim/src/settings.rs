@@ -13,7 +13,10 @@ mod traffic;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
-pub use scaling::{Ends, Goal, Policy, Scaling};
+pub use scaling::{
+    AwsScaling, Ends, Goal, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, Scaling,
+    ScalingNames,
+};
 pub use server::{Accept, Front, Server};
 pub use service::{
     Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,

@@ -10,6 +10,8 @@
 //! microsecond where values are seconds, up to 2^12, over an hour; what lies outside counts as the nearest bound).
 //! Sum, least and most are exact.
 
+mod merged;
+
 use alloc::boxed::Box;
 use alloc::vec;
 

@@ -397,12 +397,13 @@ impl<'a> Fleet<'a> {
         let used = world.plant.take_cpu(plant);
         let seconds = world.now.since(instance.read_at).as_secs_f64();
         instance.read_at = world.now;
-        instance.step = Meter {
+        let more = Meter {
             used,
             allotted: instance.allotted * seconds,
             possible: instance.cores.min(instance.allotted) * seconds,
         };
-        instance.meter.add(instance.step);
+        instance.fine.add(more);
+        instance.meter.add(more);
         if let Some(credits) = &mut instance.credits {
             credits.spend(seconds, used);
             let cores = credits.cores();

@@ -41,9 +41,9 @@ pub(crate) struct Instance {
     pub(crate) allotted: f64,
     /// Cores that it gets now.
     pub(crate) cores: f64,
-    /// Processor use between the last two readings.
-    pub(crate) step: Meter,
-    /// Processor use since it was last published.
+    /// Processor use since its controller last read it, where that reads more often than each minute.
+    pub(crate) fine: Meter,
+    /// Processor use in this minute.
     pub(crate) meter: Meter,
     /// When the meter was last read.
     pub(crate) read_at: Timestamp,
@@ -97,7 +97,7 @@ impl Instance {
             ready_since: None,
             started: now,
             allotted,
-            step: Meter::default(),
+            fine: Meter::default(),
             meter: Meter::default(),
             read_at: now,
             launched: now,

@@ -1,8 +1,9 @@
 //! A service with its instances, its metrics and whoever decides on it.
 
-use super::controller::{Controller, Facts};
+use super::controller::{Controller, Rhythm, Seen};
 use super::fleet::{Fleet, World};
 use super::instance::{Instance, Meter};
+use super::{MINUTE, common_step};
 use crate::credits::Balance;
 use crate::outcome::{Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, ServiceOutcome, Totals, Whole};
 use crate::plant::{Plant, Window};
@@ -16,6 +17,9 @@ use units::Timestamp;
 pub(crate) struct Governed<'a> {
     pub(crate) fleet: Fleet<'a>,
     controller: Controller,
+    rhythm: Rhythm,
+    /// Since the controller last read, where it reads more often than each minute.
+    fine: Window,
     minute: Window,
     rows: Vec<Row>,
     whole: Whole,
@@ -40,9 +44,12 @@ impl<'a> Governed<'a> {
         measured_from: Timestamp,
         world: &mut World<P>,
     ) -> Self {
+        let controller = Controller::new(&settings.scaling.policy, settings.instances);
         Governed {
             fleet: Fleet::new(id, settings, world),
-            controller: Controller::new(&settings.scaling),
+            rhythm: controller.rhythm(),
+            controller,
+            fine: Window::default(),
             minute: Window::default(),
             rows: Vec::new(),
             whole: Whole::default(),
@@ -57,22 +64,38 @@ impl<'a> Governed<'a> {
     /// How often its meters must be read.
     pub(crate) fn step(&self) -> Duration {
         let burstable = self.fleet.settings.hosts.iter().any(|host| host.credits.is_some());
-        let step = self.controller.step();
-        if burstable { step.min(CREDITS_STEP) } else { step }
+        let step = common_step(self.rhythm.reads, self.rhythm.decides);
+        if burstable { common_step(step, CREDITS_STEP) } else { step }
     }
 
     pub(crate) fn assumptions(&self) -> Vec<Assumption> {
         self.controller.assumptions()
     }
 
-    /// Reads the meters; a part of a minute has passed.
-    pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, share: f64, world: &mut World<P>) {
+    /// Reads the meters: so much time has passed.
+    pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, passed: Duration, world: &mut World<P>) {
         self.fleet.read_all(world);
-        self.controller.see(world.now, window, &self.fleet);
-        if share == 1.0 {
+        let share = |of: Duration| passed.as_secs_f64() / of.as_secs_f64();
+        if self.rhythm.reads < MINUTE {
+            self.fine.add(window, share(self.rhythm.reads));
+            if is_due(world.now, self.rhythm.reads) {
+                let counts = self.fleet.counts();
+                self.controller.see_step(Seen {
+                    now: world.now,
+                    fleet: &self.fleet,
+                    counts,
+                    window: &self.fine,
+                });
+                self.fine.clear();
+                for instance in &mut self.fleet.instances {
+                    instance.fine = Meter::default();
+                }
+            }
+        }
+        if passed == MINUTE {
             std::mem::swap(&mut self.minute, window);
         } else {
-            self.minute.add(window, share);
+            self.minute.add(window, share(MINUTE));
         }
     }
 
@@ -96,19 +119,24 @@ impl<'a> Governed<'a> {
             let row = self.row(now, cost, all);
             self.rows.push(row);
         }
-        self.controller.publish(now, &self.minute, &self.fleet);
+        let counts = self.fleet.counts();
+        self.controller.see_minute(Seen { now, fleet: &self.fleet, counts, window: &self.minute });
         for instance in &mut self.fleet.instances {
             instance.meter = Meter::default();
         }
         self.minute.clear();
     }
 
-    /// Lets the policies decide: those that look each minute only where one is over.
-    pub(crate) fn decide<P: Plant>(&mut self, whole_minute: bool, world: &mut World<P>) {
+    /// Lets the policy decide, where it is time.
+    pub(crate) fn decide<P: Plant>(&mut self, world: &mut World<P>) {
         let now = world.now;
-        let facts = Facts { counts: self.fleet.counts(), rolling: self.fleet.is_rolling() };
-        let before = facts.counts.desired;
-        let desired = self.controller.decide(now, whole_minute, facts, &mut self.decisions);
+        if !is_due(now, self.rhythm.decides) {
+            return;
+        }
+        let counts = self.fleet.counts();
+        let before = counts.desired;
+        let seen = Seen { now, fleet: &self.fleet, counts, window: &self.minute };
+        let desired = self.controller.decide(seen, &mut self.decisions);
         let Some(desired) = desired.filter(|desired| *desired != before) else { return };
         let out = desired > before;
         let undoes =
@@ -162,7 +190,7 @@ impl<'a> Governed<'a> {
             self.fleet.happenings.note(now, Happening::HeldNoMore);
         }
         self.held_back = held_back;
-        if now.as_nanos().is_multiple_of(CREDITS_PUBLISHED.as_nanos() as u64) {
+        if is_due(now, CREDITS_PUBLISHED) {
             let count = balances().count();
             self.credits = (count > 0).then(|| balances().map(Balance::held).sum::<f64>() / count as f64);
         }
@@ -171,9 +199,12 @@ impl<'a> Governed<'a> {
     pub(crate) fn finish(self) -> ServiceOutcome {
         let scaling = &self.fleet.settings.scaling;
         let totals = Totals::of(&self.rows, &self.whole, scaling.capacity);
+        let refused =
+            self.controller.refused().iter().map(|problem| format!("the policy was not run: {problem}"));
+        let remarks = refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes())).collect();
         ServiceOutcome {
             name: self.fleet.settings.name.clone(),
-            remarks: crate::outcome::remarks(&self.rows, self.decisions.notes()),
+            remarks,
             rows: self.rows,
             totals,
             decisions: self.decisions,
@@ -227,6 +258,10 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
         return Some(false);
     }
     minute.balancer.quantile(share).map(|time| time < goal.below.as_secs_f64())
+}
+
+fn is_due(now: Timestamp, each: Duration) -> bool {
+    now.as_nanos().is_multiple_of(each.as_nanos() as u64)
 }
 
 /// How often credits are accounted.

@@ -6,6 +6,7 @@
 
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
+use control::scaling::{Platform, ScalerSettings, Scheduled};
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Bytes, InstanceCount, Timestamp};
@@ -262,12 +263,27 @@ pub(crate) fn system(service: Service, rates: &[f64]) -> System {
     }
 }
 
-/// Changes by hand: minute and count.
+/// Changes by hand: minute and count, through a group whose desired count is set at known instants.
 pub(crate) fn by_hand(changes: &[(u64, u32)]) -> Policy {
-    Policy::Manual(
-        changes
-            .iter()
-            .map(|(minute, count)| (Duration::from_secs(60 * minute), InstanceCount::new(*count)))
-            .collect(),
-    )
+    let mut scaler = ScalerSettings::new(Platform::EC2, 0, 1000);
+    scaler.scheduled = changes
+        .iter()
+        .map(|(minute, count)| Scheduled {
+            at: Timestamp::from_secs(60 * minute),
+            min: None,
+            max: None,
+            desired: Some(*count),
+        })
+        .collect();
+    aws(scaler, &[])
+}
+
+/// Alarms and policies on these metrics, seen a minute late.
+pub(crate) fn aws(scaler: ScalerSettings, metrics: &[Metric]) -> Policy {
+    Policy::Aws(Box::new(AwsScaling {
+        scaler,
+        metrics: metrics.iter().copied().map(Published::each_minute).collect(),
+        publication_delay: Duration::from_secs(60),
+        names: ScalingNames::default(),
+    }))
 }

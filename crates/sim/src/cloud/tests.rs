@@ -9,7 +9,7 @@ use std::time::Duration;
 use units::{InstanceCount, Quantile};
 
 fn run(system: &System) -> Outcome {
-    run_on(system, Fluid::new(system))
+    run_on(system, Fluid::new(system), &mut |_| {})
 }
 
 fn rows(outcome: &Outcome) -> &[Row] {
@@ -303,9 +303,9 @@ proptest! {
         service.prices = vec![Price { per_hour: 3600.0, minimum: Duration::from_secs(minimum) }];
         service.scaling.policy = by_hand(&changes);
         let system = system(service, &[20.0; 40]);
-        let mut plant = super::testing::Fluid::new(&system);
+        let mut plant = Fluid::new(&system);
         plant.highest = 0;
-        let outcome = run_on(&system, plant);
+        let outcome = run_on(&system, plant, &mut |_| {});
         let total = outcome.services[0].totals.cost;
         let by_row: f64 = rows(&outcome).iter().map(|row| row.cost).sum();
         prop_assert!((total - by_row).abs() < 1e-6);

@@ -1,0 +1,56 @@
+//! A percentile of a mixture of points of which only a few quantiles are known.
+//!
+//! Between its least value, the quantiles that are known and its greatest, a point's distribution is taken as a
+//! straight line. The mixture's quantile is where the counts below it, added up over the points, reach its share: found
+//! by halving, because the sum only rises.
+
+use super::Point;
+use units::Quantile;
+
+/// One point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) point: Point,
+    /// The values at the quantiles that are known.
+    pub(super) values: &'a [f64],
+}
+
+/// The quantile of all samples together.
+pub(super) fn quantile<'a>(
+    wanted: Quantile,
+    known: &[Quantile],
+    parts: impl Iterator<Item = Part<'a>> + Clone,
+    all: Point,
+) -> f64 {
+    let (mut low, mut high) = (all.least, all.most);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        let below: f64 = parts.clone().map(|part| part.point.count * part.share_below(known, middle)).sum();
+        if below < wanted.get() * all.count { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+impl Part<'_> {
+    /// The share of the samples that are not above `value`.
+    fn share_below(&self, known: &[Quantile], value: f64) -> f64 {
+        let inner = known.iter().map(|quantile| quantile.get()).zip(self.values.iter().copied());
+        let knots = inner.chain(core::iter::once((1.0, self.point.most)));
+        let (mut share, mut at) = (0.0, self.point.least);
+        if value < at {
+            return 0.0;
+        }
+        for (next_share, next) in knots {
+            // Values that were measured one by one need not rise as strictly as they should.
+            let next = next.max(at);
+            if value < next {
+                return share + (next_share - share) * (value - at) / (next - at);
+            }
+            (share, at) = (next_share, next);
+        }
+        1.0
+    }
+}
+
+/// Enough for 12 digits.
+const HALVINGS: u32 = 40;

@@ -1,0 +1,2 @@
+mod closed_forms;
+mod world;
