@@ -11,8 +11,8 @@
 
 pub mod cloud;
 pub mod credits;
-pub mod minutes;
 pub mod lint;
+pub mod minutes;
 pub mod outcome;
 pub mod plant;
 mod requests;

@@ -20,3 +20,6 @@ mod shape;
 
 pub use curves::{Curves, Ladder};
 pub use plant::Minutes;
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,7 @@ impl Levels {
             rate: 0.0,
         };
         if let Some(noise) = noise {
-            levels.level = noise.sigma * levels.rng.normal();
+            levels.level = noise.sigma * levels.rng.normal_fast();
         }
         levels.enter();
         levels
@@ -53,7 +53,7 @@ impl Levels {
         self.bin += 1;
         if let Some(noise) = self.noise {
             let kept = libm::sqrt((1.0 - noise.phi * noise.phi).max(0.0));
-            self.level = noise.phi * self.level + kept * noise.sigma * self.rng.normal();
+            self.level = noise.phi * self.level + kept * noise.sigma * self.rng.normal_fast();
         }
         self.enter();
     }

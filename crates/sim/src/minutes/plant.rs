@@ -398,7 +398,9 @@ impl<'a> Service<'a> {
         into.connections = if self.per_call { arrived } else { share(f64::from(minute.connections)) };
         minute.balancer.fill(&mut into.balancer, answered, delay);
         minute.application.fill(&mut into.application, answered, 0.0);
-        into.queued = (f64::from(minute.queued) + delay) * answered as f64;
+        let queued = f64::from(minute.queued) + delay;
+        into.queueing.record_many(queued, answered as u32);
+        into.queued = queued * answered as f64;
         into.in_system = open.in_system / open.seconds;
     }
 }
