@@ -23,7 +23,7 @@ struct Table {
 const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_05;
 const EXPONENTIAL_AREA: f64 = 3.949_659_822_581_572e-3;
 /// The same of the normal density (without its factor).
-const NORMAL_TAIL: f64 = 3.654_152_885_361_008_8;
+const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 const NORMAL_AREA: f64 = 4.928_673_233_974_655e-3;
 
 static EXPONENTIAL: Table = exponential_table();

@@ -47,10 +47,12 @@ pub enum LowThreshold {
 impl LowThreshold {
     /// The threshold for a target.
     pub fn of(self, target: f64) -> f64 {
-        match self {
+        let exact = match self {
             LowThreshold::Share(share) => share * target,
             LowThreshold::Below(points) => target - points,
-        }
+        };
+        // As consoles show it: 0.7 of 70 is 49, not 48.99999999999999.
+        libm::round(exact * 1e9) / 1e9
     }
 }
 

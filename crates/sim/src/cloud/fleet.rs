@@ -404,13 +404,8 @@ impl<'a> Fleet<'a> {
         };
         instance.fine.add(more);
         instance.meter.add(more);
-        if let Some(credits) = &mut instance.credits {
-            credits.spend(seconds, used);
-            let cores = credits.cores();
-            if cores != instance.cores {
-                instance.cores = cores;
-                world.plant.set_cores(plant, cores);
-            }
+        if instance.spend(seconds, used) {
+            world.plant.set_cores(plant, instance.cores);
         }
     }
 

@@ -39,8 +39,10 @@ pub(crate) struct Instance {
     pub(crate) started: Timestamp,
     /// Cores that it is allotted: its quota, else all of its host.
     pub(crate) allotted: f64,
-    /// Cores that it gets now.
+    /// Cores that it gets now, after what neighbours take.
     pub(crate) cores: f64,
+    /// Share of each core that neighbours leave.
+    left: f64,
     /// Processor use since its controller last read it, where that reads more often than each minute.
     pub(crate) fine: Meter,
     /// Processor use in this minute.
@@ -85,6 +87,7 @@ impl Instance {
     pub(crate) fn new(launch: Launch, host: usize, kind: &Host, version: u32, now: Timestamp) -> Self {
         let credits = Balance::new(kind);
         let cores = f64::from(kind.cores);
+        let left = 1.0 - kind.steal.map_or(0.0, |steal| steal.share.clamp(0.0, 1.0));
         let allotted = kind.quota.map_or(cores, |quota| quota.cores.min(cores));
         Instance {
             launch,
@@ -92,7 +95,8 @@ impl Instance {
             host,
             version,
             plant: None,
-            cores: credits.as_ref().map_or(cores, Balance::cores),
+            cores: left * credits.as_ref().map_or(cores, Balance::cores),
+            left,
             credits,
             ready_since: None,
             started: now,
@@ -104,6 +108,16 @@ impl Instance {
             billed_until: now,
             owed: 0.0,
         }
+    }
+
+    /// Some seconds passed in which it used so much; true where it gets more or fewer cores from now on.
+    pub(crate) fn spend(&mut self, seconds: f64, used: f64) -> bool {
+        let Some(credits) = &mut self.credits else { return false };
+        credits.spend(seconds, used);
+        let cores = self.left * credits.cores();
+        let changes = cores != self.cores;
+        self.cores = cores;
+        changes
     }
 
     /// It counts towards what is desired.

@@ -250,11 +250,13 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
         // Requests that came and of which none ended are no good minute.
         return (minute.arrived > 0 || minute.in_system > 1.0).then_some(false);
     }
+    // Errors are among the times, and taken to be the fastest: they stand before those that were answered.
     let wanted = goal.quantile.get() * all as f64;
-    let timed = minute.balancer.count() as f64;
-    // Those that are too slow already are taken off the top.
-    let share = wanted / timed;
-    if wanted > minute.answered as f64 || share > 1.0 {
+    if wanted > minute.answered as f64 {
+        return Some(false);
+    }
+    let share = (wanted + minute.errors as f64) / minute.balancer.count() as f64;
+    if share > 1.0 {
         return Some(false);
     }
     minute.balancer.quantile(share).map(|time| time < goal.below.as_secs_f64())

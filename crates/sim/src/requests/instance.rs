@@ -101,6 +101,11 @@ impl ConnectionSlab {
     pub(super) fn close(&mut self, slot: u32) {
         self.free.push(slot);
     }
+
+    #[cfg(test)]
+    pub(super) fn open_now(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
 }
 
 /// Idle connections of a balancer node to an instance, with the time since when each is idle, longest first (unless

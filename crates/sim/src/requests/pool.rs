@@ -10,6 +10,8 @@ use crate::settings::Pool;
 
 #[derive(Debug, Clone)]
 pub(super) struct PoolState {
+    #[cfg(test)]
+    places: u32,
     free: u32,
     bound: u32,
     queue: Queue,
@@ -19,7 +21,14 @@ pub(super) struct PoolState {
 
 impl PoolState {
     pub(super) fn new(pool: &Pool) -> Self {
-        PoolState { free: pool.places.max(1), bound: pool.bound, queue: Queue::default(), waiting: 0 }
+        PoolState {
+            #[cfg(test)]
+            places: pool.places.max(1),
+            free: pool.places.max(1),
+            bound: pool.bound,
+            queue: Queue::default(),
+            waiting: 0,
+        }
     }
 }
 
@@ -66,5 +75,18 @@ impl Requests {
             Op::Hold { pool, .. } => Some(pool),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+impl Requests {
+    /// Every place is free, and nobody waits.
+    pub(super) fn assert_pools_free(&self) {
+        assert!(
+            self.shared.iter().all(|pool| pool.waiting == 0 && pool.queue.len() == 0),
+            "{:?}",
+            self.shared
+        );
+        assert!(self.shared.iter().all(|pool| pool.free == pool.places), "{:?}", self.shared);
     }
 }

@@ -1,2 +1,3 @@
 mod closed_forms;
+mod laws;
 mod world;
