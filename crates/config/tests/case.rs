@@ -33,7 +33,7 @@ fn each_stage_has_its_own_changes_and_those_before_it() {
     );
     let scaler = |place: usize| match &case.stages[place].system.services[0].scaling.policy {
         Policy::Aws(aws) => aws.scaler.clone(),
-        Policy::None => panic!("no policy"),
+        other => panic!("{other:?}"),
     };
     let (baseline, last) = (scaler(0), scaler(6));
     assert_eq!((baseline.min, baseline.max), (15, 32));

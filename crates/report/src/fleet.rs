@@ -41,7 +41,14 @@ pub fn fleet(minutes: &[FleetMinute], begins: Duration, top: f64) -> Drawing {
     Drawing::both(|size| draw(&points, per_point, minutes.len(), begins, top, size))
 }
 
-fn draw(points: &[FleetMinute], per_point: usize, minutes: usize, begins: Duration, top: f64, size: Size) -> String {
+fn draw(
+    points: &[FleetMinute],
+    per_point: usize,
+    minutes: usize,
+    begins: Duration,
+    top: f64,
+    size: Size,
+) -> String {
     let values = Scale::from_zero(std::iter::once(top), 6.0);
     let span = minutes as f64 * 60.0;
     let (time, unit) = Scale::time(span, size.pick(13.0, 7.0));
@@ -78,7 +85,11 @@ fn draw(points: &[FleetMinute], per_point: usize, minutes: usize, begins: Durati
     let curves = [
         Curve { stroke: Stroke::Solid, name: "instances", points: line(|minute| Some(minute.instances)) },
         Curve { stroke: Stroke::Dotted, name: "CPU, %", points: line(|minute| Some(minute.cpu? * 100.0)) },
-        Curve { stroke: Stroke::Dashed, name: "p95, s × 10", points: line(|minute| Some(minute.p95? * 10.0)) },
+        Curve {
+            stroke: Stroke::Dashed,
+            name: "p95, s × 10",
+            points: line(|minute| Some(minute.p95? * 10.0)),
+        },
     ];
     frame.curves(&mut canvas, frame.right, &curves);
     if points.is_empty() {

@@ -1,5 +1,6 @@
 //! From the tables of one stage to a system that can be simulated: bounds, names, contradictions.
 
+mod pods;
 mod scaling;
 mod service;
 mod traffic;

@@ -9,8 +9,10 @@
 //! ```
 //!
 //! A side is made of numbers with their units, and of measures `stage.measure` or `stage.service.measure`, with `+ - * /`
-//! and parentheses; a window of the day may follow a measure that is taken minute by minute. Blanks stand around `-`,
-//! because names may have one. Units are checked when the file is read: a time is not compared with a share.
+//! and parentheses. Without a service, instances, cost and actions are those of all services together, and the rest is
+//! of the first, where traffic enters. A window of the day may follow a measure that is taken minute by minute. Blanks
+//! stand around `-`, because names may have one. Units are checked when the file is read: a time is not compared with a
+//! share.
 //!
 //! ## Why so small a language
 //! A reader sees in one line what was published and what is asked; there is nothing to program.
@@ -47,8 +49,9 @@ pub struct Row {
 pub struct Reference {
     /// The stage, by place.
     pub stage: usize,
-    /// The service, by place.
-    pub service: usize,
+    /// The service, by place. None: instances, cost, actions and launches of all services together, and of the first
+    /// one what cannot be added up.
+    pub service: Option<usize>,
     /// What is measured.
     pub measure: Measure,
     /// Only between these times of the day; the second may be earlier, over midnight.
@@ -367,11 +370,11 @@ fn reference(
         let help = suggestion(stage_name, stages.iter().map(|stage| stage.name.as_str()));
         wrongs.push(Wrong::new(format!("unknown stage `{stage_name}`"), help));
     }
-    let mut service = 0;
+    let mut service = None;
     if let (Some(stage), Some(name)) = (stage, service_name) {
         let services = &stages[stage].system.services;
         match services.iter().position(|service| service.name == *name) {
-            Some(place) => service = place,
+            Some(place) => service = Some(place),
             None => {
                 let help = suggestion(name, services.iter().map(|service| service.name.as_str()));
                 wrongs.push(Wrong::new(format!("stage `{stage_name}` has no service `{name}`"), help));

@@ -1,11 +1,11 @@
 //! The tables that say who changes the number of instances, and on which metrics.
 
-use super::words::{Change, TimeOfDay};
-use crate::scalar::{Count, Frequency, Span, Switch, Text};
+use super::words::{Change, Number, TimeOfDay};
+use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
 use crate::table::{At, Names, tables};
 
 tables! {
-    /// Who decides how many instances there are: alarms with policies, and the clock.
+    /// Who decides how many instances there are: alarms with policies and the clock, `hpa`, or `knative`.
     ScalingTable {
         /// The fewest instances that a policy may ask for.
         min: At<Count>,
@@ -34,6 +34,45 @@ tables! {
         policies: Option<Names<At<PolicyTable>>>,
         /// Changes of the bounds by the clock.
         schedule: Option<Vec<At<ScheduleTable>>>,
+        /// A Kubernetes HorizontalPodAutoscaler, in place of alarms and policies.
+        hpa: Option<At<HpaTable>>,
+        /// Knative's autoscaler, in place of alarms and policies.
+        knative: Option<At<KnativeTable>>,
+    }
+
+    /// A HorizontalPodAutoscaler (autoscaling/v2). Give it at least one of its targets.
+    HpaTable {
+        /// Processor use over what pods request, such as `70%`.
+        cpu: Option<At<Share>>,
+        /// Requests a second that a pod should have.
+        requests_per_second: Option<At<Number>>,
+        /// Requests in flight that a pod should have.
+        in_flight: Option<At<Number>>,
+        /// Cores that a pod requests. Default: what it is allotted.
+        request: Option<At<Number>>,
+        /// Whether `behavior` is set at all, with the defaults of autoscaling/v2; without it the rules of old hold.
+        /// Default: false.
+        behavior: Option<At<Switch>>,
+        /// With `behavior`: how long a lower count must be recommended. Default: 5m.
+        stabilize_down: Option<At<Span>>,
+        /// With `behavior`: how long a higher count must be recommended. Default: 0.
+        stabilize_up: Option<At<Span>>,
+        /// How far a metric may be off its target. Default: 10%.
+        tolerance: Option<At<Share>>,
+        /// From tick to tick. Default: 15s.
+        sync_period: Option<At<Span>>,
+    }
+
+    /// Knative's pod autoscaler. One of `concurrency` and `requests_per_second`.
+    KnativeTable {
+        /// Requests in flight that a pod can carry. Default: 100.
+        concurrency: Option<At<Number>>,
+        /// Requests a second that a pod can carry.
+        requests_per_second: Option<At<Number>>,
+        /// The share of that which is aimed at. Default: 70%.
+        utilization: Option<At<Share>>,
+        /// The window of calm decisions. Default: 60s.
+        stable_window: Option<At<Span>>,
     }
 
     /// Has a metric been beyond a threshold for long enough? As CloudWatch's alarms.

@@ -31,18 +31,43 @@ impl Builder<'_> {
         Scaling {
             ends: word(table.ends.as_ref(), &ends, self.report),
             capacity: table.capacity.as_ref().map(|at| at.value.0.per_second()),
-            policy: Policy::Aws(self.aws(table, place)),
+            policy: self.scaler(table, place),
             ..usual
         }
     }
 
-    fn aws(&mut self, table: &ScalingTable, place: &Place) -> AwsScaling {
+    fn scaler(&mut self, table: &ScalingTable, place: &Place) -> Policy {
+        let aws = [
+            table.alarms.is_some(),
+            table.policies.is_some(),
+            table.schedule.is_some(),
+            table.platform.is_some(),
+        ];
+        let kinds = [aws.contains(&true), table.hpa.is_some(), table.knative.is_some()];
+        if kinds.iter().filter(|&&given| given).count() > 1 {
+            let message = "expected only one of alarms with policies, `hpa` and `knative`".to_owned();
+            let help = "keep one of them; a stage takes a key away with `key: ~`".to_owned();
+            self.report.wrong(place, message, "several autoscalers", help);
+        }
+        let (least, most) = self.bounds(table);
+        match (&table.hpa, &table.knative) {
+            (Some(at), _) => Policy::Hpa(Box::new(self.hpa(table, at))),
+            (None, Some(at)) => Policy::Knative(Box::new(self.knative(table, at))),
+            (None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most)))),
+        }
+    }
+
+    fn bounds(&mut self, table: &ScalingTable) -> (u32, u32) {
         let least = between(&table.min, 0, INSTANCES_MAX, "as many as always run", self.report);
         let most = between(&table.max, 0, INSTANCES_MAX, "as many as may be paid for", self.report);
         if least > most {
             let message = format!("`min` is {least}, above `max`, which is {most}");
             self.report.wrong(&table.min.place, message, "above the maximum", "raise `max`".to_owned());
         }
+        (least.min(most), most)
+    }
+
+    fn aws(&mut self, table: &ScalingTable, place: &Place, (least, most): (u32, u32)) -> AwsScaling {
         let platforms =
             [("ecs", Platform::Ecs), ("application", Platform::Application), ("ec2", Platform::EC2)];
         let platform = word(table.platform.as_ref(), &platforms, self.report);
@@ -80,7 +105,7 @@ impl Builder<'_> {
             scheduled,
             cooldown_from: word(table.cooldown_from.as_ref(), &froms, self.report),
             cooldown_scope: word(table.cooldown_scope.as_ref(), &scopes, self.report),
-            ..ScalerSettings::new(platform, least.min(most), most)
+            ..ScalerSettings::new(platform, least, most)
         };
         let whole =
             alarms.iter().all(|alarm| alarm.2.is_some()) && policies.iter().all(|policy| policy.2.is_some());

@@ -72,7 +72,7 @@ fn windows_are_of_the_day() {
     let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
     let expected = Reference {
         stage: 1,
-        service: 1,
+        service: Some(1),
         measure: Measure::InstancesMedian,
         within: Some((minutes(150), minutes(300))),
     };

@@ -18,7 +18,7 @@ macro_rules! shipped {
         }),*];
     };
 }
-shipped!("accounts");
+shipped!("accounts", "five-million", "ngin", "search-cgi", "stresstest");
 
 /// The case of a name.
 pub fn shipped(name: &str) -> Option<Shipped> {
@@ -28,10 +28,7 @@ pub fn shipped(name: &str) -> Option<Shipped> {
 /// Their names and what they are about, a line each.
 pub fn list() -> String {
     let widest = SHIPPED.iter().map(|case| case.name.len()).max().unwrap_or(0);
-    SHIPPED
-        .iter()
-        .map(|case| format!("  {:widest$}  {}\n", case.name, about(case.text)))
-        .collect()
+    SHIPPED.iter().map(|case| format!("  {:widest$}  {}\n", case.name, about(case.text))).collect()
 }
 
 /// The value of `about:`, which is one line or a folded block.

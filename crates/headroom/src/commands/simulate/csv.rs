@@ -16,11 +16,12 @@ pub fn write(done: &Done<'_>, out: &mut dyn Write) -> io::Result<()> {
             for service in &outcome.services {
                 for (minute, row) in service.rows.iter().enumerate() {
                     let counts = &row.counts;
-                    let shares = [row.cpu_average, row.cpu_maximum, row.busy_average].map(|share| number(share));
+                    let shares =
+                        [row.cpu_average, row.cpu_maximum, row.busy_average].map(|share| number(share));
                     let within = row.within_goal.map_or("", |within| if within { "1" } else { "0" });
                     writeln!(
                         out,
-                        "{},{},{},{minute},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6},{within}",
+                        "{},{},{},{minute},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6},{within}",
                         stage.name,
                         outcome.seed,
                         service.name,

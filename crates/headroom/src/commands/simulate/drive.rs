@@ -33,7 +33,10 @@ impl Done<'_> {
 
     /// The stages that were run, with what came out for each seed.
     pub fn stages(&self) -> impl Iterator<Item = (&Stage, &[Outcome])> {
-        self.chosen.iter().zip(&self.outcomes).map(|(place, outcomes)| (&self.case.stages[*place], outcomes.as_slice()))
+        self.chosen
+            .iter()
+            .zip(&self.outcomes)
+            .map(|(place, outcomes)| (&self.case.stages[*place], outcomes.as_slice()))
     }
 
     /// Simulated requests in all.
@@ -59,8 +62,7 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -
             scope.spawn(|| progress.show(minutes, began));
         }
         let outcomes = sim::run_parallel(&systems, threads, |system| {
-            let plant = sim::Requests::new(system);
-            sim::cloud::Cloud::new(system, plant).run(&mut |_| {
+            sim::run_on(system, sim::Requests::new(system), &mut |_| {
                 progress.done.fetch_add(1, Ordering::Relaxed);
             })
         });

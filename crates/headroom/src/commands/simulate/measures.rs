@@ -8,16 +8,37 @@ use std::time::Duration;
 
 /// The value of a measure; none where nothing was there to measure.
 pub fn measure(stage: &Stage, outcome: &Outcome, reference: &Reference) -> Option<f64> {
-    let service = outcome.services.get(reference.service)?;
-    let Some((from, until)) = reference.within else {
-        return whole(stage, outcome, service, reference);
+    let entry = reference.service.unwrap_or(0);
+    let service = outcome.services.get(entry)?;
+    let of: &[ServiceOutcome] = match reference.service {
+        Some(_) => std::slice::from_ref(service),
+        None => &outcome.services,
     };
-    let inside = |row: &&Row| {
+    let inside = |row: &Row| {
+        let Some((from, until)) = reference.within else { return true };
         let at = time_of_day(stage, row);
         if from <= until { from <= at && at < until } else { from <= at || at < until }
     };
-    let rows: Vec<&Row> = service.rows.iter().filter(inside).collect();
-    by_minute(&rows, max(stage, reference.service), reference.measure)
+    let minutes = Minutes {
+        counts: counts(of, &inside),
+        rows: service.rows.iter().filter(|row| inside(row)).collect(),
+        max: max(stage, entry),
+    };
+    if reference.within.is_some() {
+        return minutes.measure(reference.measure);
+    }
+    whole(stage, outcome, service, of, &minutes, reference.measure)
+}
+
+/// Instances that ran, minute by minute, of some services together.
+fn counts(services: &[ServiceOutcome], inside: &dyn Fn(&Row) -> bool) -> Vec<f64> {
+    let Some(first) = services.first() else { return Vec::new() };
+    let of_all = |minute: usize| {
+        let rows = services.iter().filter_map(|service| service.rows.get(minute));
+        rows.map(|row| f64::from(row.counts.running)).sum()
+    };
+    let minutes = first.rows.iter().enumerate().filter(|(_, row)| inside(row));
+    minutes.map(|(minute, _)| of_all(minute)).collect()
 }
 
 /// When a minute begins, from midnight.
@@ -33,7 +54,14 @@ fn max(stage: &Stage, service: usize) -> Option<u32> {
     Some(stage.system.services.get(service)?.scaling.policy.bounds()?.1)
 }
 
-fn whole(stage: &Stage, outcome: &Outcome, service: &ServiceOutcome, reference: &Reference) -> Option<f64> {
+fn whole(
+    stage: &Stage,
+    outcome: &Outcome,
+    service: &ServiceOutcome,
+    all: &[ServiceOutcome],
+    minutes: &Minutes<'_>,
+    measure: Measure,
+) -> Option<f64> {
     let totals = &service.totals;
     let seconds = outcome.measured.as_secs_f64();
     let averaged = |part| match part {
@@ -46,37 +74,38 @@ fn whole(stage: &Stage, outcome: &Outcome, service: &ServiceOutcome, reference: 
     };
     let share = |count: u64| (totals.arrived > 0).then(|| count as f64 / totals.arrived as f64);
     let priced = stage.prices.is_some();
-    Some(match reference.measure {
+    let cost: f64 = all.iter().map(|service| service.totals.cost).sum();
+    let sum = |of: &dyn Fn(&ServiceOutcome) -> f64| all.iter().map(of).sum::<f64>();
+    Some(match measure {
         Measure::Quantile(part, percent) => of_averaged(averaged(part)?, percent)?,
         Measure::WholeQuantile(part, percent) => of_quantiles(distribution(part)?, percent)?,
         Measure::Mean => totals.balancer?.mean,
         Measure::Queued => totals.queued?,
         Measure::Offered => totals.arrived as f64 / seconds,
         Measure::Answered => totals.answered as f64 / seconds,
-        Measure::AnsweredPerInstance => totals.answered as f64 / seconds / totals.mean,
+        Measure::AnsweredPerInstance => {
+            totals.answered as f64 / seconds / mean(minutes.counts.iter().copied())?
+        }
         Measure::Bad => share(bad(totals))?,
         Measure::Refused => share(totals.refused)?,
-        Measure::Cost => priced.then_some(totals.cost)?,
-        Measure::CostPerHour => priced.then_some(totals.cost / seconds * 3600.0)?,
+        Measure::Cost => priced.then_some(cost)?,
+        Measure::CostPerHour => priced.then_some(cost / seconds * 3600.0)?,
         Measure::CostPerMillion => {
-            (priced && totals.answered > 0).then(|| totals.cost / totals.answered as f64 * 1e6)?
+            (priced && totals.answered > 0).then(|| cost / totals.answered as f64 * 1e6)?
         }
         Measure::OutsideGoal => (totals.minutes_judged > 0).then_some(totals.minutes_outside as f64)?,
         Measure::CpuTrue => totals.busy?,
-        Measure::Actions => totals.actions as f64,
-        Measure::ScaleOuts => changes(outcome, stage, service, |from, to| to > from),
-        Measure::ScaleIns => changes(outcome, stage, service, |from, to| to < from),
-        Measure::Flaps => totals.flaps as f64,
+        Measure::Actions => sum(&|service| service.totals.actions as f64),
+        Measure::ScaleOuts => sum(&|service| changes(outcome, stage, service, |from, to| to > from)),
+        Measure::ScaleIns => sum(&|service| changes(outcome, stage, service, |from, to| to < from)),
+        Measure::Flaps => sum(&|service| service.totals.flaps as f64),
         Measure::Unfulfilled => {
             let missed = |noted: &&sim::outcome::Noted<sim::outcome::Happening>| {
                 matches!(noted.what, sim::outcome::Happening::Unfulfilled { .. })
             };
-            service.happenings.notes().iter().filter(missed).count() as f64
+            sum(&|service| service.happenings.notes().iter().filter(missed).count() as f64)
         }
-        minutes => {
-            let rows: Vec<&Row> = service.rows.iter().collect();
-            return by_minute(&rows, max(stage, reference.service), minutes);
-        }
+        by_minute => return minutes.measure(by_minute),
     })
 }
 
@@ -96,41 +125,52 @@ fn changes(outcome: &Outcome, stage: &Stage, service: &ServiceOutcome, way: fn(u
     counted.count() as f64
 }
 
-fn by_minute(rows: &[&Row], max: Option<u32>, measure: Measure) -> Option<f64> {
-    let running = |row: &&Row| f64::from(row.counts.running);
-    let mut counts: Vec<f64> = rows.iter().map(running).collect();
-    match measure {
-        Measure::InstancesLowest => counts.into_iter().min_by(f64::total_cmp),
-        Measure::InstancesHighest => counts.into_iter().max_by(f64::total_cmp),
-        Measure::InstancesMean => mean(counts.into_iter()),
-        Measure::InstancesMedian => {
-            counts.sort_by(f64::total_cmp);
-            let upper = *counts.get(counts.len() / 2)?;
-            let lower = counts[(counts.len() - 1) / 2];
-            Some((lower + upper) / 2.0)
+/// Some minutes of a service.
+struct Minutes<'a> {
+    /// Instances that ran; of all services where none was named.
+    counts: Vec<f64>,
+    rows: Vec<&'a Row>,
+    /// The most that scaling allows.
+    max: Option<u32>,
+}
+
+impl Minutes<'_> {
+    fn measure(&self, measure: Measure) -> Option<f64> {
+        let Minutes { counts, rows, max } = self;
+        match measure {
+            Measure::InstancesLowest => counts.iter().copied().min_by(f64::total_cmp),
+            Measure::InstancesHighest => counts.iter().copied().max_by(f64::total_cmp),
+            Measure::InstancesMean => mean(counts.iter().copied()),
+            Measure::InstancesMedian => {
+                let mut counts = counts.clone();
+                counts.sort_by(f64::total_cmp);
+                let upper = *counts.get(counts.len() / 2)?;
+                let lower = counts[(counts.len() - 1) / 2];
+                Some((lower + upper) / 2.0)
+            }
+            Measure::AtMax => {
+                let max = f64::from((*max)?);
+                mean(rows.iter().map(|row| f64::from(u8::from(f64::from(row.counts.running) >= max))))
+            }
+            Measure::Cpu => mean(rows.iter().filter_map(|row| row.cpu_average)),
+            Measure::CpuHighest => rows.iter().filter_map(|row| row.cpu_maximum).max_by(f64::total_cmp),
+            Measure::CpuTrue => mean(rows.iter().filter_map(|row| row.busy_average)),
+            Measure::Quantile(part, percent) => {
+                let of = |row: &&Row| match part {
+                    Part::Balancer => row.balancer,
+                    Part::Application => row.application,
+                };
+                mean(rows.iter().filter_map(of).filter_map(|minute| of_quantiles(minute, percent)))
+            }
+            Measure::Offered => mean(rows.iter().map(|row| row.arrived as f64 / 60.0)),
+            Measure::Answered => mean(rows.iter().map(|row| row.answered as f64 / 60.0)),
+            Measure::OutsideGoal => {
+                let judged: Vec<bool> = rows.iter().filter_map(|row| row.within_goal).collect();
+                let outside = judged.iter().filter(|within| !**within).count();
+                (!judged.is_empty()).then_some(outside as f64)
+            }
+            _ => None,
         }
-        Measure::AtMax => {
-            let max = f64::from(max?);
-            mean(counts.into_iter().map(|count| f64::from(u8::from(count >= max))))
-        }
-        Measure::Cpu => mean(rows.iter().filter_map(|row| row.cpu_average)),
-        Measure::CpuHighest => rows.iter().filter_map(|row| row.cpu_maximum).max_by(f64::total_cmp),
-        Measure::CpuTrue => mean(rows.iter().filter_map(|row| row.busy_average)),
-        Measure::Quantile(part, percent) => {
-            let of = |row: &&Row| match part {
-                Part::Balancer => row.balancer,
-                Part::Application => row.application,
-            };
-            mean(rows.iter().filter_map(of).filter_map(|minute| of_quantiles(minute, percent)))
-        }
-        Measure::Offered => mean(rows.iter().map(|row| row.arrived as f64 / 60.0)),
-        Measure::Answered => mean(rows.iter().map(|row| row.answered as f64 / 60.0)),
-        Measure::OutsideGoal => {
-            let judged: Vec<bool> = rows.iter().filter_map(|row| row.within_goal).collect();
-            let outside = judged.iter().filter(|within| !**within).count();
-            (!judged.is_empty()).then_some(outside as f64)
-        }
-        _ => None,
     }
 }
 

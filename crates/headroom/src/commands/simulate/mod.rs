@@ -261,7 +261,10 @@ fn next(args: &Args, case: &Case) -> String {
     let last = case.stages.iter().rfind(|stage| !stage.aside);
     match (case.stages.first(), last) {
         (Some(first), Some(last)) if args.compare.is_none() && first.name != last.name => {
-            format!("What the change is worth: headroom simulate {source} --compare {} {}", first.name, last.name)
+            format!(
+                "What the change is worth: headroom simulate {source} --compare {} {}",
+                first.name, last.name
+            )
         }
         _ => format!("What will flap or mislead: headroom lint {source}"),
     }

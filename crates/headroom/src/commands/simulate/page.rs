@@ -15,7 +15,11 @@ pub fn page(done: &Done<'_>, verdicts: &[Verdict<'_>], versus: Option<&Versus>) 
         done.stages().filter_map(|(stage, outcomes)| Some((stage, minutes(outcomes.first()?)?))).collect();
     let top = charts.iter().flat_map(|(_, minutes)| minutes).map(FleetMinute::highest).fold(1.0, f64::max);
     for (stage, minutes) in &charts {
-        let title = if stage.about.is_empty() { stage.name.clone() } else { format!("{}: {}", stage.name, stage.about) };
+        let title = if stage.about.is_empty() {
+            stage.name.clone()
+        } else {
+            format!("{}: {}", stage.name, stage.about)
+        };
         sections.push(Section::Chart(Chart {
             title,
             caption: CAPTION.to_owned(),

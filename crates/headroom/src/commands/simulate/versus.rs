@@ -70,8 +70,11 @@ impl Versus {
             let mut seeds = Vec::new();
             for (left, right) in left.iter().zip(right) {
                 let (left, right) = (&left.services.first()?.rows, &right.services.first()?.rows);
-                let pairs: Vec<(f64, f64)> =
-                    left.iter().zip(right).filter_map(|(left, right)| Some((of(left)?, of(right)?))).collect();
+                let pairs: Vec<(f64, f64)> = left
+                    .iter()
+                    .zip(right)
+                    .filter_map(|(left, right)| Some((of(left)?, of(right)?)))
+                    .collect();
                 if !pairs.is_empty() {
                     seeds.push(pairs);
                 }

@@ -54,8 +54,7 @@ pub fn tables(done: &Done<'_>) -> Vec<(&'static str, Table)> {
     for (stage, outcomes) in done.stages() {
         let Some(outcome) = outcomes.first() else { continue };
         for service in &outcome.services {
-            let name =
-                if many { format!("{} {}", stage.name, service.name) } else { stage.name.clone() };
+            let name = if many { format!("{} {}", stage.name, service.name) } else { stage.name.clone() };
             size.row(size_row(&name, stage, service));
             times.row(times_row(&name, service));
             if let Some(found) = service.totals.scores {
@@ -227,7 +226,8 @@ pub fn summary(verdicts: &[Verdict<'_>]) -> String {
 
 /// The decisions that changed something, and what happened to instances, in order of time.
 pub fn decision_table(stage: &Stage, service: &ServiceOutcome) -> Table {
-    let mut table = Table::new(&[("when", Right), ("from", Right), ("to", Right), ("policy", Left), ("why", Left)]);
+    let mut table =
+        Table::new(&[("when", Right), ("from", Right), ("to", Right), ("policy", Left), ("why", Left)]);
     for noted in service.decisions.notes() {
         let decision = &noted.what;
         table.row([
@@ -271,7 +271,10 @@ fn assumed(done: &Done<'_>, whole: bool) -> String {
     }
     if !whole {
         let names: Vec<&str> = all.iter().map(|assumption| assumption.name).collect();
-        return format!("Assumed, because no vendor publishes it (more with --decisions or --json): {}\n", names.join(", "));
+        return format!(
+            "Assumed, because no vendor publishes it (more with --decisions or --json): {}\n",
+            names.join(", ")
+        );
     }
     let lines: String = all.iter().map(|assumption| format!("  {assumption}\n")).collect();
     format!("Assumed, because no vendor publishes it:\n{lines}")
