@@ -298,25 +298,43 @@ proptest! {
     }
 
     #[test]
-    fn cost_is_the_sum_of_lifetimes(changes in changes(), minimum in 0_u64..600) {
+    fn cost_is_the_sum_of_lifetimes(
+        changes in changes(),
+        minimum in 0_u64..600,
+        deployments in prop::collection::vec((0_u64..1800, 2_u32..5, 5_u32..9), 0..3),
+        failures in prop::collection::vec((0_u64..1800, 1_u32..5, 0_u64..200), 0..4),
+    ) {
         let mut service = service(5);
+        // Provisioning is not seen by the plant, so there is none.
+        service.start.provision = Duration::ZERO;
         service.prices = vec![Price { per_hour: 3600.0, minimum: Duration::from_secs(minimum) }];
         service.scaling.policy = by_hand(&changes);
-        let system = system(service, &[20.0; 40]);
-        let mut plant = Fluid::new(&system);
-        plant.highest = 0;
-        let outcome = run_on(&system, plant, &mut |_| {});
-        let total = outcome.services[0].totals.cost;
-        let by_row: f64 = rows(&outcome).iter().map(|row| row.cost).sum();
-        prop_assert!((total - by_row).abs() < 1e-6);
-        // Seconds that instances were seen at the end of minutes, within a minute of each launch and end.
-        let seen: f64 = rows(&outcome)
+        service.failures = failures
             .iter()
-            .map(|row| 60.0 * f64::from(row.counts.running + row.counts.provisioning + row.counts.draining))
-            .sum();
-        let moved: f64 = changes.iter().map(|(_, count)| f64::from(*count) + 25.0).sum();
-        prop_assert!(total <= seen + moved * (60.0 + minimum as f64) + 1e-6);
-        prop_assert!(total >= seen - moved * 60.0 - 1e-6);
+            .map(|(at, instances, noticed)| Failure {
+                at: Duration::from_secs(*at),
+                instances: *instances,
+                noticed_after: Duration::from_secs(*noticed),
+            })
+            .collect();
+        service.deployments = deployments
+            .iter()
+            .map(|(at, least, most)| Deployment {
+                at: Duration::from_secs(*at),
+                least_healthy: f64::from(*least) / 4.0,
+                most: f64::from(*most) / 4.0,
+            })
+            .collect();
+        let system = system(service, &[20.0; 60]);
+        let plant = Fluid::new(&system);
+        let lives = std::rc::Rc::clone(&plant.lives);
+        let outcome = run_on(&system, plant, &mut |_| {});
+        let totals = &outcome.services[0].totals;
+        let by_row: f64 = rows(&outcome).iter().map(|row| row.cost).sum();
+        prop_assert!((totals.cost - by_row).abs() < 1e-6);
+        // Everything changes in the first half hour, so whoever still runs at the end is past the minimum.
+        let lived: f64 = lives.borrow().iter().map(|life| life.as_secs_f64().max(minimum as f64)).sum();
+        prop_assert!((totals.cost - lived).abs() < 1e-6, "{} {lived}", totals.cost);
     }
 }
 
