@@ -1,4 +1,5 @@
 use super::*;
+use units::Quantile;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
