@@ -71,6 +71,11 @@ impl Point {
         Point { count: 1.0, sum: value, least: value, most: value }
     }
 
+    /// Whether there are samples, and all of it is a number.
+    fn is_sound(self) -> bool {
+        self.count > 0.0 && [self.count, self.sum, self.least, self.most].iter().all(|part| part.is_finite())
+    }
+
     /// All samples of both.
     pub fn with(self, other: Point) -> Self {
         Point {
@@ -148,9 +153,13 @@ impl Series {
         &self.settings
     }
 
-    /// Counts a sample in the point that `at` lies in. Samples older than the history are dropped.
+    /// Counts a sample in the point that `at` lies in. Samples older than the history are dropped, and so is what is no
+    /// finite number.
     #[inline]
     pub fn record(&mut self, at: Timestamp, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
         if let Some(slot) = self.slot(at) {
             self.points[slot].point = self.points[slot].point.with(Point::of(value));
             if let Some(sketch) = self.sketches.get_mut(slot) {
@@ -160,8 +169,11 @@ impl Series {
     }
 
     /// Adds samples that were counted elsewhere to the point that `at` lies in (its beginning, or any instant before
-    /// its end). Percentiles do not see them.
+    /// its end). Percentiles do not see them. Dropped where they are too old, none, or no finite numbers.
     pub fn add(&mut self, at: Timestamp, point: Point) {
+        if !point.is_sound() {
+            return;
+        }
         if let Some(slot) = self.slot(at) {
             self.points[slot].point = self.points[slot].point.with(point);
         }

@@ -70,8 +70,8 @@ impl Sketch {
             return;
         }
         // Only what lies between least and most can be above zero.
-        let filled = index(other.least)..=index(other.most);
-        for (mine, theirs) in self.buckets[filled.clone()].iter_mut().zip(&other.buckets[filled]) {
+        let occupied = index(other.least)..=index(other.most);
+        for (mine, theirs) in self.buckets[occupied.clone()].iter_mut().zip(&other.buckets[occupied]) {
             *mine += theirs;
         }
         self.count += other.count;
