@@ -158,7 +158,9 @@ impl Scaler {
             Direction::Out if self.settings.suspended.dynamic_scaling_out => no(NotScaled::Suspended),
             Direction::In if self.settings.suspended.dynamic_scaling_in => no(NotScaled::Suspended),
             Direction::Out if desired < min => Ask { answer: Ok(min), ..to_bounds },
-            Direction::Out if within > desired => Ask { answer: Ok(within), ..ask },
+            Direction::Out if within > desired && held.is_none_or(|held| within > held.to) => {
+                Ask { answer: Ok(within), ..ask }
+            }
             Direction::Out if desired >= max => no(NotScaled::AlreadyAtMaxCapacity { max }),
             Direction::Out => no(cooling.or(warming).unwrap_or(NotScaled::AlreadyAtDesiredCapacity)),
             Direction::In if desired < min => no(NotScaled::AlreadyAtMinCapacity { min }),
