@@ -1,4 +1,5 @@
 use super::*;
+use units::Quantile;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -167,4 +168,17 @@ fn settings_that_cannot_be_are_refused_with_the_way_out() {
         let message = std::format!("{}", Series::new(settings).expect_err("it cannot be"));
         assert!(message.contains(part), "{message}");
     }
+}
+
+#[test]
+fn what_is_no_number_is_no_sample() {
+    let mut cpu = series(Detail::Sketch);
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        cpu.record(minute(0), value);
+        cpu.add(minute(0), Point { sum: value, ..Point::of(1.0) });
+    }
+    cpu.add(minute(0), Point::EMPTY);
+    assert_eq!(cpu.fold(minute(1), MINUTE), None);
+    cpu.record(minute(0), 5.0);
+    assert_eq!(cpu.fold(minute(1), MINUTE), Some(Point::of(5.0)));
 }

@@ -49,7 +49,7 @@ struct Format {
 }
 
 /// All that are known, the first that fits counts.
-const FORMATS: [Format; 2] = [
+const FORMATS: &[Format] = &[
     Format { name: "CloudWatch alarms with missing data", fits: missing_data::fits, run: missing_data::run },
     Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
 ];

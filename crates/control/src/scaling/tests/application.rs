@@ -94,6 +94,19 @@ fn scaling_in_waits_for_its_cooldown_and_a_scale_out_ends_it() {
 }
 
 #[test]
+fn scaling_in_does_not_end_the_cooldown_of_scaling_out() {
+    let change = Adjustment::ChangeInCapacity;
+    let by = steps(0, &[(Some(0.0), Some(20.0), 1), (Some(20.0), None, 4)], change);
+    let mut stage = stage(&[by, step(&[1], -1)], 10);
+    let counts = [70.0, 10.0, 70.0, 70.0].map(|cpu| stage.minute(cpu, None));
+    assert_eq!(counts, [11, 10, 10, 10], "the same step is no larger one");
+    assert_eq!(stage.codes(), ["Cooldown"]);
+    assert_eq!(stage.minute(90.0, None), 14, "a larger one is, and counts from before the first");
+    let counts: Vec<u32> = (0..6).map(|_| stage.minute(70.0, None)).collect();
+    assert_eq!(counts, [14, 14, 14, 14, 14, 15]);
+}
+
+#[test]
 fn any_of_several_alarms_triggers_a_policy_once() {
     let mut stage = stage(&[step(&[0, 2], 1)], 10);
     assert_eq!(stage.minute(30.0, Some(1.5)), 11);

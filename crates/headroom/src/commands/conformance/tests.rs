@@ -12,7 +12,11 @@ fn results(file: &Value) -> Vec<CaseResult> {
 
 #[test]
 fn every_shipped_case_matches() {
-    for (name, cases) in [("cloudwatch_missing_data.json", 21), ("aws_scaling_examples.json", 28)] {
+    for (name, cases) in [
+        ("cloudwatch_missing_data.json", 21),
+        ("cloudwatch_missing_data_whole.json", 42),
+        ("aws_scaling_examples.json", 28),
+    ] {
         let results = results(&shipped(name));
         assert_eq!(results.len(), cases, "{name}");
         for case in results {
