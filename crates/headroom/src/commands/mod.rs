@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod config;
+pub mod conformance;
 pub mod demo;
 pub mod explain;
 pub mod find;
