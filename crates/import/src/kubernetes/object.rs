@@ -157,13 +157,11 @@ fn workload(target: &Object<'_>, name: Option<&str>, report: &mut Report) -> Opt
 
 /// Names what annotations and labels say of scaling.
 fn carried_along(metadata: &Object<'_>, api: Api, name: &str, report: &mut Report) {
-    if let (Api::V1, Some(annotations)) = (api, metadata.get("annotations")) {
-        if let Some(annotations) = annotations.object(report) {
-            for key in CARRIED {
-                if let Some(found) = annotations.get(key) {
-                    report.remark(&found.spot(), Some(name), Cause::CarriedAlong);
-                }
-            }
+    if let (Api::V1, Some(annotations)) = (api, metadata.get("annotations"))
+        && let Some(annotations) = annotations.object(report)
+    {
+        for found in CARRIED.iter().filter_map(|key| annotations.get(key)) {
+            report.remark(&found.spot(), Some(name), Cause::CarriedAlong);
         }
     }
     let labels = metadata.get("labels").and_then(|labels| labels.object(report));

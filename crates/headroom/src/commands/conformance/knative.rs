@@ -156,3 +156,46 @@ fn seconds(value: &At) -> Result<Duration, Problem> {
 
 /// Where the time of a sequence begins; even, because a tick is two seconds.
 const EPOCH: Timestamp = Timestamp::from_secs(1_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn missed(cases: &[CaseResult]) -> Vec<String> {
+        let missed = cases.iter().filter(|case| !case.matches());
+        missed.map(|case| format!("{}: {} and not {}", case.name, case.found, case.expected)).collect()
+    }
+
+    #[test]
+    fn every_shipped_step_matches() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/knative_kpa.json");
+        let mut file: Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("it is shipped")).expect("JSON");
+        assert!(fits(&file));
+        let cases = run(&file).unwrap();
+        assert_eq!((cases.len(), missed(&cases)), (25, vec![]));
+        file["sequences"][0]["steps"][0]["want_ebc"] = json!(-651);
+        assert_eq!(
+            missed(&run(&file).unwrap()),
+            ["DecreaseNonReachable, step 1: 1 pods, burst capacity -650 and not 1 pods, burst capacity -651"]
+        );
+    }
+
+    #[test]
+    fn a_step_may_update_the_revision() {
+        let step = |t: u32, want: u32| json!({ "t": t, "ready": 1, "stable": 40, "panic": 0, "want": want });
+        let mut second = step(2, 8);
+        second["target"] = json!(5);
+        let file = json!({ "sequences": [
+            { "name": "update", "init": { "target": 10, "tbc": 0 }, "steps": [step(0, 4), second] },
+        ] });
+        assert_eq!(missed(&run(&file).unwrap()), [""; 0]);
+        let unknown =
+            json!({ "sequences": [{ "name": "a", "init": { "target": 1, "cheddar": 1 }, "steps": [] }] });
+        assert_eq!(
+            run(&unknown).unwrap_err()[0].to_string(),
+            "$.sequences[0].init.cheddar: `cheddar` is no setting that is known"
+        );
+    }
+}

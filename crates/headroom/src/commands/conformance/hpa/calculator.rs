@@ -7,8 +7,8 @@ use super::super::CaseResult;
 use super::super::reading::{At, Problem, all};
 use super::NOW;
 use control::scaling::hpa::{
-    Calculator, HpaSettings, Metric, Milli, Observation, Phase, Pod, PodReading, Proposal, Readiness,
-    Reading, ResourceTarget, Sample, Source, TotalTarget, Usage,
+    Behavior, Calculator, HpaSettings, Metric, Milli, Observation, Phase, Pod, PodReading, Proposal,
+    Readiness, Reading, ResourceTarget, Sample, Source, TotalTarget, Usage,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -93,6 +93,12 @@ impl Harness {
         let mut settings = HpaSettings::new(count(1), count(u32::MAX), vec![metric.clone()]);
         settings.controller.tolerance =
             case.maybe("tolerance").map_or(Ok(self.tolerance), |found| found.number())?;
+        if let Some(own) = case.maybe("tolerances") {
+            let mut behavior = Behavior::default();
+            behavior.down.tolerance = own.maybe("down").map(|found| found.number()).transpose()?;
+            behavior.up.tolerance = own.maybe("up").map(|found| found.number()).transpose()?;
+            settings.behavior = Some(behavior);
+        }
         settings.controller.cpu_initialization_period = self.cpu_initialization_period;
         settings.controller.initial_readiness_delay = self.initial_readiness_delay;
         Ok(settings)
