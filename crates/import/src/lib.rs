@@ -22,6 +22,7 @@ mod format;
 mod header;
 mod input;
 mod json;
+pub mod kubernetes;
 mod lines;
 mod reader;
 mod replay;
