@@ -33,7 +33,7 @@ pub fn of(fleet: &Fleet, now: i64) -> Section {
 }
 
 /// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
-fn key_for(name: &str, taken: &mut Vec<String>) -> String {
+pub fn key_for(name: &str, taken: &mut Vec<String>) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let begins = plain.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -280,7 +280,7 @@ impl Writer {
 }
 
 /// AWS's name as a comment, where the key is another.
-fn original(key: &str, name: &str) -> String {
+pub fn original(key: &str, name: &str) -> String {
     if key == name {
         return String::new();
     }
