@@ -7,8 +7,8 @@ mod traffic;
 
 use crate::exit::Exit;
 use clap::Subcommand;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 /// Bring in what you have: how services scale on AWS, and their traffic
 ///
@@ -32,6 +32,25 @@ pub fn run(args: &Args) -> Exit {
         Command::Aws(args) => aws::run(args),
         Command::Traffic(args) => traffic::run(args),
     }
+}
+
+/// The names and texts of files.
+fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
+    let mut texts = Vec::new();
+    let mut errors = Vec::new();
+    for file in files {
+        let (name, text) = if file == Path::new("-") {
+            let mut text = String::new();
+            ("standard input".to_owned(), io::stdin().read_to_string(&mut text).map(|_| text))
+        } else {
+            (file.display().to_string(), std::fs::read_to_string(file))
+        };
+        match text {
+            Ok(text) => texts.push((name, text)),
+            Err(error) => errors.push(format!("cannot read {name}: {error}")),
+        }
+    }
+    if errors.is_empty() { Ok(texts) } else { Err(errors) }
 }
 
 /// Writes a result to a file.

@@ -1,10 +1,9 @@
 //! `headroom import aws`: how services scale today, from the AWS CLI's JSON.
 
-use super::{as_json, refuse, section, write};
+use super::{as_json, read, refuse, section, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -92,24 +91,6 @@ pub fn run(args: &Args) -> Exit {
             }
         },
     }
-}
-
-fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
-    let mut texts = Vec::new();
-    let mut errors = Vec::new();
-    for file in files {
-        let (name, text) = if file == Path::new("-") {
-            let mut text = String::new();
-            ("standard input".to_owned(), io::stdin().read_to_string(&mut text).map(|_| text))
-        } else {
-            (file.display().to_string(), std::fs::read_to_string(file))
-        };
-        match text {
-            Ok(text) => texts.push((name, text)),
-            Err(error) => errors.push(format!("cannot read {name}: {error}")),
-        }
-    }
-    if errors.is_empty() { Ok(texts) } else { Err(errors) }
 }
 
 fn commands(args: &Args, now: i64) -> String {

@@ -5,7 +5,7 @@
 
 use ::import::aws::{
     Adjustment, Aggregation, Alarm, Comparison, FewSamples, Fleet, Metric, Missing, Platform, Policy, Rule,
-    Schedule, Service, Step,
+    Schedule, Service, Step, Suspended,
 };
 use ::import::width;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub fn of(fleet: &Fleet, now: i64) -> Section {
 }
 
 /// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
-fn key_for(name: &str, taken: &mut Vec<String>) -> String {
+pub fn key_for(name: &str, taken: &mut Vec<String>) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let begins = plain.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -70,18 +70,6 @@ impl Writer {
         self.line(3, &format!("platform: {platform}"));
         self.line(3, &format!("min: {}", service.min));
         self.line(3, &format!("max: {}", service.max));
-        for (is, what) in [
-            (service.suspended.scaling_in, "scaling in is suspended"),
-            (service.suspended.scaling_out, "scaling out is suspended"),
-            (service.suspended.scheduled && !service.schedule.is_empty(), "scheduled scaling is suspended"),
-        ] {
-            if is {
-                let name = &service.name;
-                self.left_out.push(format!(
-                    "{name}: {what}, which a case file cannot say; its policies are as if it were not"
-                ));
-            }
-        }
         let mut alarm_keys = Vec::new();
         for alarm in &service.alarms {
             key_for(&alarm.name, &mut alarm_keys);
@@ -112,9 +100,13 @@ impl Writer {
         self.schedule(service);
     }
 
-    /// The words of a policy, or none where a case file cannot say it.
+    /// The words of a policy, or none where it does nothing or a case file cannot say it.
     fn policy(&mut self, policy: &Policy, service: &Service, keys: &[String]) -> Option<String> {
         let name = format!("{}: policy `{}`", service.name, policy.name);
+        if let Some(why) = held(policy, service.suspended) {
+            self.left_out.push(format!("{name}: {why}; left out"));
+            return None;
+        }
         let exact = |adjustment: &Adjustment| *adjustment == Adjustment::ExactCapacity;
         if let Rule::Step { adjustment, .. } | Rule::Simple { adjustment, .. } = &policy.rule
             && exact(adjustment)
@@ -174,7 +166,7 @@ impl Writer {
                     span("cooldown", *scale_out_cooldown),
                     span("cooldown_in", scale_in_cooldown.or(default_in)),
                     span("warm_up", warm_up.or(default_warm_up)),
-                    disable_scale_in.then(|| "never_in: true".to_owned()),
+                    (*disable_scale_in || service.suspended.scaling_in).then(|| "never_in: true".to_owned()),
                 ]
             }
         };
@@ -233,6 +225,10 @@ impl Writer {
     }
 
     fn schedule(&mut self, service: &Service) {
+        if service.suspended.scheduled && !service.schedule.is_empty() {
+            self.left_out.push(format!("{}: scheduled scaling is suspended; left out", service.name));
+            return;
+        }
         let mut lines = Vec::new();
         for schedule in &service.schedule {
             let times = schedule.daily().filter(|times| times.len() <= MOST_TIMES);
@@ -284,7 +280,7 @@ impl Writer {
 }
 
 /// AWS's name as a comment, where the key is another.
-fn original(key: &str, name: &str) -> String {
+pub fn original(key: &str, name: &str) -> String {
     if key == name {
         return String::new();
     }
@@ -331,6 +327,31 @@ fn amount(value: f64, metric: Metric) -> String {
             format!("{sign}{}", width(Duration::from_micros((value.abs() * 1e6).round() as u64)))
         }
         Metric::Requests | Metric::RequestsPerTarget | Metric::Credits => format!("{value}"),
+    }
+}
+
+/// Why a policy does nothing, or more in a case file than on AWS.
+fn held(policy: &Policy, suspended: Suspended) -> Option<&'static str> {
+    let Suspended { scaling_in, scaling_out, .. } = suspended;
+    let changes: Vec<i32> = match &policy.rule {
+        Rule::Step { steps, .. } => steps.iter().map(|step| step.change).collect(),
+        Rule::Simple { change, .. } => vec![*change],
+        Rule::TargetTracking { .. } if scaling_out => {
+            return Some("scaling out is suspended, and a case file cannot say so of target tracking");
+        }
+        Rule::TargetTracking { .. } => return None,
+    };
+    let (out, into) = (changes.iter().any(|change| *change >= 0), changes.iter().any(|change| *change < 0));
+    match (scaling_out && out, scaling_in && into) {
+        (true, _) if into && !scaling_in => {
+            Some("scaling out is suspended, and a case file cannot say so of one step")
+        }
+        (_, true) if out && !scaling_out => {
+            Some("scaling in is suspended, and a case file cannot say so of one step")
+        }
+        (true, _) => Some("scaling out is suspended"),
+        (_, true) => Some("scaling in is suspended"),
+        (false, false) => None,
     }
 }
 

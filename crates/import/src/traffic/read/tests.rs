@@ -79,6 +79,10 @@ fn what_is_odd_in_a_table_is_told() {
         ("an unknown name", "time,thing\n2026-03-01T12:00Z,2\n2026-03-01T12:01Z,1\n".to_owned()),
         ("many columns", "time,shop,api\n2026-03-01T12:00Z,2,3\n2026-03-01T12:01Z,1,3\n".to_owned()),
         ("broken rows", rows(&[(0, 1), (1, 2)]) + "2026-03-01T12:02:00Z,many\nyesterday,2\n"),
+        (
+            "more cells than names",
+            "time,requests\n2026-03-01T12:00Z,1,200\n2026-03-01T12:01Z,2,\n".to_owned(),
+        ),
         ("far away", rows(&[(0, 1), (1, 2)]) + "1970-01-01T00:00:00Z,3\n"),
         ("one row", rows(&[(0, 1)])),
         ("none", header.to_owned()),
@@ -142,6 +146,7 @@ fn local_times_over_a_change_of_the_clock_are_right_in_their_zone_and_told_witho
             told(plain(&autumn)),
             told(plain(&spring)),
             told(read(&never, &local)),
+            told(read(&spring.replace("time,", "time_utc,"), &local)),
             told(read(&spring, &TrafficOptions { time_zone: Some("Berlin".to_owned()), ..local })),
         ]
         .join("\n")

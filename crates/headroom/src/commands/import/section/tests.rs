@@ -38,7 +38,6 @@ fn services_are_written_as_a_case_file_has_them() {
 fn what_a_case_file_cannot_say_is_told() {
     let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
     let service = &mut fleet.services[0];
-    service.suspended.scaling_in = true;
     if let Rule::Step { adjustment, .. } = &mut service.policies[1].rule {
         *adjustment = Adjustment::ExactCapacity;
     }
@@ -83,4 +82,22 @@ fn amounts_have_the_units_of_case_files() {
     ] {
         assert_eq!(amount(value, metric), want);
     }
+}
+
+#[test]
+fn what_is_suspended_does_nothing() {
+    let of_aws = fleet(&["targets.json", "policies.json", "scheduled.json", "alarms.json"]);
+    let policies = |scaling_in: bool, scaling_out: bool| {
+        let mut fleet = of_aws.clone();
+        fleet.services[0].suspended = Suspended { scaling_in, scaling_out, scheduled: true };
+        let Section { text, left_out } = of(&fleet, NOON);
+        assert!(
+            !text.contains("schedule:") && left_out.iter().any(|told| told.contains("scheduled scaling"))
+        );
+        ["slow-up:", "fast-up:", "slow-down:"].map(|name| text.contains(name))
+    };
+    assert_eq!(policies(false, false), [true, true, true]);
+    assert_eq!(policies(true, false), [true, true, false]);
+    assert_eq!(policies(false, true), [false, false, true]);
+    assert_eq!(policies(true, true), [false, false, false]);
 }
