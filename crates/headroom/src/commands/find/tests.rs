@@ -5,6 +5,7 @@ use super::gateway_file::{self, MARK};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::{as_json, page, words};
+use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
@@ -181,9 +182,6 @@ fn json_has_the_fixed_names() {
     let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
     assert!(unknown["sustainable_rate"].is_null());
 }
-
-#[path = "../../../tests/it/schema.rs"]
-mod schema;
 
 #[test]
 fn json_keeps_to_its_schema() {
