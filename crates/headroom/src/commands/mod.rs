@@ -13,6 +13,10 @@ pub mod load;
 pub mod replay;
 pub mod runs;
 pub mod sample_service;
+/// The checker of our JSON schemas, which the integration tests have too.
+#[cfg(test)]
+#[path = "../../tests/it/schema.rs"]
+mod schema;
 pub mod show;
 pub mod simulate;
 pub mod top;

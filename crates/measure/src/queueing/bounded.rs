@@ -61,7 +61,7 @@ impl Bounded {
 
     /// Arrivals a second that are let in, which is also how many are served.
     pub fn throughput(&self) -> f64 {
-        self.arrival_rate * (1.0 - self.lost_share())
+        self.arrival_rate * self.let_in()
     }
 
     /// Share of the time that a server is busy, 0 to 1.
@@ -81,9 +81,8 @@ impl Bounded {
 
     /// Mean time in the queue, in seconds, of those that are let in.
     pub fn mean_wait(&self) -> f64 {
-        let let_in = 1.0 - self.lost_share();
         let turns = self.in_front().map(|(turns, share)| turns * share).sum::<f64>();
-        turns / let_in / (f64::from(self.servers) * self.service_rate)
+        turns / self.let_in() / (f64::from(self.servers) * self.service_rate)
     }
 
     /// Share of those that are let in that wait for longer than `seconds`.
@@ -101,7 +100,7 @@ impl Bounded {
             };
             longer += share * at_most;
         }
-        longer / (1.0 - self.lost_share())
+        longer / self.let_in()
     }
 
     /// The quantile of the time in the queue, in seconds, of those that are let in; 0 where so many do not wait.
@@ -112,6 +111,11 @@ impl Bounded {
     /// Share of the time that exactly so many are there; 0 beyond the room.
     pub fn in_system(&self, count: u32) -> f64 {
         self.shares.get(count as usize).copied().unwrap_or(0.0)
+    }
+
+    /// Share of arrivals that are let in: not what is left of the lost ones, which may be nearly all.
+    fn let_in(&self) -> f64 {
+        self.shares[..self.shares.len() - 1].iter().sum()
     }
 
     /// For each state in which an arrival is let in and waits: how many services it waits for, and the state's share.

@@ -68,19 +68,16 @@ impl Network {
     pub fn with(&self, users: u32) -> NetworkPoint {
         let mut at_centres = vec![0.0; self.centres.len()];
         let (mut throughput, mut response_time) = (0.0, 0.0);
+        let delay = self.asymptotes().delay;
         for count in 1..=users {
-            let times = |at: &[f64]| -> Vec<f64> {
-                let all = self.centres.iter().zip(at);
-                all.map(|(centre, there)| match centre {
-                    Centre::Queue(demand) => demand * (1.0 + there),
-                    Centre::Delay(time) => *time,
-                })
-                .collect()
-            };
-            let times = times(&at_centres);
+            let passed = self.centres.iter().zip(&at_centres).map(|(centre, there)| match centre {
+                Centre::Queue(demand) => demand * (1.0 + there),
+                Centre::Delay(time) => *time,
+            });
+            let times: Vec<f64> = passed.collect();
             let round: f64 = times.iter().sum();
             throughput = f64::from(count) / round;
-            response_time = round - self.asymptotes().delay;
+            response_time = round - delay;
             at_centres.iter_mut().zip(&times).for_each(|(there, time)| *there = throughput * time);
         }
         NetworkPoint { throughput, response_time, at_centres }

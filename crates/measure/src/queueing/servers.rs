@@ -3,7 +3,7 @@
 use super::error::{above_zero, not_negative};
 use super::quantile::quantile;
 use super::{QueueError, erlang_c};
-use libm::{exp, log};
+use libm::{exp, expm1, log, pow};
 use units::Quantile;
 
 /// A queue before c servers; see [the module](super). Kleinrock I, section 3.5; the distribution of response times:
@@ -77,14 +77,13 @@ impl Servers {
     /// Share of arrivals that are there for longer than `seconds`, waiting and being served.
     pub fn response_exceeds(&self, seconds: f64) -> f64 {
         let seconds = seconds.max(0.0);
-        let (spare, served) = (self.spare(), exp(-self.service_rate * seconds));
-        // The sum of two exponential times; where their rates meet, its limit.
-        let apart = spare - self.service_rate;
-        let after_waiting = if apart.abs() < 1e-6 * self.service_rate {
-            served * (1.0 + self.service_rate * seconds)
-        } else {
-            (spare * served - self.service_rate * exp(-spare * seconds)) / apart
-        };
+        // Who waits is there for the sum of two exponential times. In this form nothing cancels, also where their rates
+        // are nearly the same.
+        let (slow, fast) = (self.spare().min(self.service_rate), self.spare().max(self.service_rate));
+        let apart = fast - slow;
+        let caught_up = if apart == 0.0 { seconds } else { -expm1(-apart * seconds) / apart };
+        let after_waiting = exp(-slow * seconds) * (1.0 + slow * caught_up);
+        let served = exp(-self.service_rate * seconds);
         (1.0 - self.waiting) * served + self.waiting * after_waiting
     }
 
@@ -98,7 +97,7 @@ impl Servers {
         // Downward from the state with all servers busy, whose share is known from those that wait.
         let all = self.waiting * (1.0 - self.utilisation());
         if count >= self.servers {
-            return all * self.utilisation().powf(f64::from(count - self.servers));
+            return all * pow(self.utilisation(), f64::from(count - self.servers));
         }
         if self.load() == 0.0 {
             return if count == 0 { 1.0 } else { 0.0 };

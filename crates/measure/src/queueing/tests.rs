@@ -75,6 +75,11 @@ fn one_exponential_server_has_exponential_response_times() {
     let queue = Servers::new(0.8, 1.0, 1).unwrap();
     prints(queue.response_quantile(Quantile::P95) / queue.mean_response(), "2.9957");
     prints(queue.response_quantile(Quantile::P99) / queue.mean_response(), "4.6052");
+    assert_eq!(queue.response_exceeds(1e9), 0.0);
+    // Two servers, of which one is spare: the rates of queue and service are the same.
+    let even = Servers::new(1.0, 1.0, 2).unwrap();
+    let nearly = Servers::new(1.0 + 1e-9, 1.0, 2).unwrap();
+    assert!((even.response_exceeds(2.0) - nearly.response_exceeds(2.0)).abs() < 1e-8);
     assert!((queue.mean_response() - Sharing::new(0.8, 1.0, 1).unwrap().mean_response()).abs() < 1e-12);
     assert!((Sharing::new(0.8, 1.0, 1).unwrap().mean_response_of(3.0) - 3.0 / 0.2).abs() < 1e-12);
 }
@@ -100,6 +105,8 @@ fn bounded_queues_to_the_printed_digits() {
     assert_eq!((nobody_waits.mean_wait(), nobody_waits.wait_quantile(half)), (0.0, 0.0));
     // A load that would overflow without scaling.
     let crowded = Bounded::new(1e6, 1.0, 2, 1_000).unwrap();
+    let hopeless = Bounded::new(1e300, 1.0, 1, 1).unwrap();
+    assert!((hopeless.throughput() - 1.0).abs() < 1e-9 && hopeless.mean_wait() == 0.0);
     assert!((crowded.mean_in_system() - 1_000.0).abs() < 1e-3 && (crowded.throughput() - 2.0).abs() < 1e-6);
 }
 

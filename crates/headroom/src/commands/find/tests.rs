@@ -5,6 +5,7 @@ use super::gateway_file::{self, MARK};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::{as_json, page, words};
+use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
@@ -216,6 +217,35 @@ fn json_has_the_fixed_names() {
     assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
     let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
     assert!(unknown["sustainable_rate"].is_null());
+}
+
+#[test]
+fn json_keeps_to_its_schema() {
+    let schema = serde_json::from_str(include_str!("../../../schemas/find.schema.json")).unwrap();
+    let mut told = outcome();
+    let knee = told.knee.as_mut().unwrap();
+    knee.steps =
+        [(1, 64.9), (18, 995.9), (36, 1652.4), (72, 1853.2), (108, 1828.9), (144, 1775.0), (216, 1702.2)]
+            .map(|(concurrency, throughput)| Measured {
+                concurrency,
+                throughput: rate(throughput),
+                response_time: millis(10),
+            })
+            .into();
+    let whole = as_json::json(&told, None);
+    assert!(whole["knee"]["scaling"]["peak"].is_object(), "{}", whole["knee"]);
+    let limits = gateway_file::limits(&told).unwrap();
+    let unknown = Outcome { found: Found::Invalid, knee: None, proof: None, peak: None, ..outcome() };
+    for json in [
+        whole,
+        as_json::json(&told, Some((Path::new("gateway.yaml"), limits))),
+        as_json::json(&outcome(), None),
+        as_json::json(&unknown, None),
+    ] {
+        assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
+    }
+    let page = page::page(&told, "the summary");
+    assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">law<"));
 }
 
 #[test]
