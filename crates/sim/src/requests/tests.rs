@@ -1,3 +1,5 @@
+mod clients;
 mod closed_forms;
+mod instances;
 mod laws;
 mod world;
