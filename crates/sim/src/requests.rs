@@ -84,6 +84,8 @@ pub struct Requests {
 
 impl Requests {
     /// The plant of a system at the beginning of its time, without instances.
+    ///
+    /// The system has no [`problems`](System::problems); with some of them there would be a panic.
     pub fn new(system: &System) -> Self {
         let mut program = Program::default();
         let states = system.services.iter().enumerate();

@@ -1,3 +1,4 @@
+mod check;
 mod clients;
 mod closed_forms;
 mod instances;
