@@ -4,7 +4,6 @@ use super::nanos;
 use crate::settings::{Arrivals as How, Noise};
 use crate::traffic::Levels;
 use stats::Rng;
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ impl Arrivals {
             began: 0,
             passed: 0.0,
             rate: 0.0,
-            mean_gap: f64::INFINITY,
+            mean_gap: f64::MAX,
             next: 0,
         };
         arrivals.enter_bin();
@@ -64,8 +63,7 @@ impl Arrivals {
             How::Poisson => self.gaps.exponential_fast(),
             How::Even => 1.0,
         };
-        // The product is no number where nothing is left and nobody comes: that is another bin, too.
-        while (self.passed + left * self.mean_gap).partial_cmp(&self.length) != Some(Ordering::Less) {
+        while self.passed + left * self.mean_gap >= self.length {
             if self.levels.has_ended() {
                 self.next = u64::MAX;
                 return;
@@ -88,7 +86,7 @@ impl Arrivals {
 
     fn enter_bin(&mut self) {
         self.rate = self.levels.at(self.bin) * 1e-9;
-        self.mean_gap = if self.rate > 0.0 { 1.0 / self.rate } else { f64::INFINITY };
+        self.mean_gap = if self.rate > 0.0 { 1.0 / self.rate } else { f64::MAX };
     }
 }
 
