@@ -208,6 +208,38 @@ fn a_burstable_fleet_looks_idle_when_it_is_held_back() {
 }
 
 #[test]
+fn unlimited_credits_are_paid_for() {
+    let kind = crate::credits::burstable_type("t3.nano").expect("in the table");
+    let mut service = service(1);
+    service.hosts = vec![Host { credits: Some(kind.credits(true)), cores: 2, ..host() }];
+    // 150 % of a core for ten hours at 10 % of baseline: 15 core hours used, 1 earned, all of it surplus.
+    let outcome = run(&system(service, &[150.0; 600]));
+    let totals = &outcome.services[0].totals;
+    assert!((totals.cost - (10.0 + 14.0 * 0.05)).abs() < 0.01, "{}", totals.cost);
+    assert_eq!(totals.held_back, 0.0);
+    assert_eq!(rows(&outcome)[599].busy_average, rows(&outcome)[599].cpu_average);
+}
+
+#[test]
+fn stolen_time_looks_idle() {
+    let mut service = service(1);
+    service.hosts = vec![Host { steal: Some(Steal { share: 0.4 }), ..host() }];
+    let outcome = run(&system(service, &[100.0; 5]));
+    let row = &rows(&outcome)[4];
+    assert!((row.cpu_average.expect("runs") - 0.6).abs() < 1e-9, "{row:?}");
+    assert!(row.busy_average > Some(0.999), "{row:?}");
+}
+
+#[test]
+fn a_quota_is_what_use_is_measured_against() {
+    let mut service = service(1);
+    service.hosts =
+        vec![Host { quota: Some(Quota { cores: 0.25, period: Duration::from_millis(100) }), ..host() }];
+    let outcome = run(&system(service, &[10.0; 2]));
+    assert!((rows(&outcome)[1].cpu_average.expect("runs") - 0.4).abs() < 1e-9);
+}
+
+#[test]
 fn requests_that_are_not_answered_are_outside_the_goal() {
     let mut service = service(0);
     service.scaling.goal = Some(Goal { quantile: Quantile::P95, below: Duration::from_secs(1) });
@@ -364,8 +396,11 @@ proptest! {
             .collect();
         service.deployments = deployments
             .iter()
-            .map(|(at, least, most)| Deployment {
-                at: Duration::from_secs(*at),
+            .zip([250, 500, 750])
+            .map(|((at, least, most), millis)| Deployment {
+                // Never at an instant at which something else is launched: what is launched and taken back at once is
+                // charged the minimum, and the plant never sees it.
+                at: Duration::from_millis(1000 * at + millis),
                 least_healthy: f64::from(*least) / 4.0,
                 most: f64::from(*most) / 4.0,
             })
