@@ -1,5 +1,7 @@
 //! What is wrong with a system: everything at once, with its place, so that whoever read it can point at it.
 
+mod cloud;
+
 use super::{Accept, Connections, Distribution, Endpoint, Host, Service, Step, System, Traffic};
 use std::fmt;
 
@@ -36,6 +38,7 @@ impl System {
             check.at_least_one(format!("pools[{number}].places"), pool.places);
         }
         check.traffic(&self.traffic);
+        check.spans();
         check.circles();
         check.problems
     }
@@ -98,6 +101,7 @@ impl Check<'_> {
             self.distribution(&format!("{at}.server.front.wait"), &front.wait);
         }
         self.balancing(&at, service);
+        self.cloud(&at, service);
         let start = &service.start;
         self.share(format!("{at}.start.boot_cpu"), start.boot_cpu);
         let factor = start.warm_up_factor;
@@ -206,6 +210,7 @@ impl Check<'_> {
         if let Some(credits) = host.credits {
             self.share(format!("{at}.credits.baseline"), credits.baseline);
         }
+        self.credits(at, host);
         if let Some(memory) = host.memory {
             let used =
                 u64::from(service.server.processes).saturating_mul(service.server.memory_per_process.get());
