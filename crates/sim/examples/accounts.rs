@@ -149,7 +149,7 @@ fn shape(hour: f64) -> f64 {
     let by_day = 0.34 + 0.51 * rise(5.0, 10.0) + 0.15 * rise(15.0, 20.0);
     // From 20:30 to 02:30.
     let since = (hour - 20.5).rem_euclid(24.0) / 6.0;
-    if hour >= 20.5 || hour < 2.5 {
+    if !(2.5..20.5).contains(&hour) {
         let x = since.clamp(0.0, 1.0);
         1.0 - 0.66 * x * x * (3.0 - 2.0 * x)
     } else {

@@ -95,6 +95,7 @@ impl fmt::Display for Rule {
 pub fn lint(system: &System) -> Vec<Finding> {
     let loads = load::loads(system);
     let mut findings = Vec::new();
+    validity::check_system(system, &mut findings);
     for (service, load) in system.services.iter().zip(&loads) {
         let subject = Subject { service, load };
         validity::check(&subject, &mut findings);

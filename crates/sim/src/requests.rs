@@ -84,6 +84,8 @@ pub struct Requests {
 
 impl Requests {
     /// The plant of a system at the beginning of its time, without instances.
+    ///
+    /// The system has no [`problems`](System::problems); with some of them there would be a panic.
     pub fn new(system: &System) -> Self {
         let mut program = Program::default();
         let states = system.services.iter().enumerate();
@@ -216,15 +218,14 @@ impl Plant for Requests {
     fn run_until(&mut self, until: Timestamp) {
         let until = until.as_nanos();
         loop {
-            let (arrival, timer, (processor, host)) =
-                (self.arrivals.next(), self.timers.first(), self.hosts.first());
+            let (arrival, timer, processor) = (self.arrivals.next(), self.timers.first(), self.hosts.first());
             let next = arrival.min(timer).min(processor);
             if next > until || next == u64::MAX {
                 break;
             }
             self.now = next;
             if processor == next {
-                self.processor_happens(host);
+                self.processor_happens(self.hosts.place());
             } else if timer == next {
                 if let Some(due) = self.timers.pop() {
                     self.due(due);

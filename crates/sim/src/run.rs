@@ -18,7 +18,8 @@ pub enum Fidelity {
     Request,
 }
 
-/// Simulates a system.
+/// Simulates a system that has no [`System::problems`]. A policy that cannot run decides nothing, and the remarks say
+/// why.
 pub fn run(system: &System, fidelity: Fidelity) -> Outcome {
     match fidelity {
         Fidelity::Request => run_on(system, Requests::new(system), &mut |_| {}),

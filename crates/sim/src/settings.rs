@@ -2,6 +2,7 @@
 //!
 //! Times are durations of the simulated clock; randomness comes from one seed, in a stream for each purpose.
 
+mod check;
 mod cloud;
 mod distribution;
 mod host;
@@ -10,6 +11,7 @@ mod server;
 mod service;
 mod traffic;
 
+pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};

@@ -69,7 +69,9 @@ impl Sketch {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+        // Only what lies between least and most can be above zero.
+        let occupied = index(other.least)..=index(other.most);
+        for (mine, theirs) in self.buckets[occupied.clone()].iter_mut().zip(&other.buckets[occupied]) {
             *mine += theirs;
         }
         self.count += other.count;

@@ -7,6 +7,8 @@
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
 use control::scaling::{Platform, ScalerSettings, Scheduled};
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Bytes, InstanceCount, Timestamp};
@@ -31,34 +33,35 @@ struct Running {
     used: f64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Fluid {
-    system: Option<System>,
+    system: System,
     now: Timestamp,
     instances: Vec<Option<Running>>,
     windows: Vec<Window>,
     carried: Vec<f64>,
-    /// Most instances that there ever were at once.
-    pub(crate) highest: usize,
+    /// When each instance was launched, by its place.
+    launched: Vec<Timestamp>,
+    /// For how long those that were stopped lived.
+    pub(crate) lives: Rc<RefCell<Vec<Duration>>>,
 }
 
 impl Fluid {
     pub(crate) fn new(system: &System) -> Self {
         let services = system.services.len();
         Fluid {
-            system: Some(system.clone()),
+            system: system.clone(),
             windows: vec![Window::default(); services],
             carried: vec![0.0; services],
-            ..Fluid::default()
+            now: Timestamp::ZERO,
+            instances: Vec::new(),
+            launched: Vec::new(),
+            lives: Rc::default(),
         }
     }
 
-    fn settings(&self) -> &System {
-        self.system.as_ref().expect("made with a system")
-    }
-
     fn rate(&self) -> f64 {
-        let Traffic::Open { rates, bin, .. } = &self.settings().traffic else { return 0.0 };
+        let Traffic::Open { rates, bin, .. } = &self.system.traffic else { return 0.0 };
         let place = (self.now.as_nanos() / bin.as_nanos() as u64) as usize;
         rates[place.min(rates.len() - 1)]
     }
@@ -70,7 +73,7 @@ impl Fluid {
     fn step(&mut self, seconds: f64) {
         let rate = self.rate();
         for service in 0..self.windows.len() {
-            let boot = self.settings().services[service].start.boot_cpu;
+            let boot = self.system.services[service].start.boot_cpu;
             let of_it = |one: &Running| usize::from(one.service.0) == service;
             let serving =
                 self.instances.iter().flatten().filter(|one| of_it(one) && one.phase == Phase::Serving);
@@ -109,9 +112,20 @@ impl Fluid {
     }
 }
 
+/// Those that still run at the end count until then.
+impl Drop for Fluid {
+    fn drop(&mut self) {
+        for (place, instance) in self.instances.iter().enumerate() {
+            if instance.is_some() {
+                self.lives.borrow_mut().push(self.now.since(self.launched[place]));
+            }
+        }
+    }
+}
+
 impl Plant for Fluid {
     fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId {
-        let host = &self.settings().services[usize::from(service.0)].hosts[host];
+        let host = &self.system.services[usize::from(service.0)].hosts[host];
         let cores = f64::from(host.cores);
         let allotted = host.quota.map_or(cores, |quota| quota.cores);
         let running = Running { service, phase: Phase::Booting, cores, allotted, used: 0.0 };
@@ -120,7 +134,8 @@ impl Plant for Fluid {
             self.instances.push(None);
         }
         self.instances[place] = Some(running);
-        self.highest = self.highest.max(self.instances.iter().flatten().count());
+        self.launched.resize(self.instances.len(), Timestamp::ZERO);
+        self.launched[place] = self.now;
         InstanceId(place as u32)
     }
 
@@ -144,7 +159,9 @@ impl Plant for Fluid {
     }
 
     fn stop(&mut self, instance: InstanceId) {
-        assert!(self.instances[instance.0 as usize].take().is_some(), "stopped once");
+        let place = instance.0 as usize;
+        assert!(self.instances[place].take().is_some(), "stopped once");
+        self.lives.borrow_mut().push(self.now.since(self.launched[place]));
     }
 
     fn in_flight(&self, instance: InstanceId) -> u32 {

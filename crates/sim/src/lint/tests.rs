@@ -188,3 +188,24 @@ fn calls_carry_the_load_on() {
     assert_eq!(rules(&findings), [Rule::FewSamples]);
     assert!(findings[0].why.contains("there are 120, and in 50 %"), "{}", findings[0]);
 }
+
+#[test]
+fn a_system_that_cannot_be_is_told_with_its_places() {
+    let mut service = service(4);
+    service.prices[0].per_hour = -1.0;
+    service.start.launches_per_second = Some(0.0);
+    service.deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.5, most: 0.5 }];
+    service.scaling.goal = Some(Goal { quantile: Quantile::P95, below: Duration::ZERO });
+    let mut system = system(service, &[5.0]);
+    system.measured = Duration::from_secs(90);
+    let places: Vec<String> = lint(&system).into_iter().map(|finding| finding.place).collect();
+    let expected = [
+        "services[0].start.launches_per_second",
+        "services[0].prices[0].per_hour",
+        "services[0].deployments[0].least_healthy",
+        "services[0].deployments[0].most",
+        "services[0].scaling.goal.below",
+        "measured",
+    ];
+    assert_eq!(places[..6], expected, "{places:?}");
+}

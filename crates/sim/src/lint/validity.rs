@@ -2,6 +2,19 @@
 
 use super::{Finding, Rule, Subject};
 use crate::cloud::policy_problems;
+use crate::settings::{Problem, System};
+
+pub(super) fn check_system(system: &System, findings: &mut Vec<Finding>) {
+    for Problem { place, found, bound } in system.problems() {
+        findings.push(Finding {
+            rule: Rule::Invalid,
+            place,
+            what: "this cannot be simulated".to_owned(),
+            why: format!("it is {found}"),
+            remedy: format!("it has to be {bound}"),
+        });
+    }
+}
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let service = subject.service;

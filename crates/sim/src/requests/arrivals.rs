@@ -47,7 +47,7 @@ impl Arrivals {
             began: 0,
             passed: 0.0,
             rate: 0.0,
-            mean_gap: f64::INFINITY,
+            mean_gap: f64::MAX,
             next: 0,
         };
         if let Some(noise) = noise {
@@ -72,8 +72,7 @@ impl Arrivals {
             How::Poisson => self.gaps.exponential_fast(),
             How::Even => 1.0,
         };
-        // The product is no number where nothing is left and nobody comes: that is another bin, too.
-        while !(self.passed + left * self.mean_gap < self.length) {
+        while self.passed + left * self.mean_gap >= self.length {
             if self.rate == 0.0 && self.bin + 1 >= self.rates.len() {
                 self.next = u64::MAX;
                 return;
@@ -104,7 +103,7 @@ impl Arrivals {
         // The mean of a log-normal is above that of its logarithm by half its variance.
         let noise = libm::exp(self.level - 0.5 * sigma * sigma);
         self.rate = (rate * noise).max(0.0) * 1e-9;
-        self.mean_gap = if self.rate > 0.0 { 1.0 / self.rate } else { f64::INFINITY };
+        self.mean_gap = if self.rate > 0.0 { 1.0 / self.rate } else { f64::MAX };
     }
 }
 

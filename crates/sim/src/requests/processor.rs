@@ -37,6 +37,12 @@ pub(super) struct Processor {
     given: f64,
     /// Cores without background.
     capacity: f64,
+    /// Virtual time that passes in a nanosecond for a burst that has a core to itself, and for all together when
+    /// every core is busy; and their inverses.
+    fastness: f64,
+    power: f64,
+    slowness: f64,
+    crowding: f64,
     background: f64,
     /// Core nanoseconds that bursts used.
     used: f64,
@@ -63,7 +69,7 @@ impl Processor {
             let quota = (quota.cores - background).max(1e-6) * period as f64;
             Throttle { period, quota, began: now, left: quota, stopped: false }
         });
-        Processor {
+        let mut processor = Processor {
             running: BinaryHeap::new(),
             sequence: 0,
             virtual_time: 0.0,
@@ -72,10 +78,23 @@ impl Processor {
             speed: host.speed,
             given: 1.0,
             capacity: cores - background,
+            fastness: 0.0,
+            power: 0.0,
+            slowness: 0.0,
+            crowding: 0.0,
             background,
             used: 0.0,
             throttle,
-        }
+        };
+        processor.set_given(1.0);
+        processor
+    }
+
+    fn set_given(&mut self, share: f64) {
+        self.given = share.clamp(1e-9, 1.0);
+        self.fastness = self.speed * self.given;
+        self.power = self.fastness * self.capacity;
+        (self.slowness, self.crowding) = (1.0 / self.fastness, 1.0 / self.power);
     }
 
     /// Cores that it may use at most on average, background included.
@@ -103,7 +122,7 @@ impl Processor {
     /// The share of each core that it gets from now on; returns when something happens next.
     pub(super) fn give(&mut self, now: u64, share: f64) -> u64 {
         self.advance(now);
-        self.given = share.clamp(1e-9, 1.0);
+        self.set_given(share);
         self.next(now)
     }
 
@@ -158,7 +177,7 @@ impl Processor {
 
     #[inline]
     fn advance(&mut self, now: u64) {
-        let passed = (now - self.advanced) as f64;
+        let passed = (now - self.advanced) as i64 as f64;
         let from = std::mem::replace(&mut self.advanced, now);
         let n = self.running.len();
         if n == 0 || from == now {
@@ -169,8 +188,7 @@ impl Processor {
             worked = throttle.advance(from, now, in_use);
         }
         self.used += worked * in_use;
-        let each = (self.capacity * reciprocal(n)).min(1.0);
-        self.virtual_time += worked * self.speed * self.given * each;
+        self.virtual_time += worked * self.fastness.min(self.power * reciprocal(n));
     }
 
     /// When the first burst ends or the quota does, or a throttled period.
@@ -181,10 +199,9 @@ impl Processor {
             return u64::MAX;
         };
         let left = f64::from_bits((first >> 64) as u64) - self.virtual_time;
-        let each = self.speed * self.given * (self.capacity * reciprocal(self.running.len())).min(1.0);
-        let wait = (left / each).max(0.0);
-        // Up to a nanosecond late; what cannot be reached in 584 years is never.
-        self.completes = now.saturating_add(wait as u64).saturating_add(u64::from(wait.fract() > 0.0));
+        let wait = left * self.slowness.max(self.running.len() as f64 * self.crowding);
+        // Up to a nanosecond late; what takes longer than 292 years does not happen.
+        self.completes = now.saturating_add((wait + 0.999) as i64 as u64);
         let in_use = self.in_use();
         let Some(throttle) = &mut self.throttle else { return self.completes };
         let (stops, runs) = throttle.next(now, in_use);

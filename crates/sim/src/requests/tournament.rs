@@ -4,64 +4,66 @@
 //! a stale event behind; here it is one entry for each host, and a tournament among them.
 
 /// The least of an array of times, kept while they change. Among equal times the first place wins.
+///
+/// The nodes hold times, not places: a match then needs no look-up, and who has won is found on the way down, which
+/// is needed only when it happens.
 #[derive(Debug, Clone)]
 pub(super) struct Tournament {
+    /// The final is at 1, the matches before `n` at `2 n` and `2 n + 1`, the places in the second half.
     times: Vec<u64>,
-    /// The winner of each match; the final is at 1, the children of `n` at `2 n` and `2 n + 1`.
-    winners: Vec<u32>,
 }
 
 impl Default for Tournament {
     fn default() -> Self {
-        Tournament { times: vec![u64::MAX; 2], winners: vec![0; 2] }
+        Tournament { times: vec![u64::MAX; 4] }
     }
 }
 
 impl Tournament {
-    /// The first time, and where.
+    /// The first time.
     #[inline]
-    pub(super) fn first(&self) -> (u64, u32) {
-        let winner = self.winners[1];
-        (self.times[winner as usize], winner)
+    pub(super) fn first(&self) -> u64 {
+        self.times[1]
+    }
+
+    /// Where the first time is.
+    #[inline]
+    pub(super) fn place(&self) -> u32 {
+        let (first, places) = (self.first(), self.times.len() / 2);
+        let mut node = 1;
+        while node < places {
+            node = 2 * node + usize::from(self.times[2 * node] != first);
+        }
+        (node - places) as u32
     }
 
     /// Room for so many places.
     pub(super) fn reserve(&mut self, places: usize) {
-        if places > self.times.len() {
-            self.times.resize(places.next_power_of_two(), u64::MAX);
-            self.winners = vec![0; self.times.len()];
-            for node in (1..self.times.len()).rev() {
-                self.winners[node] = self.play(node);
+        let before = self.times.len() / 2;
+        if places > before {
+            let after = places.next_power_of_two();
+            let mut times = vec![u64::MAX; 2 * after];
+            times[after..after + before].copy_from_slice(&self.times[before..]);
+            for node in (1..after).rev() {
+                times[node] = times[2 * node].min(times[2 * node + 1]);
             }
+            self.times = times;
         }
     }
 
     #[inline]
     pub(super) fn set(&mut self, place: u32, time: u64) {
-        if std::mem::replace(&mut self.times[place as usize], time) == time {
-            return;
-        }
-        let mut node = (place as usize + self.times.len()) / 2;
-        while node > 0 {
-            let winner = self.play(node);
-            let before = std::mem::replace(&mut self.winners[node], winner);
-            // It neither had won here nor does now: nothing changes above.
-            if before != place && winner != place {
+        let mut node = place as usize + self.times.len() / 2;
+        self.times[node] = time;
+        let mut winner = time;
+        while node > 1 {
+            winner = winner.min(self.times[node ^ 1]);
+            node /= 2;
+            // Nothing changes above either.
+            if std::mem::replace(&mut self.times[node], winner) == winner {
                 return;
             }
-            node /= 2;
         }
-    }
-
-    #[inline]
-    fn play(&self, node: usize) -> u32 {
-        let places = self.times.len();
-        let (left, right) = if 2 * node >= places {
-            ((2 * node - places) as u32, (2 * node + 1 - places) as u32)
-        } else {
-            (self.winners[2 * node], self.winners[2 * node + 1])
-        };
-        if self.times[right as usize] < self.times[left as usize] { right } else { left }
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
                 tournament.set(place, time);
                 let least = *plain.iter().min().unwrap();
                 let at = plain.iter().position(|&time| time == least).unwrap() as u32;
-                prop_assert_eq!(tournament.first(), (least, at));
+                prop_assert_eq!((tournament.first(), tournament.place()), (least, at));
             }
         }
     }

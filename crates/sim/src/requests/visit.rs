@@ -153,10 +153,10 @@ impl Visit {
         }
     }
 
-    /// The same request, for another attempt.
+    /// The same request, for another attempt; it knows which instance has failed.
     pub(super) fn again(&self) -> Self {
-        let Visit { arrived, service, endpoint, from, origin, attempt, mut rng, .. } = *self;
+        let Visit { arrived, service, endpoint, from, origin, attempt, instance, mut rng, .. } = *self;
         let rng = rng.fork();
-        Visit { attempt: attempt + 1, ..Visit::new(arrived, service, endpoint, rng, from, origin) }
+        Visit { attempt: attempt + 1, instance, ..Visit::new(arrived, service, endpoint, rng, from, origin) }
     }
 }
