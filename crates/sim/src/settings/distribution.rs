@@ -41,7 +41,8 @@ pub enum Distribution {
         /// Longest.
         most: Duration,
     },
-    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them.
+    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them. What
+    /// lies at or below the first time is taken to be there.
     Empirical(Arc<[(Duration, f64)]>),
 }
 

@@ -320,5 +320,44 @@ proptest! {
     }
 }
 
+#[test]
+fn memory_is_for_what_is_in_flight_and_not_for_time() {
+    let mut service =
+        service(2, vec![work(Distribution::ZERO, Distribution::Exponential { mean: ms(40) }, 3)]);
+    service.server.processes = 3;
+    service.server.accept = Accept::Kept { bound: 1000, linger: ms(200), inline: 10 };
+    service.instances = InstanceCount::new(4);
+    service.balancing.nodes = 3;
+    service.balancing.timeout = Some(ms(500));
+    service.balancing.retries = Some(Retries { most: 2, budget: 0.5, backoff: ms(10) });
+    service.balancing.connections = Connections::Kept { reuse: Reuse::Random, idle_timeout: ms(5000) };
+    let mut fleet = Fleet::new(&system(poisson(200.0), vec![service]));
+    let size = |plant: &Requests| {
+        let pools: usize = plant.pools.iter().map(|pool| pool.capacity()).sum();
+        (
+            plant.visits.slots.len(),
+            plant.connections.open_now(),
+            plant.instances.len(),
+            plant.processes.len(),
+            pools,
+        )
+    };
+    let mut sizes = Vec::new();
+    for hour in 1..=10_u64 {
+        // Instances come and go all the time.
+        for minute in 0..60 {
+            fleet.plant.run_until(Timestamp::from_secs(hour * 3600 + minute * 60));
+            let new = fleet.plant.launch(ServiceId(0), 0);
+            fleet.plant.serve(new);
+            let (old, ..) = std::mem::replace(&mut fleet.instances[(minute % 4) as usize], (new, 0, true));
+            fleet.plant.stop(old);
+        }
+        sizes.push(size(&fleet.plant));
+    }
+    let (early, late) = (sizes[1], sizes[9]);
+    assert!(late.0 < 2 * early.0 && late.1 < 2 * early.1 && late.4 < 2 * early.4, "{sizes:?}");
+    assert_eq!((early.2, early.3), (late.2, late.3));
+}
+
 /// Long enough for whatever was left to be done, in milliseconds.
 const HOURS: u64 = 300_000_000;
