@@ -12,8 +12,10 @@
 //! Follows CloudWatch's statistic sets: `SampleCount`, `Sum`, `Minimum`, `Maximum`.
 
 mod knots;
+mod settings;
 mod statistic;
 
+pub use settings::{Detail, SeriesError, SeriesSettings};
 pub use statistic::{Bounds, Statistic, StatisticError, Trim};
 
 use crate::assumption::Assumption;
@@ -22,7 +24,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 use stats::Sketch;
-use units::{Quantile, Timestamp};
+use units::Timestamp;
 
 /// Names a metric in alarms and policies: an index into the series that a scaler is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -47,55 +49,6 @@ pub const INTERPOLATED_PERCENTILES: Assumption = Assumption {
            by their sample counts",
 };
 
-/// What is kept of each point besides count, sum, least and most.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Detail {
-    /// Nothing: percentiles exist only where all samples are equal, as for statistic sets that are published whole.
-    #[default]
-    Summary,
-    /// The distribution within 0.4 %: any statistic, for values from a millionth to 4,096 (seconds, percent).
-    Sketch,
-    /// These quantiles, in rising order, given with each point: percentiles, but nothing trimmed.
-    Quantiles(Vec<Quantile>),
-}
-
-/// What a series keeps.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeriesSettings {
-    /// Length of a point: 60 s, or 10, 20 or 30 s for metrics of high resolution. Points begin at multiples of it.
-    pub resolution: Duration,
-    /// How far back points are kept; see [`AlarmSettings::history`](crate::alarm::AlarmSettings::history).
-    pub history: Duration,
-    /// From the end of a point until it can be seen.
-    pub delay: Duration,
-    /// What is kept for percentiles.
-    pub detail: Detail,
-}
-
-/// Why a series cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum SeriesError {
-    /// Points without length.
-    #[error("`resolution` is 0s, but a point has a length: 60s is usual, 10s the least of CloudWatch")]
-    ZeroResolution,
-    /// More points than anybody looks back at.
-    #[error("`history` holds {points} points, above the bound of {most}: shorten it or coarsen `resolution`")]
-    TooManyPoints {
-        /// What was asked for.
-        points: u64,
-        /// The bound.
-        most: u64,
-    },
-    /// Quantiles that do not rise.
-    #[error("the quantiles of a series are {lower} after {higher}: list each once, the lowest first")]
-    QuantilesFall {
-        /// The one that stands second.
-        lower: Quantile,
-        /// The one that stands first.
-        higher: Quantile,
-    },
-}
-
 /// Samples of a point together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
@@ -116,6 +69,11 @@ impl Point {
     /// One sample.
     pub const fn of(value: f64) -> Self {
         Point { count: 1.0, sum: value, least: value, most: value }
+    }
+
+    /// Whether there are samples, and all of it is a number.
+    fn is_sound(self) -> bool {
+        self.count > 0.0 && [self.count, self.sum, self.least, self.most].iter().all(|part| part.is_finite())
     }
 
     /// All samples of both.
@@ -195,9 +153,13 @@ impl Series {
         &self.settings
     }
 
-    /// Counts a sample in the point that `at` lies in. Samples older than the history are dropped.
+    /// Counts a sample in the point that `at` lies in. Samples older than the history are dropped, and so is what is no
+    /// finite number.
     #[inline]
     pub fn record(&mut self, at: Timestamp, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
         if let Some(slot) = self.slot(at) {
             self.points[slot].point = self.points[slot].point.with(Point::of(value));
             if let Some(sketch) = self.sketches.get_mut(slot) {
@@ -207,8 +169,11 @@ impl Series {
     }
 
     /// Adds samples that were counted elsewhere to the point that `at` lies in (its beginning, or any instant before
-    /// its end). Percentiles do not see them.
+    /// its end). Percentiles do not see them. Dropped where they are too old, none, or no finite numbers.
     pub fn add(&mut self, at: Timestamp, point: Point) {
+        if !point.is_sound() {
+            return;
+        }
         if let Some(slot) = self.slot(at) {
             self.points[slot].point = self.points[slot].point.with(point);
         }
@@ -291,6 +256,10 @@ impl Series {
             _ if all.least == all.most => statistic.of(core::iter::once((all.least, all.count)), all.count),
             Detail::Summary => None,
             Detail::Sketch => {
+                let sketches = parts.clone().map(|slot| &self.sketches[slot]);
+                if let Statistic::Percentile(quantile) = statistic {
+                    return Sketch::merged_quantile(sketches, quantile.get());
+                }
                 let merged = Sketch::merged(parts.map(|slot| &self.sketches[slot]));
                 let counted = self.within(end, period).map(|slot| self.sketches[slot].count()).sum::<u64>();
                 let value =

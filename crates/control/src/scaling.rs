@@ -62,3 +62,6 @@ impl fmt::Display for PolicyId {
         write!(f, "policy {}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,10 @@ pub(super) fn quantile<'a>(
     parts: impl Iterator<Item = Part<'a>> + Clone,
     all: Point,
 ) -> f64 {
+    let mut rest = parts.clone();
+    if let (Some(only), None) = (rest.next(), rest.next()) {
+        return only.quantile(known, wanted.get());
+    }
     let (mut low, mut high) = (all.least, all.most);
     for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
@@ -32,16 +36,26 @@ pub(super) fn quantile<'a>(
 }
 
 impl Part<'_> {
+    /// The value at a share.
+    fn quantile(&self, known: &[Quantile], wanted: f64) -> f64 {
+        let (mut share, mut at) = (0.0, self.point.least);
+        for (next_share, next) in self.knots(known) {
+            let next = next.max(at);
+            if wanted <= next_share {
+                return at + (next - at) * (wanted - share) / (next_share - share);
+            }
+            (share, at) = (next_share, next);
+        }
+        self.point.most
+    }
+
     /// The share of the samples that are not above `value`.
     fn share_below(&self, known: &[Quantile], value: f64) -> f64 {
-        let inner = known.iter().map(|quantile| quantile.get()).zip(self.values.iter().copied());
-        let knots = inner.chain(core::iter::once((1.0, self.point.most)));
         let (mut share, mut at) = (0.0, self.point.least);
         if value < at {
             return 0.0;
         }
-        for (next_share, next) in knots {
-            // Values that were measured one by one need not rise as strictly as they should.
+        for (next_share, next) in self.knots(known) {
             let next = next.max(at);
             if value < next {
                 return share + (next_share - share) * (value - at) / (next - at);
@@ -49,6 +63,13 @@ impl Part<'_> {
             (share, at) = (next_share, next);
         }
         1.0
+    }
+
+    /// Shares and values, up to the greatest. Values that were measured one by one need not rise as they should: who
+    /// reads them takes at least the one before.
+    fn knots(&self, known: &[Quantile]) -> impl Iterator<Item = (f64, f64)> {
+        let inner = known.iter().map(|quantile| quantile.get()).zip(self.values.iter().copied());
+        inner.chain(core::iter::once((1.0, self.point.most)))
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! ## Scaling out
 //! What the last scale-out added counts: while its cooldown runs, changes are to the capacity from before it. So the
-//! same step again asks for what is there already, and a larger one adds the difference.
+//! same step again asks for what is there already, and a larger one adds the difference. That something scaled in
+//! meanwhile does not end it: only more than the last scale-out asked for is larger.
 //!
 //! ## Scaling in
 //! Nothing scales in while its cooldown runs; a scale-out ends it at once.
@@ -92,8 +93,12 @@ impl Cooldowns {
         for slot in &mut self.slots {
             match direction {
                 Direction::Out => slot.into = None,
-                // What was added is gone: a scale-out from here on is a new one.
-                Direction::In => slot.out = None,
+                // It does not end the other cooldown; what was still in progress is overridden.
+                Direction::In => {
+                    if let Some(out) = &mut slot.out {
+                        out.ends.get_or_insert(activity.decided + out.cooldown);
+                    }
+                }
             }
         }
         let place = usize::from(policy.0).min(self.slots.len() - 1);

@@ -118,14 +118,32 @@ impl Preset {
         source: "alarms of four groups in public repositories: 75 to 52.5, 50 to 35, 40 to 28, 30 to 21",
         ..Preset::ECS
     };
+
+    /// A metric of one's own, as some were seen to be tracked.
+    pub const CUSTOM: Preset = Preset {
+        name: "custom",
+        low: Periods::all(3, 60),
+        source: "hashicorp/terraform-provider-aws issue 42553",
+        ..Preset::ECS
+    };
+
+    /// The response time of a load balancer's targets, as it was seen to be tracked.
+    pub const RESPONSE_TIME: Preset = Preset {
+        name: "response-time",
+        low: Periods { datapoints_to_alarm: 9, ..Periods::all(15, 60) },
+        source: "cloudformation-coverage-roadmap issue 2353",
+        ..Preset::ECS
+    };
 }
 
 /// All that are known.
-pub const PRESETS: [Preset; 6] = [
+pub const PRESETS: [Preset; 8] = [
     Preset::ECS,
     Preset::ECS_HIGH_RESOLUTION,
     Preset::ECS_CAPACITY_PROVIDER,
     Preset::APPLICATION,
     Preset::DYNAMODB,
     Preset::EC2,
+    Preset::CUSTOM,
+    Preset::RESPONSE_TIME,
 ];

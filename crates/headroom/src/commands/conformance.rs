@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// As JSON: each case with what was expected and what was found
+    /// As JSON: each case with what was expected and what was found; the schema is schemas/conformance.schema.json
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +49,7 @@ struct Format {
 }
 
 /// All that are known, the first that fits counts.
-const FORMATS: [Format; 2] = [
+const FORMATS: &[Format] = &[
     Format { name: "CloudWatch alarms with missing data", fits: missing_data::fits, run: missing_data::run },
     Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
 ];

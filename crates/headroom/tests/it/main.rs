@@ -7,6 +7,8 @@ mod captures_traffic;
 mod certificates;
 /// `headroom compare` of two runs that the binary itself recorded.
 mod compares_runs;
+/// `headroom conformance`: what others' autoscalers answer, and files that are wrong.
+mod conforms;
 /// The limit that was found in the words of nginx and HAProxy, which take it and keep to it.
 mod emits_for_other_proxies;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
