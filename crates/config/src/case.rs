@@ -19,14 +19,16 @@ mod merge;
 mod prices;
 pub mod row;
 mod scaling_file;
+mod schema;
 mod words;
+
+pub use schema::{schema, schema_text};
 
 use crate::problem::{Place, Problem, Problems, source};
 use crate::table::Report;
 use crate::yaml::Node;
 use file::{CaseTable, StageTable};
 use row::Row;
-use serde_json::Value;
 use sim::settings::System;
 use std::path::Path;
 use std::time::Duration;
@@ -95,16 +97,6 @@ pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Ca
         (_, Some(problems)) => Err(problems),
         (None, None) => unreachable!("the report says why not"),
     }
-}
-
-/// The JSON Schema of a case file, as draft 2020-12.
-pub fn schema() -> Value {
-    crate::schema::schema_of::<CaseTable>("headroom case file")
-}
-
-/// The schema as it stands in the repository, with a line end.
-pub fn schema_text() -> String {
-    format!("{:#}\n", schema())
 }
 
 fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Option<Case> {

@@ -1,7 +1,11 @@
 //! From the tables of one stage to a system that can be simulated: bounds, names, contradictions.
 
+mod alarms;
+mod balancing;
 mod pods;
+mod policies;
 mod scaling;
+mod server;
 mod service;
 mod traffic;
 

@@ -32,6 +32,8 @@ mod programs;
 mod schema;
 /// A tiny service of threads and blocking sockets.
 mod service;
+/// `headroom simulate` and `headroom lint`: rows, forms of output, exit codes.
+mod simulates_a_case;
 /// Requests that two readers might read differently, through the gateway to nginx, HAProxy, gunicorn and Node.
 mod smuggling;
 /// Bodies of a gigabyte through the gateway.

@@ -1,24 +1,16 @@
-//! Services: endpoints, servers, hosts, balancing, start.
+//! Services: what their requests do.
 
 use super::Builder;
-use crate::case::file::{
-    BalancingTable, CreditsTable, DeploymentTable, EndpointTable, FailureTable, FrontTable, HostTable,
-    IncidentsTable, RetriesTable, ServerTable, ServiceTable, StartTable, StepTable,
-};
-use crate::case::words::{Number, Times};
+use crate::case::file::{BalancingTable, EndpointTable, IncidentsTable, ServiceTable, StepTable};
+use crate::case::words::Times;
 use crate::check::between;
 use crate::problem::Place;
-use crate::scalar::{Count, Share, Span, Text};
-use crate::scenario::word;
+use crate::scalar::{Count, Share, Text};
 use crate::suggest::suggestion;
 use crate::table::{At, Named, Names};
-use sim::settings::{
-    Accept, Algorithm, Balancing, Call, Connections, Credits, Deployment, Distribution, Endpoint, Failure,
-    Front, Host, Incidents, PoolId, Price, Quota, Retries, Reuse, Server, Service, ServiceId, Start, Steal,
-    Step,
-};
+use sim::settings::{Call, Connections, Distribution, Endpoint, Incidents, PoolId, Service, ServiceId, Step};
 use std::time::Duration;
-use units::{Bytes, InstanceCount};
+use units::InstanceCount;
 
 impl Builder<'_> {
     /// The service, unless the report says why not.
@@ -196,263 +188,15 @@ impl Builder<'_> {
         };
         Some(Call { service: ServiceId(place as u16), endpoint: found as u16 })
     }
-
-    fn server(&mut self, table: &ServerTable) -> Server {
-        let ServerTable {
-            processes,
-            threads,
-            lock,
-            accept,
-            backlog,
-            linger,
-            inline,
-            front,
-            memory_per_process,
-        } = table;
-        let bound = backlog.as_ref().map_or(BACKLOG, |at| at.value.0);
-        let kinds = [("shared", Kind::Shared), ("per-process", Kind::PerProcess), ("kept", Kind::Kept)];
-        let kind = word(accept.as_ref(), &kinds, self.report);
-        if kind != Kind::Kept {
-            for place in [linger.as_ref().map(|at| &at.place), inline.as_ref().map(|at| &at.place)] {
-                let Some(place) = place else { continue };
-                let help = "add `accept: kept`, or remove it".to_owned();
-                self.report.wrong(place, "only with `accept: kept`".to_owned(), "means nothing", help);
-            }
-        }
-        let accept = match kind {
-            Kind::Shared => Accept::Shared { bound },
-            Kind::PerProcess => Accept::PerProcess { bound },
-            Kind::Kept => Accept::Kept {
-                bound,
-                linger: self.span(linger.as_ref(), Duration::ZERO),
-                inline: inline.as_ref().map_or(INLINE, |at| at.value.0),
-            },
-        };
-        let mut count = |at: &Option<At<Count>>| {
-            at.as_ref().map_or(1, |at| between(at, 1, SLOTS_MAX, "as the server is configured", self.report))
-        };
-        let (processes, threads) = (count(processes), count(threads));
-        Server {
-            processes,
-            threads,
-            lock: lock.as_ref().map(|at| at.value.0),
-            accept,
-            front: front.as_ref().map(|at| self.front(&at.value)),
-            memory_per_process: memory_per_process.as_ref().map_or(Bytes::new(0), |at| at.value.0),
-        }
-    }
-
-    fn front(&mut self, table: &FrontTable) -> Front {
-        let FrontTable { workers, cpu, wait, backlog } = table;
-        Front {
-            workers: between(workers, 1, SLOTS_MAX, "one for each core is usual", self.report),
-            cpu: times(cpu.as_ref()),
-            wait: times(wait.as_ref()),
-            bound: backlog.as_ref().map_or(BACKLOG, |at| at.value.0),
-        }
-    }
-
-    fn hosts(&mut self, at: &At<Names<At<HostTable>>>) -> (Vec<Host>, Vec<Price>) {
-        let mut hosts = Vec::new();
-        let mut prices = Vec::new();
-        for named in at.value.iter() {
-            let Some(At { value: table, .. }) = &named.value else { continue };
-            let Some(cores) = &table.cores.0 else { continue };
-            let host = self.host(&named.name, table, cores);
-            let (name, place) = match &table.price {
-                Some(at) => (at.value.0.as_str(), &at.place),
-                None => (named.name.as_str(), &named.place),
-            };
-            prices.push(self.prices.price(name, place, &host, self.report));
-            hosts.push(host);
-        }
-        if hosts.is_empty() && !self.report.knows_of(&at.place.path) {
-            let help = "add one, such as `one-core: { cores: 1 }`".to_owned();
-            self.report.wrong(&at.place, "no host".to_owned(), "empty", help);
-        }
-        (hosts, prices)
-    }
-
-    fn host(&mut self, name: &str, table: &HostTable, cores: &At<Count>) -> Host {
-        let HostTable { speed, limit, limit_period, memory, background, credits, steal, .. } = table;
-        let cores = between(cores, 1, CORES_MAX, "as many as the machine has", self.report);
-        let speed = speed.as_ref().map_or(1.0, |at| self.above_zero(at));
-        let period = self.span(limit_period.as_ref(), PERIOD);
-        if let (Some(at), None) = (limit_period, limit) {
-            let help = "add `limit: 0.5`, or remove it".to_owned();
-            self.report.wrong(&at.place, "`limit_period` without `limit`".to_owned(), "means nothing", help);
-        }
-        let quota = limit.as_ref().map(|at| Quota { cores: self.above_zero(at), period });
-        let background_cores = background.as_ref().map_or(0.0, |at| at.value.0);
-        if let Some(at) = background.as_ref().filter(|at| at.value.0 >= f64::from(cores)) {
-            let message = format!("{} cores of {cores} are used in the background", at.value.0);
-            self.report.wrong(&at.place, message, "nothing is left", "0.04 is 4 % of a core".to_owned());
-        }
-        Host {
-            name: name.to_owned(),
-            cores,
-            speed,
-            quota,
-            memory: memory.as_ref().map(|at| at.value.0),
-            background: background_cores,
-            credits: credits.as_ref().map(|at| credit(&at.value)),
-            steal: steal.as_ref().map(|at| Steal { share: at.value.0.get() }),
-        }
-    }
-
-    fn above_zero(&mut self, at: &At<Number>) -> f64 {
-        if at.value.0 <= 0.0 {
-            self.report.wrong(&at.place, "0 is not above 0".to_owned(), "zero", "1 is usual".to_owned());
-        }
-        at.value.0
-    }
-
-    fn balancing(&mut self, table: &BalancingTable) -> Balancing {
-        let algorithms = [
-            ("round-robin", Algorithm::RoundRobin),
-            ("weighted-round-robin", Algorithm::WeightedRoundRobin),
-            ("least-outstanding", Algorithm::LeastOutstanding),
-            ("peak-ewma", Algorithm::PeakEwma),
-        ];
-        let reuses = [
-            ("random", Some(Reuse::Random)),
-            ("most-recent", Some(Reuse::MostRecent)),
-            ("least-recent", Some(Reuse::LeastRecent)),
-            ("never", None),
-        ];
-        let reuse = word(table.reuse.as_ref(), &reuses, self.report);
-        let connections = match reuse {
-            Some(reuse) => {
-                if let Some(at) = &table.connection {
-                    let help = "add `reuse: never`, or remove it".to_owned();
-                    self.report.wrong(
-                        &at.place,
-                        "only with `reuse: never`".to_owned(),
-                        "means nothing",
-                        help,
-                    );
-                }
-                Connections::Kept { reuse, idle_timeout: self.span(table.idle_timeout.as_ref(), IDLE) }
-            }
-            None => {
-                let cost = table.connection.as_ref().map(|at| &at.value);
-                let mut span = |pick: fn(&crate::case::file::ConnectionTable) -> Option<&At<Span>>| {
-                    self.span(cost.and_then(pick), Duration::ZERO)
-                };
-                Connections::PerCall {
-                    caller_cpu: span(|cost| cost.caller_cpu.as_ref()),
-                    server_cpu: span(|cost| cost.server_cpu.as_ref()),
-                    delay: span(|cost| cost.delay.as_ref()),
-                }
-            }
-        };
-        let nodes = table.nodes.as_ref();
-        Balancing {
-            algorithm: word(table.algorithm.as_ref(), &algorithms, self.report),
-            nodes: nodes.map_or(1, |at| between(at, 1, NODES_MAX, "6 is usual for a cloud", self.report)),
-            connections,
-            timeout: table.timeout.as_ref().map(|at| at.value.0),
-            retries: table.retries.as_ref().map(|at| {
-                let RetriesTable { most, budget, backoff } = &at.value;
-                Retries {
-                    most: most.value.0,
-                    budget: share_of(budget.as_ref(), 0.2),
-                    backoff: self.span(backoff.as_ref(), Duration::ZERO),
-                }
-            }),
-            instance_limit: table.instance_limit.as_ref().map(|at| at.value.0),
-            slow_start: table.slow_start.as_ref().map(|at| at.value.0),
-            network: self.span(table.network.as_ref(), Duration::ZERO),
-        }
-    }
-
-    fn start(&mut self, table: Option<&StartTable>) -> Start {
-        let get = |pick: fn(&StartTable) -> Option<&At<Span>>| table.and_then(pick);
-        let factor = table.and_then(|table| table.warm_up_factor.as_ref());
-        if let Some(at) = factor.filter(|at| at.value.0 < 1.0) {
-            let message = format!("{} is below 1", at.value.0);
-            self.report.wrong(&at.place, message, "faster than warm", "1.5 is usual".to_owned());
-        }
-        let launches = table.and_then(|table| table.launches_per_second.as_ref());
-        Start {
-            provision: self.span(get(|table| table.provision.as_ref()), Duration::ZERO),
-            boot: self.span(get(|table| table.boot.as_ref()), Duration::ZERO),
-            boot_cpu: share_of(table.and_then(|table| table.boot_cpu.as_ref()), 0.0),
-            warm_up: self.span(get(|table| table.warm_up.as_ref()), Duration::ZERO),
-            warm_up_factor: factor.map_or(1.0, |at| at.value.0),
-            drain: self.span(get(|table| table.drain.as_ref()), DRAIN),
-            launches_per_second: launches.map(|at| self.above_zero(at)),
-            launch_burst: table.and_then(|table| table.launch_burst.as_ref()).map_or(1, |at| at.value.0),
-        }
-    }
-
-    fn deployment(&mut self, table: &DeploymentTable) -> Deployment {
-        let DeploymentTable { at, least_healthy, most } = table;
-        let most_found = most.as_ref().map_or(2.0, |at| at.value.0);
-        let least = share_of(least_healthy.as_ref(), 1.0);
-        if let Some(at) = most.as_ref().filter(|at| at.value.0 < 1.0 || at.value.0 <= least) {
-            let message = format!("at most {} of the count may run, and {least} of it must", at.value.0);
-            let help = "no instance could be replaced; 2 is usual".to_owned();
-            self.report.wrong(&at.place, message, "nothing can change", help);
-        }
-        Deployment {
-            at: self.warm_up + self.span(Some(at), Duration::ZERO),
-            least_healthy: least,
-            most: most_found,
-        }
-    }
-
-    fn failure(&mut self, table: &FailureTable) -> Failure {
-        let FailureTable { at, instances, noticed_after } = table;
-        Failure {
-            at: self.warm_up + self.span(Some(at), Duration::ZERO),
-            instances: instances.value.0,
-            noticed_after: self.span(noticed_after.as_ref(), Duration::ZERO),
-        }
-    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
-    Shared,
-    PerProcess,
-    Kept,
-}
-
-fn times(at: Option<&At<Times>>) -> Distribution {
+pub(super) fn times(at: Option<&At<Times>>) -> Distribution {
     at.map_or(Distribution::ZERO, |at| at.value.0.clone())
 }
 
-fn share_of(at: Option<&At<Share>>, default: f64) -> f64 {
+pub(super) fn share_of(at: Option<&At<Share>>, default: f64) -> f64 {
     at.map_or(default, |at| at.value.0.get())
 }
 
-fn credit(table: &CreditsTable) -> Credits {
-    let CreditsTable { earned_per_hour, most, at_start, baseline, unlimited, surplus_per_hour } = table;
-    Credits {
-        earned_per_hour: earned_per_hour.value.0,
-        most: most.as_ref().map_or(earned_per_hour.value.0 * 24.0, |at| at.value.0),
-        at_start: at_start.as_ref().map_or(0.0, |at| at.value.0),
-        baseline: baseline.value.0.get(),
-        unlimited: unlimited.as_ref().is_some_and(|at| at.value.0),
-        surplus_per_hour: surplus_per_hour.as_ref().map_or(SURPLUS, |at| at.value.0),
-    }
-}
-
-const PERIOD: Duration = Duration::from_millis(100);
-/// An ALB's default towards clients; towards targets it is not published.
-const IDLE: Duration = Duration::from_secs(60);
-/// The default of a target group's deregistration delay.
-const DRAIN: Duration = Duration::from_secs(300);
-/// The usual listen backlog of application servers.
-const BACKLOG: u32 = 1024;
-/// Puma's `MAX_FAST_INLINE`.
-const INLINE: u32 = 10;
-/// AWS's price of surplus credits (T3, Linux) for an hour of a core, in US dollars.
-const SURPLUS: f64 = 0.05;
-
 const INSTANCES_MAX: u32 = 100_000;
-const SLOTS_MAX: u32 = 65_536;
-const CORES_MAX: u32 = 1024;
 const BURSTS_MAX: u32 = 1000;
-const NODES_MAX: u32 = 1024;

@@ -218,7 +218,8 @@ impl Unit {
         match self {
             Unit::Number => trimmed(value),
             Unit::Share => format!("{:.1} %", value * 100.0),
-            Unit::Time if value >= 0.0 && value < 1e9 => {
+            Unit::Time if value == 0.0 => "0".to_owned(),
+            Unit::Time if (0.0..1e9).contains(&value) => {
                 show_duration(std::time::Duration::from_secs_f64(value)).to_string()
             }
             Unit::Time => format!("{value:.3} s"),

@@ -129,7 +129,7 @@ impl Versus {
                 "difference": row.b - row.a,
                 "low": row.within.map(|within| row.b - row.a - within),
                 "high": row.within.map(|within| row.b - row.a + within),
-                "finding": row.finding(),
+                "finding": row.finding().replace(" ", "_"),
             })).collect::<Vec<_>>(),
         })
     }
