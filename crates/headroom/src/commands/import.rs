@@ -2,6 +2,7 @@
 
 mod as_json;
 mod aws;
+mod kubernetes;
 mod section;
 mod traffic;
 
@@ -10,7 +11,7 @@ use clap::Subcommand;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bring in what you have: how services scale on AWS, and their traffic
+/// Bring in what you have: how services scale on AWS and Kubernetes, and their traffic
 ///
 /// Reads files, and asks no cloud: `headroom import aws --print-commands` lists the commands that make them. What is
 /// not understood is named with its place, and never guessed.
@@ -23,6 +24,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Aws(aws::Args),
+    Kubernetes(kubernetes::Args),
     Traffic(traffic::Args),
 }
 
@@ -30,6 +32,7 @@ enum Command {
 pub fn run(args: &Args) -> Exit {
     match &args.command {
         Command::Aws(args) => aws::run(args),
+        Command::Kubernetes(args) => kubernetes::run(args),
         Command::Traffic(args) => traffic::run(args),
     }
 }
