@@ -92,7 +92,7 @@ pub fn read<'a>(
     let mut autoscalers = Vec::new();
     for (file, text) in files {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let whole = Document { file, text };
+        let whole = Document::new(file, text);
         match yaml::documents(text, TEXT_BYTES_MAX) {
             Ok(documents) if documents.is_empty() => {
                 report.errors.push(KubernetesError::Empty { file: file.to_owned() });

@@ -95,7 +95,14 @@ pub fn tree(text: &str) -> Result<Node, Malformed> {
 pub fn documents(text: &str, bytes_max: usize) -> Result<Vec<Node>, Malformed> {
     within(text, bytes_max)?;
     let bytes = Bytes::new(text);
-    match serde_saphyr::from_multiple_with_options::<Spanned<RawKind>>(text, options()) {
+    let mut options = options();
+    if let Some(budget) = &mut options.budget {
+        // The length bounds the documents and nodes, and aliases have a bound of their own.
+        budget.max_documents = text.len();
+        budget.max_nodes = budget.max_nodes.max(text.len() + ALIAS_EVENTS_MAX);
+        budget.max_events = budget.max_events.max(2 * budget.max_nodes);
+    }
+    match serde_saphyr::from_multiple_with_options::<Spanned<RawKind>>(text, options) {
         Ok(raw) => Ok(raw.into_iter().map(|raw| node(raw, text, &bytes)).collect()),
         Err(error) => Err(malformed(&error, &bytes)),
     }

@@ -120,7 +120,8 @@ impl Knative {
         self.decider.settings()
     }
 
-    /// Takes in what was carried in the second that ends now.
+    /// Takes in what was carried in the second that ends now; to be called each second, also where nothing was: a
+    /// second without a word is no second without requests.
     ///
     /// Answers whether to tick at once: a revision without pods does not wait for its turn when a request comes.
     pub fn record(&mut self, now: Timestamp, load: Load) -> bool {

@@ -24,18 +24,25 @@ impl Report {
     }
 }
 
-/// A file and its text.
-#[derive(Debug, Clone, Copy)]
+/// A file, its text, and where its lines begin.
+#[derive(Debug)]
 pub(super) struct Document<'a> {
-    pub(super) file: &'a str,
-    pub(super) text: &'a str,
+    file: &'a str,
+    text: &'a str,
+    lines: Vec<usize>,
 }
 
-impl Document<'_> {
+impl<'a> Document<'a> {
+    pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+        let after = |(at, _): (usize, &str)| at + 1;
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(after)).collect();
+        Document { file, text, lines }
+    }
+
     pub(super) fn spot(&self, span: &Range<usize>, path: &str) -> Spot {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let line = self.lines.partition_point(|begin| *begin <= span.start);
+        let begin = self.lines.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let column = self.text.get(begin..span.start).map_or(0, |before| before.chars().count()) + 1;
         Spot { file: self.file.to_owned(), line, column, path: path.to_owned() }
     }
 }

@@ -312,3 +312,17 @@ fn the_same_object_twice_is_one_and_two_states_are_an_error() {
         "b.yaml:1:1: `shop` is there again, and not the same as at a.yaml:1:1; give one state of the cluster"
     );
 }
+
+#[test]
+fn more_documents_than_a_parser_usually_allows_are_read() {
+    let object = |index: usize| {
+        format!(
+            "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {{name: a{index}}}\nspec: \
+             {{maxReplicas: 5, targetCPUUtilizationPercentage: 50, scaleTargetRef: {{kind: Deployment, name: \
+             a{index}}}}}\n---\n"
+        )
+    };
+    let read = good(&(0..1_100).map(object).collect::<String>());
+    assert_eq!(read.autoscalers.len(), 1_100);
+    assert_eq!(read.autoscalers[1_099].spot.line, 1_099 * 5 + 1);
+}
