@@ -20,6 +20,7 @@ mod format;
 mod header;
 mod input;
 mod json;
+pub mod kubernetes;
 mod lines;
 mod reader;
 mod replay;

@@ -5,6 +5,8 @@
 //! what was found; [`FORMATS`] lists them.
 
 mod aws_scaling;
+mod hpa;
+mod knative;
 mod missing_data;
 mod reading;
 
@@ -52,6 +54,9 @@ struct Format {
 const FORMATS: &[Format] = &[
     Format { name: "CloudWatch alarms with missing data", fits: missing_data::fits, run: missing_data::run },
     Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
+    Format { name: "Kubernetes replica calculator", fits: hpa::calculator::fits, run: hpa::calculator::run },
+    Format { name: "Kubernetes scaling behaviors", fits: hpa::behaviors::fits, run: hpa::behaviors::run },
+    Format { name: "Knative pod autoscaler", fits: knative::fits, run: knative::run },
 ];
 
 /// What came of one case.

@@ -22,6 +22,9 @@ use super::{Observation, Pod};
 use core::fmt;
 use units::{InstanceCount, Timestamp};
 
+#[cfg(test)]
+mod tests;
+
 /// How far a ratio may be from 1 without any change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerances {
