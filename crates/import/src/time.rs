@@ -14,6 +14,11 @@ pub(crate) struct Instant {
     pub(crate) whole_second: bool,
 }
 
+/// The instant of an ISO 8601 text, in microseconds since 1970; UTC where it names no zone.
+pub fn instant_of(text: &str) -> Option<i64> {
+    iso_8601(text.trim().as_bytes()).map(|instant| instant.micros)
+}
+
 /// `2026-03-01T12:00:05.25Z`, `2026-03-01 12:00`, `2026-03-01T12:00:05+01:00`: ISO 8601 as tools write it.
 pub(crate) fn iso_8601(text: &[u8]) -> Option<Instant> {
     iso_8601_zoned(text).map(|(instant, _)| instant)

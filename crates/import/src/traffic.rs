@@ -18,11 +18,11 @@ mod write;
 mod zone;
 
 pub use error::TrafficError;
-pub use notice::{Gap, Notice, Place, Spot};
+pub use notice::{Gap, Notice, Place, Spot, shown_time};
 pub use read::{BadLines, Duplicates, Gaps, TrafficFormat, TrafficOptions, TrafficReader, read_traffic};
 pub use table::Rows;
 pub(crate) use table::looks_like_counts;
-pub use write::write_traffic;
+pub use write::{width, write_traffic};
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod find;
 pub mod gateway;
 pub mod lint;
+pub mod import;
 pub mod load;
 pub mod replay;
 pub mod runs;

@@ -206,7 +206,10 @@ impl Rows {
                 kept.push(*row);
                 continue;
             };
-            let overlap = self.all[row.1 as usize].pages && self.all[before.1 as usize].pages;
+            // Pages in files of their own overlap too; but where the caller adds, files are of several balancers.
+            let one_source = row.1 == before.1 || options.duplicates != Duplicates::Add;
+            let pages = self.all[row.1 as usize].pages && self.all[before.1 as usize].pages;
+            let overlap = pages && one_source;
             if overlap && before.0.amount == row.0.amount {
                 again.0 += 1;
                 again.1.get_or_insert(*row);

@@ -193,6 +193,18 @@ pub enum TrafficError {
         /// The zone.
         zone: String,
     },
+    /// A zone for times that have one.
+    #[error(
+        "{file}: the column `{column}` says that its times are UTC, but {zone} was given; leave one of the two out"
+    )]
+    TwoZones {
+        /// Where.
+        file: String,
+        /// The column.
+        column: String,
+        /// What was given.
+        zone: String,
+    },
     /// There is no such zone.
     #[error("there is no time zone `{0}`; expected a name such as Europe/Berlin")]
     TimeZone(String),

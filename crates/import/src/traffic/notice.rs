@@ -350,8 +350,8 @@ fn counted(count: u64, one: &str, many: &str, rest: &str) -> String {
     format!("{count} {} {rest}", if count == 1 { one } else { many })
 }
 
-/// An instant as messages show it.
-pub(crate) fn shown_time(micros: i64) -> String {
+/// An instant, in microseconds since 1970, as messages show it: `2026-03-01T12:00:00Z`.
+pub fn shown_time(micros: i64) -> String {
     Timestamp::from_microsecond(micros)
         .map_or_else(|_| format!("{micros} µs since 1970"), |at| at.to_string())
 }

@@ -331,10 +331,16 @@ impl TrafficReader {
         }
         let mut series = if index.samples.is_empty() { clock } else { index };
         series.row = table.row();
-        let says_utc = table.shape().is_some_and(|shape| shape.names.iter().any(|name| names_utc(name)));
-        series.without_zone = rows.unzoned.is_some() && !says_utc;
-        if let Some(place) = rows.unzoned.filter(|_| !says_utc) {
-            self.notices.push(Notice::AssumedUtc { place });
+        let says_utc = table.shape().and_then(|shape| shape.names.iter().find(|name| names_utc(name)));
+        series.without_zone = rows.unzoned.is_some() && says_utc.is_none() && rows.zone.is_none();
+        match (rows.unzoned, says_utc, &rows.zone) {
+            (Some(_), Some(column), Some(zone)) => self.errors.push(TrafficError::TwoZones {
+                file: name.to_owned(),
+                column: column.clone(),
+                zone: zone.name().to_owned(),
+            }),
+            (Some(place), None, None) => self.notices.push(Notice::AssumedUtc { place }),
+            _ => {}
         }
         self.notices.extend(rows.zone.map(Zone::notices).into_iter().flatten());
         let (bad, mut errors) = (rows.bad, rows.errors);
@@ -423,7 +429,7 @@ struct TableRows {
     zone: Option<Zone>,
     errors: Vec<TrafficError>,
     bad: u64,
-    /// The first time that has no zone, where none was given.
+    /// The first time that has no zone.
     unzoned: Option<Place>,
 }
 
@@ -440,10 +446,8 @@ impl TableRows {
             return Some(micros);
         }
         let place = || Place { file: self.file.clone(), spot };
-        let Some(zone) = &mut self.zone else {
-            self.unzoned.get_or_insert_with(place);
-            return Some(micros);
-        };
+        self.unzoned.get_or_insert_with(place);
+        let Some(zone) = &mut self.zone else { return Some(micros) };
         match zone.instant(micros, place) {
             Ok(instant) => Some(instant),
             Err(time) => {

@@ -221,6 +221,12 @@ impl Shape {
                 Fault::of(line, line.len(), "the end of the line", expected)
             })
         };
+        let beyond = cells(line, self.separator).skip(self.names.len()).find(|(_, cell)| !cell.is_empty());
+        if let Some((offset, raw)) = beyond.filter(|_| !self.names.is_empty()) {
+            let expected = format!("as many cells as there are names above ({})", self.names.len());
+            let fault = Fault::of(line, offset, shown(raw), expected);
+            return Err(fault.way_out("if it is a part of a number, write numbers without separators"));
+        }
         let (offset, raw) = cell(self.count, "a count")?;
         let (count, amount) = count(raw).ok_or_else(|| told(line, offset, raw, "a count such as 1200"))?;
         let Some(position) = self.time else { return Ok(Cells { at: When::Index(index), count, amount }) };
@@ -306,6 +312,10 @@ fn cells(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = (usize, &[u
 pub(crate) fn looks_like_counts(head: &[u8]) -> bool {
     let Some(first) = telling(head).next() else { return false };
     let (mut shape, is_header) = Shape::of(first, None);
+    if is_header && shape.separator.is_some() && shape.found == FoundBy::Name {
+        // Whatever its first row is worth.
+        return true;
+    }
     // Text whose second line cannot be seen yet is no table for sure.
     let row = if is_header { telling(head).nth(1) } else { Some(first) };
     match row {

@@ -31,7 +31,7 @@ pub fn write_traffic(traffic: &Traffic, out: &mut impl Write) -> io::Result<()> 
 }
 
 /// A width without rounding, in the largest unit that fits: `1h`, `5m`, `90s`.
-pub(crate) fn width(span: Duration) -> String {
+pub fn width(span: Duration) -> String {
     let micros = span.as_micros();
     let units = [
         ("d", 86_400_000_000),

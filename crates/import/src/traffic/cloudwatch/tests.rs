@@ -1,4 +1,4 @@
-use crate::{Duplicates, TrafficOptions, read_traffic};
+use crate::{Duplicates, TrafficOptions, TrafficReader, read_traffic};
 use std::time::Duration;
 
 fn told(text: &str, options: &TrafficOptions) -> String {
@@ -61,6 +61,21 @@ fn metric_data_is_read_in_any_order_and_pages() {
         ]
         .join("\n")
     );
+}
+
+#[test]
+fn balancers_in_files_of_their_own_are_added_where_it_is_said() {
+    let of = |second: f64| data(&result("m1", "RequestCount", &[(1, 2.0), (2, second)]), "");
+    let read = |duplicates, second: f64| {
+        let mut reader = TrafficReader::new(TrafficOptions { duplicates, ..TrafficOptions::default() });
+        reader.add("a.json", of(3.0).as_bytes());
+        reader.add("b.json", of(second).as_bytes());
+        reader.finish().ok().map(|(traffic, _)| traffic.counts)
+    };
+    assert_eq!(read(Duplicates::Add, 4.0), Some(vec![4, 7]));
+    assert_eq!(read(Duplicates::Refuse, 4.0), None);
+    // Pages that overlap.
+    assert_eq!(read(Duplicates::Refuse, 3.0), Some(vec![2, 3]));
 }
 
 #[test]

@@ -79,6 +79,10 @@ fn what_is_odd_in_a_table_is_told() {
         ("an unknown name", "time,thing\n2026-03-01T12:00Z,2\n2026-03-01T12:01Z,1\n".to_owned()),
         ("many columns", "time,shop,api\n2026-03-01T12:00Z,2,3\n2026-03-01T12:01Z,1,3\n".to_owned()),
         ("broken rows", rows(&[(0, 1), (1, 2)]) + "2026-03-01T12:02:00Z,many\nyesterday,2\n"),
+        (
+            "more cells than names",
+            "time,requests\n2026-03-01T12:00Z,1,200\n2026-03-01T12:01Z,2,\n".to_owned(),
+        ),
         ("far away", rows(&[(0, 1), (1, 2)]) + "1970-01-01T00:00:00Z,3\n"),
         ("one row", rows(&[(0, 1)])),
         ("none", header.to_owned()),
@@ -142,6 +146,7 @@ fn local_times_over_a_change_of_the_clock_are_right_in_their_zone_and_told_witho
             told(plain(&autumn)),
             told(plain(&spring)),
             told(read(&never, &local)),
+            told(read(&spring.replace("time,", "time_utc,"), &local)),
             told(read(&spring, &TrafficOptions { time_zone: Some("Berlin".to_owned()), ..local })),
         ]
         .join("\n")
@@ -208,6 +213,28 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
         let _ = read_traffic("in", &bytes[..], &TrafficOptions::default());
+    }
+
+    /// Of the minutes of a day some are missing, and rows are in any order.
+    #[test]
+    fn a_table_in_any_order_is_what_counting_by_hand_gives(
+        rows in prop::collection::btree_map(0_i64..1_440, 0_u64..1_000, 3..200),
+        seed: u64,
+    ) {
+        let mut lines: Vec<_> = rows.iter().map(|(minute, count)| (*minute, *count)).collect();
+        lines.sort_by_key(|(minute, _)| minute.wrapping_mul(0x9E37_79B9).rotate_left(seed as u32 % 64));
+        let mut text = "time,requests\n".to_owned();
+        for (minute, count) in &lines {
+            let _ = writeln!(text, "{},{count}", START / 1_000_000 + 60 * minute);
+        }
+        let row = Some(MINUTE);
+        let (traffic, _) = read(&text, &TrafficOptions { row, ..TrafficOptions::default() }).unwrap();
+        let first = *rows.keys().next().unwrap();
+        prop_assert_eq!(traffic.start, Some(START + 60_000_000 * first));
+        prop_assert_eq!(traffic.counts.iter().sum::<u64>(), rows.values().sum::<u64>());
+        for (index, count) in traffic.counts.iter().enumerate() {
+            prop_assert_eq!(*count, rows.get(&(first + index as i64)).copied().unwrap_or(0));
+        }
     }
 
     #[test]
