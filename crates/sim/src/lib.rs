@@ -12,11 +12,13 @@
 pub mod cloud;
 pub mod credits;
 pub mod lint;
+pub mod minutes;
 pub mod outcome;
 pub mod plant;
 mod requests;
 mod run;
 pub mod settings;
+mod traffic;
 
 pub use lint::lint;
 pub use outcome::Outcome;

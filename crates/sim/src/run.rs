@@ -1,6 +1,7 @@
 //! Runs systems, one or many at once.
 
 use crate::cloud::Cloud;
+use crate::minutes::{Curves, Ladder, Minutes};
 use crate::outcome::Outcome;
 use crate::plant::Plant;
 use crate::requests::Requests;
@@ -16,6 +17,8 @@ pub enum Fidelity {
     /// Request by request: the truth.
     #[default]
     Request,
+    /// Minute by minute, from minutes that are recorded first: for searching (see [`crate::minutes`]).
+    Minute,
 }
 
 /// Simulates a system that has no [`System::problems`]. A policy that cannot run decides nothing, and the remarks say
@@ -23,6 +26,10 @@ pub enum Fidelity {
 pub fn run(system: &System, fidelity: Fidelity) -> Outcome {
     match fidelity {
         Fidelity::Request => run_on(system, Requests::new(system), &mut |_| {}),
+        Fidelity::Minute => {
+            let curves = Curves::record(system, Ladder::default(), 1, Requests::new);
+            run_on(system, Minutes::new(system, &curves), &mut |_| {})
+        }
     }
 }
 

@@ -64,6 +64,18 @@ impl Sketch {
         self.most = self.most.max(value);
     }
 
+    /// Counts a value so many times.
+    pub fn record_many(&mut self, value: f64, times: u32) {
+        if times > 0 {
+            let value = if value > 0.0 { value } else { 0.0 };
+            self.buckets[index(value)] += times;
+            self.count += u64::from(times);
+            self.sum += value * f64::from(times);
+            self.least = self.least.min(value);
+            self.most = self.most.max(value);
+        }
+    }
+
     /// Counts all that another one has.
     pub fn add(&mut self, other: &Sketch) {
         if other.count == 0 {
@@ -214,6 +226,16 @@ mod tests {
         assert_eq!(left.quantile(0.95), whole.quantile(0.95));
         left.clear();
         assert_eq!(left, Sketch::new());
+    }
+
+    #[test]
+    fn a_value_many_times_is_that_value_again_and_again() {
+        let (mut at_once, mut one_by_one) = (Sketch::new(), Sketch::new());
+        for (value, times) in [(0.25, 3), (0.5, 0), (2.0, 7)] {
+            at_once.record_many(value, times);
+            (0..times).for_each(|_| one_by_one.record(value));
+        }
+        assert_eq!(at_once, one_by_one);
     }
 
     #[test]

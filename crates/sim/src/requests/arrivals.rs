@@ -2,6 +2,7 @@
 
 use super::nanos;
 use crate::settings::{Arrivals as How, Noise};
+use crate::traffic::Levels;
 use stats::Rng;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +10,12 @@ use std::time::Duration;
 /// The times of an open model.
 #[derive(Debug, Clone)]
 pub(super) struct Arrivals {
-    rates: Arc<[f64]>,
+    levels: Levels,
     how: How,
-    noise: Option<Noise>,
     gaps: Rng,
-    levels: Rng,
-    /// The logarithm of the noise, without its variance's half.
-    level: f64,
     /// The length of a bin, in nanoseconds.
     length: f64,
-    bin: usize,
+    bin: u64,
     /// Where the bin begins, and how far in it we are.
     began: u64,
     passed: f64,
@@ -36,12 +33,9 @@ impl Arrivals {
 
     pub(super) fn new(rates: &Arc<[f64]>, bin: Duration, how: How, noise: Option<Noise>, seed: u64) -> Self {
         let mut arrivals = Arrivals {
-            rates: Arc::clone(rates),
+            levels: Levels::new(rates, noise, seed),
             how,
-            noise,
             gaps: Rng::new(seed, "arrivals"),
-            levels: Rng::new(seed, "noise"),
-            level: 0.0,
             length: nanos(bin).max(1) as f64,
             bin: 0,
             began: 0,
@@ -50,9 +44,6 @@ impl Arrivals {
             mean_gap: f64::MAX,
             next: 0,
         };
-        if let Some(noise) = noise {
-            arrivals.level = noise.sigma * arrivals.levels.normal_fast();
-        }
         arrivals.enter_bin();
         arrivals.advance();
         arrivals
@@ -73,7 +64,7 @@ impl Arrivals {
             How::Even => 1.0,
         };
         while self.passed + left * self.mean_gap >= self.length {
-            if self.rate == 0.0 && self.bin + 1 >= self.rates.len() {
+            if self.levels.has_ended() {
                 self.next = u64::MAX;
                 return;
             }
@@ -90,19 +81,11 @@ impl Arrivals {
         self.began += self.length as u64;
         self.passed = 0.0;
         self.bin += 1;
-        if let Some(noise) = self.noise {
-            let kept = libm::sqrt((1.0 - noise.phi * noise.phi).max(0.0));
-            self.level = noise.phi * self.level + kept * noise.sigma * self.levels.normal_fast();
-        }
         self.enter_bin();
     }
 
     fn enter_bin(&mut self) {
-        let rate = self.rates.get(self.bin).or(self.rates.last()).copied().unwrap_or(0.0);
-        let sigma = self.noise.map_or(0.0, |noise| noise.sigma);
-        // The mean of a log-normal is above that of its logarithm by half its variance.
-        let noise = libm::exp(self.level - 0.5 * sigma * sigma);
-        self.rate = (rate * noise).max(0.0) * 1e-9;
+        self.rate = self.levels.at(self.bin) * 1e-9;
         self.mean_gap = if self.rate > 0.0 { 1.0 / self.rate } else { f64::MAX };
     }
 }

@@ -49,4 +49,23 @@ pub enum Distribution {
 impl Distribution {
     /// Nothing at all.
     pub const ZERO: Distribution = Distribution::Constant(Duration::ZERO);
+
+    /// The mean.
+    pub fn mean(&self) -> Duration {
+        match self {
+            Distribution::Constant(time) => *time,
+            Distribution::Exponential { mean }
+            | Distribution::LogNormal { mean, .. }
+            | Distribution::Erlang { mean, .. }
+            | Distribution::HyperExponential { mean, .. } => *mean,
+            Distribution::Uniform { least, most } => (*least + *most) / 2,
+            Distribution::Empirical(points) => {
+                let Some(first) = points.first() else { return Duration::ZERO };
+                let parts = points.windows(2).map(|pair| {
+                    0.5 * (pair[0].0.as_secs_f64() + pair[1].0.as_secs_f64()) * (pair[1].1 - pair[0].1)
+                });
+                Duration::from_secs_f64((first.0.as_secs_f64() * first.1 + parts.sum::<f64>()).max(0.0))
+            }
+        }
+    }
 }
