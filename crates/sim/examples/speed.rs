@@ -55,8 +55,10 @@ struct Round {
 fn run(system: &System, seconds: f64) -> Round {
     let mut plant = Requests::new(system);
     let service = ServiceId(0);
-    let instances: Vec<_> =
-        (0..system.services[0].instances.get()).map(|_| plant.launch(service, 0)).collect();
+    let mut instances = Vec::new();
+    for (number, service) in (0..).zip(&system.services) {
+        instances.extend((0..service.instances.get()).map(|_| plant.launch(ServiceId(number), 0)));
+    }
     instances.iter().for_each(|&instance| plant.serve(instance));
     let (mut window, mut all) = (Window::default(), Window::default());
     let mut busy = 0.0;
