@@ -29,8 +29,12 @@ pub(crate) struct Seen<'s> {
 /// How often a controller reads and decides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rhythm {
+    /// At most a minute.
     pub(crate) reads: Duration,
+    /// At most a minute.
     pub(crate) decides: Duration,
+    /// What it reads least often: at least a minute.
+    pub(crate) coarse: Duration,
 }
 
 /// Who decides.
@@ -71,7 +75,9 @@ impl Controller {
     /// How often its metrics are read, and how often it decides; both divide a minute.
     pub(crate) fn rhythm(&self) -> Rhythm {
         match self {
-            Controller::None | Controller::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE },
+            Controller::None | Controller::Refused(_) => {
+                Rhythm { reads: MINUTE, decides: MINUTE, coarse: MINUTE }
+            }
             Controller::Aws(aws) => aws.rhythm(),
             Controller::Hpa(hpa) => hpa.rhythm(),
             Controller::Knative(_) => Knative::RHYTHM,

@@ -4,12 +4,15 @@
 //! again when something was given back. An instance is provisioned (billed), boots (uses processor time), serves,
 //! drains, and is gone.
 
+mod meters;
+mod rolling;
+
 use super::instance::{Instance, Meter, Phase};
 use super::limits::{LaunchRate, Room, Shortage};
 use super::queue::{Due, Launch, Queue};
 use crate::outcome::{Happening, Log};
 use crate::plant::Plant;
-use crate::settings::{Ends, Price, Service, ServiceId};
+use crate::settings::{Ends, Service, ServiceId};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -241,55 +244,6 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// One step of a deployment: as many new ones as `most` allows, as few old ones as `least_healthy` allows.
-    fn roll<P: Plant>(&mut self, world: &mut World<P>) {
-        let version = self.version;
-        let Some(deployment) = self
-            .settings
-            .deployments
-            .iter()
-            .filter(|one| Timestamp::ZERO + one.at <= world.now)
-            .max_by_key(|one| one.at)
-        else {
-            return;
-        };
-        let wanted = f64::from(self.desired);
-        // As ECS does: the least is rounded up, the most down.
-        let least = (wanted * deployment.least_healthy).ceil() as u32;
-        let most = ((wanted * deployment.most).floor() as u32).max(self.desired);
-        let is_new = |instance: &Instance| instance.version == version;
-        let is_old = |instance: &Instance| instance.version != version;
-
-        // Old ones that do not serve yet, or no more, are no loss.
-        let idle = self.live(|one| is_old(one) && one.phase != Phase::Serving && one.phase != Phase::Failed);
-        self.end_some(
-            idle,
-            |one| is_old(one) && one.phase != Phase::Serving && one.phase != Phase::Failed,
-            world,
-        );
-        let serving = self.live(|one| one.phase == Phase::Serving);
-        let old = self.live(|one| is_old(one) && one.phase == Phase::Serving);
-        let ending = serving.saturating_sub(least).min(old);
-        self.end_some(ending, |one| is_old(one) && one.phase == Phase::Serving, world);
-
-        let new = self.live(is_new);
-        if new > self.desired {
-            self.end_some(new - self.desired, is_new, world);
-        }
-        let room = most.saturating_sub(self.live(|_| true));
-        self.launch_some(self.desired.saturating_sub(new).min(room), world);
-
-        let (new, old) = (self.live(is_new), self.live(is_old));
-        let ready = self.live(|one| is_new(one) && one.phase == Phase::Serving);
-        if old == 0 && ready == self.desired {
-            self.rolling = false;
-            self.happenings.note(world.now, Happening::DeploymentEnded { version });
-        } else if new == 0 && old > 0 && least >= self.desired && most <= self.desired {
-            self.rolling = false;
-            self.happenings.note(world.now, Happening::DeploymentStuck { version });
-        }
-    }
-
     fn live(&self, which: impl Fn(&Instance) -> bool) -> u32 {
         self.instances.iter().filter(|one| one.is_live() && which(one)).count() as u32
     }
@@ -375,44 +329,5 @@ impl<'a> Fleet<'a> {
         self.cost += instance.last_bill(price, world.now);
         world.room.give_back(&self.settings.hosts[instance.host]);
         world.freed = true;
-    }
-
-    fn price(&self, host: usize) -> Price {
-        let free = Price { per_hour: 0.0, minimum: Duration::ZERO };
-        self.settings.prices.get(host).or(self.settings.prices.last()).copied().unwrap_or(free)
-    }
-
-    /// Bills every instance until now.
-    pub(crate) fn bill(&mut self, now: Timestamp) {
-        for place in 0..self.instances.len() {
-            let price = self.price(self.instances[place].host);
-            self.cost += self.instances[place].bill(price, now);
-        }
-    }
-
-    /// Reads the meter of an instance, and sets the cores that its credits allow.
-    fn read<P: Plant>(&mut self, place: usize, world: &mut World<P>) {
-        let instance = &mut self.instances[place];
-        let Some(plant) = instance.plant else { return };
-        let used = world.plant.take_cpu(plant);
-        let seconds = world.now.since(instance.read_at).as_secs_f64();
-        instance.read_at = world.now;
-        let more = Meter {
-            used,
-            allotted: instance.allotted * seconds,
-            possible: instance.cores.min(instance.allotted) * seconds,
-        };
-        instance.fine.add(more);
-        instance.meter.add(more);
-        if instance.spend(seconds, used) {
-            world.plant.set_cores(plant, instance.cores);
-        }
-    }
-
-    /// Reads all meters.
-    pub(crate) fn read_all<P: Plant>(&mut self, world: &mut World<P>) {
-        for place in 0..self.instances.len() {
-            self.read(place, world);
-        }
     }
 }

@@ -4,6 +4,7 @@ use super::queue::Launch;
 use crate::credits::Balance;
 use crate::plant::InstanceId;
 use crate::settings::{Host, Price};
+use std::time::Duration;
 use units::Timestamp;
 
 /// Where an instance is in its life.
@@ -47,6 +48,8 @@ pub(crate) struct Instance {
     pub(crate) fine: Meter,
     /// Processor use in this minute.
     pub(crate) meter: Meter,
+    /// Processor use since its controller last read it, where that reads less often than each minute.
+    pub(crate) coarse: Meter,
     /// When the meter was last read.
     pub(crate) read_at: Timestamp,
     launched: Timestamp,
@@ -103,6 +106,7 @@ impl Instance {
             allotted,
             fine: Meter::default(),
             meter: Meter::default(),
+            coarse: Meter::default(),
             read_at: now,
             launched: now,
             billed_until: now,
@@ -128,6 +132,11 @@ impl Instance {
     /// Its processes run and it counts: what ECS calls a running task.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Booting | Phase::Serving | Phase::Failed)
+    }
+
+    /// It runs for less than this. Those that ran from the beginning are old.
+    pub(crate) fn is_young(&self, now: Timestamp, age: Duration) -> bool {
+        self.started > Timestamp::ZERO && now.since(self.started) < age
     }
 
     /// What it costs from when this was last asked until now, in US dollars.

@@ -123,6 +123,9 @@ impl<'a> Governed<'a> {
         self.controller.see_minute(Seen { now, fleet: &self.fleet, counts, window: &self.minute });
         for instance in &mut self.fleet.instances {
             instance.meter = Meter::default();
+            if is_due(now, self.rhythm.coarse) {
+                instance.coarse = Meter::default();
+            }
         }
         self.minute.clear();
     }

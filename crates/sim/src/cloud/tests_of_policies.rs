@@ -151,6 +151,57 @@ fn high_resolution_reacts_sooner() {
 }
 
 #[test]
+fn basic_monitoring_sees_five_minutes_at_once() {
+    let mut service = service(2);
+    let mut scaler = ScalerSettings::new(Platform::EC2, 2, 20);
+    scaler.alarms.push(AlarmSettings {
+        period: Duration::from_secs(300),
+        ..alarm(Statistic::Maximum, Comparison::GreaterThan, 60.0, 1)
+    });
+    scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
+    service.scaling.policy = Policy::Aws(Box::new(AwsScaling {
+        scaler,
+        metrics: vec![Published { metric: Metric::CpuUtilization, resolution: Duration::from_secs(300) }],
+        publication_delay: Duration::from_secs(60),
+        names: ScalingNames::default(),
+    }));
+    // 90 % in one minute of five is 58 % of the five; in two minutes it is 66 %, but for the rounding.
+    let rates: Vec<f64> =
+        (0..20).map(|minute| if [7, 12, 13].contains(&minute) { 180.0 } else { 100.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let first = &outcome.services[0].decisions.notes()[0];
+    assert_eq!(first.at, Timestamp::from_secs(16 * 60));
+    assert!(first.what.reason.contains("(65.99"), "{first:?}");
+}
+
+#[test]
+fn a_group_leaves_out_those_that_warm_up() {
+    let counted = |platform| {
+        let mut service = service(2);
+        let mut scaler = ScalerSettings::new(platform, 2, 20);
+        scaler.alarms.push(alarm(Statistic::SampleCount, Comparison::GreaterThan, 2.5, 1));
+        scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
+        // Somebody adds a third, which runs from 195 s on.
+        scaler.scheduled.push(control::scaling::Scheduled {
+            at: Timestamp::from_secs(150),
+            min: Some(3),
+            max: None,
+            desired: None,
+        });
+        service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+        service.instances = InstanceCount::new(2);
+        let outcome = run(&system(service, &[50.0; 20]));
+        let decisions = outcome.services[0].decisions.notes();
+        decisions
+            .iter()
+            .find(|note| note.what.reason.contains("alarm 0"))
+            .map(|note| note.at.as_secs_f64() / 60.0)
+    };
+    // Warm for 300 s from 225 s on: counted in the minute that ends at 540 s, seen at 600 s.
+    assert_eq!(counted(Platform::EC2), Some(10.0));
+}
+
+#[test]
 fn settings_that_cannot_be_are_named_and_decide_nothing() {
     let mut service = service(2);
     let mut scaler = steps(Platform::Ecs, 9, 3, 60.0, 10.0);

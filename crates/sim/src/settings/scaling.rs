@@ -74,7 +74,8 @@ pub struct AwsScaling {
 pub struct Published {
     /// What is measured.
     pub metric: Metric,
-    /// Length of a point: 60 s, or 10, 20 or 30 s for metrics of high resolution, the same for all such of a service.
+    /// Length of a point: 60 s; or 10, 20 or 30 s for metrics of high resolution, or whole minutes (EC2's basic
+    /// monitoring has 5), each the same for all such of a service.
     pub resolution: Duration,
 }
 

@@ -1,28 +1,26 @@
-//! CloudWatch's metrics and Auto Scaling's policies, fed as AWS feeds them.
+//! Auto Scaling's policies on CloudWatch's metrics.
 
-use super::super::instance::{Instance, Meter, Phase};
-use super::super::{MINUTE, common_step};
+mod metrics;
+
+use super::super::MINUTE;
 use super::{Rhythm, Seen};
-use crate::credits::Balance;
 use crate::outcome::{Decision, Log};
-use crate::settings::{AwsScaling, Metric, Published, ScalingNames};
-use control::alarm::AlarmSettings;
+use crate::settings::{AwsScaling, ScalingNames};
 use control::assumption::Assumption;
-use control::metric::{Detail, MetricId, PUBLICATION_DELAY, Point, Series, SeriesSettings};
-use control::scaling::{Facts, Policy, Scaler, ScalerSettings, Source};
+use control::metric::PUBLICATION_DELAY;
+use control::scaling::{Facts, Names, Outcome, Policy, Scaler, ScalerSettings, Source};
+use metrics::Metrics;
 use std::time::Duration;
-use units::Timestamp;
 
-/// A scaler with the series that it looks at.
+/// A scaler with the metrics that it looks at.
 #[derive(Debug)]
 pub(crate) struct Aws {
     scaler: Scaler,
-    metrics: Vec<Published>,
-    series: Vec<Series>,
+    metrics: Metrics,
     names: ScalingNames,
     rhythm: Rhythm,
     warm_up: Duration,
-    /// Refusals of the last step that was evaluated: said once while they last.
+    /// Refusals of the minute before: said once while they last.
     told: Vec<(Source, &'static str)>,
     telling: Vec<(Source, &'static str)>,
 }
@@ -33,55 +31,18 @@ impl Aws {
     /// # Errors
     /// Everything that is wrong with alarms, policies or metrics, in words.
     pub(crate) fn new(settings: &AwsScaling) -> Result<Self, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut series = Vec::new();
-        let alarms = settings.scaler.all_alarms();
-        for (place, published) in settings.metrics.iter().enumerate() {
-            let id = MetricId(place as u16);
-            let needed = SeriesSettings {
-                resolution: published.resolution,
-                history: settings.scaler.history(id),
-                delay: settings.publication_delay,
-                detail: detail(published.metric, id, &alarms),
-            };
-            if !MINUTE.as_nanos().is_multiple_of(published.resolution.as_nanos().max(1)) {
-                problems
-                    .push(format!("the resolution of {} does not divide a minute", published.metric.name()));
-            }
-            let fine = |one: &Published| one.resolution < MINUTE;
-            if fine(published)
-                && settings.metrics.iter().any(|one| fine(one) && one.resolution != published.resolution)
-            {
-                problems.push(
-                    "the metrics of one service that are finer than a minute differ in resolution".to_owned(),
-                );
-            }
-            match Series::new(needed) {
-                Ok(one) => series.push(one),
-                Err(problem) => problems.push(format!("metric {}: {problem}", published.metric.name())),
-            }
-        }
-        let wrong = settings.scaler.problems();
-        if problems.is_empty() && wrong.is_empty() {
-            problems.extend(settings.scaler.unreadable(&series).iter().map(ToString::to_string));
-        }
-        match Scaler::new(settings.scaler.clone()) {
-            Ok(scaler) if problems.is_empty() => Ok(Aws {
-                scaler,
-                series,
-                names: named(settings),
-                rhythm: rhythm(settings, &alarms),
-                warm_up: settings.scaler.warm_up(),
-                metrics: settings.metrics.clone(),
-                told: Vec::new(),
-                telling: Vec::new(),
-            }),
-            Ok(_) => Err(problems),
-            Err(wrong) => {
-                problems.extend(wrong.iter().map(ToString::to_string));
-                Err(problems)
-            }
-        }
+        let scaler = Scaler::new(settings.scaler.clone())
+            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<String>>())?;
+        let metrics = Metrics::new(settings)?;
+        Ok(Aws {
+            scaler,
+            names: named(settings),
+            rhythm: metrics.rhythm(&settings.scaler.all_alarms()),
+            metrics,
+            warm_up: settings.scaler.warm_up(),
+            told: Vec::new(),
+            telling: Vec::new(),
+        })
     }
 
     pub(crate) fn rhythm(&self) -> Rhythm {
@@ -96,40 +57,29 @@ impl Aws {
 
     /// Metrics of high resolution.
     pub(crate) fn see_step(&mut self, seen: Seen<'_>) {
-        for (published, series) in self.metrics.iter().zip(&mut self.series) {
-            if published.resolution < MINUTE {
-                publish(series, seen.now - published.resolution, published.metric, seen, |instance| {
-                    instance.fine
-                });
-            }
-        }
+        self.metrics.see_step(seen);
     }
 
     /// Metrics of a minute.
     pub(crate) fn see_minute(&mut self, seen: Seen<'_>) {
-        for (published, series) in self.metrics.iter().zip(&mut self.series) {
-            if published.resolution >= MINUTE {
-                publish(series, seen.now - MINUTE, published.metric, seen, |instance| instance.meter);
-            }
-        }
+        self.metrics.see_minute(seen);
     }
 
     pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
-        let young =
-            |one: &&Instance| one.phase == Phase::Serving && seen.now.since(one.started) < self.warm_up;
+        let instances = || seen.fleet.instances.iter().filter(|one| one.is_running());
         let facts = Facts {
             running: seen.counts.running,
             desired: seen.counts.desired,
-            warming_up: seen.fleet.instances.iter().filter(young).count() as u32,
+            warming_up: instances().filter(|one| one.is_young(seen.now, self.warm_up)).count() as u32,
             terminating: seen.counts.draining,
             deploying: seen.fleet.is_rolling(),
         };
         let mut wanted = None;
         self.telling.clear();
-        for decision in self.scaler.step(seen.now, &self.series, &facts) {
+        for decision in self.scaler.step(seen.now, self.metrics.series(), &facts) {
             if decision.scaled() {
                 wanted = Some(decision.to);
-            } else if let control::scaling::Outcome::NotScaled(why) = decision.outcome {
+            } else if let Outcome::NotScaled(why) = decision.outcome {
                 let refusal = (decision.source, why.code());
                 let said = self.told.contains(&refusal);
                 self.telling.push(refusal);
@@ -148,58 +98,6 @@ impl Aws {
             std::mem::swap(&mut self.told, &mut self.telling);
         }
         wanted
-    }
-}
-
-/// The samples of a point, as the cloud counts them.
-fn publish(
-    series: &mut Series,
-    at: Timestamp,
-    metric: Metric,
-    seen: Seen<'_>,
-    meter: fn(&Instance) -> Meter,
-) {
-    let running = || seen.fleet.instances.iter().filter(|instance| instance.is_running());
-    let samples =
-        |values: &mut dyn Iterator<Item = f64>| values.map(Point::of).fold(Point::EMPTY, Point::with);
-    let window = seen.window;
-    match metric {
-        Metric::CpuUtilization => {
-            let mut used = running().filter_map(|one| meter(one).published()).map(|share| 100.0 * share);
-            series.add(at, samples(&mut used));
-        }
-        Metric::CpuCreditBalance => {
-            if seen.now.as_nanos().is_multiple_of(CREDITS_PUBLISHED.as_nanos() as u64) {
-                let mut held = running().filter_map(|one| one.credits.as_ref()).map(Balance::held);
-                series.add(at, samples(&mut held));
-            }
-        }
-        Metric::ResponseTime => series.add_sketch(at, &window.balancer),
-        Metric::RequestCount => {
-            if window.arrived > 0 {
-                let count = window.arrived as f64;
-                series.add(at, Point { count, sum: count, least: 1.0, most: 1.0 });
-            }
-        }
-        Metric::RequestCountPerTarget => {
-            if window.arrived > 0 && seen.counts.serving > 0 {
-                series.add(at, Point::of(window.arrived as f64 / f64::from(seen.counts.serving)));
-            }
-        }
-    }
-}
-
-/// A distribution is kept only where an alarm asks for more than count, sum, least and most.
-fn detail(metric: Metric, id: MetricId, alarms: &[AlarmSettings]) -> Detail {
-    let asked = alarms.iter().any(|alarm| alarm.metric == id && !alarm.statistic.is_simple());
-    if asked && metric == Metric::ResponseTime { Detail::Sketch } else { Detail::Summary }
-}
-
-fn rhythm(settings: &AwsScaling, alarms: &[AlarmSettings]) -> Rhythm {
-    let metrics = settings.metrics.iter().map(|published| published.resolution);
-    Rhythm {
-        reads: metrics.fold(MINUTE, common_step),
-        decides: alarms.iter().map(AlarmSettings::step).fold(MINUTE, common_step),
     }
 }
 
@@ -228,13 +126,9 @@ fn named(settings: &AwsScaling) -> ScalingNames {
 }
 
 fn policy(source: Source, names: &ScalingNames) -> String {
-    use control::scaling::Names;
     match source {
         Source::Policy(id) => names.policy(id).to_owned(),
         Source::Scheduled(index) => names.scheduled(index).to_owned(),
         Source::Bounds => "minimum and maximum".to_owned(),
     }
 }
-
-/// How often CloudWatch shows credit metrics.
-const CREDITS_PUBLISHED: Duration = Duration::from_secs(300);

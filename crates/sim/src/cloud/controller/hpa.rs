@@ -72,7 +72,7 @@ impl Hpa {
     }
 
     pub(crate) fn rhythm(&self) -> Rhythm {
-        Rhythm { reads: self.sync, decides: self.sync }
+        Rhythm { reads: self.sync, decides: self.sync, coarse: MINUTE }
     }
 
     pub(crate) fn assumptions() -> Vec<Assumption> {

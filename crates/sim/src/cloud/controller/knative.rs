@@ -1,5 +1,6 @@
 //! Knative's autoscaler, shown what a revision carries second by second.
 
+use super::super::MINUTE;
 use super::{Rhythm, Seen};
 use crate::outcome::{Decision, Log};
 use crate::settings::KnativeScaling;
@@ -15,7 +16,7 @@ pub(crate) struct Knative {
 }
 
 impl Knative {
-    pub(crate) const RHYTHM: Rhythm = Rhythm { reads: SECOND, decides: TICK };
+    pub(crate) const RHYTHM: Rhythm = Rhythm { reads: SECOND, decides: TICK, coarse: MINUTE };
 
     /// # Errors
     /// Everything that is wrong with the settings, in words.
