@@ -5,6 +5,7 @@
 //! | calls that find all of c servers busy are lost | [`erlang_b`] | Erlang 1917 |
 //! | Poisson arrivals, exponential service, c servers | [`Servers`] (M/M/c) | Kleinrock I, 3.5 |
 //! | the same with a bound on how many are there | [`Bounded`] (M/M/c/K) | Kleinrock I, 3.6 |
+//! | so many users who think, c servers | [`Users`] (M/M/c//N) | Kleinrock I, 3.8 |
 //! | any service time, one server, in order of arrival | [`General`] (M/G/1) | Pollaczek 1930, Khinchine 1932 |
 //! | any service time, processors shared by all | [`Sharing`] (M/G/PS) | Kleinrock II, 4.4; Cohen 1979 |
 //! | users who think, and centres that they pass | [`Network`] (closed, exact MVA) | Reiser and Lavenberg 1980 |
@@ -34,8 +35,10 @@ mod network;
 mod quantile;
 mod servers;
 mod sharing;
+mod states;
 #[cfg(test)]
 mod tests;
+mod users;
 
 pub use bounded::Bounded;
 pub use erlang::{erlang_b, erlang_c};
@@ -44,3 +47,4 @@ pub use general::General;
 pub use network::{Asymptotes, Centre, Network, NetworkPoint};
 pub use servers::Servers;
 pub use sharing::Sharing;
+pub use users::Users;

@@ -3,7 +3,7 @@
 use super::QueueError;
 use super::error::{above_zero, not_negative};
 use super::quantile::quantile;
-use libm::{exp, lgamma, log};
+use super::states::{mean_turns, shares, wait_exceeds};
 use units::Quantile;
 
 /// A bounded queue before c servers; see [the module](super). Kleinrock I, section 3.6. With as much room as servers it
@@ -38,19 +38,7 @@ impl Bounded {
             return Err(QueueError::Capacity { capacity, servers });
         }
         let load = arrival_rate / service_rate;
-        let mut shares = vec![1.0];
-        let mut last = 1.0_f64;
-        for count in 1..=capacity {
-            last *= load / f64::from(count.min(servers));
-            if last > HUGE {
-                // The rest is nothing beside what follows; ratios stay.
-                shares.iter_mut().for_each(|share| *share /= last);
-                last = 1.0;
-            }
-            shares.push(last);
-        }
-        let sum: f64 = shares.iter().sum();
-        shares.iter_mut().for_each(|share| *share /= sum);
+        let shares = shares(capacity, |count| load / f64::from(count.min(servers)));
         Ok(Bounded { arrival_rate, service_rate, servers, shares })
     }
 
@@ -81,26 +69,14 @@ impl Bounded {
 
     /// Mean time in the queue, in seconds, of those that are let in.
     pub fn mean_wait(&self) -> f64 {
-        let turns = self.in_front().map(|(turns, share)| turns * share).sum::<f64>();
+        let turns = mean_turns(self.found_busy());
         turns / self.let_in() / (f64::from(self.servers) * self.service_rate)
     }
 
     /// Share of those that are let in that wait for longer than `seconds`.
     pub fn wait_exceeds(&self, seconds: f64) -> f64 {
-        // With j in front in the queue it takes j + 1 services; more than `seconds` if at most j end in that time.
-        let ends = f64::from(self.servers) * self.service_rate * seconds.max(0.0);
-        let mut at_most = 0.0;
-        let mut longer = 0.0;
-        for (turns, share) in self.in_front() {
-            let ended = turns - 1.0;
-            at_most += if ends == 0.0 {
-                if ended == 0.0 { 1.0 } else { 0.0 }
-            } else {
-                exp(ended * log(ends) - ends - lgamma(turns))
-            };
-            longer += share * at_most;
-        }
-        longer / self.let_in()
+        let end_rate = f64::from(self.servers) * self.service_rate;
+        wait_exceeds(self.found_busy(), end_rate, seconds) / self.let_in()
     }
 
     /// The quantile of the time in the queue, in seconds, of those that are let in; 0 where so many do not wait.
@@ -118,14 +94,8 @@ impl Bounded {
         self.shares[..self.shares.len() - 1].iter().sum()
     }
 
-    /// For each state in which an arrival is let in and waits: how many services it waits for, and the state's share.
-    fn in_front(&self) -> impl Iterator<Item = (f64, f64)> {
-        let last = self.shares.len() - 1;
-        (1_u32..)
-            .map(f64::from)
-            .zip(self.shares[self.servers as usize..last.max(self.servers as usize)].iter().copied())
+    /// The shares of the states in which an arrival is let in and waits.
+    fn found_busy(&self) -> &[f64] {
+        &self.shares[self.servers as usize..self.shares.len() - 1]
     }
 }
-
-/// Far below the largest double, far above any ratio that matters.
-const HUGE: f64 = 1e250;

@@ -140,9 +140,27 @@ fn users_who_think_to_the_printed_digits() {
         prints(point.throughput, throughput);
         prints(point.response_time * 1e3, millis);
     }
+    // The same by its states.
+    for users in [1, 10, 50, 100, 200] {
+        let (point, states) = (network.with(users), Users::new(users, 1.0, 100.0, 1).unwrap());
+        assert!((states.throughput() / point.throughput - 1.0).abs() < 1e-9, "{users}");
+        assert!((states.mean_response() / point.response_time - 1.0).abs() < 1e-9, "{users}");
+    }
     let bounds = network.asymptotes();
     assert_eq!((bounds.throughput(1), bounds.throughput(1_000)), (1.0 / 1.01, 100.0));
     assert!((bounds.saturation() - 101.0).abs() < 1e-9 && (bounds.response_time(200) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn many_users_who_think_for_long_are_a_poisson_stream() {
+    for servers in [1_u32, 4, 20] {
+        let load = 0.7 * f64::from(servers);
+        let many = Users::new(20_000, 20_000.0 / load, 1.0, servers).unwrap();
+        let endless = Servers::new(load, 1.0, servers).unwrap();
+        assert!((many.mean_response() / endless.mean_response() - 1.0).abs() < 0.01, "{servers}");
+        let (one, other) = (many.wait_quantile(Quantile::P99), endless.wait_quantile(Quantile::P99));
+        assert!((one / other - 1.0).abs() < 0.02, "{servers}: {one} {other}");
+    }
 }
 
 #[test]
@@ -175,6 +193,8 @@ fn what_makes_no_queue_is_said() {
     assert!(General::new(1.0, 1.0, 1.0).is_err() && General::new(0.5, 1.0, -1.0).is_err());
     assert_eq!(Network::new(vec![]), Err(QueueError::NoCentre));
     assert!(Network::new(vec![Centre::Queue(-1.0)]).is_err());
+    assert!(Users::new(0, 1.0, 1.0, 1).is_err() && Users::new(1, 0.0, 1.0, 1).is_err());
+    assert_eq!(Users::new(1, 1.0, 1.0, 0), Err(QueueError::NoServers));
     let nothing = Servers::new(0.0, 1.0, 3).unwrap();
     assert_eq!((nothing.mean_response(), nothing.in_system(0), nothing.in_system(2)), (1.0, 1.0, 0.0));
 }
@@ -218,7 +238,7 @@ proptest! {
     #[test]
     fn much_room_is_no_bound_and_no_room_is_erlangs_loss(servers in 1_u32..30, busy in 0.05..0.9_f64) {
         let load = busy * f64::from(servers);
-        let roomy = Bounded::new(load, 1.0, servers, servers + 2_000).unwrap();
+        let roomy = Bounded::new(load, 1.0, servers, servers + 500).unwrap();
         let endless = Servers::new(load, 1.0, servers).unwrap();
         prop_assert!((roomy.mean_response() / endless.mean_response() - 1.0).abs() < 1e-9);
         for quantile in [Quantile::P50, Quantile::P95, Quantile::P99] {
@@ -248,6 +268,22 @@ proptest! {
             let mean = mean_of_tail(turn / 10.0, 30 * room + 400, |seconds| queue.wait_exceeds(seconds));
             prop_assert!((mean - queue.mean_wait()).abs() < 1e-3 * (queue.mean_wait() + 1.0 / rate), "{mean}");
         }
+    }
+
+    #[test]
+    fn users_keep_littles_law(
+        users in 1_u32..40, think in 0.01..100.0_f64, rate in 0.01..100.0_f64, servers in 1_u32..40,
+    ) {
+        let queue = Users::new(users, think, rate, servers).unwrap();
+        let (throughput, response) = (queue.throughput(), queue.mean_response());
+        let there = Little { in_system: queue.mean_in_system(), throughput, response_time: response };
+        prop_assert!(there.deviation().abs() < 1e-9, "{there:?}");
+        let all = Little { in_system: f64::from(users), throughput, response_time: response + think };
+        prop_assert!(all.deviation().abs() < 1e-9, "{all:?}");
+        prop_assert!(users > servers || queue.mean_wait() == 0.0, "a server for each");
+        let turn = 1.0 / rate / f64::from(servers);
+        let mean = mean_of_tail(turn / 10.0, 30 * users + 400, |seconds| queue.wait_exceeds(seconds));
+        prop_assert!((mean - queue.mean_wait()).abs() < 1e-3 * response, "{mean} {}", queue.mean_wait());
     }
 
     #[test]
