@@ -2,6 +2,7 @@
 
 use super::Builder;
 use crate::case::scaling_file::AlarmTable;
+use crate::problem::Place;
 use crate::scalar::{Count, Scalar as _, Share, Text};
 use crate::scenario::word;
 use crate::suggest::suggestion;
@@ -11,6 +12,9 @@ use control::metric::{MetricId, Statistic};
 use sim::settings::{Metric, Published};
 use std::time::Duration;
 use units::parse_duration;
+
+/// An alarm with its name and its place in the file; nothing where it was refused.
+pub(super) type NamedAlarm<'a> = (&'a str, &'a Place, Option<(Metric, AlarmSettings)>);
 
 impl Builder<'_> {
     pub(super) fn alarm(

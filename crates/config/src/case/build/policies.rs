@@ -1,7 +1,7 @@
 //! Policies of AWS: steps, simple scaling, target tracking.
 
 use super::Builder;
-use super::alarms::published;
+use super::alarms::{NamedAlarm, published};
 use crate::case::scaling_file::{PolicyTable, SizeStepTable};
 use crate::case::words::Change;
 use crate::problem::Place;
@@ -9,7 +9,6 @@ use crate::scalar::Text;
 use crate::scenario::word;
 use crate::suggest::suggestion;
 use crate::table::{At, Named};
-use control::alarm::AlarmSettings;
 use control::scaling::{
     Adjustment, Aggregation, AlarmId, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling, Step,
     StepScaling, TargetTracking,
@@ -22,7 +21,7 @@ impl Builder<'_> {
         &mut self,
         named: &Named<At<PolicyTable>>,
         platform: Platform,
-        alarms: &[(&str, &Place, Option<(Metric, AlarmSettings)>)],
+        alarms: &[NamedAlarm<'_>],
         metrics: &mut Vec<Published>,
     ) -> Option<AwsPolicy> {
         let At { value: table, place } = named.value.as_ref()?;
@@ -107,7 +106,7 @@ impl Builder<'_> {
         &mut self,
         found: Option<&At<Vec<At<Text>>>>,
         place: &Place,
-        alarms: &[(&str, &Place, Option<(Metric, AlarmSettings)>)],
+        alarms: &[NamedAlarm<'_>],
     ) -> Option<Vec<AlarmId>> {
         let mut ids = Vec::new();
         for at in found.iter().flat_map(|at| &at.value) {

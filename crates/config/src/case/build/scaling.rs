@@ -3,15 +3,16 @@
 //! What `control` refuses is asked of `control`, and blamed on the alarm or policy that says it.
 
 use super::Builder;
+use super::alarms::NamedAlarm;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::PolicyTable;
 use crate::check::between;
 use crate::problem::Place;
 use crate::scenario::word;
 use crate::table::{At, Names};
-use control::alarm::{AlarmSettings, Repeat};
+use control::alarm::Repeat;
 use control::scaling::{CooldownFrom, CooldownScope, Platform, ScalerSettings, ScalingError, Scheduled};
-use sim::settings::{AwsScaling, Ends, Metric, Policy, Scaling, ScalingNames};
+use sim::settings::{AwsScaling, Ends, Policy, Scaling, ScalingNames};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -67,7 +68,7 @@ impl Builder<'_> {
         let repeats = [("each-minute", Repeat::EachMinute), ("on-transition", Repeat::OnTransition)];
         let repeat = word(table.repeat.as_ref(), &repeats, self.report);
         let mut metrics = Vec::new();
-        let mut alarms: Vec<(&str, &Place, Option<(Metric, AlarmSettings)>)> = Vec::new();
+        let mut alarms: Vec<NamedAlarm<'_>> = Vec::new();
         for named in table.alarms.iter().flat_map(Names::iter) {
             let alarm = named.value.as_ref().and_then(|at| self.alarm(at, repeat, &mut metrics));
             alarms.push((&named.name, &named.place, alarm));
