@@ -67,6 +67,7 @@ pub(super) struct Built {
 
 /// The system of a stage, unless the report says why not.
 pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given: Given) -> Option<Built> {
+    let before = report.problems.len();
     let services = table.services.0.as_ref()?;
     if services.value.0.is_empty() {
         let message = "a case without services".to_owned();
@@ -108,6 +109,7 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
     let pools = table.pools.iter().flat_map(Names::iter).filter_map(|named| builder.pool(named)).collect();
     let quotas = table.quotas.as_ref().map_or_else(Quotas::default, |found| builder.quotas(found));
     let traffic = traffic?;
+    let prices = builder.prices.words;
     let system = System {
         services: built.into_iter().collect::<Option<_>>()?,
         pools,
@@ -117,7 +119,14 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
         measured: traffic.measured,
         seed: given.seed.unwrap_or_else(|| table.seed.as_ref().map_or(1, |at| at.value.0)),
     };
-    Some(Built { system, begins: traffic.begins, prices: builder.prices.words, notes: traffic.notes })
+    // What was said with its place is not said again.
+    if report.problems.len() == before {
+        for problem in system.problems() {
+            let help = "the place counts from 0, in the order of the file".to_owned();
+            report.wrong(&services.place, problem.to_string(), "in this stage", help);
+        }
+    }
+    Some(Built { system, begins: traffic.begins, prices, notes: traffic.notes })
 }
 
 fn goal(table: &CaseTable, report: &mut Report) -> Option<Goal> {

@@ -3,8 +3,8 @@
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
 use config::case::{Case, Stage};
-use sim::Outcome;
 use sim::settings::System;
+use sim::{Fidelity, Outcome};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -46,8 +46,17 @@ impl Done<'_> {
     }
 }
 
+/// How stages are run.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// So many at once.
+    pub threads: usize,
+    /// How closely.
+    pub fidelity: Fidelity,
+}
+
 /// Runs the chosen stages of a case.
-pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -> Done<'_> {
+pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done<'_> {
     let began = Instant::now();
     let mut systems: Vec<System> = Vec::new();
     for place in &chosen {
@@ -61,10 +70,16 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -
         if stderr().is_terminal() {
             scope.spawn(|| progress.show(minutes, began));
         }
-        let outcomes = sim::run_parallel(&systems, threads, |system| {
-            sim::run_on(system, sim::Requests::new(system), &mut |_| {
+        let outcomes = sim::run_parallel(&systems, how.threads, |system| match how.fidelity {
+            Fidelity::Request => sim::run_on(system, sim::Requests::new(system), &mut |_| {
                 progress.done.fetch_add(1, Ordering::Relaxed);
-            })
+            }),
+            other => {
+                let outcome = sim::run(system, other);
+                let minutes = (system.warm_up + system.measured).as_secs() / 60;
+                progress.done.fetch_add(minutes, Ordering::Relaxed);
+                outcome
+            }
         });
         progress.ended.store(true, Ordering::Relaxed);
         outcomes.into_iter()

@@ -24,8 +24,10 @@ mod words;
 
 use crate::exit::Exit;
 use crate::output;
+use clap::ValueEnum;
 use config::case::{Case, Given};
-use drive::drive;
+use drive::{How, drive};
+use sim::Fidelity;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
@@ -62,6 +64,10 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "1")]
     seeds: NonZeroU32,
 
+    /// How closely: request by request is the truth; minute by minute, from recorded minutes, is for searching
+    #[arg(long, value_name = "HOW", default_value = "request")]
+    fidelity: HowClosely,
+
     /// Compare two stages under the same requests: differences with intervals
     #[arg(long, value_names = ["A", "B"], num_args = 2)]
     compare: Option<Vec<String>>,
@@ -85,6 +91,24 @@ pub struct Args {
     /// A page with the charts of instances, processors and p95, and all tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
+}
+
+/// How closely a stage is simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HowClosely {
+    /// Request by request
+    Request,
+    /// Minute by minute
+    Minute,
+}
+
+impl From<HowClosely> for Fidelity {
+    fn from(how: HowClosely) -> Self {
+        match how {
+            HowClosely::Request => Fidelity::Request,
+            HowClosely::Minute => Fidelity::Minute,
+        }
+    }
 }
 
 /// Where the case comes from.
@@ -221,7 +245,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     let seeds = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
-    let done = drive(&case, chosen, seeds, threads);
+    let done = drive(&case, chosen, seeds, How { threads, fidelity: args.fidelity.into() });
     let verdicts = verdicts(&done);
     let versus = pair.and_then(|(a, b)| Versus::of(&done, a, b));
     if let Some(path) = &args.csv {

@@ -1,11 +1,12 @@
 //! A tiny case, whole.
 
 use super::as_json::json;
-use super::drive::drive;
+use super::drive::{Done, How, drive};
 use super::verdict::{Verdict, verdicts};
 use super::versus::Versus;
 use super::{csv, page, words};
 use config::case::{Case, Given, parse};
+use sim::Fidelity;
 use std::path::Path;
 
 /// Ten minutes at 5 requests a second; the second stage has half the processors.
@@ -41,6 +42,10 @@ fn tiny() -> Case {
     parse("tiny.yaml", TINY, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
+fn run(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -> Done<'_> {
+    drive(case, chosen, seeds, How { threads, fidelity: Fidelity::Request })
+}
+
 fn words_of(verdicts: &[Verdict<'_>]) -> Vec<&'static str> {
     verdicts.iter().map(Verdict::word).collect()
 }
@@ -48,7 +53,7 @@ fn words_of(verdicts: &[Verdict<'_>]) -> Vec<&'static str> {
 #[test]
 fn rows_are_judged_and_only_required_ones_are_missed() {
     let case = tiny();
-    let done = drive(&case, vec![0, 1], vec![1, 2], 2);
+    let done = run(&case, vec![0, 1], vec![1, 2], 2);
     let verdicts = verdicts(&done);
     assert_eq!(words_of(&verdicts), ["met", "met", "met", "missed", "missed"]);
     assert_eq!(verdicts.iter().filter(|verdict| verdict.missed()).count(), 1);
@@ -65,7 +70,7 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
 #[test]
 fn rows_of_stages_that_were_not_run_are_not_judged() {
     let case = tiny();
-    let done = drive(&case, vec![0], vec![1], 1);
+    let done = run(&case, vec![0], vec![1], 1);
     let verdicts = verdicts(&done);
     assert_eq!(words_of(&verdicts), ["not run", "not run", "met", "not run", "not run"]);
     assert!(!verdicts.iter().any(Verdict::missed));
@@ -74,15 +79,15 @@ fn rows_of_stages_that_were_not_run_are_not_judged() {
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let case = tiny();
-    let alone = drive(&case, vec![0, 1], vec![1, 2], 1);
-    let together = drive(&case, vec![0, 1], vec![1, 2], 3);
+    let alone = run(&case, vec![0, 1], vec![1, 2], 1);
+    let together = run(&case, vec![0, 1], vec![1, 2], 3);
     assert_eq!(alone.outcomes, together.outcomes);
 }
 
 #[test]
 fn stages_are_compared_under_the_same_requests() {
     let case = tiny();
-    let done = drive(&case, vec![0, 1], vec![1], 2);
+    let done = run(&case, vec![0, 1], vec![1], 2);
     let arrived = |place: usize| done.of(place).unwrap()[0].services[0].totals.arrived;
     assert_eq!(arrived(0), arrived(1));
     let versus = Versus::of(&done, 0, 1).unwrap();
@@ -94,7 +99,7 @@ fn stages_are_compared_under_the_same_requests() {
 #[test]
 fn minutes_leave_as_csv_and_as_a_page() {
     let case = tiny();
-    let done = drive(&case, vec![0], vec![1], 1);
+    let done = run(&case, vec![0], vec![1], 1);
     let mut bytes = Vec::new();
     csv::write(&done, &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
