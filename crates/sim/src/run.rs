@@ -12,7 +12,6 @@ use units::Timestamp;
 
 /// How closely a system is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum Fidelity {
     /// Request by request: the truth.
     #[default]

@@ -16,8 +16,7 @@ pub fn write(done: &Done<'_>, out: &mut dyn Write) -> io::Result<()> {
             for service in &outcome.services {
                 for (minute, row) in service.rows.iter().enumerate() {
                     let counts = &row.counts;
-                    let shares =
-                        [row.cpu_average, row.cpu_maximum, row.busy_average].map(|share| number(share));
+                    let shares = [row.cpu_average, row.cpu_maximum, row.busy_average].map(number);
                     let within = row.within_goal.map_or("", |within| if within { "1" } else { "0" });
                     writeln!(
                         out,

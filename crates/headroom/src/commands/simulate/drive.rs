@@ -3,8 +3,9 @@
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
 use config::case::{Case, Stage};
+use sim::minutes::{Curves, Ladder, Minutes};
 use sim::settings::System;
-use sim::{Fidelity, Outcome};
+use sim::{Fidelity, Outcome, Requests};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -70,17 +71,29 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
         if stderr().is_terminal() {
             scope.spawn(|| progress.show(minutes, began));
         }
-        let outcomes = sim::run_parallel(&systems, how.threads, |system| match how.fidelity {
-            Fidelity::Request => sim::run_on(system, sim::Requests::new(system), &mut |_| {
-                progress.done.fetch_add(1, Ordering::Relaxed);
+        let a_minute = |_| {
+            progress.done.fetch_add(1, Ordering::Relaxed);
+        };
+        let outcomes = match how.fidelity {
+            Fidelity::Request => sim::run_parallel(&systems, how.threads, |system| {
+                sim::run_on(system, Requests::new(system), &mut a_minute.clone())
             }),
-            other => {
-                let outcome = sim::run(system, other);
-                let minutes = (system.warm_up + system.measured).as_secs() / 60;
-                progress.done.fetch_add(minutes, Ordering::Relaxed);
-                outcome
+            Fidelity::Minute => {
+                // What is recorded of a stage serves all of its seeds.
+                let of_stage = systems.chunks(seeds.len().max(1));
+                let recorded: Vec<Curves> = of_stage
+                    .map(|runs| Curves::record(&runs[0], Ladder::default(), how.threads, Requests::new))
+                    .collect();
+                let runs: Vec<(&System, &Curves)> = systems
+                    .iter()
+                    .enumerate()
+                    .map(|(place, system)| (system, &recorded[place / seeds.len().max(1)]))
+                    .collect();
+                sim::run_parallel(&runs, how.threads, |(system, curves)| {
+                    sim::run_on(system, Minutes::new(system, curves), &mut a_minute.clone())
+                })
             }
-        });
+        };
         progress.ended.store(true, Ordering::Relaxed);
         outcomes.into_iter()
     });

@@ -4,6 +4,7 @@
 //! Args (what was typed) → Plan (case, stages, seeds) → drive → verdicts → words, JSON, CSV, page
 //!
 //! cases         the cases that ship with headroom
+//! fidelity      request by request or minute by minute, and how far the second is off
 //! drive         runs stages and seeds on all cores
 //! measures      what rows ask, from what came out
 //! verdict       rows beside what came out: met or not
@@ -14,6 +15,7 @@ mod as_json;
 mod cases;
 mod csv;
 mod drive;
+mod fidelity;
 mod measures;
 mod page;
 #[cfg(test)]
@@ -24,10 +26,9 @@ mod words;
 
 use crate::exit::Exit;
 use crate::output;
-use clap::ValueEnum;
 use config::case::{Case, Given};
 use drive::{How, drive};
-use sim::Fidelity;
+use fidelity::Fidelity;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
@@ -64,9 +65,9 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "1")]
     seeds: NonZeroU32,
 
-    /// How closely: request by request is the truth; minute by minute, from recorded minutes, is for searching
-    #[arg(long, value_name = "HOW", default_value = "request")]
-    fidelity: HowClosely,
+    /// How closely: rows are judged request by request unless only minutes are asked for
+    #[arg(long, value_name = "HOW", value_enum, default_value = "request")]
+    fidelity: Fidelity,
 
     /// Compare two stages under the same requests: differences with intervals
     #[arg(long, value_names = ["A", "B"], num_args = 2)]
@@ -91,24 +92,6 @@ pub struct Args {
     /// A page with the charts of instances, processors and p95, and all tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
-}
-
-/// How closely a stage is simulated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum HowClosely {
-    /// Request by request
-    Request,
-    /// Minute by minute
-    Minute,
-}
-
-impl From<HowClosely> for Fidelity {
-    fn from(how: HowClosely) -> Self {
-        match how {
-            HowClosely::Request => Fidelity::Request,
-            HowClosely::Minute => Fidelity::Minute,
-        }
-    }
 }
 
 /// Where the case comes from.
@@ -242,10 +225,13 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.dedup();
     }
     let first = case.stages.first().map_or(1, |stage| stage.system.seed);
-    let seeds = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
+    let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
-    let done = drive(&case, chosen, seeds, How { threads, fidelity: args.fidelity.into() });
+    let fast = (args.fidelity == Fidelity::Both).then(|| {
+        drive(&case, chosen.clone(), Vec::clone(&seeds), How { threads, fidelity: sim::Fidelity::Minute })
+    });
+    let done = drive(&case, chosen, seeds, How { threads, fidelity: args.fidelity.judged() });
     let verdicts = verdicts(&done);
     let versus = pair.and_then(|(a, b)| Versus::of(&done, a, b));
     if let Some(path) = &args.csv {
@@ -266,9 +252,16 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
             let table = report::text(&versus.table(), output::width());
             said += &format!("\nCompared under the same requests\n{table}");
         }
+        if let Some(fast) = &fast {
+            let table = report::text(&fidelity::table(&done, fast), output::width());
+            said += &format!("\nHow far minute by minute is from request by request\n{table}");
+        }
         output::print(&said)
     };
     eprintln!("\n{}", words::speed(&done));
+    if let Some(fast) = &fast {
+        eprintln!("minute by minute: {}", words::speed(fast));
+    }
     eprintln!("{}", next(args, &case));
     Ok(match printed {
         Exit::Done if verdicts.iter().any(Verdict::missed) => Exit::Missed,

@@ -152,7 +152,7 @@ pub fn rows(verdicts: &[Verdict<'_>]) -> Table {
 pub fn whole(done: &Done<'_>, verdicts: &[Verdict<'_>], decisions: bool, width: usize) -> String {
     let mut said = String::new();
     let case = done.case;
-    said += &format!("{}", case.name);
+    said += &case.name;
     if !case.about.is_empty() {
         said += &format!(": {}", case.about);
     }
