@@ -331,7 +331,7 @@ fn memory_is_for_what_is_in_flight_and_not_for_time() {
     service.balancing.timeout = Some(ms(500));
     service.balancing.retries = Some(Retries { most: 2, budget: 0.5, backoff: ms(10) });
     service.balancing.connections = Connections::Kept { reuse: Reuse::Random, idle_timeout: ms(5000) };
-    let mut fleet = Fleet::new(&system(poisson(200.0), vec![service]));
+    let mut fleet = Fleet::new(&system(poisson(50.0), vec![service]));
     let size = |plant: &Requests| {
         let pools: usize = plant.pools.iter().map(|pool| pool.capacity()).sum();
         (
@@ -343,7 +343,7 @@ fn memory_is_for_what_is_in_flight_and_not_for_time() {
         )
     };
     let mut sizes = Vec::new();
-    for hour in 1..=10_u64 {
+    for hour in 1..=8_u64 {
         // Instances come and go all the time.
         for minute in 0..60 {
             fleet.plant.run_until(Timestamp::from_secs(hour * 3600 + minute * 60));
@@ -354,7 +354,7 @@ fn memory_is_for_what_is_in_flight_and_not_for_time() {
         }
         sizes.push(size(&fleet.plant));
     }
-    let (early, late) = (sizes[1], sizes[9]);
+    let (early, late) = (sizes[1], sizes[7]);
     assert!(late.0 < 2 * early.0 && late.1 < 2 * early.1 && late.4 < 2 * early.4, "{sizes:?}");
     assert_eq!((early.2, early.3), (late.2, late.3));
 }
