@@ -6,6 +6,9 @@ the live times, the processor time of the serving threads, and the live answers'
 processor time, the memory and the account of copies are reported beside them. After each turn with a mirror its last
 copies come to their deadline before the next turn begins.
 
+Where serving, load and mirror share two cores, the gateway's loop is late now and then, and its breaker on that holds
+copies back: then a shadow was not tried. `--trip-at 1000` puts the breaker out of the way (milliseconds).
+
 The mirror thread is moved off the serving core: what it costs is its own figure, and its core is a matter of deployment.
 """
 
@@ -48,6 +51,9 @@ routes:
   - { name: all, path_prefix: /, pool: instances }
 """
 
+# For shadows that have to be tried however late the loop itself is; `admit_below` must not be above `trip_at`.
+BREAKER = "    breaker: { trip_at: %dms }\n"
+
 ON = """
   shadow: {{ instances: ["127.0.0.1:{shadow}"], balance: round_robin }}
 mirrors:
@@ -57,14 +63,14 @@ mirrors:
     methods: safe
     key: {{ header: X-Headroom-Arrival }}
     deadline: {deadline}s
-routes:
+{breaker}routes:
   - {{ name: all, path_prefix: /, pool: instances, mirror: copies }}
 """
 
 
 def mirror(world):
-    result = {"rate": world.options.rate, "fraction": FRACTION / 100, "deadline_s": DEADLINE_S, "runs": {},
-              "targets": [],
+    result = {"rate": world.options.rate, "fraction": FRACTION / 100, "deadline_s": DEADLINE_S,
+              "trip_at_ms": world.options.trip_at or None, "runs": {}, "targets": [],
               "lines": [f"at {world.options.rate:,}/s, {FRACTION} % mirrored; differences are with - without a mirror"]}
     for how in shadow.MODES:
         say(f" a shadow that {how}")
@@ -79,7 +85,8 @@ def beside(world, how, result):
         port = free_port()
         site.launch(SPARE_CORE, ["nice", "-n", IDLE_PRIORITY, sys.executable, shadow.__file__, how, port], port)
         instances = ", ".join(f'"127.0.0.1:{instance}"' for instance in site.instances)
-        on = ON.format(shadow=port, fraction=FRACTION, deadline=DEADLINE_S)
+        breaker = BREAKER % options.trip_at if options.trip_at else ""
+        on = ON.format(shadow=port, fraction=FRACTION, deadline=DEADLINE_S, breaker=breaker)
         sides = {"with": site.start_gateway("with", FILE, instances=instances, mirror=on, log="with.log"),
                  "without": site.start_gateway("without", FILE, instances=instances, mirror=OFF, log="without.log")}
         move_mirror_thread(sides["with"])

@@ -1,4 +1,4 @@
-//! The gateway file, and the scenario file.
+//! The gateway file, the scenario file, and the case file.
 //!
 //! ```text
 //! text --yaml--> tree with spans --table--> File* tables --check--> gateway::settings::Settings
@@ -8,11 +8,12 @@
 //! the key, what was found, the bound, the way out and the place in the source. The reader and the JSON Schema come
 //! from one declaration of the tables, in `file`.
 //!
-//! [`scenario`] reads the other file, with the same parts.
+//! [`scenario`] and [`case`] read the other files, with the same parts.
 //!
 //! [`write()`] is the way back; [`quick`] makes settings of a few flags.
 #![warn(missing_docs)]
 
+pub mod case;
 mod check;
 mod file;
 mod problem;
@@ -25,6 +26,7 @@ mod table;
 mod write;
 mod yaml;
 
+pub use check::PRIOR_SAMPLES;
 pub use problem::{Problem, Problems, Warning};
 pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};
@@ -74,8 +76,16 @@ pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<(Settings, Vec<W
 
 /// The tables of a text, unless the report says why not.
 fn tables<T: table::Read>(text: &str, report: &mut Report) -> Option<T> {
+    tree_and_tables(text, report).map(|(_, tables)| tables)
+}
+
+/// The same with the tree that they were read from.
+fn tree_and_tables<T: table::Read>(text: &str, report: &mut Report) -> Option<(yaml::Node, T)> {
     match yaml::tree(text) {
-        Ok(node) => T::read(&node, "", report),
+        Ok(node) => {
+            let tables = T::read(&node, "", report)?;
+            Some((node, tables))
+        }
         Err(malformed) => {
             let place = Place { path: String::new(), span: malformed.span };
             let mut help =

@@ -63,6 +63,11 @@ impl Problem {
         self
     }
 
+    /// Whether both say the same of the same place.
+    pub(crate) fn same_as(&self, other: &Problem) -> bool {
+        self.span == other.span && self.message == other.message
+    }
+
     pub(crate) fn start(&self) -> usize {
         self.span.start
     }

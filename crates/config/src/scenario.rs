@@ -18,6 +18,8 @@ mod request;
 mod step;
 mod words;
 
+pub(crate) use words::{FileTree, word};
+
 use crate::problem::{Place, Problem, Problems, Source, source};
 use crate::table::Report;
 use ::load::Stages;

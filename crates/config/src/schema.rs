@@ -77,6 +77,8 @@ mod tests {
             Value::Array(_) => "array",
             Value::String(_) => "string",
             Value::Number(_) => "integer",
+            Value::Null if schema["type"] == "null" => "null",
+            Value::Bool(_) if schema["type"] == "boolean" => "boolean",
             // The reader takes the spelling of any scalar for a text.
             Value::Bool(_) | Value::Null => "string",
         };
@@ -119,6 +121,23 @@ mod tests {
         assert_eq!(fits(&value, &schema, &schema), Ok(()));
         value["flows"][0]["steps"][0]["thnk"] = "1s".into();
         assert_eq!(fits(&value, &schema, &schema), Err("unknown key thnk".into()));
+    }
+
+    #[test]
+    fn the_shipped_cases_fit_their_schema_and_a_wrong_key_does_not() {
+        let schema = crate::case::schema();
+        for text in [
+            include_str!("../../../cases/accounts.yaml"),
+            include_str!("../../../cases/five-million.yaml"),
+            include_str!("../../../cases/ngin.yaml"),
+            include_str!("../../../cases/search-cgi.yaml"),
+            include_str!("../../../cases/stresstest.yaml"),
+        ] {
+            let mut value: Value = serde_saphyr::from_str(text).unwrap();
+            assert_eq!(fits(&value, &schema, &schema), Ok(()));
+            value["stages"][1]["changes"]["servises"] = 1.into();
+            assert_eq!(fits(&value, &schema, &schema), Err("unknown key servises".into()));
+        }
     }
 
     #[test]

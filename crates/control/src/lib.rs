@@ -11,12 +11,16 @@ extern crate alloc;
 extern crate std;
 
 pub mod admission;
+pub mod alarm;
+pub mod assumption;
 pub mod balance;
 pub mod concurrency;
 mod error;
+pub mod metric;
 pub mod mirror;
 pub mod policy;
 pub mod rate;
+pub mod scaling;
 pub mod search;
 pub mod service_level;
 mod word;

@@ -53,8 +53,13 @@ impl Connection {
     }
 }
 
-/// Appends problem details (RFC 9457).
-pub(crate) fn problem(out: &mut Vec<u8>, problem: Problem<'_>, retry_after: Option<Duration>, frame: Frame) {
+/// Appends problem details (RFC 9457). Gives how many bytes of it are the body, as do all that write an answer.
+pub(crate) fn problem(
+    out: &mut Vec<u8>,
+    problem: Problem<'_>,
+    retry_after: Option<Duration>,
+    frame: Frame,
+) -> usize {
     let title = write::reason(problem.status);
     let mut body = Vec::with_capacity(160);
     body.extend_from_slice(b"{\"type\":\"about:blank\",\"title\":");
@@ -74,7 +79,7 @@ pub(crate) fn problem(out: &mut Vec<u8>, problem: Problem<'_>, retry_after: Opti
         &body,
         retry_after,
         frame,
-    );
+    )
 }
 
 /// Appends what a shed request is told.
@@ -84,30 +89,31 @@ pub(crate) fn shed(
     reason: &str,
     retry_after: Duration,
     frame: Frame,
-) {
+) -> usize {
     let no_store: (&str, &[u8]) = ("cache-control", b"no-store");
     match answer {
         ShedAnswer::Problem => shed_problem(out, reason, retry_after, frame),
         ShedAnswer::Page { content_type, body } => {
             let headers = [("content-type", content_type.as_bytes()), no_store];
-            whole(out, 503, write::reason(503), &headers, body, Some(retry_after), frame);
+            whole(out, 503, write::reason(503), &headers, body, Some(retry_after), frame)
         }
         ShedAnswer::Redirect { location } => {
             let headers = [("location", location.as_bytes()), no_store];
-            whole(out, 302, write::reason(302), &headers, b"", None, frame);
+            whole(out, 302, write::reason(302), &headers, b"", None, frame)
         }
     }
 }
 
 /// As [`problem`] with a fixed detail, in few pieces: shedding has to be cheap, and this is most of its work outside the
 /// kernel.
-fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: Frame) {
+fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: Frame) -> usize {
     out.extend_from_slice(
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: ",
     );
     write::decimal(out, retry_after.as_secs());
     out.extend_from_slice(b"\r\n");
-    write::content_length(out, (SHED_BODY.len() + reason.len() + SHED_BODY_END.len()) as u64);
+    let body_bytes = SHED_BODY.len() + reason.len() + SHED_BODY_END.len();
+    write::content_length(out, body_bytes as u64);
     frame.connection.write(out);
     write::end_of_head(out);
     if !frame.head_only {
@@ -116,6 +122,7 @@ fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: F
         out.extend_from_slice(reason.as_bytes());
         out.extend_from_slice(SHED_BODY_END);
     }
+    if frame.head_only { 0 } else { body_bytes }
 }
 
 const SHED_BODY: &[u8] = b"{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
@@ -132,7 +139,7 @@ pub(crate) fn whole(
     body: &[u8],
     retry_after: Option<Duration>,
     frame: Frame,
-) {
+) -> usize {
     write::status_line(out, status, reason);
     for &(name, value) in headers {
         write::header(out, name, value);
@@ -151,12 +158,7 @@ pub(crate) fn whole(
     if !frame.head_only {
         out.extend_from_slice(body);
     }
-}
-
-/// How much of a whole answer is its body.
-pub(crate) fn body_bytes(answer: &[u8]) -> u64 {
-    let head = memchr::memmem::find(answer, b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
-    (answer.len() - head) as u64
+    if frame.head_only { 0 } else { body.len() }
 }
 
 fn json_string(out: &mut Vec<u8>, text: &str) {
@@ -222,8 +224,12 @@ mod tests {
         for (head_only, expected) in [(false, 5), (true, 0)] {
             let mut out = Vec::new();
             let frame = Frame { head_only, connection: Connection::Stays };
-            whole(&mut out, 503, "Busy", &[], b"a\r\n\r\n", None, frame);
-            assert_eq!(body_bytes(&out), expected);
+            let body_bytes = whole(&mut out, 503, "Busy", &[], b"a\r\n\r\n", None, frame);
+            assert_eq!(body_bytes, expected);
+            let mut out = Vec::new();
+            let body_bytes = shed(&mut out, &ShedAnswer::Problem, "rate_class", Duration::ZERO, frame);
+            let head = memchr::memmem::find(&out, b"\r\n\r\n").unwrap() + 4;
+            assert_eq!(body_bytes, out.len() - head);
         }
     }
 

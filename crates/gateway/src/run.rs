@@ -129,7 +129,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
         // With port 0 the first socket decides which port the others share.
         address = listener.local_addr().map_err(|source| GatewayError::Listen { address, source })?;
         let refused = |source| GatewayError::Worker { worker, source };
-        let mut net = KernelNet::new(clock).map_err(refused)?;
+        let mut net = KernelNet::lenient(clock).map_err(refused)?;
         let waker = net.waker().map_err(refused)?;
         let listener = net.listen(listener, LISTENER).map_err(refused)?;
         let log = Log::with_form(&log, form)

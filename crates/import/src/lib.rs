@@ -1,4 +1,5 @@
-//! What people already have, read as requests: targets, curl commands, access logs, captures, traffic tables.
+//! What people already have: requests (targets, curl commands, access logs, captures), traffic (tables, CloudWatch, logs)
+//! and how services scale (AWS).
 //!
 //! Reads, never sends: whoever drives load takes [`Entry`] after [`Entry`] from [`read`], or builds a
 //! [`Recording`] from them and asks a [`Replay`] when each is due.
@@ -11,6 +12,7 @@
 
 mod access_log;
 mod alb;
+pub mod aws;
 mod body;
 mod capture;
 mod curl;
@@ -20,6 +22,7 @@ mod format;
 mod header;
 mod input;
 mod json;
+pub mod kubernetes;
 mod lines;
 mod reader;
 mod replay;
@@ -36,4 +39,8 @@ pub use format::{Format, detect};
 pub use input::{Input, open};
 pub use reader::{Entries, Options, read};
 pub use replay::{Due, Dues, Recording, RecordingError, Replay, ReplayError, Request};
-pub use traffic::{Moment, Row, Rows, Traffic, TrafficError};
+pub use time::instant_of;
+pub use traffic::{
+    BadLines, Duplicates, Gap, Gaps, Moment, Notice, Place, Row, Rows, Spot, Traffic, TrafficError,
+    TrafficFormat, TrafficOptions, TrafficReader, read_traffic, shown_time, width, write_traffic,
+};

@@ -14,8 +14,18 @@ pub(crate) struct Instant {
     pub(crate) whole_second: bool,
 }
 
+/// The instant of an ISO 8601 text, in microseconds since 1970; UTC where it names no zone.
+pub fn instant_of(text: &str) -> Option<i64> {
+    iso_8601(text.trim().as_bytes()).map(|instant| instant.micros)
+}
+
 /// `2026-03-01T12:00:05.25Z`, `2026-03-01 12:00`, `2026-03-01T12:00:05+01:00`: ISO 8601 as tools write it.
 pub(crate) fn iso_8601(text: &[u8]) -> Option<Instant> {
+    iso_8601_zoned(text).map(|(instant, _)| instant)
+}
+
+/// The same, and whether the text names a zone.
+pub(crate) fn iso_8601_zoned(text: &[u8]) -> Option<(Instant, bool)> {
     let mut scan = Scan(text);
     let year = scan.number(4)?;
     scan.literal(b"-")?;
@@ -32,8 +42,9 @@ pub(crate) fn iso_8601(text: &[u8]) -> Option<Instant> {
     } else {
         None
     };
+    let zoned = !scan.0.is_empty();
     let zone = scan.zone()?;
-    instant([year, month, day, hour, minute, second], fraction, zone)
+    Some((instant([year, month, day, hour, minute, second], fraction, zone)?, zoned))
 }
 
 /// `10/Oct/2000:13:55:36 -0700`, as in the common log format.

@@ -11,6 +11,10 @@ mod measurement;
 mod outcome;
 mod pacing;
 mod part;
+#[cfg(test)]
+mod printed;
+pub mod queueing;
+pub mod scalability;
 mod series;
 mod sparse;
 #[cfg(test)]

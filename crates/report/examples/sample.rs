@@ -56,6 +56,7 @@ fn main() {
     let curve = LoadCurve {
         points: points.to_vec(),
         knee: Some(101.0),
+        fitted: Vec::new(),
         axis: "requests offered a second".to_owned(),
     };
     print!(

@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 pub mod csv;
+mod fleet;
 mod hdr;
 pub mod hgrm;
 pub mod hlog;
@@ -26,6 +27,7 @@ mod table;
 mod timeline;
 mod words;
 
+pub use fleet::{FleetMinute, fleet};
 pub use html::{Chart, Report, Section, html};
 pub use load_curve::{LoadCurve, Point, load_curve};
 pub use svg::Drawing;

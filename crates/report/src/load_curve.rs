@@ -14,6 +14,8 @@ pub struct LoadCurve {
     pub points: Vec<Point>,
     /// The load beyond which more load brings no more throughput.
     pub knee: Option<f64>,
+    /// Load and throughput along a curve that was fitted to the points; empty where there is none.
+    pub fitted: Vec<(f64, f64)>,
     /// What the load is and its unit: `offered requests a second`, `connections`.
     pub axis: String,
 }
@@ -42,7 +44,10 @@ pub fn load_curve(curve: &LoadCurve) -> Drawing {
 fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
     let knee = curve.knee.filter(|knee| knee.is_finite());
     let load = Scale::fitting(points.iter().map(|point| point.load).chain(knee), size.pick(8.0, 5.0));
-    let throughput = Scale::from_zero(points.iter().map(|point| point.throughput), 4.0);
+    let fitted: Vec<(f64, f64)> =
+        curve.fitted.iter().copied().filter(|(load, rate)| load.is_finite() && rate.is_finite()).collect();
+    let rates = points.iter().map(|point| point.throughput).chain(fitted.iter().map(|(_, rate)| *rate));
+    let throughput = Scale::from_zero(rates, 4.0);
     let times = points.iter().flat_map(|point| [point.p50, point.p95]).flatten();
     let times = Scale::fitting(times.map(|span| span.as_secs_f64()), 6.0);
 
@@ -80,7 +85,19 @@ fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
         let y = |span: Duration| lower.y(times.at(span.as_secs_f64()));
         points.iter().map(|point| Some((x(point), y(span(point)?)))).collect()
     };
-    curves(&mut canvas, &upper, &[Curve { stroke: Stroke::Solid, name: "good", points: rates }]);
+    let good = Curve { stroke: Stroke::Solid, name: "good", points: rates };
+    let fitted = fitted
+        .into_iter()
+        .map(|(load_at, rate)| Some((upper.x(load.at(load_at)), upper.y(throughput.at(rate)))));
+    let fitted = Curve { stroke: Stroke::Dashed, name: "law", points: fitted.collect() };
+    if fitted.points.is_empty() {
+        curves(&mut canvas, &upper, &[good]);
+    } else {
+        // Dots are for what was measured.
+        let last = good.points.iter().flatten().map(|point| point.0).fold(0.0, f64::max);
+        good.points.iter().flatten().for_each(|&point| canvas.dot(good.stroke.dot(), point));
+        upper.curves(&mut canvas, last, &[fitted, good]);
+    }
     let quantiles = [
         Curve { stroke: Stroke::Dashed, name: "p95", points: spans(|point| point.p95) },
         Curve { stroke: Stroke::Solid, name: "p50", points: spans(|point| point.p50) },
@@ -115,7 +132,12 @@ mod tests {
     #[test]
     fn the_knee_is_marked_in_both_panels() {
         let points = vec![point(120.0, 104.0, 900), point(50.0, 50.0, 20), point(100.0, 100.0, 30)];
-        let curve = LoadCurve { points, knee: Some(104.0), axis: "offered <requests> a second".to_owned() };
+        let curve = LoadCurve {
+            points,
+            knee: Some(104.0),
+            fitted: Vec::new(),
+            axis: "offered <requests> a second".to_owned(),
+        };
         let drawing = load_curve(&curve);
         for picture in [&drawing.wide, &drawing.narrow] {
             let tree = roxmltree::Document::parse(picture).unwrap();
@@ -126,12 +148,32 @@ mod tests {
     }
 
     #[test]
+    fn a_fitted_curve_has_its_name_and_no_dots() {
+        let points = vec![point(1.0, 10.0, 10), point(10.0, 50.0, 20)];
+        let axis = "requests in flight".to_owned();
+        let plain = LoadCurve { points, knee: None, fitted: Vec::new(), axis };
+        let fitted = LoadCurve { fitted: vec![(1.0, 10.0), (5.0, 35.0), (10.0, 48.0)], ..plain.clone() };
+        let count = |curve: &LoadCurve, class: &str| {
+            let picture = load_curve(curve).wide;
+            let tree = roxmltree::Document::parse(&picture).unwrap();
+            let of = |node: &roxmltree::Node| {
+                node.attribute("class").is_some_and(|found| found.starts_with(class))
+            };
+            tree.descendants().filter(of).count()
+        };
+        assert_eq!(count(&plain, "dot"), count(&fitted, "dot"));
+        assert!(count(&fitted, "line dashed") > count(&plain, "line dashed"));
+        assert!(load_curve(&fitted).wide.contains(">law<"));
+    }
+
+    #[test]
     fn odd_curves_are_drawn() {
         let none = Point { load: f64::NAN, throughput: f64::INFINITY, p50: None, p95: None };
         let huge = Point { load: 1e300, throughput: 1e300, p50: Some(Duration::MAX), p95: None };
         let zero = Point { load: 0.0, throughput: 0.0, p50: None, p95: Some(Duration::ZERO) };
         for points in [vec![], vec![none], vec![zero], vec![huge, none, zero], vec![zero, zero]] {
-            let curve = LoadCurve { points, knee: Some(f64::NAN), axis: String::new() };
+            let fitted = vec![(f64::NAN, 1.0), (1.0, 2.0), (2.0, f64::INFINITY)];
+            let curve = LoadCurve { points, knee: Some(f64::NAN), fitted, axis: String::new() };
             let drawing = load_curve(&curve);
             roxmltree::Document::parse(&drawing.wide).unwrap();
             assert!(!drawing.wide.contains("NaN") && !drawing.wide.contains("inf"));

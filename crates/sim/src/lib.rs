@@ -9,5 +9,18 @@
 //! Knows no file and no wire format: [`settings`] are plain values.
 #![warn(missing_docs)]
 
+pub mod cloud;
+pub mod credits;
+pub mod lint;
+pub mod minutes;
+pub mod outcome;
 pub mod plant;
+mod requests;
+mod run;
 pub mod settings;
+mod traffic;
+
+pub use lint::lint;
+pub use outcome::Outcome;
+pub use requests::Requests;
+pub use run::{Fidelity, run, run_many, run_on, run_parallel};

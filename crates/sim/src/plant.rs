@@ -56,16 +56,51 @@ pub struct Window {
     pub timed_out: u64,
     /// Broken connections: instances that failed or were stopped.
     pub failed: u64,
-    /// Attempts after the first.
+    /// Attempts after the first; a request counts once above, whatever became of its attempts.
     pub retried: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
-    /// Response time at the balancer.
+    /// Response time at the balancer, from when the request came there: of those that were answered, with an error
+    /// too, or timed out. All attempts of a request are in its time.
     pub balancer: stats::Sketch,
-    /// Response time inside the application: from when a thread took the request.
+    /// Response time inside the application: from when a thread took the request. Also of those whose client had
+    /// gone.
     pub application: stats::Sketch,
+    /// Time between balancer and thread.
+    pub queueing: stats::Sketch,
     /// Sum over requests of the time between balancer and thread, in seconds.
     pub queued: f64,
     /// Requests in the service, averaged over the window (Little's law is checked against it).
     pub in_system: f64,
+}
+
+impl Window {
+    /// Counts what happened in a part of this window, which is so large a share of it.
+    pub fn add(&mut self, part: &Window, share: f64) {
+        self.arrived += part.arrived;
+        self.answered += part.answered;
+        self.errors += part.errors;
+        self.refused += part.refused;
+        self.timed_out += part.timed_out;
+        self.failed += part.failed;
+        self.retried += part.retried;
+        self.connections += part.connections;
+        self.balancer.add(&part.balancer);
+        self.application.add(&part.application);
+        self.queueing.add(&part.queueing);
+        self.queued += part.queued;
+        self.in_system += part.in_system * share;
+    }
+
+    /// Forgets everything, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.balancer.clear();
+        self.application.clear();
+        self.queueing.clear();
+        let Window { arrived, answered, errors, refused, timed_out, failed, retried, connections, .. } = self;
+        for count in [arrived, answered, errors, refused, timed_out, failed, retried, connections] {
+            *count = 0;
+        }
+        (self.queued, self.in_system) = (0.0, 0.0);
+    }
 }

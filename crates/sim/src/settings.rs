@@ -2,16 +2,23 @@
 //!
 //! Times are durations of the simulated clock; randomness comes from one seed, in a stream for each purpose.
 
+mod check;
 mod cloud;
 mod distribution;
 mod host;
+mod scaling;
 mod server;
 mod service;
 mod traffic;
 
+pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
+pub use scaling::{
+    AwsScaling, Ends, Goal, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, Scaling,
+    ScalingNames,
+};
 pub use server::{Accept, Front, Server};
 pub use service::{
     Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,

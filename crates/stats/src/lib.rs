@@ -14,13 +14,16 @@ mod drift;
 mod long_run;
 mod rng;
 mod sketch;
+mod split_mix;
 mod student;
 mod threshold;
+mod ziggurat;
 
 pub use dispersion::Dispersion;
 pub use drift::Drift;
 pub use long_run::LongRun;
 pub use rng::Rng;
 pub use sketch::Sketch;
+pub use split_mix::SplitMix;
 pub use student::{share_limits, student_t};
 pub use threshold::{Evidence, Threshold};

@@ -8,6 +8,7 @@
 //! Arrivals, service times and jitter each draw from a stream of their own. Two policies that are compared then
 //! see the same requests, however many draws each policy makes for itself.
 
+use crate::ziggurat;
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -26,16 +27,19 @@ impl Rng {
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform from 0 (inclusive) to 1 (exclusive).
+    #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// A uniform index below `bound`; zero where the bound is zero.
+    #[inline]
     pub fn below(&mut self, bound: usize) -> usize {
         // The high word of a 128-bit product; its bias is below bound / 2^64.
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
@@ -50,6 +54,18 @@ impl Rng {
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(core::f64::consts::TAU * self.uniform())
+    }
+
+    /// As [`exponential`](Self::exponential), four times as fast; other digits.
+    #[inline]
+    pub fn exponential_fast(&mut self) -> f64 {
+        ziggurat::exponential(|| self.bits())
+    }
+
+    /// As [`normal`](Self::normal), many times as fast; other digits.
+    #[inline]
+    pub fn normal_fast(&mut self) -> f64 {
+        ziggurat::normal(|| self.bits())
     }
 }
 

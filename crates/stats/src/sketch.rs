@@ -10,6 +10,8 @@
 //! microsecond where values are seconds, up to 2^12, over an hour; what lies outside counts as the nearest bound).
 //! Sum, least and most are exact.
 
+mod merged;
+
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -62,12 +64,26 @@ impl Sketch {
         self.most = self.most.max(value);
     }
 
+    /// Counts a value so many times.
+    pub fn record_many(&mut self, value: f64, times: u32) {
+        if times > 0 {
+            let value = if value > 0.0 { value } else { 0.0 };
+            self.buckets[index(value)] += times;
+            self.count += u64::from(times);
+            self.sum += value * f64::from(times);
+            self.least = self.least.min(value);
+            self.most = self.most.max(value);
+        }
+    }
+
     /// Counts all that another one has.
     pub fn add(&mut self, other: &Sketch) {
         if other.count == 0 {
             return;
         }
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+        // Only what lies between least and most can be above zero.
+        let occupied = index(other.least)..=index(other.most);
+        for (mine, theirs) in self.buckets[occupied.clone()].iter_mut().zip(&other.buckets[occupied]) {
             *mine += theirs;
         }
         self.count += other.count;
@@ -133,6 +149,22 @@ impl Sketch {
         Some(self.most)
     }
 
+    /// Several of them at once, the shares in rising order; none without values.
+    pub fn quantiles<const N: usize>(&self, shares: [f64; N]) -> Option<[f64; N]> {
+        if self.count == 0 {
+            return None;
+        }
+        let (mut bucket, mut seen) = (index(self.least), 0_u64);
+        Some(shares.map(|share| {
+            let wanted = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
+            while seen + u64::from(self.buckets[bucket]) < wanted {
+                seen += u64::from(self.buckets[bucket]);
+                bucket += 1;
+            }
+            middle(bucket).clamp(self.least, self.most)
+        }))
+    }
+
     /// The buckets that have something in them: the middle of each and how many values it has.
     pub fn occupied(&self) -> impl Iterator<Item = (f64, u32)> + '_ {
         self.buckets
@@ -174,6 +206,11 @@ mod tests {
             assert!((read / exact - 1.0).abs() < 0.004, "quantile {share}: {read} for {exact}");
         }
         assert_eq!(sketch.most(), values.last().copied());
+        let together = sketch.quantiles([0.001, 0.5, 0.5, 0.99, 1.0]).expect("there are values");
+        let alone =
+            [0.001, 0.5, 0.5, 0.99, 1.0].map(|share| sketch.quantile(share).expect("there are values"));
+        assert_eq!(together, alone);
+        assert_eq!(Sketch::new().quantiles([0.5]), None);
     }
 
     #[test]
@@ -189,6 +226,16 @@ mod tests {
         assert_eq!(left.quantile(0.95), whole.quantile(0.95));
         left.clear();
         assert_eq!(left, Sketch::new());
+    }
+
+    #[test]
+    fn a_value_many_times_is_that_value_again_and_again() {
+        let (mut at_once, mut one_by_one) = (Sketch::new(), Sketch::new());
+        for (value, times) in [(0.25, 3), (0.5, 0), (2.0, 7)] {
+            at_once.record_many(value, times);
+            (0..times).for_each(|_| one_by_one.record(value));
+        }
+        assert_eq!(at_once, one_by_one);
     }
 
     #[test]

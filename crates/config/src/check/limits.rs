@@ -19,8 +19,8 @@ use units::Ratio;
 const KEYS_MAX: u32 = 10_000_000;
 /// Keys that are remembered where the file does not say.
 const KEYS: u32 = 10_000;
-/// Samples that a prior counts for.
-const PRIOR_SAMPLES: u32 = 500;
+/// Samples that a prior of a file counts for.
+pub const PRIOR_SAMPLES: u32 = 500;
 
 /// The names of the priority classes.
 pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {

@@ -60,6 +60,11 @@ struct Load {
 impl Load {
     #[inline]
     fn is_better_than(self, other: Load) -> bool {
+        // Equal weights are usual, and four multiplications are half of a comparison.
+        if self.weight == other.weight {
+            return self.requests < other.requests
+                || (self.requests == other.requests && self.due < other.due);
+        }
         let (mine, theirs) = (scale(self.requests, other.weight), scale(other.requests, self.weight));
         mine < theirs || (mine == theirs && self.due < other.due)
     }

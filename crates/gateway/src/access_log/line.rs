@@ -53,7 +53,10 @@ impl Line<'_> {
             out.extend_from_slice(self.method);
             out.push(b' ');
             // A target has no space or control character: the codec has refused them.
-            out.extend(self.target.iter().map(|&byte| if byte == b'"' { b'\'' } else { byte }));
+            let start = out.len();
+            out.extend_from_slice(self.target);
+            // Writes each byte, so that it is done with vectors.
+            out[start..].iter_mut().for_each(|byte| *byte = if *byte == b'"' { b'\'' } else { *byte });
             out.extend_from_slice(self.protocol());
         }
         decimal(out, u64::from(self.status));

@@ -30,7 +30,7 @@ pub(crate) fn start(
     threads: &mut Vec<JoinHandle<()>>,
 ) -> Result<(), StartError> {
     if mirrors.have_shadows() && ends.shadows.get().is_none() {
-        let net = KernelNet::new(clock)?;
+        let net = KernelNet::lenient(clock)?;
         let (end, copies, bell) = queue(Some(net.waker()?));
         threads.push(Builder::new().name("mirror".to_owned()).spawn(move || {
             give_way();

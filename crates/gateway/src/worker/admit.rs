@@ -11,12 +11,31 @@ use http::reactor::Net;
 use std::rc::Rc;
 use units::Timestamp;
 
+/// What has become of a request that asked its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "an admitted request has to be sent"]
+pub(super) enum Fate {
+    /// It passes: it is counted in, and to be sent to an instance.
+    Admitted,
+    /// It is parked, and goes on by itself.
+    Waits,
+    /// It is answered, and perhaps its connection is gone.
+    Over,
+}
+
 impl<N: Net> Worker<N> {
+    /// Sends a request on that has passed.
+    pub(super) fn send_if(&mut self, fate: Fate, index: usize) {
+        if fate == Fate::Admitted {
+            self.dispatch(index);
+        }
+    }
+
     /// Asks the rate classes of the request's keys, from one of them on, and then the other limits.
-    pub(super) fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) {
+    pub(super) fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) -> Fate {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local.clone() else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
         for number in first..exchange.claims.keyed.len() {
             let Some(class) = exchange.claims.keyed[number].take() else { continue };
@@ -36,19 +55,19 @@ impl<N: Net> Worker<N> {
                     self.timers.set(owner, &mut downstream.deadline, turn.at());
                     let waiting = KeyTurn { class, turn, next: number + 1, since: now };
                     downstream.phase = Phase::Waiting(Pause::Key(waiting));
-                    return;
+                    return Fate::Waits;
                 }
                 Claim::Shed(reason) => return self.shed(index, reason),
             }
         }
-        self.ask_admission(index, Brought::default(), now);
+        self.ask_admission(index, Brought::default(), now)
     }
 
     /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
-    pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) {
+    pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) -> Fate {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = &exchange.local else { return };
+        let Some(local) = &exchange.local else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain && brought.place.is_none() {
             let local = Rc::clone(local);
@@ -57,7 +76,7 @@ impl<N: Net> Worker<N> {
             }
         }
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
+        let Some(local) = &exchange.local else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
         match limits.admission.go_on(now, exchange.claims.priority, brought) {
             Verdict::Admitted(admitted) => self.admit(index, admitted),
@@ -68,18 +87,19 @@ impl<N: Net> Worker<N> {
                 let owner = (downstream_token(index), downstream.generation);
                 self.timers.set(owner, &mut downstream.deadline, ticket.at());
                 downstream.phase = Phase::Waiting(Pause::Limits(ticket));
+                Fate::Waits
             }
             Verdict::Shed(reason) => {
                 self.line.freed |= brought.place.is_some();
-                self.wait_or_shed(index, reason, brought.had_turn);
+                self.wait_or_shed(index, reason, brought.had_turn)
             }
         }
     }
 
     /// A limit refused: waits for a place where the limit has a queue.
-    pub(super) fn wait_or_shed(&mut self, index: usize, reason: Reason, had_turn: bool) {
+    pub(super) fn wait_or_shed(&mut self, index: usize, reason: Reason, had_turn: bool) -> Fate {
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local.clone() else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
         let full = match reason {
             Reason::Concurrency { class, .. } | Reason::Priority { class, .. } => {
@@ -97,8 +117,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The request passes.
-    pub(super) fn admit(&mut self, index: usize, admitted: Admitted) {
+    /// Notes that the request passes.
+    pub(super) fn admit(&mut self, index: usize, admitted: Admitted) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         exchange.waited += admitted.waited();
         exchange.admitted = Some(admitted);
@@ -107,7 +127,7 @@ impl<N: Net> Worker<N> {
         {
             observe(exchange, &Rc::clone(local), self.now);
         }
-        self.dispatch(index);
+        Fate::Admitted
     }
 }
 

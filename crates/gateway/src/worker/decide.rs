@@ -4,6 +4,7 @@
 //!
 //! The limits themselves are asked in `admit`.
 
+use super::admit::Fate;
 use super::connection::{Exchange, Pause, Phase, RuleTurn};
 use super::rules::Logged;
 use super::{Worker, claims, downstream_token};
@@ -27,10 +28,16 @@ use units::{Ratio, Timestamp};
 
 impl<N: Net> Worker<N> {
     /// Decides about a request that has just been read; `bytes` begin with its head.
-    pub(super) fn decide(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8], now: Timestamp) {
+    pub(super) fn decide(
+        &mut self,
+        index: usize,
+        head: &RequestHead<'_, '_>,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> Fate {
         let downstream = &self.downstreams[index];
         let exchange = &downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local.clone() else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
         if !limits.is_plain {
             let claims = claims::read(&local, limits, head, exchange.client, now, &mut self.key);
@@ -43,7 +50,7 @@ impl<N: Net> Worker<N> {
         let mut asked = Asked::new(&local, exchange, head, now);
         let outcome = machine.borrow_mut().run(rule, &mut asked);
         let answers = asked.answers;
-        self.follow(index, outcome, answers, &bytes[..head.head_len], now);
+        self.follow(index, outcome, answers, &bytes[..head.head_len], now)
     }
 
     /// Does what a rule has decided.
@@ -54,12 +61,12 @@ impl<N: Net> Worker<N> {
         answers: Answers,
         head: &[u8],
         now: Timestamp,
-    ) {
+    ) -> Fate {
         let Answers { level, turn, refused, logged } = answers;
         self.take_lines(index, logged);
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local.clone() else { return Fate::Over };
         exchange.level = level.or(exchange.level);
         match (outcome, turn) {
             (Ok(Outcome::Waiting(suspended)), Some((class, turn))) => {
@@ -67,6 +74,7 @@ impl<N: Net> Worker<N> {
                 self.timers.set(owner, &mut downstream.deadline, turn.at());
                 let waiting = RuleTurn { class, turn, suspended, head: head.to_vec(), since: now };
                 downstream.phase = Phase::Waiting(Pause::Rule(waiting));
+                Fate::Waits
             }
             (outcome, turn) => {
                 // A turn without a rule that waits for it: the rule has failed since.
@@ -76,21 +84,21 @@ impl<N: Net> Worker<N> {
                 match outcome {
                     Ok(Outcome::Pass(changes)) => {
                         self.change_request(index, &changes, head);
-                        self.ask_limits(index, now);
+                        self.ask_limits(index, now)
                     }
                     Ok(Outcome::Respond(response)) => self.respond(index, &response),
                     Ok(Outcome::Shed(class)) => match refused {
                         Some(reason) => self.shed(index, reason),
                         None => {
                             let class = local.shared.rates[class.0 as usize].id();
-                            self.shed(index, Reason::BacklogFull { class, bound: 0, waiting: 0 });
+                            self.shed(index, Reason::BacklogFull { class, bound: 0, waiting: 0 })
                         }
                     },
                     Ok(Outcome::Waiting(_)) | Err(_) => {
                         if let Err(error) = outcome {
                             self.rule_failed(index, "request", error);
                         }
-                        self.ask_limits(index, now);
+                        self.ask_limits(index, now)
                     }
                 }
             }
@@ -98,24 +106,25 @@ impl<N: Net> Worker<N> {
     }
 
     /// Sends the answer of a rule.
-    fn respond(&mut self, index: usize, response: &rule::Response) {
+    fn respond(&mut self, index: usize, response: &rule::Response) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         if let Some(local) = &exchange.local {
             local.count(exchange.route, |count| count.shed("rule"));
         }
         let frame = self.frame(index);
-        self.write_response(response, frame);
-        self.answer_self(index, response.status, "rule", frame);
+        let body_bytes = self.write_response(response, frame);
+        self.answer_self(index, response.status, "rule", body_bytes, frame);
+        Fate::Over
     }
 
     /// Asks the limits of the route.
-    fn ask_limits(&mut self, index: usize, now: Timestamp) {
+    fn ask_limits(&mut self, index: usize, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
+        let Some(local) = &exchange.local else { return Fate::Over };
         if local.shared.routes[exchange.route].is_plain {
-            self.ask_admission(index, Brought::default(), now);
+            self.ask_admission(index, Brought::default(), now)
         } else {
-            self.ask_keyed(index, 0, now);
+            self.ask_keyed(index, 0, now)
         }
     }
 
@@ -124,14 +133,14 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
-        match std::mem::replace(&mut downstream.phase, Phase::Active) {
+        let fate = match std::mem::replace(&mut downstream.phase, Phase::Active) {
             Phase::Waiting(Pause::Limits(ticket)) => {
                 let since = ticket.since();
                 match local.shared.routes[exchange.route].admission.turn_came(now, ticket) {
                     Ok(admitted) => self.admit(index, admitted),
                     Err(reason) => {
                         exchange.waited += now.since(since);
-                        self.wait_or_shed(index, reason, true);
+                        self.wait_or_shed(index, reason, true)
                     }
                 }
             }
@@ -139,15 +148,19 @@ impl<N: Net> Worker<N> {
             Phase::Waiting(Pause::Key(waiting)) => {
                 exchange.waited += now.since(waiting.since);
                 waiting.class.turn_came(waiting.turn);
-                self.ask_keyed(index, waiting.next, now);
+                self.ask_keyed(index, waiting.next, now)
             }
             Phase::Waiting(Pause::Queue(queued)) => self.waited_too_long(index, &local, &queued, now),
-            phase => downstream.phase = phase,
-        }
+            phase => {
+                downstream.phase = phase;
+                Fate::Over
+            }
+        };
+        self.send_if(fate, index);
         self.resume(downstream_token(index));
     }
 
-    fn resume_rule(&mut self, index: usize, local: &Rc<Local>, waiting: RuleTurn, now: Timestamp) {
+    fn resume_rule(&mut self, index: usize, local: &Rc<Local>, waiting: RuleTurn, now: Timestamp) -> Fate {
         let exchange: &mut Exchange = &mut self.downstreams[index].exchange;
         exchange.waited += now.since(waiting.since);
         waiting.class.turn_came(waiting.turn);
@@ -159,13 +172,13 @@ impl<N: Net> Worker<N> {
         let mut asked = Asked::new(local, &self.downstreams[index].exchange, &head, now);
         let outcome = machine.borrow_mut().resume(waiting.suspended, &mut asked);
         let answers = asked.answers;
-        self.follow(index, outcome, answers, &waiting.head, now);
+        self.follow(index, outcome, answers, &waiting.head, now)
     }
 
     /// Tells a request that it is shed.
-    pub(super) fn shed(&mut self, index: usize, reason: Reason) {
+    pub(super) fn shed(&mut self, index: usize, reason: Reason) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local.clone() else { return Fate::Over };
         let route = &local.shared.settings.routes[exchange.route];
         local.count(exchange.route, |count| count.shed(reason.name()));
         // A policy stays while its own limits refuse: those that always apply say nothing about the flood.
@@ -179,9 +192,10 @@ impl<N: Net> Worker<N> {
         let retry_after = reason.retry_after(&mut self.rng);
         let frame = self.frame(index);
         self.head.clear();
-        answer::shed(&mut self.head, &route.shed, reason.name(), retry_after, frame);
+        let body_bytes = answer::shed(&mut self.head, &route.shed, reason.name(), retry_after, frame);
         let status = if matches!(route.shed, ShedAnswer::Redirect { .. }) { 302 } else { 503 };
-        self.answer_self(index, status, reason.name(), frame);
+        self.answer_self(index, status, reason.name(), body_bytes, frame);
+        Fate::Over
     }
 }
 

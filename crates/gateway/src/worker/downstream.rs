@@ -1,5 +1,6 @@
 //! The client's side: heads in, answers out.
 
+use super::admit::Fate;
 use super::connection::{Exchange, Pause, Phase};
 use super::mirror::Copies;
 use super::{TURN, Worker, downstream_token, upstream_token};
@@ -26,6 +27,16 @@ enum Begun {
     Used(usize),
 }
 
+/// A request that was read, and what is to be written of it.
+struct Unwritten<'a> {
+    head: &'a RequestHead<'a, 'a>,
+    /// In origin form.
+    target: &'a str,
+    hops: &'a Hops,
+    /// What came of the body along with the head.
+    body: &'a [u8],
+}
+
 impl<N: Net> Worker<N> {
     pub(super) fn downstream_ready(&mut self, index: usize, event: Ready) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
@@ -39,6 +50,25 @@ impl<N: Net> Worker<N> {
 
     /// Goes on with whatever the connection is about, as far as its bytes allow.
     pub(super) fn read_downstream(&mut self, index: usize) {
+        self.read_turn(index);
+        if self.holding {
+            self.let_go(index);
+        }
+    }
+
+    /// Sends the answers that were held; whether the connection is still there.
+    #[cold]
+    fn let_go(&mut self, index: usize) -> bool {
+        self.holding = false;
+        let Some(downstream) = self.downstreams.get_mut(index) else { return false };
+        let sent = downstream.outbox.let_go(&mut self.net, &mut downstream.stream);
+        if sent.is_err() {
+            self.abort(index);
+        }
+        sent.is_ok()
+    }
+
+    fn read_turn(&mut self, index: usize) {
         for _ in 0..TURN {
             let Some(downstream) = self.downstreams.get_mut(index) else { return };
             let goes_on = match downstream.phase {
@@ -142,6 +172,10 @@ impl<N: Net> Worker<N> {
                 return true;
             }
         }
+        // What stands there is no whole request.
+        if self.holding && !self.let_go(index) {
+            return false;
+        }
         let downstream = &mut self.downstreams[index];
         if downstream.ended {
             self.abort(index);
@@ -233,19 +267,18 @@ impl<N: Net> Worker<N> {
         let hops =
             if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, arrived_us) };
         let exchange = &mut downstream.exchange;
-        let mut request = std::mem::take(&mut exchange.request);
-        let (mut method, mut line) =
-            (std::mem::take(&mut exchange.method), std::mem::take(&mut exchange.target));
-        let mut agent = std::mem::take(&mut exchange.agent);
+        let emptied = |bytes: &mut Vec<u8>| {
+            bytes.clear();
+            std::mem::take(bytes)
+        };
+        let (mut method, mut line) = (emptied(&mut exchange.method), emptied(&mut exchange.target));
+        let (request, kept) = (emptied(&mut exchange.request), emptied(&mut exchange.head));
+        let mut agent = emptied(&mut exchange.agent);
         if self.log.wants_agent() {
-            agent.clear();
             agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
             agent.push(0);
             agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
         }
-        request.clear();
-        method.clear();
-        line.clear();
         let target = match head.target {
             Target::Origin(target) => target,
             // RFC 9112, 3.2.4: what asks about the server as such.
@@ -262,8 +295,6 @@ impl<N: Net> Worker<N> {
         };
         method.extend_from_slice(head.method.as_bytes());
         line.extend_from_slice(target.as_bytes());
-        let mut kept = std::mem::take(&mut exchange.head);
-        kept.clear();
         *exchange = Exchange {
             arrived: now,
             arrived_us,
@@ -272,6 +303,7 @@ impl<N: Net> Worker<N> {
             target: line,
             head: kept,
             agent,
+            request,
             body: Decoder::new(head.framing),
             idempotent: method::is_idempotent(head.method.as_bytes()),
             head_only: head.method == "HEAD",
@@ -282,14 +314,12 @@ impl<N: Net> Worker<N> {
         };
         let Some(route) = route::find(&self.local.shared.settings.routes, head.host, route::path_of(target))
         else {
-            exchange.request = request;
             self.counts.unrouted += 1;
             let detail = "no route of the gateway is for this host and path";
             self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
             return head.head_len;
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
-            exchange.request = request;
             // What stands behind may be of the other protocol already.
             exchange.keep_alive = false;
             self.counts.bad_requests += 1;
@@ -297,11 +327,6 @@ impl<N: Net> Worker<N> {
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
             return head.head_len;
         }
-        let settings = &self.local.shared.settings;
-        exchange.pool = settings.routes[route].pool;
-        let pool = &settings.pools[exchange.pool];
-        exchange.place = forward::request(&mut request, head, target, &hops, arrived_us, pool);
-        exchange.key = pool::key_of(pool, head, exchange.client);
         let mut used = 0;
         if !exchange.body.is_done() {
             // What came of the body goes along with the head.
@@ -309,17 +334,15 @@ impl<N: Net> Worker<N> {
                 match exchange.body.decode(&rest[used..]) {
                     Ok(progress) => used += progress.consumed,
                     Err(refusal) => {
-                        exchange.request = request;
                         self.refuse(index, refusal);
                         return head.head_len + rest.len();
                     }
                 }
             }
-            request.extend_from_slice(&rest[..used]);
             exchange.replayable = exchange.body.is_done();
         }
-        exchange.request = request;
         exchange.route = route;
+        exchange.pool = self.local.shared.settings.routes[route].pool;
         if self.local.response_rules[route].is_some() {
             exchange.head.extend_from_slice(&bytes[..head.head_len]);
         }
@@ -328,8 +351,33 @@ impl<N: Net> Worker<N> {
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));
         }
-        self.decide(index, head, bytes, now);
+        let unwritten = Unwritten { head, target, hops: &hops, body: &rest[..used] };
+        // A rule changes what is written.
+        let has_rule = self.local.rules[route].is_some();
+        if has_rule {
+            self.write_request(index, &unwritten);
+        }
+        self.more_follows = bytes.len() > head.head_len + used;
+        let fate = self.decide(index, head, bytes, now);
+        if fate != Fate::Over && !has_rule {
+            self.write_request(index, &unwritten);
+        }
+        self.send_if(fate, index);
+        self.more_follows = false;
         head.head_len + used
+    }
+
+    /// Writes what the instance is sent: the head, and what came of the body along with it. Not before the request is
+    /// let in, since refusals have to be cheap.
+    #[inline]
+    fn write_request(&mut self, index: usize, unwritten: &Unwritten<'_>) {
+        let Unwritten { head, target, hops, body } = unwritten;
+        let exchange = &mut self.downstreams[index].exchange;
+        let pool = &self.local.shared.settings.pools[exchange.pool];
+        let request = &mut exchange.request;
+        exchange.place = forward::request(request, head, target, hops, exchange.arrived_us, pool);
+        request.extend_from_slice(body);
+        exchange.key = pool::key_of(pool, head, exchange.client);
     }
 
     /// Forwards what came of the request's body.
@@ -394,8 +442,8 @@ impl<N: Net> Worker<N> {
     pub(super) fn answer_problem(&mut self, index: usize, problem: Problem<'_>) {
         let frame = self.frame(index);
         self.head.clear();
-        answer::problem(&mut self.head, problem, None, frame);
-        self.answer_self(index, problem.status, problem.name, frame);
+        let body_bytes = answer::problem(&mut self.head, problem, None, frame);
+        self.answer_self(index, problem.status, problem.name, body_bytes, frame);
     }
 
     pub(super) fn frame(&self, index: usize) -> Frame {
@@ -405,23 +453,34 @@ impl<N: Net> Worker<N> {
         Frame { head_only: exchange.head_only, connection: Connection::of(close, exchange.old) }
     }
 
-    /// Sends the answer that stands in `head` and ends the exchange.
-    pub(super) fn answer_self(&mut self, index: usize, status: u16, reason: &str, frame: Frame) {
+    /// Sends the answer that stands in `head`, so many bytes of it its body, and ends the exchange.
+    pub(super) fn answer_self(
+        &mut self,
+        index: usize,
+        status: u16,
+        reason: &str,
+        body_bytes: usize,
+        frame: Frame,
+    ) {
         let now = self.now;
         let downstream = &mut self.downstreams[index];
         downstream.exchange.status = status;
-        if self.log.is_on() {
-            downstream.exchange.body_bytes = answer::body_bytes(&self.head);
-        }
+        downstream.exchange.body_bytes = body_bytes as u64;
         self.log_line(index, now, reason);
         let downstream = &mut self.downstreams[index];
         downstream.exchange.local = None;
         downstream.exchange.copies = Copies::None;
         let head = std::mem::take(&mut self.head);
-        let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
+        let closes = frame.connection == Connection::Closes;
+        let sent = if self.more_follows && !closes {
+            self.holding = true;
+            downstream.outbox.hold(&mut self.net, &mut downstream.stream, &head)
+        } else {
+            downstream.outbox.send(&mut self.net, &mut downstream.stream, &head)
+        };
         self.head = head;
         match sent {
-            Ok(()) => self.end_exchange(index, frame.connection == Connection::Closes, now),
+            Ok(()) => self.end_exchange(index, closes, now),
             Err(_) => self.abort(index),
         }
     }

@@ -9,6 +9,7 @@
 //! Another worker may be faster. A waiter that is taken from its queue for a place that is gone by then would have to
 //! go back, behind those that came after it.
 
+use super::admit::Fate;
 use super::connection::{Pause, Phase, Queued};
 use super::{Worker, downstream_token};
 use crate::local::Local;
@@ -59,9 +60,9 @@ impl Line {
 
 impl<N: Net> Worker<N> {
     /// Lets a request wait for a place, or sheds it.
-    pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) {
+    pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) -> Fate {
         let now = self.now;
-        let Some(room) = room(local, at) else { return };
+        let Some(room) = room(local, at) else { return Fate::Over };
         let claims = &self.downstreams[index].exchange.claims;
         let (priority, client_leaves) = (claims.priority, claims.deadline);
         let entered = room.enter(priority).and_then(|()| {
@@ -84,6 +85,7 @@ impl<N: Net> Worker<N> {
             self.line.look_at = now + LOOK_EVERY;
         }
         self.line.waiting += 1;
+        Fate::Waits
     }
 
     /// A request gives up its place in a queue.
@@ -100,9 +102,15 @@ impl<N: Net> Worker<N> {
     }
 
     /// A request has waited for as long as it may.
-    pub(super) fn waited_too_long(&mut self, index: usize, local: &Local, queued: &Queued, now: Timestamp) {
+    pub(super) fn waited_too_long(
+        &mut self,
+        index: usize,
+        local: &Local,
+        queued: &Queued,
+        now: Timestamp,
+    ) -> Fate {
         self.leave_line(local, queued);
-        let Some(room) = room(local, queued.at) else { return };
+        let Some(room) = room(local, queued.at) else { return Fate::Over };
         let workers = local.shared.settings.workers.get();
         let mut queues = local.queues.borrow_mut();
         let needed = queues.at(queued.at).map_or(Duration::ZERO, |queue| {
@@ -113,7 +121,7 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         exchange.waited += now.since(queued.since);
         let left = (queued.place.latest_start() + needed).since(now);
-        self.shed(index, Reason::Deadline { class: room.id(), left, needed });
+        self.shed(index, Reason::Deadline { class: room.id(), left, needed })
     }
 
     /// Gives places that are free to those who wait for them; whether there may have been any.
@@ -168,7 +176,9 @@ impl<N: Net> Worker<N> {
         let exchange = &self.downstreams[index].exchange;
         let always = At::Limit(local.shared.routes[exchange.route].limits[0].unwrap_or(usize::MAX));
         let place = if queued.at == always { Held::Always(in_flight) } else { Held::Gated(in_flight) };
-        self.ask_admission(index, Brought { place: Some(place), had_turn: queued.had_turn }, self.now);
+        let brought = Brought { place: Some(place), had_turn: queued.had_turn };
+        let fate = self.ask_admission(index, brought, self.now);
+        self.send_if(fate, index);
         self.resume(downstream_token(index));
     }
 
@@ -214,7 +224,7 @@ impl<N: Net> Worker<N> {
             match next {
                 Next::Start { .. } => return Some((request, queued)),
                 Next::Shed { reason, .. } => {
-                    self.shed(request, reason);
+                    let _ = self.shed(request, reason);
                     self.resume(downstream_token(request));
                 }
             }
@@ -242,12 +252,12 @@ impl<N: Net> Worker<N> {
         }
         if found.waiting.is_some() {
             self.downstreams[index].exchange.claims.picked = Some(picked);
-            self.wait_in_line(index, local, At::Pool(pool), false);
+            let _ = self.wait_in_line(index, local, At::Pool(pool), false);
         } else {
             let address = local.pools[pool].borrow().address(picked.instance());
             let Some(full) = found.instances.get(&address) else { return Some(picked) };
             let (limit, in_flight) = (full.limit(), full.in_flight());
-            self.shed(index, Reason::Concurrency { class: full.id(), limit, in_flight });
+            let _ = self.shed(index, Reason::Concurrency { class: full.id(), limit, in_flight });
             self.resume(downstream_token(index));
         }
         None

@@ -6,7 +6,9 @@
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, KeyBy, Mirror, PathMatch, Policy, Pool, Route, Settings};
+use crate::settings::{
+    AccessLog, Class, KeyBy, Mirror, PathMatch, Policy, Pool, RateClassSettings, Route, Settings,
+};
 use crate::shared::Shared;
 use control::rate::{Limit, RateSettings};
 use control::service_level::ServiceLevelSettings;
@@ -28,7 +30,13 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 20
 struct Replay {
     now: Timestamp,
     accepted: bool,
+    /// Requests that were read, and answers that were written.
+    requests: usize,
     exchanges: usize,
+    /// Requests that come together.
+    pipelined: usize,
+    /// Writes to the client.
+    writes: usize,
     upstream: Option<Token>,
     /// The request has gone out, so that the answer is next.
     asked: bool,
@@ -69,16 +77,28 @@ impl Net for Replay {
 
     fn read(&mut self, stream: &mut Side, into: &mut [u8]) -> io::Result<usize> {
         let bytes = match stream {
-            Side::Client => REQUEST,
+            Side::Client => {
+                self.requests += self.pipelined;
+                REQUEST
+            }
             Side::Instance => ANSWER,
         };
-        into[..bytes.len()].copy_from_slice(bytes);
-        Ok(bytes.len())
+        let count = if matches!(stream, Side::Client) { self.pipelined } else { 1 };
+        for part in into.chunks_exact_mut(bytes.len()).take(count) {
+            part.copy_from_slice(bytes);
+        }
+        Ok(bytes.len() * count)
     }
 
     fn write(&mut self, stream: &mut Side, bytes: &[u8]) -> io::Result<usize> {
         self.asked = matches!(stream, Side::Instance);
-        self.exchanges += usize::from(!self.asked);
+        if !self.asked {
+            self.writes += 1;
+            self.exchanges += match self.pipelined {
+                1 => 1,
+                _ => memchr::memmem::find_iter(bytes, "HTTP/1.1 ").count(),
+            };
+        }
         Ok(bytes.len())
     }
 
@@ -86,7 +106,12 @@ impl Net for Replay {
 
     fn shut_down(&mut self, _stream: &mut Side) {}
 
-    fn wait(&mut self, _until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
+        if self.exchanges > 0 && self.requests > self.exchanges && !self.asked {
+            // The request waits for its turn.
+            self.now = self.now.max(until);
+            return Ok(());
+        }
         let (token, writable) = match (self.accepted, self.upstream) {
             (false, _) => (LISTENER, false),
             (true, None) => (Token(0), false),
@@ -107,17 +132,28 @@ fn mirrors(share: f64) -> Vec<Mirror> {
     vec![mirror]
 }
 
-fn settings(with_classes: bool, mirrors: Vec<Mirror>) -> Settings {
-    let only = |count: usize| if with_classes { count } else { 0 };
-    let class = |name: &str, rate: &str| {
-        let settings = RateSettings {
-            per_second: Some(Limit { rate: rate.parse().expect("a rate"), burst: 1_000 }),
-            per_minute: None,
-            backlog: 1,
-            longest_wait: Duration::from_secs(1),
-        };
-        Class::new(name, settings)
+/// The rate class that always applies, by what becomes of nearly all requests.
+fn always(fate: &str) -> Class<RateClassSettings> {
+    let (rate, burst, backlog) = match fate {
+        "refused" => ("1/s", 1, 0),
+        "waited" => ("5000/s", 1, 1),
+        _ => ("1000000/s", 1_000, 1),
     };
+    class("always", rate, burst, backlog)
+}
+
+fn class(name: &str, rate: &str, burst: u32, backlog: u32) -> Class<RateClassSettings> {
+    let settings = RateSettings {
+        per_second: Some(Limit { rate: rate.parse().expect("a rate"), burst }),
+        per_minute: None,
+        backlog,
+        longest_wait: Duration::from_secs(1),
+    };
+    Class::new(name, settings)
+}
+
+fn settings(with_classes: bool, fate: &str, mirrors: Vec<Mirror>) -> Settings {
+    let only = |count: usize| if with_classes { count } else { 0 };
     Settings {
         access_log: AccessLog::File("/dev/null".into()),
         pools: vec![Pool::new("pool", vec![SocketAddr::from(([127, 0, 0, 1], 80))])],
@@ -129,7 +165,7 @@ fn settings(with_classes: bool, mirrors: Vec<Mirror>) -> Settings {
             },
             provenance: None,
         }],
-        rate_classes: vec![class("always", "1000000/s"), class("gated", "100/s")],
+        rate_classes: vec![always(fate), class("gated", "100/s", 1_000, 1)],
         policies: vec![Policy { rate_class: Some(1), ..Policy::new("protect", 0) }],
         routes: vec![Route {
             mirrors: (0..mirrors.len()).collect(),
@@ -142,9 +178,28 @@ fn settings(with_classes: bool, mirrors: Vec<Mirror>) -> Settings {
     }
 }
 
+fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
+    let log = Log::open(&settings.access_log).unwrap();
+    let room = Arc::new(ControlRoom::new(Shared::new(settings, None, Timestamp::ZERO).unwrap(), 1));
+    let _ = room.mirror.shadows.set(crate::mirror::queue(None).0);
+    let net = Replay {
+        now: Timestamp::ZERO,
+        accepted: false,
+        requests: 0,
+        exchanges: 0,
+        pipelined,
+        writes: 0,
+        upstream: None,
+        asked: false,
+    };
+    let ends = Ends { net, listener: (), log, wall_clock: || 1_800_000_000_000_000, seed: 1 };
+    Worker::new(ends, 0, room).unwrap()
+}
+
 /// Runs as many exchanges as `HEADROOM_EXCHANGES` says (100 where it says nothing), with the classes where
-/// `HEADROOM_CLASSES` is `on`, and with a mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or
-/// `chosen` (everything is copied, and nobody takes the copies).
+/// `HEADROOM_CLASSES` is `on`, nearly all of them admitted, `refused` or `waited` as `HEADROOM_FATE` says, and with a
+/// mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or `chosen` (everything is copied, and nobody
+/// takes the copies).
 #[test]
 fn an_exchange_can_be_replayed() {
     let count = std::env::var("HEADROOM_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
@@ -154,17 +209,28 @@ fn an_exchange_can_be_replayed() {
         Ok("chosen") => mirrors(1.0),
         _ => Vec::new(),
     };
-    let settings = settings(with_classes, mirrors);
-    let log = Log::open(&settings.access_log).unwrap();
-    let room = Arc::new(ControlRoom::new(Shared::new(settings, None, Timestamp::ZERO).unwrap(), 1));
-    let _ = room.mirror.shadows.set(crate::mirror::queue(None).0);
-    let net = Replay { now: Timestamp::ZERO, accepted: false, exchanges: 0, upstream: None, asked: false };
-    let ends = Ends { net, listener: (), log, wall_clock: || 1_800_000_000_000_000, seed: 1 };
-    let mut worker = Worker::new(ends, 0, room).unwrap();
+    let fate = std::env::var("HEADROOM_FATE").unwrap_or_default();
+    let settings = settings(with_classes, &fate, mirrors);
+    let mut worker = worker(settings, 1);
     let mut ready = Vec::new();
     while worker.net.exchanges < count {
         assert!(!worker.step(&mut ready).unwrap());
     }
     let counts = worker.local.counts.borrow();
-    assert_eq!(counts[0].totals(), [count as u64, 0, 0, 0], "every exchange is answered");
+    let [answered, shed, failed, _] = counts[0].totals();
+    assert_eq!((answered + shed, failed), (count as u64, 0), "every exchange is answered");
+    let refused = if fate == "refused" { answered * 10 < shed } else { shed == 0 };
+    assert!(refused, "{answered} answered, {shed} shed");
+}
+
+#[test]
+fn refusals_of_pipelined_requests_leave_in_one_write() {
+    let mut worker = worker(settings(true, "refused", Vec::new()), 8);
+    let mut ready = Vec::new();
+    while worker.net.exchanges < 800 {
+        assert!(!worker.step(&mut ready).unwrap());
+    }
+    let Replay { exchanges, writes, .. } = worker.net;
+    // One is admitted first, so that its seven have a write of their own.
+    assert_eq!((exchanges, writes), (800, 101));
 }

@@ -133,13 +133,13 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Writes a rule's answer into `head`.
-    pub(super) fn write_response(&mut self, response: &rule::Response, frame: Frame) {
+    /// Writes a rule's answer into `head`; how many bytes of it are the body.
+    pub(super) fn write_response(&mut self, response: &rule::Response, frame: Frame) -> usize {
         let reason = response.reason.as_deref().unwrap_or_else(|| write::reason(response.status));
         let headers: Vec<(&str, &[u8])> =
             response.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
         self.head.clear();
-        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame);
+        answer::whole(&mut self.head, response.status, reason, &headers, &response.body, None, frame)
     }
 
     /// Counts a rule that failed, and keeps its message until the next tick.

@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Check a gateway or scenario file, or print the JSON Schema of such files
+/// Check a gateway, scenario or case file, or print the JSON Schema of such files
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -17,7 +17,7 @@ pub struct Args {
 enum Command {
     /// Say everything that is wrong with a file; ends with 0 if nothing is, with 2 otherwise
     Check {
-        /// The file; one with `scenario:` or `flows:` at its top is a scenario
+        /// The file; one with `scenario:` or `flows:` at its top is a scenario, one with `case:` a case
         file: PathBuf,
     },
     /// Print the JSON Schema of a kind of file, for editors
@@ -35,6 +35,8 @@ enum Kind {
     Gateway,
     /// What users do, for load
     Scenario,
+    /// A fleet with its traffic and policies, to simulate
+    Case,
 }
 
 /// Checks or prints.
@@ -42,6 +44,7 @@ pub fn run(args: &Args) -> Exit {
     match &args.command {
         Command::Check { file } => check(file),
         Command::Schema { kind: Kind::Gateway } => output::print(&config::schema_text()),
+        Command::Schema { kind: Kind::Case } => output::print(&config::case::schema_text()),
         Command::Schema { kind: Kind::Scenario } => output::print(&config::scenario::schema_text()),
     }
 }
@@ -53,6 +56,10 @@ fn check(file: &Path) -> Exit {
         }
         Kind::Scenario => {
             (config::scenario::read(file, None).map(|_| Vec::new()), "scenario", "headroom load --scenario")
+        }
+        Kind::Case => {
+            let given = config::case::Given::default();
+            (config::case::read(file, given).map(|_| Vec::new()), "case file", "headroom simulate")
         }
     };
     let warnings = match warnings {
@@ -79,6 +86,12 @@ fn check(file: &Path) -> Exit {
 /// What a file means to be. One that cannot be read is told so by whoever reads it.
 fn kind(file: &Path) -> Kind {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    let scenario = text.lines().any(|line| line.starts_with("scenario:") || line.starts_with("flows:"));
-    if scenario { Kind::Scenario } else { Kind::Gateway }
+    let begins = |key: &str| text.lines().any(|line| line.starts_with(key));
+    if begins("scenario:") || begins("flows:") {
+        Kind::Scenario
+    } else if begins("case:") {
+        Kind::Case
+    } else {
+        Kind::Gateway
+    }
 }

@@ -2,13 +2,21 @@
 
 pub mod compare;
 pub mod config;
+pub mod conformance;
 pub mod demo;
 pub mod explain;
 pub mod find;
 pub mod gateway;
+pub mod import;
+pub mod lint;
 pub mod load;
 pub mod replay;
 pub mod runs;
 pub mod sample_service;
+/// The checker of our JSON schemas, which the integration tests have too.
+#[cfg(test)]
+#[path = "../../tests/it/schema.rs"]
+mod schema;
 pub mod show;
+pub mod simulate;
 pub mod top;

@@ -7,10 +7,14 @@ mod captures_traffic;
 mod certificates;
 /// `headroom compare` of two runs that the binary itself recorded.
 mod compares_runs;
+/// `headroom conformance`: what others' autoscalers answer, and files that are wrong.
+mod conforms;
 /// The limit that was found in the words of nginx and HAProxy, which take it and keep to it.
 mod emits_for_other_proxies;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
 mod finds_the_sustainable_rate;
+/// `headroom import`: policies of AWS and traffic, as files that headroom reads.
+mod imports_what_people_have;
 /// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.
 mod judges_its_input;
 /// `headroom load`: its output, its account and how it ends.
@@ -28,6 +32,8 @@ mod programs;
 mod schema;
 /// A tiny service of threads and blocking sockets.
 mod service;
+/// `headroom simulate` and `headroom lint`: rows, forms of output, exit codes.
+mod simulates_a_case;
 /// Requests that two readers might read differently, through the gateway to nginx, HAProxy, gunicorn and Node.
 mod smuggling;
 /// Bodies of a gigabyte through the gateway.

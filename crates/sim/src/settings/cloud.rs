@@ -11,7 +11,8 @@ pub struct Start {
     pub boot: Duration,
     /// Processor use while it boots, as a share of its cores; it is in the metrics.
     pub boot_cpu: f64,
-    /// For how long requests cost more on a new instance (empty caches, code not compiled yet), falling evenly.
+    /// For how long requests cost more on a new instance (empty caches, code not compiled yet), falling evenly. Those
+    /// that serve from the beginning are not new.
     pub warm_up: Duration,
     /// What processor times are multiplied by at the beginning of the warm-up, at least 1.
     pub warm_up_factor: f64,

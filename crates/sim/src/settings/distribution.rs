@@ -41,11 +41,31 @@ pub enum Distribution {
         /// Longest.
         most: Duration,
     },
-    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them.
+    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them. What
+    /// lies at or below the first time is taken to be there.
     Empirical(Arc<[(Duration, f64)]>),
 }
 
 impl Distribution {
     /// Nothing at all.
     pub const ZERO: Distribution = Distribution::Constant(Duration::ZERO);
+
+    /// The mean.
+    pub fn mean(&self) -> Duration {
+        match self {
+            Distribution::Constant(time) => *time,
+            Distribution::Exponential { mean }
+            | Distribution::LogNormal { mean, .. }
+            | Distribution::Erlang { mean, .. }
+            | Distribution::HyperExponential { mean, .. } => *mean,
+            Distribution::Uniform { least, most } => (*least + *most) / 2,
+            Distribution::Empirical(points) => {
+                let Some(first) = points.first() else { return Duration::ZERO };
+                let parts = points.windows(2).map(|pair| {
+                    0.5 * (pair[0].0.as_secs_f64() + pair[1].0.as_secs_f64()) * (pair[1].1 - pair[0].1)
+                });
+                Duration::from_secs_f64((first.0.as_secs_f64() * first.1 + parts.sum::<f64>()).max(0.0))
+            }
+        }
+    }
 }

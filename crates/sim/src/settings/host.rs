@@ -16,7 +16,7 @@ pub struct Host {
     pub quota: Option<Quota>,
     /// Memory; none where it does not matter.
     pub memory: Option<Bytes>,
-    /// Processor use that has nothing to do with requests, in cores (0.04 is 4 % of one).
+    /// Processor use that has nothing to do with requests, in cores (0.04 is 4 % of one); requests share the rest.
     pub background: f64,
     /// Burstable: what it may use above its baseline.
     pub credits: Option<Credits>,
@@ -47,6 +47,8 @@ pub struct Credits {
     pub baseline: f64,
     /// Goes on above the baseline without credits, and pays for it.
     pub unlimited: bool,
+    /// What it pays then: US dollars for an hour of a core.
+    pub surplus_per_hour: f64,
 }
 
 /// Processor time taken by neighbours.

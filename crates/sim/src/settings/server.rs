@@ -19,7 +19,7 @@ pub struct Server {
     /// Requests that a process has in hand at once, at least 1.
     pub threads: u32,
     /// Where the runtime lets one thread of a process run at a time: for how long it may keep the lock while another
-    /// waits.
+    /// waits, in processor time. It looks whether another waits each time that it has run for so long.
     pub lock: Option<Duration>,
     /// Where requests wait for a thread.
     pub accept: Accept,
@@ -32,7 +32,7 @@ pub struct Server {
 /// Where requests wait for a thread. Each queue has a bound; a request that finds it full is refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accept {
-    /// One queue: any free thread takes the next request.
+    /// One queue: any free thread takes the next request, each with the same chance.
     Shared {
         /// Most requests that wait.
         bound: u32,
@@ -45,7 +45,8 @@ pub enum Accept {
     /// The balancer keeps connections alive, and a connection belongs to the process that accepted it. A new
     /// connection is accepted by a process that has a free thread, or waits until one has; every later request on it
     /// waits for that process, even if all others are idle. After a response the thread waits on the connection for
-    /// its next request (Puma's fast track).
+    /// its next request (Puma's fast track). A thread that becomes free takes what waits for its process first, then
+    /// what waits to be accepted. Front workers, and balancers without kept connections, open one for each request.
     Kept {
         /// Most connections that wait to be accepted, and most requests that wait at one process.
         bound: u32,

@@ -1,6 +1,6 @@
 //! Services: what a request does, how requests are balanced.
 
-use super::{Deployment, Distribution, Failure, Host, Price, Server, Start};
+use super::{Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -35,6 +35,8 @@ pub struct Service {
     pub deployments: Vec<Deployment>,
     /// Instances that fail during the run.
     pub failures: Vec<Failure>,
+    /// How it is scaled and judged.
+    pub scaling: Scaling,
 }
 
 /// A kind of request.
@@ -72,7 +74,8 @@ pub enum Step {
         /// For how long.
         time: Distribution,
     },
-    /// Calls other services, all at once, and goes on when all have answered.
+    /// Calls other services, all at once, and goes on when all have answered; where one of them does not answer well,
+    /// it ends there with an error.
     Calls(Vec<Call>),
 }
 
@@ -106,13 +109,16 @@ pub struct Balancing {
     pub nodes: u32,
     /// What a request travels on.
     pub connections: Connections,
-    /// The client's patience, from sending to the response; none: it waits for ever.
+    /// The client's patience with each attempt, from sending to the response; none: it waits for ever. The instance
+    /// does not notice when it ends: the work is done all the same.
     pub timeout: Option<Duration>,
-    /// Attempts after a failure or a time-out.
+    /// Attempts after a failure (a connection that broke, or no instance at all) or a time-out; what was refused or
+    /// answered with an error is not tried again.
     pub retries: Option<Retries>,
-    /// Most requests in flight at one instance; the rest are refused.
+    /// Most requests in flight at one instance, over all nodes; a request whose instance has as many is refused.
     pub instance_limit: Option<u32>,
-    /// For how long a new instance gets less than its share.
+    /// For how long a new instance gets less than its share, which rises in a straight line. Those that serve from the
+    /// beginning are not new.
     pub slow_start: Option<Duration>,
     /// Time on the network, there and back together.
     pub network: Duration,
@@ -123,7 +129,7 @@ pub struct Balancing {
 pub enum Algorithm {
     /// In turn.
     RoundRobin,
-    /// In turn, by the speed of the host.
+    /// In turn, by the speed of the host: that of all its cores.
     WeightedRoundRobin,
     /// The one with the fewest in flight.
     LeastOutstanding,
@@ -168,7 +174,8 @@ pub enum Reuse {
 pub struct Retries {
     /// Most attempts after the first.
     pub most: u32,
-    /// Retries over requests that the budget allows, 0 to 1 (see [`control::balance::RetryBudget`]).
+    /// Retries over requests that the budget allows, 0 to 1, over ten seconds and for the whole service (see
+    /// [`control::balance::RetryBudget`]).
     pub budget: f64,
     /// Wait before each.
     pub backoff: Duration,
@@ -181,6 +188,6 @@ pub struct Pool {
     pub name: String,
     /// How many at once.
     pub places: u32,
-    /// Most that wait; a request that finds the queue full fails.
+    /// Most that wait; a request that finds the queue full is refused.
     pub bound: u32,
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::commands::schema;
 use ledger::{NewRun, Outcome, WallTime};
 use measure::{
     Accounting, Cell, Endpoint, Histogram, Measurement, Outcome as Came, Reason, Second, Stage, Validity,
@@ -96,9 +97,6 @@ fn json_follows_its_schema() {
     assert_eq!(json["rows"][0]["difference"]["finding"], "worse");
     assert!(json["rows"].as_array().unwrap().iter().any(|row| row["refused"] == "too few samples"));
 }
-
-#[path = "../../../tests/it/schema.rs"]
-mod schema;
 
 #[test]
 fn one_endpoint_is_compared_alone() {

@@ -2,6 +2,7 @@
 
 use super::gateway_file::Limits;
 use super::outcome::{Ended, Outcome, Tried};
+use super::scaling;
 use control::search::Found;
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -37,6 +38,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             "best_per_second": number(knee.best),
             "best_in_flight": knee.best_at,
             "stopped": knee.stopped.to_string(),
+            "scaling": scaling::json(&scaling::of(knee)),
         })),
         "overload": outcome.proof.map(|proof| json!({
             "rate": number(proof.rate),
@@ -58,6 +60,14 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             "file": path.display().to_string(),
             "rate": number(limits.rate),
             "in_flight": limits.in_flight,
+            "adaptive": limits.adaptive.map(|found| json!({
+                "least": found.least,
+                "most": found.most,
+                "prior": found.prior.map(|prior| json!({
+                    "rate": number(prior.rate),
+                    "response_time_ms": millis(prior.response_time),
+                })),
+            })),
             "target_ms": millis(limits.target),
         })),
         "closed_loop": knee.map_or(Vec::new(), |knee| {

@@ -4,14 +4,22 @@
 //! The rate keeps a calm service calm. Once a queue has formed, a rate near the capacity never drains it, and a service
 //! that does less the more it has in flight stays down; few in flight brings it back.
 //!
+//! ## Why the concurrency limit is adaptive
+//! What was measured is one day's service; a fixed limit is wrong from its next deploy on. A limit that follows the
+//! service needs to know what calm is, and must never fall so far that the measured rate does not fit through any more.
+//! Both were measured: the calm response time and the rate that holds are its prior. And it never grows beyond the
+//! requests for which the goal has room, where a limit that only looks for a queue would.
+//!
 //! ## Why the policy enters at the goal's own share
 //! A goal of p95 lets one response of twenty be late. Below that share the goal is missed, and the limits apply.
 
 use super::outcome::Outcome;
 use ::load::Target;
-use config::Quick;
+use config::{PRIOR_SAMPLES, Quick};
+use control::concurrency::Prior;
 use control::policy::PolicySettings;
-use gateway::settings::{PathMatch, Provenance, Route, Settings};
+use control::search::closed_loop::Knee;
+use gateway::settings::{Adaptive, PathMatch, Provenance, Route, Settings};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -46,8 +54,10 @@ pub enum WriteError {
 pub struct Limits {
     /// The rate class.
     pub rate: Rate,
-    /// The concurrency limit.
+    /// The concurrency limit; the first value where it follows the service.
     pub in_flight: u32,
+    /// Between which bounds it follows the service; `None` where it is fixed.
+    pub adaptive: Option<Adaptive>,
     /// The target of the service level class.
     pub target: Duration,
     /// The conforming share below which the limits apply.
@@ -69,11 +79,16 @@ impl Limits {
 /// The limits, where the search knows enough.
 pub fn limits(outcome: &Outcome) -> Option<Limits> {
     let (target, quantile) = outcome.target_time()?;
-    let knee = outcome.knee.as_ref()?;
-    limits_of(outcome.low()?, knee.knee, knee.best_at, target, quantile)
+    let (low, knee) = (outcome.low()?, outcome.knee.as_ref()?);
+    let limits = limits_of(low, knee.knee, knee.best_at, target, quantile)?;
+    let Some(prior) = prior(low, knee) else { return Some(limits) };
+    let least = prior.floor();
+    let in_flight = limits.in_flight.max(least);
+    let most = most(low, knee.knee, target).max(in_flight);
+    Some(Limits { in_flight, adaptive: Some(Adaptive { least, most, prior: Some(prior) }), ..limits })
 }
 
-/// The limits of a service that carries `low`, with the concurrencies of its knee.
+/// The fixed limits of a service that carries `low`, with the concurrencies of its knee.
 pub fn limits_of(low: Rate, knee: u32, best_at: u32, target: Duration, quantile: Quantile) -> Option<Limits> {
     if low <= Rate::ZERO {
         return None;
@@ -81,9 +96,26 @@ pub fn limits_of(low: Rate, knee: u32, best_at: u32, target: Duration, quantile:
     let enter = Ratio::new(quantile.get())?;
     // Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
     // first one, two requests that come a little too close would already be shed.
-    let room = (low * target * QUEUE_SHARE) as u32;
-    let in_flight = best_at.clamp(knee, room.max(knee)).max(1);
-    Some(Limits { rate: protected(low), in_flight, target, enter })
+    let in_flight = best_at.clamp(knee, most(low, knee, target)).max(1);
+    Some(Limits { rate: protected(low), in_flight, adaptive: None, target, enter })
+}
+
+/// The most in flight for which the goal has room.
+fn most(low: Rate, knee: u32, target: Duration) -> u32 {
+    ((low * target * QUEUE_SHARE) as u32).max(knee)
+}
+
+/// What was measured, for a limit that follows the service: the rate that holds, and the mean response time of a single
+/// connection.
+///
+/// The mean follows from the throughput of the first step by Little's law. The median would not do: the limit compares
+/// means, and where a few answers are slow the median is far below.
+fn prior(low: Rate, knee: &Knee) -> Option<Prior> {
+    let alone = knee.steps.first().filter(|step| step.throughput > Rate::ZERO)?;
+    let mean = f64::from(alone.concurrency) / alone.throughput.per_second();
+    let micros = Duration::try_from_secs_f64(mean).ok()?.as_micros().max(1);
+    let response_time = Duration::from_micros(u64::try_from(micros).ok()?);
+    Some(Prior { rate: rounded_down(low), response_time, weight: PRIOR_SAMPLES })
 }
 
 /// The gateway's settings.
@@ -114,6 +146,7 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
     for class in &mut settings.concurrency_limits {
         class.name = "knee".to_owned();
         class.provenance = Some(provenance.clone());
+        class.settings.adaptive = limits.adaptive;
     }
     for policy in &mut settings.policies {
         // Fewer samples than these cannot show that a share is missed and not one response by chance.

@@ -9,6 +9,7 @@
 //! story         standard error while it goes on
 //! outcome       what was found: words, JSON, page and gateway file are made of it
 //! peak          what has to be carried
+//! scaling       what makes the knee: contention and coherency
 //! ```
 
 mod as_json;
@@ -17,6 +18,7 @@ mod gateway_file;
 mod outcome;
 mod page;
 mod peak;
+mod scaling;
 mod search;
 mod story;
 #[cfg(test)]
@@ -54,10 +56,14 @@ use units::{InstanceCount, Rate};
 
 /// Find the highest rate at which a service holds a goal
 ///
-/// First as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee. Then
+/// First as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee,
+/// and, from six steps on, the contention and the coherency that make it. Then
 /// requests at fixed rates, as users send them: rates that hold the goal and rates that miss it, until the limit lies
 /// between two of them that are near each other. The low end is verified; then the high end is shown to fail, and how
 /// long the service takes to come back.
+///
+/// The gateway file keeps the rate 5 % below the low end, and lets the requests in flight follow the service: from the
+/// knee on, never below what the measured rate needs at the calm response time, never above what the goal has room for.
 ///
 /// The story goes to standard error, the result to standard output. Ctrl-C ends the search and says what is known.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! The report of a search: one page with the load curves and every trial.
 
 use super::outcome::Outcome;
+use super::scaling;
 use crate::summary::rate;
 use report::{Align, Chart, LoadCurve, Point, Report, Section, Table, html, load_curve};
 use units::show_duration;
@@ -15,13 +16,20 @@ pub fn page(outcome: &Outcome, summary: &str) -> String {
             p50: Some(step.response_time),
             p95: None,
         });
+        let scaling = scaling::of(knee);
         sections.push(chart(
             "Closed loop: what comes out when as much as possible goes in",
-            "Each connection sends its next request when the last is answered. Beyond the knee more requests in \
-             flight bring no more answers, only longer response times.",
+            &format!(
+                "Each connection sends its next request when the last is answered. Beyond the knee more requests in \
+                 flight bring no more answers, only longer response times. The scalability law ({}, with 95 % \
+                 confidence): {}.",
+                "a share of the work that has to take turns, and a cost of each pair that has to agree",
+                scaling::words(&scaling).join("; ")
+            ),
             LoadCurve {
                 points: points.collect(),
                 knee: Some(f64::from(knee.knee)),
+                fitted: scaling::curve(&scaling),
                 axis: "requests in flight".to_owned(),
             },
         ));
@@ -41,6 +49,7 @@ pub fn page(outcome: &Outcome, summary: &str) -> String {
                 })
                 .collect(),
             knee: None,
+            fitted: Vec::new(),
             axis: "offered requests a second".to_owned(),
         },
     ));

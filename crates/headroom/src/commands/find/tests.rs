@@ -5,6 +5,7 @@ use super::gateway_file::{self, MARK};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::{as_json, page, words};
+use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
@@ -145,6 +146,42 @@ fn the_limit_keeps_five_percent_below_the_low_end() {
 }
 
 #[test]
+fn the_concurrency_limit_follows_the_service_from_what_was_measured() {
+    let limits = gateway_file::limits(&outcome()).unwrap();
+    let adaptive = limits.adaptive.unwrap();
+    let prior = adaptive.prior.unwrap();
+    // One connection at 53.1/s: 18.832 ms a request, by Little's law.
+    assert_eq!((prior.rate, prior.response_time), (rate(105.0), Duration::from_micros(18_832)));
+    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 3, 3), "the goal has room for three");
+    let roomy = Goal::new(vec!["p(95)<500ms".parse().unwrap()]).unwrap();
+    let found = Found::AtLeast { rate: rate(105.92), ceiling: Ceiling::Allowed, verified: true };
+    let limits = gateway_file::limits(&Outcome { goal: roomy, found, ..outcome() }).unwrap();
+    let adaptive = limits.adaptive.unwrap();
+    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 5, 39));
+}
+
+#[test]
+fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
+    let tight = Goal::new(vec!["p(95)<5ms".parse().unwrap()]).unwrap();
+    for (knee, best_at, alone) in [(1, 1, 53.1), (2, 5, 10.0), (100, 200, 53.1), (1, 1_000, 1e-3)] {
+        for goal in [outcome().goal, tight.clone()] {
+            let mut outcome = Outcome { goal, ..outcome() };
+            let found = outcome.knee.as_mut().unwrap();
+            (found.knee, found.best_at) = (knee, best_at);
+            found.steps[0].throughput = rate(alone);
+            outcome.found = Found::AtLeast { rate: rate(106.0), ceiling: Ceiling::Allowed, verified: true };
+            let limits = gateway_file::limits(&outcome).unwrap();
+            let text = gateway_file::text(&gateway_file::settings(&target(), &outcome, &limits));
+            let read = config::parse("gateway.yaml", &text, Path::new(""));
+            assert!(read.is_ok(), "{knee} {best_at} {alone}: {text}");
+        }
+    }
+    let mut outcome = outcome();
+    outcome.knee.as_mut().unwrap().steps[0].throughput = Rate::ZERO;
+    assert_eq!(gateway_file::limits(&outcome).unwrap().adaptive, None, "nothing is known of calm");
+}
+
+#[test]
 fn exit_codes_follow_the_goals_that_were_asked_for() {
     let unreachable = Found::Unreachable { lowest: rate(10.0), binding: p95() };
     let peak = |per_second| Some(Peak { rate: rate(per_second), instances: None });
@@ -180,6 +217,35 @@ fn json_has_the_fixed_names() {
     assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
     let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
     assert!(unknown["sustainable_rate"].is_null());
+}
+
+#[test]
+fn json_keeps_to_its_schema() {
+    let schema = serde_json::from_str(include_str!("../../../schemas/find.schema.json")).unwrap();
+    let mut told = outcome();
+    let knee = told.knee.as_mut().unwrap();
+    knee.steps =
+        [(1, 64.9), (18, 995.9), (36, 1652.4), (72, 1853.2), (108, 1828.9), (144, 1775.0), (216, 1702.2)]
+            .map(|(concurrency, throughput)| Measured {
+                concurrency,
+                throughput: rate(throughput),
+                response_time: millis(10),
+            })
+            .into();
+    let whole = as_json::json(&told, None);
+    assert!(whole["knee"]["scaling"]["peak"].is_object(), "{}", whole["knee"]);
+    let limits = gateway_file::limits(&told).unwrap();
+    let unknown = Outcome { found: Found::Invalid, knee: None, proof: None, peak: None, ..outcome() };
+    for json in [
+        whole,
+        as_json::json(&told, Some((Path::new("gateway.yaml"), limits))),
+        as_json::json(&outcome(), None),
+        as_json::json(&unknown, None),
+    ] {
+        assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
+    }
+    let page = page::page(&told, "the summary");
+    assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">law<"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::gateway_file::Limits;
 use super::outcome::{Ended, Outcome, Proof};
+use super::scaling;
 use crate::summary::{counted, rate, row};
 use control::search::{Ceiling, Found};
 use std::path::Path;
@@ -30,6 +31,9 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
             "knee",
             &format!("{} in flight; at best {} with {}", knee.knee, rate(knee.best), knee.best_at),
         );
+        for (place, line) in scaling::words(&scaling::of(knee)).iter().enumerate() {
+            row(&mut text, if place == 0 { "scaling" } else { "" }, line);
+        }
     }
     if let Some(binding) = outcome.binding() {
         row(&mut text, "limited by", &binding.to_string());
@@ -55,10 +59,13 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
             &mut text,
             "gateway",
             &format!(
-                "{}: at most {} and {} in flight while fewer than {} come within {}",
+                "{}: at most {} and {} in flight{} while fewer than {} come within {}",
                 path.display(),
                 rate(limits.rate),
                 limits.in_flight,
+                limits.adaptive.map_or(String::new(), |found| {
+                    format!(" (adapts between {} and {})", found.least, found.most)
+                }),
                 limits.enter,
                 show_duration(limits.target)
             ),

@@ -1,0 +1,217 @@
+//! The case file: a fleet, its traffic and its policies, the stages of an account, and the rows that must come out.
+//!
+//! ```text
+//! text --yaml--> tree --merge--> a tree for each stage --table--> *Table --build--> sim::settings::System
+//!                                                                 published --row--> row::Row
+//! ```
+//!
+//! Read like the other files: everything that is wrong is said at once, at its place. What is wrong in several stages
+//! because they share it is said once. A table of traffic is read too.
+//!
+//! ## Why stages are changes
+//! An account says "we raised the threshold from 40 to 55 percent". A stage says only that, and the rest cannot differ
+//! by mistake.
+
+mod build;
+mod counts;
+mod file;
+mod merge;
+mod prices;
+pub mod row;
+mod scaling_file;
+mod schema;
+mod words;
+
+pub use schema::{schema, schema_text};
+
+use crate::problem::{Place, Problem, Problems, source};
+use crate::table::Report;
+use crate::yaml::Node;
+use file::{CaseTable, StageTable};
+use row::Row;
+use sim::settings::System;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a case file says.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What it is about; may be empty.
+    pub about: String,
+    /// Its stages in the order of the file; at least one.
+    pub stages: Vec<Stage>,
+    /// What must come out.
+    pub rows: Vec<Row>,
+}
+
+/// A stage of a case.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// What was done; may be empty.
+    pub about: String,
+    /// The stage whose settings it changes, by place.
+    pub after: Option<usize>,
+    /// Whether it stands beside the others, such as a negative control.
+    pub aside: bool,
+    /// What is simulated.
+    pub system: System,
+    /// The time of the day at which the measured time begins, from midnight.
+    pub begins: Duration,
+    /// Whose prices its costs are; none: it has none.
+    pub prices: Option<String>,
+    /// What was done to its traffic table.
+    pub notes: Vec<String>,
+}
+
+/// What the caller says in place of the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given {
+    /// The measured time.
+    pub measured: Option<Duration>,
+    /// The seed.
+    pub seed: Option<u64>,
+}
+
+/// Reads a case file. Paths in it are relative to its own directory.
+///
+/// # Errors
+/// Everything that is wrong with it and with its traffic, or that it cannot be read.
+pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
+    let text = crate::text_of(path, "a case file is UTF-8 text; see cases/accounts.yaml")?;
+    parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), given)
+}
+
+/// Reads the text of a case file. `name` is what messages call it; paths in it are relative to `base_dir`.
+///
+/// # Errors
+/// See [`read`]; but only the first place where it is no YAML.
+pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Case, Problems> {
+    let mut report = Report { source: source(name, text), problems: Vec::new() };
+    let case = whole(text, &mut report, base_dir, given);
+    match (case, Problems::of(once_each(report.problems))) {
+        (Some(case), None) => Ok(case),
+        (_, Some(problems)) => Err(problems),
+        (None, None) => unreachable!("the report says why not"),
+    }
+}
+
+fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Option<Case> {
+    let (node, table): (Node, CaseTable) = crate::tree_and_tables(text, report)?;
+    let base = merge::without(&node, &["stages", "published"]);
+    let stages = trees(&base, &table, report);
+    let mut built = Vec::new();
+    for (name, about, after, aside, tree) in &stages {
+        let table = <CaseTable as crate::table::Read>::read(tree, "", report);
+        let system = table.and_then(|table| build::build(&table, report, base_dir, given));
+        let Some(system) = system else { continue };
+        built.push(Stage {
+            name: name.clone(),
+            about: about.clone(),
+            after: *after,
+            aside: *aside,
+            system: system.system,
+            begins: system.begins,
+            prices: system.prices,
+            notes: system.notes,
+        });
+    }
+    // Rows name stages and services; where one could not be read, that was said.
+    let rows = (built.len() == stages.len()).then(|| row::rows(table.published.as_ref(), &built, report));
+    Some(Case {
+        name: table.case.0?.value.0,
+        about: table.about.map_or_else(String::new, |text| text.0),
+        stages: (!built.is_empty()).then_some(built)?,
+        rows: rows?,
+    })
+}
+
+type Tree = (String, String, Option<usize>, bool, Node);
+
+/// The tree of each stage.
+fn trees(base: &Node, table: &CaseTable, report: &mut Report) -> Vec<Tree> {
+    let mut trees: Vec<Tree> = Vec::new();
+    let mut last = None;
+    for at in table.stages.iter().flat_map(|at| &at.value) {
+        let StageTable { name, about, after, aside, changes } = &at.value;
+        if !row::is_name(&name.value.0) {
+            let message = format!("`{}` cannot be the name of a stage", name.value.0);
+            let help = "begin with a letter; use letters, digits, `-` and `_`".to_owned();
+            report.wrong(&name.place, message, "this name", help);
+        }
+        if trees.iter().any(|earlier| earlier.0 == name.value.0) {
+            let message = format!("another stage is called `{}` too", name.value.0);
+            report.wrong(&name.place, message, "again", "give it another name".to_owned());
+        }
+        let aside = aside.as_ref().is_some_and(|at| at.value.0);
+        let place = match after {
+            None => last,
+            Some(wanted) => {
+                let place = trees.iter().position(|earlier| earlier.0 == wanted.value.0);
+                if place.is_none() {
+                    let known = trees.iter().map(|earlier| earlier.0.as_str());
+                    let help = crate::suggest::suggestion(&wanted.value.0, known);
+                    let message = format!("no earlier stage is called `{}`", wanted.value.0);
+                    report.wrong(&wanted.place, message, "stages build on earlier ones", help);
+                }
+                place
+            }
+        };
+        let before = place.map_or(base, |place| &trees[place].4);
+        let tree = match changes {
+            Some(changes) => {
+                refuse(&changes.value.0, &changes.place, report);
+                merge::merged(before, &changes.value.0)
+            }
+            None => before.clone(),
+        };
+        let about = about.as_ref().map_or_else(String::new, |text| text.0.clone());
+        trees.push((name.value.0.clone(), about, place, aside, tree));
+        if !aside {
+            last = Some(trees.len() - 1);
+        }
+    }
+    if let Some(at) = table.stages.as_ref().filter(|at| at.value.is_empty())
+        && !report.knows_of(&at.place.path)
+    {
+        let help = "add one, or remove the key: a case without stages is one stage".to_owned();
+        report.wrong(&at.place, "no stage".to_owned(), "empty", help);
+    }
+    if trees.is_empty() {
+        trees.push((ONLY.to_owned(), String::new(), None, false, base.clone()));
+    }
+    trees
+}
+
+/// Changes are a table, and of the system only.
+fn refuse(changes: &Node, place: &Place, report: &mut Report) {
+    let crate::yaml::Kind::Table(entries) = &changes.kind else {
+        let message = format!("expected a table of keys, found {}", changes.kind.shown());
+        report.wrong(place, message, "not a table", "write `{ key: value }`".to_owned());
+        return;
+    };
+    for (key, _) in entries.iter().filter(|(key, _)| NOT_CHANGED.contains(&key.name.as_str())) {
+        let place = Place { path: crate::table::child(&place.path, &key.name), span: key.span.clone() };
+        let message = format!("`{}` is the same for all stages", key.name);
+        report.wrong(&place, message, "not in a stage", "write it at the top of the file".to_owned());
+    }
+}
+
+/// What several stages share is wrong once.
+fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
+    let mut once: Vec<Problem> = Vec::new();
+    for problem in problems {
+        let known = |other: &Problem| other.same_as(&problem);
+        if !once.iter().any(known) {
+            once.push(problem);
+        }
+    }
+    once
+}
+
+/// The name of the stage of a case that has none.
+const ONLY: &str = "now";
+const NOT_CHANGED: [&str; 4] = ["case", "about", "stages", "published"];

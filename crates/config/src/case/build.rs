@@ -1,0 +1,177 @@
+//! From the tables of one stage to a system that can be simulated: bounds, names, contradictions.
+
+mod alarms;
+mod balancing;
+mod pods;
+mod policies;
+mod scaling;
+mod server;
+mod service;
+mod traffic;
+
+use super::Given;
+use super::file::{CaseTable, PoolTable, QuotasTable};
+use super::prices::Prices;
+use crate::check::between;
+use crate::problem::Place;
+use crate::scalar::{Count, Span};
+use crate::table::{At, Names, Report, check_name};
+use control::search::Condition;
+use sim::settings::{Goal, Pool, Quotas, System};
+use std::path::Path;
+use std::time::Duration;
+
+/// What a stage is built of, beside its own tables.
+pub(super) struct Builder<'a> {
+    pub(super) report: &'a mut Report,
+    pub(super) folder: &'a Path,
+    pub(super) given: Given,
+    /// Names of services and their endpoints, in the order of the file.
+    services: Vec<(String, Vec<String>)>,
+    pools: Vec<String>,
+    prices: Prices,
+    goal: Option<Goal>,
+    warm_up: Duration,
+    /// Whether the file says how long is measured.
+    measured_said: bool,
+    clock: Clock,
+}
+
+/// When the measured time is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Clock {
+    /// The time of the day at which it begins.
+    begins: Duration,
+    warm_up: Duration,
+    measured: Duration,
+}
+
+impl Clock {
+    /// Each time that it is this time of the day, from the beginning of the simulated time.
+    fn each_day(self, at: Duration) -> impl Iterator<Item = Duration> {
+        let (day, at, begins, warm_up) =
+            (DAY.as_secs(), at.as_secs(), self.begins.as_secs(), self.warm_up.as_secs());
+        let first = Duration::from_secs((at + warm_up + day - begins % day) % day);
+        let end = self.warm_up + self.measured;
+        (0..).map(move |day| first + DAY * day).take_while(move |at| *at < end)
+    }
+}
+
+/// A stage's system with what is said of it beside.
+pub(super) struct Built {
+    pub(super) system: System,
+    pub(super) begins: Duration,
+    pub(super) prices: Option<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// The system of a stage, unless the report says why not.
+pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given: Given) -> Option<Built> {
+    let services = table.services.0.as_ref()?;
+    if services.value.0.is_empty() {
+        let message = "a case without services".to_owned();
+        report.wrong(&services.place, message, "empty", "add one".to_owned());
+    }
+    let names = |named: &crate::table::Named<At<super::file::ServiceTable>>| {
+        let endpoints = named.value.iter().filter_map(|at| at.value.endpoints.0.as_ref());
+        let endpoints = endpoints.flat_map(|at| at.value.iter()).map(|named| named.name.clone()).collect();
+        (named.name.clone(), endpoints)
+    };
+    let service_names: Vec<(String, Vec<String>)> = services.value.iter().map(names).collect();
+    let pools: Vec<String> =
+        table.pools.iter().flat_map(Names::iter).map(|named| named.name.clone()).collect();
+    let warm_up = longest(table.warm_up.as_ref(), Duration::ZERO, report);
+    let mut builder = Builder {
+        prices: Prices::of(table.prices.as_ref(), report),
+        goal: goal(table, report),
+        report,
+        folder,
+        given,
+        services: service_names,
+        pools,
+        warm_up,
+        measured_said: table.measured.is_some(),
+        clock: Clock::default(),
+    };
+    for named in services.value.iter() {
+        builder.plain_name(&named.name, &named.place);
+    }
+    let begins = table.begins.as_ref().map_or(Duration::ZERO, |at| at.value.0);
+    let traffic = table.traffic.0.as_ref();
+    let traffic = traffic.and_then(|at| builder.traffic(at, begins, table.measured.as_ref()));
+    if let Some(traffic) = &traffic {
+        builder.clock =
+            Clock { begins: traffic.begins, warm_up: traffic.warm_up, measured: traffic.measured };
+    }
+    let built: Vec<_> =
+        services.value.iter().enumerate().map(|(place, named)| builder.service(place, named)).collect();
+    let pools = table.pools.iter().flat_map(Names::iter).filter_map(|named| builder.pool(named)).collect();
+    let quotas = table.quotas.as_ref().map_or_else(Quotas::default, |found| builder.quotas(found));
+    let traffic = traffic?;
+    let system = System {
+        services: built.into_iter().collect::<Option<_>>()?,
+        pools,
+        traffic: traffic.traffic,
+        quotas,
+        warm_up: traffic.warm_up,
+        measured: traffic.measured,
+        seed: given.seed.unwrap_or_else(|| table.seed.as_ref().map_or(1, |at| at.value.0)),
+    };
+    Some(Built { system, begins: traffic.begins, prices: builder.prices.words, notes: traffic.notes })
+}
+
+fn goal(table: &CaseTable, report: &mut Report) -> Option<Goal> {
+    let At { value: goal, place } = table.goal.as_ref()?;
+    match goal.0 {
+        Condition::ResponseTime { quantile, below } => Some(Goal { quantile, below }),
+        Condition::Failed { .. } => {
+            let help = "write a time, such as `p(95)<600ms`; failures count as too slow".to_owned();
+            report.wrong(place, "a goal of a case is a response time".to_owned(), "this goal", help);
+            None
+        }
+    }
+}
+
+impl Builder<'_> {
+    /// Rows say names with dots between.
+    fn plain_name(&mut self, name: &str, place: &Place) {
+        check_name(name, place, self.report);
+        if !super::row::is_name(name) && !self.report.knows_of(&place.path) {
+            let message = format!("`{name}` cannot stand in a row");
+            let help = "begin with a letter; use letters, digits, `-` and `_`".to_owned();
+            self.report.wrong(place, message, "this name", help);
+        }
+    }
+
+    fn pool(&mut self, named: &crate::table::Named<At<PoolTable>>) -> Option<Pool> {
+        let PoolTable { places, backlog } = &named.value.as_ref()?.value;
+        let places = between(places, 1, u32::MAX, "10 is usual", self.report);
+        let bound = backlog.as_ref().map_or(u32::MAX, |at| at.value.0);
+        Some(Pool { name: named.name.clone(), places, bound })
+    }
+
+    fn quotas(&mut self, found: &QuotasTable) -> Quotas {
+        let QuotasTable { addresses, vcpus, instances } = found;
+        let mut count = |at: &Option<At<Count>>| {
+            at.as_ref().map(|at| between(at, 1, u32::MAX, "leave it out where there is none", self.report))
+        };
+        Quotas { addresses: count(addresses), vcpus: count(vcpus), instances: count(instances) }
+    }
+
+    fn span(&mut self, at: Option<&At<Span>>, default: Duration) -> Duration {
+        longest(at, default, self.report)
+    }
+}
+
+/// A span of at most a year.
+fn longest(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Duration {
+    let Some(At { value: Span(found), place }) = at else { return default };
+    if *found > SPAN_MAX {
+        let message = format!("{} is longer than a year", units::show_duration(*found));
+        report.wrong(place, message, "too long", "at most 366d are simulated".to_owned());
+    }
+    *found
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+pub(super) const SPAN_MAX: Duration = Duration::from_secs(366 * 24 * 3600);

@@ -1,0 +1,160 @@
+//! Alarms, and the metrics that they look at.
+
+use super::Builder;
+use crate::case::scaling_file::AlarmTable;
+use crate::scalar::{Count, Scalar as _, Share, Text};
+use crate::scenario::word;
+use crate::suggest::suggestion;
+use crate::table::At;
+use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing, Repeat, Windows};
+use control::metric::{MetricId, Statistic};
+use sim::settings::{Metric, Published};
+use std::time::Duration;
+use units::parse_duration;
+
+impl Builder<'_> {
+    pub(super) fn alarm(
+        &mut self,
+        at: &At<AlarmTable>,
+        repeat: Repeat,
+        metrics: &mut Vec<Published>,
+    ) -> Option<(Metric, AlarmSettings)> {
+        let AlarmTable {
+            metric,
+            statistic,
+            above,
+            at_least,
+            below,
+            at_most,
+            period,
+            evaluation_periods,
+            datapoints,
+            missing,
+            windows,
+            few_samples,
+        } = &at.value;
+        let metric = self.metric(metric)?;
+        let statistic = statistic.as_ref().map_or(Some(Statistic::Average), |at| self.statistic(at));
+        let given = [
+            (above, Comparison::GreaterThan),
+            (at_least, Comparison::GreaterThanOrEqualTo),
+            (below, Comparison::LessThan),
+            (at_most, Comparison::LessThanOrEqualTo),
+        ];
+        let given: Vec<_> =
+            given.iter().filter_map(|(at, comparison)| Some((at.as_ref()?, *comparison))).collect();
+        let [(threshold, comparison)] = given.as_slice() else {
+            if !self.report.knows_of(&at.place.path) {
+                let message = "expected one of `above`, `at_least`, `below` and `at_most`".to_owned();
+                let help = "keep one of them; a stage takes a key away with `key: ~`".to_owned();
+                self.report.wrong(&at.place, message, "in this alarm", help);
+            }
+            return None;
+        };
+        let threshold = self.amount(threshold, metric)?;
+        let count = |at: &Option<At<Count>>| at.as_ref().map(|at| at.value.0);
+        let periods = count(evaluation_periods).or(count(datapoints)).unwrap_or(1);
+        let wanted = count(datapoints).unwrap_or(periods);
+        if let (Some(at), true) = (datapoints, wanted > periods) {
+            let message = format!("`datapoints` is {wanted}, above `evaluation_periods`, which is {periods}");
+            let label = format!("{wanted} of the last {periods} can never breach");
+            let help = format!("raise `evaluation_periods` to {wanted}, or lower `datapoints`");
+            self.report.wrong(&at.place, message, &label, help);
+            return None;
+        }
+        let period = self.span(period.as_ref(), MINUTE);
+        let treatments = [
+            ("missing", Missing::Missing),
+            ("ignore", Missing::Ignore),
+            ("breaching", Missing::Breaching),
+            ("not-breaching", Missing::NotBreaching),
+        ];
+        let few = [("evaluate", FewSamples::Evaluate), ("ignore", FewSamples::Ignore)];
+        let ends = [("sliding", Windows::Sliding), ("wall-clock", Windows::WallClock)];
+        let alarm = AlarmSettings {
+            evaluation_periods: periods,
+            datapoints_to_alarm: wanted,
+            missing: word(missing.as_ref(), &treatments, self.report),
+            few_samples: word(few_samples.as_ref(), &few, self.report),
+            windows: word(windows.as_ref(), &ends, self.report),
+            repeat,
+            ..AlarmSettings::new(
+                published(metric, period, metrics),
+                statistic?,
+                period,
+                *comparison,
+                threshold,
+            )
+        };
+        Some((metric, alarm))
+    }
+
+    pub(super) fn metric(&mut self, at: &At<Text>) -> Option<Metric> {
+        let known = [
+            ("cpu", Metric::CpuUtilization),
+            ("latency", Metric::ResponseTime),
+            ("requests", Metric::RequestCount),
+            ("requests-per-target", Metric::RequestCountPerTarget),
+            ("credits", Metric::CpuCreditBalance),
+        ];
+        let found = known.iter().find(|(name, _)| *name == at.value.0).map(|(_, metric)| *metric);
+        if found.is_none() {
+            let help = suggestion(&at.value.0, known.iter().map(|(name, _)| *name));
+            self.report.wrong(&at.place, format!("unknown metric `{}`", at.value.0), "this value", help);
+        }
+        found
+    }
+
+    fn statistic(&mut self, at: &At<Text>) -> Option<Statistic> {
+        let text = if at.value.0 == "samples" { "SampleCount" } else { &at.value.0 };
+        let found = text.parse().ok();
+        if found.is_none() {
+            let known = ["average", "maximum", "minimum", "sum", "samples"];
+            let help = match crate::suggest::closest(text, known) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => "write `average`, `maximum`, `minimum`, `sum`, `samples`, `p95` or `tm99`".to_owned(),
+            };
+            self.report.wrong(&at.place, format!("unknown statistic `{text}`"), "this value", help);
+        }
+        found
+    }
+
+    /// A value of a metric in the unit in which the cloud publishes it.
+    pub(super) fn amount(&mut self, at: &At<Text>, metric: Metric) -> Option<f64> {
+        let text = at.value.0.as_str();
+        let minus = text.strip_prefix('-');
+        let (plain, sign) = minus.map_or((text, 1.0), |rest| (rest, -1.0));
+        let (found, kind, example) = match metric {
+            Metric::CpuUtilization => {
+                let percent = Share::parse(plain).map(|share| share.0.get() * 100.0);
+                // Of what was written in percent, the digits are kept.
+                let percent = percent.map(|percent| (percent * 1e9).round() / 1e9);
+                (percent, "a share of the processor", "`60%`")
+            }
+            Metric::ResponseTime => {
+                (parse_duration(plain).ok().map(|span| span.as_secs_f64()), "a time", "`700ms`")
+            }
+            Metric::RequestCount | Metric::RequestCountPerTarget | Metric::CpuCreditBalance => {
+                (crate::case::words::Number::parse(plain).map(|number| number.0), "a number", "`1000`")
+            }
+        };
+        if found.is_none() {
+            let message = format!("`{text}` is not {kind}, as {} is", metric.name());
+            self.report.wrong(&at.place, message, "this value", format!("write {example}"));
+        }
+        found.map(|value| sign * value)
+    }
+}
+
+/// The place of a metric among those that are published; periods below a minute need points as fine.
+pub(super) fn published(metric: Metric, period: Duration, metrics: &mut Vec<Published>) -> MetricId {
+    let resolution = if period < MINUTE && !period.is_zero() { period } else { MINUTE };
+    let wanted = Published { metric, resolution };
+    let place = metrics.iter().position(|known| *known == wanted).unwrap_or_else(|| {
+        metrics.push(wanted);
+        metrics.len() - 1
+    });
+    MetricId(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+const MINUTE: Duration = Duration::from_secs(60);

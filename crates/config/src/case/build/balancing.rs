@@ -1,0 +1,125 @@
+//! How requests come to instances, and how instances come and go.
+
+use super::Builder;
+use super::service::share_of;
+use crate::case::file::{
+    BalancingTable, ConnectionTable, DeploymentTable, FailureTable, RetriesTable, StartTable,
+};
+use crate::check::between;
+use crate::scalar::Span;
+use crate::scenario::word;
+use crate::table::At;
+use sim::settings::{Algorithm, Balancing, Connections, Deployment, Failure, Retries, Reuse, Start};
+use std::time::Duration;
+
+impl Builder<'_> {
+    pub(super) fn balancing(&mut self, table: &BalancingTable) -> Balancing {
+        let algorithms = [
+            ("round-robin", Algorithm::RoundRobin),
+            ("weighted-round-robin", Algorithm::WeightedRoundRobin),
+            ("least-outstanding", Algorithm::LeastOutstanding),
+            ("peak-ewma", Algorithm::PeakEwma),
+        ];
+        let reuses = [
+            ("random", Some(Reuse::Random)),
+            ("most-recent", Some(Reuse::MostRecent)),
+            ("least-recent", Some(Reuse::LeastRecent)),
+            ("never", None),
+        ];
+        let reuse = word(table.reuse.as_ref(), &reuses, self.report);
+        let connections = match reuse {
+            Some(reuse) => {
+                if let Some(at) = &table.connection {
+                    let help = "add `reuse: never`, or remove it".to_owned();
+                    self.report.wrong(
+                        &at.place,
+                        "only with `reuse: never`".to_owned(),
+                        "means nothing",
+                        help,
+                    );
+                }
+                Connections::Kept { reuse, idle_timeout: self.span(table.idle_timeout.as_ref(), IDLE) }
+            }
+            None => {
+                let cost = table.connection.as_ref().map(|at| &at.value);
+                let mut span = |pick: fn(&ConnectionTable) -> Option<&At<Span>>| {
+                    self.span(cost.and_then(pick), Duration::ZERO)
+                };
+                Connections::PerCall {
+                    caller_cpu: span(|cost| cost.caller_cpu.as_ref()),
+                    server_cpu: span(|cost| cost.server_cpu.as_ref()),
+                    delay: span(|cost| cost.delay.as_ref()),
+                }
+            }
+        };
+        let nodes = table.nodes.as_ref();
+        Balancing {
+            algorithm: word(table.algorithm.as_ref(), &algorithms, self.report),
+            nodes: nodes.map_or(1, |at| between(at, 1, NODES_MAX, "6 is usual for a cloud", self.report)),
+            connections,
+            timeout: table.timeout.as_ref().map(|at| at.value.0),
+            retries: table.retries.as_ref().map(|at| {
+                let RetriesTable { most, budget, backoff } = &at.value;
+                Retries {
+                    most: most.value.0,
+                    budget: share_of(budget.as_ref(), 0.2),
+                    backoff: self.span(backoff.as_ref(), Duration::ZERO),
+                }
+            }),
+            instance_limit: table.instance_limit.as_ref().map(|at| at.value.0),
+            slow_start: table.slow_start.as_ref().map(|at| at.value.0),
+            network: self.span(table.network.as_ref(), Duration::ZERO),
+        }
+    }
+
+    pub(super) fn start(&mut self, table: Option<&StartTable>) -> Start {
+        let get = |pick: fn(&StartTable) -> Option<&At<Span>>| table.and_then(pick);
+        let factor = table.and_then(|table| table.warm_up_factor.as_ref());
+        if let Some(at) = factor.filter(|at| at.value.0 < 1.0) {
+            let message = format!("{} is below 1", at.value.0);
+            self.report.wrong(&at.place, message, "faster than warm", "1.5 is usual".to_owned());
+        }
+        let launches = table.and_then(|table| table.launches_per_second.as_ref());
+        Start {
+            provision: self.span(get(|table| table.provision.as_ref()), Duration::ZERO),
+            boot: self.span(get(|table| table.boot.as_ref()), Duration::ZERO),
+            boot_cpu: share_of(table.and_then(|table| table.boot_cpu.as_ref()), 0.0),
+            warm_up: self.span(get(|table| table.warm_up.as_ref()), Duration::ZERO),
+            warm_up_factor: factor.map_or(1.0, |at| at.value.0),
+            drain: self.span(get(|table| table.drain.as_ref()), DRAIN),
+            launches_per_second: launches.map(|at| self.above_zero(at)),
+            launch_burst: table.and_then(|table| table.launch_burst.as_ref()).map_or(1, |at| at.value.0),
+        }
+    }
+
+    pub(super) fn deployment(&mut self, table: &DeploymentTable) -> Deployment {
+        let DeploymentTable { at, least_healthy, most } = table;
+        let most_found = most.as_ref().map_or(2.0, |at| at.value.0);
+        let least = share_of(least_healthy.as_ref(), 1.0);
+        if let Some(at) = most.as_ref().filter(|at| at.value.0 < 1.0 || at.value.0 <= least) {
+            let message = format!("at most {} of the count may run, and {least} of it must", at.value.0);
+            let help = "no instance could be replaced; 2 is usual".to_owned();
+            self.report.wrong(&at.place, message, "nothing can change", help);
+        }
+        Deployment {
+            at: self.warm_up + self.span(Some(at), Duration::ZERO),
+            least_healthy: least,
+            most: most_found,
+        }
+    }
+
+    pub(super) fn failure(&mut self, table: &FailureTable) -> Failure {
+        let FailureTable { at, instances, noticed_after } = table;
+        Failure {
+            at: self.warm_up + self.span(Some(at), Duration::ZERO),
+            instances: instances.value.0,
+            noticed_after: self.span(noticed_after.as_ref(), Duration::ZERO),
+        }
+    }
+}
+
+/// An ALB's default towards clients; towards targets it is not published.
+const IDLE: Duration = Duration::from_secs(60);
+/// The default of a target group's deregistration delay.
+const DRAIN: Duration = Duration::from_secs(300);
+const NODES_MAX: u32 = 1024;

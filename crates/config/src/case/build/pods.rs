@@ -1,0 +1,110 @@
+//! Who changes the number of pods: Kubernetes' and Knative's autoscalers, as `control` has them.
+
+use super::Builder;
+use crate::case::file::ScalingTable;
+use crate::case::scaling_file::{HpaTable, KnativeTable};
+use crate::case::words::Number;
+use crate::problem::Place;
+use crate::table::At;
+use control::scaling::hpa::{Behavior, Controller, HpaSettings, Metric, Milli, Source};
+use control::scaling::knative::KnativeSettings;
+use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
+use units::InstanceCount;
+
+impl Builder<'_> {
+    pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>) -> HpaScaling {
+        let HpaTable {
+            cpu,
+            requests_per_second,
+            in_flight,
+            request,
+            behavior,
+            stabilize_down,
+            stabilize_up,
+            tolerance,
+            sync_period,
+        } = &at.value;
+        let mut metrics = Vec::new();
+        let mut kinds = Vec::new();
+        if let Some(at) = cpu {
+            metrics.push(Metric::cpu_utilization((at.value.0.get() * 100.0).round() as u32));
+            kinds.push(PodMetric::Cpu);
+        }
+        let of_pods = [
+            ("requests-per-second", requests_per_second, PodMetric::RequestsPerSecond),
+            ("in-flight", in_flight, PodMetric::InFlight),
+        ];
+        for (name, target, kind) in of_pods {
+            let Some(At { value: Number(target), .. }) = target else { continue };
+            let average = Milli((target * 1000.0).round() as i64);
+            metrics.push(Metric { name: name.to_owned(), source: Source::Pods { average } });
+            kinds.push(kind);
+        }
+        let with_behavior = behavior.as_ref().is_some_and(|at| at.value.0);
+        for at in [stabilize_down, stabilize_up].into_iter().flatten().filter(|_| !with_behavior) {
+            let help = "add `behavior: true`, or remove it".to_owned();
+            self.report.wrong(&at.place, "only with `behavior: true`".to_owned(), "means nothing", help);
+        }
+        let usual = Controller::default();
+        let tolerance = tolerance.as_ref().map_or(usual.tolerance, |at| at.value.0.get());
+        let sync = self.span(sync_period.as_ref(), usual.sync_period);
+        if let Some(at) =
+            sync_period.as_ref().filter(|_| sync.is_zero() || 60_000 % sync.as_millis().max(1) != 0)
+        {
+            let message = "the sync period does not divide a minute".to_owned();
+            self.report.wrong(&at.place, message, "this span", "15s is usual".to_owned());
+        }
+        let mut rules = Behavior::default();
+        rules.down.stabilization = stabilize_down.as_ref().map(|at| at.value.0);
+        if let Some(at) = stabilize_up {
+            rules.up.stabilization = Some(at.value.0);
+        }
+        let hpa = HpaSettings {
+            behavior: with_behavior.then_some(rules),
+            controller: Controller { tolerance, sync_period: sync, ..usual },
+            ..HpaSettings::new(count(&table.min), count(&table.max), metrics)
+        };
+        for error in hpa.problems() {
+            self.refused(&at.place, &error.to_string());
+        }
+        HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0) }
+    }
+
+    pub(super) fn knative(&mut self, table: &ScalingTable, at: &At<KnativeTable>) -> KnativeScaling {
+        let KnativeTable { concurrency, requests_per_second, utilization, stable_window } = &at.value;
+        if let (Some(_), Some(second)) = (concurrency, requests_per_second) {
+            let message = "expected only one of `concurrency` and `requests_per_second`".to_owned();
+            self.report.wrong(&second.place, message, "another metric", "keep one of them".to_owned());
+        }
+        let usual = match (concurrency, requests_per_second) {
+            (_, Some(at)) => KnativeSettings::requests_per_second(at.value.0),
+            (Some(at), None) => KnativeSettings::concurrency(at.value.0),
+            (None, None) => KnativeSettings::concurrency(CONCURRENCY),
+        };
+        let target = utilization.as_ref().map_or(usual.target, |at| usual.total * at.value.0.get());
+        let knative = KnativeSettings {
+            target,
+            stable_window: self.span(stable_window.as_ref(), usual.stable_window),
+            min: count(&table.min),
+            max: Some(count(&table.max)),
+            ..usual
+        };
+        for error in knative.problems() {
+            self.refused(&at.place, &error.to_string());
+        }
+        KnativeScaling { knative }
+    }
+
+    /// What `control` refuses, with its way out.
+    pub(super) fn refused(&mut self, place: &Place, message: &str) {
+        let (message, help) = message.split_once(": ").unwrap_or((message, "see the vendor's guide"));
+        self.report.wrong(place, message.to_owned(), "here", help.to_owned());
+    }
+}
+
+fn count(at: &At<crate::scalar::Count>) -> InstanceCount {
+    InstanceCount::new(at.value.0)
+}
+
+/// The default of `container-concurrency-target-default`.
+const CONCURRENCY: f64 = 100.0;

@@ -1,0 +1,192 @@
+//! Policies of AWS: steps, simple scaling, target tracking.
+
+use super::Builder;
+use super::alarms::published;
+use crate::case::scaling_file::{PolicyTable, SizeStepTable};
+use crate::case::words::Change;
+use crate::problem::Place;
+use crate::scalar::Text;
+use crate::scenario::word;
+use crate::suggest::suggestion;
+use crate::table::{At, Named};
+use control::alarm::AlarmSettings;
+use control::scaling::{
+    Adjustment, Aggregation, AlarmId, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling, Step,
+    StepScaling, TargetTracking,
+};
+use sim::settings::{Metric, Published};
+use std::time::Duration;
+
+impl Builder<'_> {
+    pub(super) fn policy(
+        &mut self,
+        named: &Named<At<PolicyTable>>,
+        platform: Platform,
+        alarms: &[(&str, &Place, Option<(Metric, AlarmSettings)>)],
+        metrics: &mut Vec<Published>,
+    ) -> Option<AwsPolicy> {
+        let At { value: table, place } = named.value.as_ref()?;
+        let tracks = table.track.is_some() || table.target.is_some();
+        let steps = table.alarms.is_some() || table.change.is_some() || table.steps.is_some();
+        if tracks == steps {
+            if !self.report.knows_of(&place.path) {
+                let message = "expected `alarms` with a `change`, or `track` with a `target`".to_owned();
+                let help = "write one policy for each".to_owned();
+                self.report.wrong(place, message, "in this policy", help);
+            }
+            return None;
+        }
+        let cooldown = table.cooldown.as_ref().map(|at| at.value.0);
+        let warm_up = table.warm_up.as_ref().map(|at| at.value.0);
+        if tracks {
+            let (Some(track), Some(target)) = (&table.track, &table.target) else {
+                let help = "write `track: cpu` and `target: 60%`".to_owned();
+                self.report.wrong(
+                    place,
+                    "`track` and `target` belong together".to_owned(),
+                    "in this policy",
+                    help,
+                );
+                return None;
+            };
+            let metric = self.metric(track)?;
+            let target = self.amount(target, metric)?;
+            let preset = match platform {
+                Platform::Ecs => Preset::ECS,
+                Platform::Application => Preset::APPLICATION,
+                Platform::Ec2 { .. } => Preset::EC2,
+            };
+            let never_in = table.never_in.as_ref().is_some_and(|at| at.value.0);
+            return Some(AwsPolicy::TargetTracking(TargetTracking {
+                scale_in: if never_in { ScaleIn::Disabled } else { ScaleIn::Enabled },
+                scale_out_cooldown: cooldown,
+                scale_in_cooldown: table.cooldown_in.as_ref().map(|at| at.value.0).or(cooldown),
+                warm_up,
+                ..TargetTracking::new(published(metric, MINUTE, metrics), target, preset)
+            }));
+        }
+        let ids = self.alarm_ids(table.alarms.as_ref(), place, alarms)?;
+        let metric = alarms
+            .get(usize::from(ids.first()?.0))
+            .and_then(|alarm| alarm.2.as_ref())
+            .map(|(metric, _)| *metric);
+        let simple = table.simple.as_ref().is_some_and(|at| at.value.0);
+        let (adjustment, steps) = self.changes(table, place, metric?)?;
+        let least = table.least.as_ref().map(|at| at.value.0);
+        if simple {
+            let [step] = steps.as_slice() else {
+                let help = "write `change: +1`".to_owned();
+                self.report.wrong(place, "simple scaling has one change".to_owned(), "with `steps`", help);
+                return None;
+            };
+            return Some(AwsPolicy::Simple(SimpleScaling {
+                alarms: ids,
+                adjustment,
+                change: step.change,
+                min_adjustment_magnitude: least,
+                cooldown,
+            }));
+        }
+        let aggregations = [
+            ("average", Aggregation::Average),
+            ("maximum", Aggregation::Maximum),
+            ("minimum", Aggregation::Minimum),
+        ];
+        Some(AwsPolicy::Step(StepScaling {
+            alarms: ids,
+            adjustment,
+            steps,
+            min_adjustment_magnitude: least,
+            aggregation: word(table.aggregation.as_ref(), &aggregations, self.report),
+            cooldown,
+            warm_up,
+        }))
+    }
+
+    fn alarm_ids(
+        &mut self,
+        found: Option<&At<Vec<At<Text>>>>,
+        place: &Place,
+        alarms: &[(&str, &Place, Option<(Metric, AlarmSettings)>)],
+    ) -> Option<Vec<AlarmId>> {
+        let mut ids = Vec::new();
+        for at in found.iter().flat_map(|at| &at.value) {
+            match alarms.iter().position(|alarm| alarm.0 == at.value.0) {
+                Some(place) => ids.push(AlarmId(u16::try_from(place).unwrap_or(u16::MAX))),
+                None => {
+                    let help = suggestion(&at.value.0, alarms.iter().map(|alarm| alarm.0));
+                    let message = format!("unknown alarm `{}`", at.value.0);
+                    self.report.wrong(&at.place, message, "not in `alarms`", help);
+                    return None;
+                }
+            }
+        }
+        if ids.is_empty() && !self.report.knows_of(&place.path) {
+            let help = "name an alarm in `alarms`".to_owned();
+            self.report.wrong(place, "no alarm invokes this policy".to_owned(), "in this policy", help);
+        }
+        (!ids.is_empty()).then_some(ids)
+    }
+
+    fn changes(
+        &mut self,
+        table: &PolicyTable,
+        place: &Place,
+        metric: Metric,
+    ) -> Option<(Adjustment, Vec<Step>)> {
+        let kind = |change: Change| match change {
+            Change::Instances(count) => (Adjustment::ChangeInCapacity, count),
+            Change::Percent(percent) => (Adjustment::PercentChangeInCapacity, percent),
+        };
+        match (&table.change, &table.steps) {
+            (Some(at), None) => {
+                let (adjustment, change) = kind(at.value);
+                if change == 0 {
+                    let help = "write `+1` or `-1`".to_owned();
+                    self.report.wrong(&at.place, "a change that changes nothing".to_owned(), "zero", help);
+                }
+                let StepScaling { steps, .. } = StepScaling::of(Vec::new(), change);
+                Some((adjustment, steps))
+            }
+            (None, Some(at)) => {
+                let mut steps = Vec::new();
+                let mut adjustments = Vec::new();
+                for At { value: SizeStepTable { from, to, change }, .. } in &at.value {
+                    let lower = match from {
+                        Some(at) => Some(self.amount(at, metric)?),
+                        None => None,
+                    };
+                    let upper = match to {
+                        Some(at) => Some(self.amount(at, metric)?),
+                        None => None,
+                    };
+                    let (adjustment, change) = kind(change.value);
+                    adjustments.push(adjustment);
+                    steps.push(Step { lower, upper, change });
+                }
+                let adjustment = *adjustments.first()?;
+                if adjustments.iter().any(|other| *other != adjustment) {
+                    let help = "write all as instances or all in percent".to_owned();
+                    self.report.wrong(
+                        &at.place,
+                        "steps in instances and in percent".to_owned(),
+                        "mixed",
+                        help,
+                    );
+                    return None;
+                }
+                Some((adjustment, steps))
+            }
+            _ => {
+                if !self.report.knows_of(&place.path) {
+                    let help = "write `change: +1`, or `steps:` with several".to_owned();
+                    let message = "expected one of `change` and `steps`".to_owned();
+                    self.report.wrong(place, message, "in this policy", help);
+                }
+                None
+            }
+        }
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);

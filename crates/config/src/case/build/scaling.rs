@@ -1,0 +1,158 @@
+//! Who changes the number of instances: alarms, policies and schedules, as `control` has them.
+//!
+//! What `control` refuses is asked of `control`, and blamed on the alarm or policy that says it.
+
+use super::Builder;
+use crate::case::file::ScalingTable;
+use crate::case::scaling_file::PolicyTable;
+use crate::check::between;
+use crate::problem::Place;
+use crate::scenario::word;
+use crate::table::{At, Names};
+use control::alarm::{AlarmSettings, Repeat};
+use control::scaling::{CooldownFrom, CooldownScope, Platform, ScalerSettings, ScalingError, Scheduled};
+use sim::settings::{AwsScaling, Ends, Metric, Policy, Scaling, ScalingNames};
+use std::time::Duration;
+use units::Timestamp;
+
+impl Builder<'_> {
+    /// The scaling of a service; nothing changes where the file says nothing.
+    pub(super) fn scaling(&mut self, found: Option<&At<ScalingTable>>) -> Scaling {
+        let usual = Scaling { goal: self.goal, ..Scaling::default() };
+        let Some(At { value: table, place }) = found else { return usual };
+        let ends = [("oldest", Ends::Oldest), ("newest", Ends::Newest)];
+        Scaling {
+            ends: word(table.ends.as_ref(), &ends, self.report),
+            capacity: table.capacity.as_ref().map(|at| at.value.0.per_second()),
+            policy: self.scaler(table, place),
+            ..usual
+        }
+    }
+
+    fn scaler(&mut self, table: &ScalingTable, place: &Place) -> Policy {
+        let aws = [
+            table.alarms.is_some(),
+            table.policies.is_some(),
+            table.schedule.is_some(),
+            table.platform.is_some(),
+        ];
+        let kinds = [aws.contains(&true), table.hpa.is_some(), table.knative.is_some()];
+        if kinds.iter().filter(|&&given| given).count() > 1 {
+            let message = "expected only one of alarms with policies, `hpa` and `knative`".to_owned();
+            let help = "keep one of them; a stage takes a key away with `key: ~`".to_owned();
+            self.report.wrong(place, message, "several autoscalers", help);
+        }
+        let (least, most) = self.bounds(table);
+        match (&table.hpa, &table.knative) {
+            (Some(at), _) => Policy::Hpa(Box::new(self.hpa(table, at))),
+            (None, Some(at)) => Policy::Knative(Box::new(self.knative(table, at))),
+            (None, None) => Policy::Aws(Box::new(self.aws(table, place, (least, most)))),
+        }
+    }
+
+    fn bounds(&mut self, table: &ScalingTable) -> (u32, u32) {
+        let least = between(&table.min, 0, INSTANCES_MAX, "as many as always run", self.report);
+        let most = between(&table.max, 0, INSTANCES_MAX, "as many as may be paid for", self.report);
+        if least > most {
+            let message = format!("`min` is {least}, above `max`, which is {most}");
+            self.report.wrong(&table.min.place, message, "above the maximum", "raise `max`".to_owned());
+        }
+        (least.min(most), most)
+    }
+
+    fn aws(&mut self, table: &ScalingTable, place: &Place, (least, most): (u32, u32)) -> AwsScaling {
+        let platforms =
+            [("ecs", Platform::Ecs), ("application", Platform::Application), ("ec2", Platform::EC2)];
+        let platform = word(table.platform.as_ref(), &platforms, self.report);
+        let repeats = [("each-minute", Repeat::EachMinute), ("on-transition", Repeat::OnTransition)];
+        let repeat = word(table.repeat.as_ref(), &repeats, self.report);
+        let mut metrics = Vec::new();
+        let mut alarms: Vec<(&str, &Place, Option<(Metric, AlarmSettings)>)> = Vec::new();
+        for named in table.alarms.iter().flat_map(Names::iter) {
+            let alarm = named.value.as_ref().and_then(|at| self.alarm(at, repeat, &mut metrics));
+            alarms.push((&named.name, &named.place, alarm));
+        }
+        let mut policies = Vec::new();
+        for named in table.policies.iter().flat_map(Names::iter) {
+            let policy = self.policy(named, platform, &alarms, &mut metrics);
+            policies.push((named.name.clone(), &named.place, policy));
+        }
+        for (name, place, _) in &alarms {
+            let used = |policy: &PolicyTable| {
+                policy.alarms.iter().flat_map(|at| &at.value).any(|alarm| alarm.value.0 == **name)
+            };
+            let mut tables =
+                table.policies.iter().flat_map(Names::iter).filter_map(|named| named.value.as_ref());
+            if !tables.any(|at| used(&at.value)) && !self.report.knows_of(&place.path) {
+                let message = format!("no policy has the alarm `{name}`");
+                let help = "name it in `alarms` of a policy, or remove it".to_owned();
+                self.report.wrong(place, message, "unused", help);
+            }
+        }
+        let scheduled = self.schedule(table);
+        let froms = [("fulfilled", CooldownFrom::Fulfilled), ("decision", CooldownFrom::Decision)];
+        let scopes = [("target", CooldownScope::Target), ("policy", CooldownScope::Policy)];
+        let settings = ScalerSettings {
+            alarms: alarms.iter().filter_map(|(_, _, alarm)| Some(alarm.as_ref()?.1)).collect(),
+            policies: policies.iter().filter_map(|(_, _, policy)| policy.clone()).collect(),
+            scheduled,
+            cooldown_from: word(table.cooldown_from.as_ref(), &froms, self.report),
+            cooldown_scope: word(table.cooldown_scope.as_ref(), &scopes, self.report),
+            ..ScalerSettings::new(platform, least, most)
+        };
+        let whole =
+            alarms.iter().all(|alarm| alarm.2.is_some()) && policies.iter().all(|policy| policy.2.is_some());
+        if whole {
+            let alarm_places: Vec<&Place> = alarms.iter().map(|alarm| alarm.1).collect();
+            let policy_places: Vec<&Place> = policies.iter().map(|policy| policy.1).collect();
+            for error in settings.problems() {
+                let (place, message) = match &error {
+                    ScalingError::Alarm { alarm, error } => {
+                        (alarm_places.get(usize::from(alarm.0)).copied().unwrap_or(place), error.to_string())
+                    }
+                    ScalingError::Policy { policy, problem } => (
+                        policy_places.get(usize::from(policy.0)).copied().unwrap_or(place),
+                        problem.to_string(),
+                    ),
+                    // It was said where it stands.
+                    ScalingError::MinAboveMax { .. } => continue,
+                    other => (place, other.to_string()),
+                };
+                let (message, help) =
+                    message.split_once(": ").unwrap_or((&message, "see the vendor's guide"));
+                self.report.wrong(place, message.to_owned(), "here", help.to_owned());
+            }
+        }
+        AwsScaling {
+            scaler: settings,
+            metrics,
+            publication_delay: self.span(table.publication_delay.as_ref(), DELAY),
+            names: ScalingNames {
+                alarms: alarms.iter().map(|alarm| alarm.0.to_owned()).collect(),
+                policies: policies.into_iter().map(|policy| policy.0).collect(),
+                scheduled: Vec::new(),
+            },
+        }
+    }
+
+    /// What recurs each day, as the instants of this run.
+    fn schedule(&mut self, table: &ScalingTable) -> Vec<Scheduled> {
+        let mut scheduled = Vec::new();
+        for At { value: entry, .. } in table.schedule.iter().flatten() {
+            for at in self.clock.each_day(entry.at.value.0) {
+                scheduled.push(Scheduled {
+                    at: Timestamp::ZERO + at,
+                    min: entry.min.as_ref().map(|at| at.value.0),
+                    max: entry.max.as_ref().map(|at| at.value.0),
+                    desired: entry.desired.as_ref().map(|at| at.value.0),
+                });
+            }
+        }
+        scheduled.sort_by_key(|entry| entry.at);
+        scheduled
+    }
+}
+
+/// CloudWatch's metrics of a minute are there about a minute after its end.
+const DELAY: Duration = Duration::from_secs(60);
+const INSTANCES_MAX: u32 = 100_000;

@@ -1,0 +1,31 @@
+//! Tables of counts over time, as `import` reads them.
+
+use import::{Traffic, TrafficOptions, TrafficReader};
+use std::path::Path;
+use std::time::Duration;
+
+/// Counts in bins of equal width, without gaps.
+pub(super) struct Counts {
+    pub(super) counts: Vec<u64>,
+    pub(super) bin: Duration,
+    /// Microseconds since 1970, where the table has times.
+    pub(super) start: Option<i64>,
+    /// What was assumed or done.
+    pub(super) notes: Vec<String>,
+}
+
+/// Reads a table, CloudWatch's JSON or an access log.
+///
+/// # Errors
+/// Everything that is wrong, a line each.
+pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, Vec<String>> {
+    let options = TrafficOptions { bin, ..TrafficOptions::default() };
+    let mut reader = TrafficReader::new(options);
+    reader.add_file(path);
+    match reader.finish() {
+        Ok((Traffic { start, bin, counts }, notices)) => {
+            Ok(Counts { counts, bin, start, notes: notices.iter().map(ToString::to_string).collect() })
+        }
+        Err(errors) => Err(errors.iter().map(ToString::to_string).collect()),
+    }
+}

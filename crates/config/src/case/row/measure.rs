@@ -1,0 +1,244 @@
+//! What rows can be about.
+
+use units::show_duration;
+
+/// What is measured of a stage's service. Means and shares are over the measured time or a window of its day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// The fewest instances that ran.
+    InstancesLowest,
+    /// Instances that ran, on average.
+    InstancesMean,
+    /// The most that ran.
+    InstancesHighest,
+    /// The median of the minutes' counts.
+    InstancesMedian,
+    /// The share of the minutes at the most that scaling allows.
+    AtMax,
+    /// Mean of the published average processor use.
+    Cpu,
+    /// The highest of the published maxima.
+    CpuHighest,
+    /// Mean of the processor use that instances really had.
+    CpuTrue,
+    /// Mean of the per-minute quantiles of the response time, in percent.
+    Quantile(Part, u8),
+    /// The quantile of all response times, in percent.
+    WholeQuantile(Part, u8),
+    /// Mean response time at the balancer.
+    Mean,
+    /// Mean time between balancer and thread.
+    Queued,
+    /// Requests that came, a second.
+    Offered,
+    /// Requests that were answered well, a second.
+    Answered,
+    /// The same for an instance.
+    AnsweredPerInstance,
+    /// Share of the requests that ended with an error, were refused, timed out or failed.
+    Bad,
+    /// Share of the requests that were refused.
+    Refused,
+    /// US dollars.
+    Cost,
+    /// US dollars an hour.
+    CostPerHour,
+    /// US dollars for a million answered requests.
+    CostPerMillion,
+    /// Minutes outside the goal.
+    OutsideGoal,
+    /// Changes of the number of instances by a policy.
+    Actions,
+    /// Those that added.
+    ScaleOuts,
+    /// Those that took away.
+    ScaleIns,
+    /// Changes in the other direction soon after.
+    Flaps,
+    /// Launches that a quota refused.
+    Unfulfilled,
+}
+
+/// Where a response time is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// At the balancer.
+    Balancer,
+    /// Inside the application: from when a thread took the request.
+    Application,
+}
+
+/// Of what kind a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A count or a ratio.
+    Number,
+    /// A share, shown in percent.
+    Share,
+    /// Seconds.
+    Time,
+    /// Events a second.
+    Rate,
+    /// US dollars.
+    Money,
+}
+
+impl Measure {
+    const ALL: [(&'static str, Measure); 44] = [
+        ("instances_lowest", Measure::InstancesLowest),
+        ("instances_mean", Measure::InstancesMean),
+        ("instances_highest", Measure::InstancesHighest),
+        ("instances_median", Measure::InstancesMedian),
+        ("at_max", Measure::AtMax),
+        ("cpu", Measure::Cpu),
+        ("cpu_highest", Measure::CpuHighest),
+        ("cpu_true", Measure::CpuTrue),
+        ("p50", Measure::Quantile(Part::Balancer, 50)),
+        ("p75", Measure::Quantile(Part::Balancer, 75)),
+        ("p90", Measure::Quantile(Part::Balancer, 90)),
+        ("p95", Measure::Quantile(Part::Balancer, 95)),
+        ("p99", Measure::Quantile(Part::Balancer, 99)),
+        ("app_p50", Measure::Quantile(Part::Application, 50)),
+        ("app_p75", Measure::Quantile(Part::Application, 75)),
+        ("app_p90", Measure::Quantile(Part::Application, 90)),
+        ("app_p95", Measure::Quantile(Part::Application, 95)),
+        ("app_p99", Measure::Quantile(Part::Application, 99)),
+        ("whole_p50", Measure::WholeQuantile(Part::Balancer, 50)),
+        ("whole_p75", Measure::WholeQuantile(Part::Balancer, 75)),
+        ("whole_p90", Measure::WholeQuantile(Part::Balancer, 90)),
+        ("whole_p95", Measure::WholeQuantile(Part::Balancer, 95)),
+        ("whole_p99", Measure::WholeQuantile(Part::Balancer, 99)),
+        ("whole_app_p50", Measure::WholeQuantile(Part::Application, 50)),
+        ("whole_app_p75", Measure::WholeQuantile(Part::Application, 75)),
+        ("whole_app_p90", Measure::WholeQuantile(Part::Application, 90)),
+        ("whole_app_p95", Measure::WholeQuantile(Part::Application, 95)),
+        ("whole_app_p99", Measure::WholeQuantile(Part::Application, 99)),
+        ("mean", Measure::Mean),
+        ("queued", Measure::Queued),
+        ("offered", Measure::Offered),
+        ("answered", Measure::Answered),
+        ("answered_per_instance", Measure::AnsweredPerInstance),
+        ("bad", Measure::Bad),
+        ("refused", Measure::Refused),
+        ("cost", Measure::Cost),
+        ("cost_per_hour", Measure::CostPerHour),
+        ("cost_per_million", Measure::CostPerMillion),
+        ("outside_goal", Measure::OutsideGoal),
+        ("actions", Measure::Actions),
+        ("scale_outs", Measure::ScaleOuts),
+        ("scale_ins", Measure::ScaleIns),
+        ("flaps", Measure::Flaps),
+        ("unfulfilled", Measure::Unfulfilled),
+    ];
+
+    /// What rows call them.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Measure::ALL.iter().map(|(name, _)| *name)
+    }
+
+    pub(super) fn named(text: &str) -> Option<Measure> {
+        Measure::ALL.iter().find(|(name, _)| *name == text).map(|(_, measure)| *measure)
+    }
+
+    /// Of what kind its values are.
+    pub fn unit(self) -> Unit {
+        match self {
+            Measure::AtMax
+            | Measure::Cpu
+            | Measure::CpuHighest
+            | Measure::CpuTrue
+            | Measure::Bad
+            | Measure::Refused => Unit::Share,
+            Measure::Quantile(..) | Measure::WholeQuantile(..) | Measure::Mean | Measure::Queued => {
+                Unit::Time
+            }
+            Measure::Offered | Measure::Answered | Measure::AnsweredPerInstance => Unit::Rate,
+            Measure::Cost | Measure::CostPerHour | Measure::CostPerMillion => Unit::Money,
+            Measure::InstancesLowest
+            | Measure::InstancesMean
+            | Measure::InstancesHighest
+            | Measure::InstancesMedian
+            | Measure::OutsideGoal
+            | Measure::Actions
+            | Measure::ScaleOuts
+            | Measure::ScaleIns
+            | Measure::Flaps
+            | Measure::Unfulfilled => Unit::Number,
+        }
+    }
+
+    /// Whether it can be taken of a part of the day.
+    pub fn by_minute(self) -> bool {
+        matches!(
+            self,
+            Measure::InstancesLowest
+                | Measure::InstancesMean
+                | Measure::InstancesHighest
+                | Measure::InstancesMedian
+                | Measure::AtMax
+                | Measure::Cpu
+                | Measure::CpuHighest
+                | Measure::CpuTrue
+                | Measure::Quantile(..)
+                | Measure::Offered
+                | Measure::Answered
+                | Measure::OutsideGoal
+        )
+    }
+}
+
+impl Unit {
+    /// Shares are numbers.
+    pub(super) fn plain(self) -> Unit {
+        if self == Unit::Share { Unit::Number } else { self }
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Unit::Number => "a number",
+            Unit::Share => "a share",
+            Unit::Time => "a time",
+            Unit::Rate => "a rate",
+            Unit::Money => "an amount of money",
+        }
+    }
+
+    pub(super) fn example(self) -> &'static str {
+        match self {
+            Unit::Number => "a number such as `15`",
+            Unit::Share => "a share such as `20%`",
+            Unit::Time => "a time such as `600ms`",
+            Unit::Rate => "a rate such as `124.8/s`",
+            Unit::Money => "US dollars such as `$0.44`",
+        }
+    }
+
+    /// A value in words.
+    pub fn shown(self, value: f64) -> String {
+        match self {
+            Unit::Number => trimmed(value),
+            Unit::Share => format!("{:.1} %", value * 100.0),
+            Unit::Time if value == 0.0 => "0".to_owned(),
+            Unit::Time if (0.0..1e9).contains(&value) => {
+                show_duration(std::time::Duration::from_secs_f64(value)).to_string()
+            }
+            Unit::Time => format!("{value:.3} s"),
+            Unit::Rate => format!("{}/s", trimmed(value)),
+            Unit::Money => format!("${value:.3}"),
+        }
+    }
+}
+
+/// Three digits that say something, and whole numbers as they are.
+fn trimmed(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let digits = match value.abs() {
+        v if v >= 1000.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{value:.digits$}")
+}

@@ -1,0 +1,241 @@
+//! Values that only case files have: each says how it is written, and reads itself.
+
+use crate::scalar::{Scalar, scalar};
+use crate::table::{At, Read, Report};
+use crate::yaml::{Kind, Node};
+use control::search::Condition;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use sim::settings::Distribution;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+use units::parse_duration;
+
+/// A number that is not below zero.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Number(pub(crate) f64);
+scalar!(Number, { "type": "number", "minimum": 0 });
+
+impl Scalar for Number {
+    const EXPECTED: &'static str = "a number that is not below 0, such as `1.5`";
+    fn parse(text: &str) -> Option<Self> {
+        let number = decimal(text)?;
+        (number >= 0.0).then_some(Number(number))
+    }
+}
+
+/// A number without the words that Rust takes for numbers.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+    plain.then(|| text.parse().ok()).flatten().filter(|number: &f64| number.is_finite())
+}
+
+/// The seed of all randomness.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seed(pub(crate) u64);
+scalar!(Seed, { "type": "integer", "minimum": 0 });
+
+impl Scalar for Seed {
+    const EXPECTED: &'static str = "a whole number that is not below 0, such as `1`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Seed)
+    }
+}
+
+/// A time of the day, from midnight.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeOfDay(pub(crate) Duration);
+scalar!(TimeOfDay, { "type": "string", "pattern": "^([01][0-9]|2[0-4]):[0-5][0-9]$" });
+
+impl Scalar for TimeOfDay {
+    const EXPECTED: &'static str = "a time of the day from 00:00 to 24:00, such as `'02:30'`";
+    fn parse(text: &str) -> Option<Self> {
+        let (hours, minutes) = text.split_once(':')?;
+        let digits = |text: &str| (text.len() == 2).then(|| text.parse::<u64>().ok()).flatten();
+        let minutes = digits(hours)? * 60 + digits(minutes).filter(|minutes| *minutes < 60)?;
+        (minutes <= 24 * 60).then(|| TimeOfDay(Duration::from_secs(minutes * 60)))
+    }
+}
+
+/// For how long a thread keeps its runtime's lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockTime(pub(crate) Duration);
+scalar!(LockTime, { "type": "string" });
+
+impl Scalar for LockTime {
+    const EXPECTED: &'static str = "a duration, or `held` for an event loop, such as `100ms`";
+    fn parse(text: &str) -> Option<Self> {
+        if text == "held" {
+            return Some(LockTime(Duration::MAX));
+        }
+        parse_duration(text).ok().filter(|span| !span.is_zero()).map(LockTime)
+    }
+}
+
+/// A bound on what users wait for, as on the command line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GoalText(pub(crate) Condition);
+scalar!(GoalText, { "type": "string" });
+
+impl Scalar for GoalText {
+    const EXPECTED: &'static str = "a goal, such as `p(95)<600ms`";
+    fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(GoalText)
+    }
+}
+
+/// A random time in a line, or a measured histogram as a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Times(pub(crate) Distribution);
+
+impl Read for Times {
+    fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
+        match &node.kind {
+            Kind::List(_) => measured(node, path, report).map(Times),
+            _ => crate::scalar::read(node, path, report),
+        }
+    }
+}
+
+impl JsonSchema for Times {
+    fn schema_name() -> Cow<'static, str> {
+        "Times".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let bin = generator.subschema_for::<TimesBin>();
+        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": bin }] })
+    }
+}
+
+impl Scalar for Times {
+    const EXPECTED: &'static str = "a random time, such as `5ms` (always), `1ms..3ms`, `exponential 10ms`, \
+         `lognormal 10ms cv 0.6`, `erlang 10ms shape 3`, `hyperexponential 10ms cv 2`, or a list of \
+         `{ at_most: 5ms, share: 50% }`";
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let mean = |text: &str| parse_duration(text).ok().filter(|mean| *mean <= MEAN_MAX);
+        let distribution = match words.as_slice() {
+            [range] => match range.split_once("..") {
+                Some((least, most)) => {
+                    let (least, most) = (mean(least)?, mean(most)?);
+                    (least < most).then_some(Distribution::Uniform { least, most })?
+                }
+                None => Distribution::Constant(mean(range)?),
+            },
+            ["exponential", span] => Distribution::Exponential { mean: positive(mean(span)?)? },
+            ["lognormal", span, "cv", cv] => {
+                let cv = decimal(cv).filter(|cv| *cv > 0.0 && *cv <= CV_MAX)?;
+                Distribution::LogNormal { mean: positive(mean(span)?)?, cv }
+            }
+            ["erlang", span, "shape", shape] => {
+                let shape = shape.parse().ok().filter(|shape| (1..=SHAPE_MAX).contains(shape))?;
+                Distribution::Erlang { shape, mean: positive(mean(span)?)? }
+            }
+            ["hyperexponential", span, "cv", cv] => {
+                let cv = decimal(cv).filter(|cv| *cv > 1.0 && *cv <= CV_MAX)?;
+                Distribution::HyperExponential { mean: positive(mean(span)?)?, cv }
+            }
+            _ => return None,
+        };
+        Some(Times(distribution))
+    }
+}
+
+fn positive(span: Duration) -> Option<Duration> {
+    (!span.is_zero()).then_some(span)
+}
+
+crate::table::tables! {
+    /// A bin of a measured histogram.
+    TimesBin {
+        /// Times up to this.
+        at_most: At<crate::scalar::Span>,
+        /// The share of all times that are at most this; it rises to 100%.
+        share: At<crate::scalar::Share>,
+    }
+}
+
+fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution> {
+    let bins = Vec::<At<TimesBin>>::read(node, path, report)?;
+    let points: Vec<(Duration, f64)> =
+        bins.iter().map(|at| (at.value.at_most.value.0, at.value.share.value.0.get())).collect();
+    let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1);
+    let whole = points.last().is_some_and(|last| last.1 == 1.0);
+    if !(rises && whole) {
+        let place = crate::table::place(node, path);
+        if !report.knows_of(path) {
+            let message = "a histogram whose times and shares do not rise to 100%".to_owned();
+            let help = "write as in `[{ at_most: 5ms, share: 50% }, { at_most: 20ms, share: 100% }]`";
+            report.wrong(&place, message, "this list", help.to_owned());
+        }
+        return None;
+    }
+    Some(Distribution::Empirical(Arc::from(points)))
+}
+
+/// By how much a policy changes the size: instances, or a share of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Change {
+    Instances(i32),
+    Percent(i32),
+}
+scalar!(Change, { "type": ["integer", "string"], "pattern": "^[+-]?[0-9]+%?$" });
+
+impl Scalar for Change {
+    const EXPECTED: &'static str = "a change of the number of instances, such as `+1`, `-3` or `+10%`";
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_suffix('%') {
+            Some(number) => number.parse().ok().map(Change::Percent),
+            None => text.parse().ok().map(Change::Instances),
+        }
+    }
+}
+
+/// A mean above this is a mistake of the unit.
+const MEAN_MAX: Duration = Duration::from_secs(3600);
+/// Nothing that is measured varies so much; beyond, the mean is made of what never happens in a run.
+const CV_MAX: f64 = 20.0;
+const SHAPE_MAX: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        let ms = Duration::from_millis;
+        for (text, distribution) in [
+            ("5ms", Distribution::Constant(ms(5))),
+            ("0", Distribution::ZERO),
+            ("1ms..3ms", Distribution::Uniform { least: ms(1), most: ms(3) }),
+            ("exponential 10ms", Distribution::Exponential { mean: ms(10) }),
+            ("lognormal 10ms cv 0.6", Distribution::LogNormal { mean: ms(10), cv: 0.6 }),
+            ("erlang 10ms shape 3", Distribution::Erlang { shape: 3, mean: ms(10) }),
+            ("hyperexponential 10ms cv 2", Distribution::HyperExponential { mean: ms(10), cv: 2.0 }),
+        ] {
+            assert_eq!(Times::parse(text).unwrap().0, distribution, "{text}");
+        }
+        for text in [
+            "",
+            "5",
+            "3ms..1ms",
+            "exponential 0",
+            "lognormal 10ms",
+            "lognormal 10ms cv 0",
+            "lognormal 10ms cv inf",
+            "erlang 10ms shape 0",
+            "hyperexponential 10ms cv 1",
+            "normal 3ms",
+            "2h",
+        ] {
+            assert!(Times::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_of_day_are_read() {
+        let minutes = |text| TimeOfDay::parse(text).map(|time| time.0.as_secs() / 60);
+        let found = ["00:00", "02:30", "24:00", "24:01", "2:30", "02:60", "0230"].map(minutes);
+        assert_eq!(found, [Some(0), Some(150), Some(1440), None, None, None, None]);
+    }
+}

@@ -1,0 +1,114 @@
+//! Case files that ship are valid, and what they say arrives.
+
+use config::case::{Given, parse, schema_text};
+use sim::settings::{Policy, Traffic};
+use std::path::Path;
+use std::time::Duration;
+
+const ACCOUNTS: &str = include_str!("../../../cases/accounts.yaml");
+
+fn accounts() -> config::case::Case {
+    let case = parse("cases/accounts.yaml", ACCOUNTS, Path::new(""), Given::default());
+    case.unwrap_or_else(|problems| panic!("{}", problems.plain()))
+}
+
+#[test]
+fn each_stage_has_its_own_changes_and_those_before_it() {
+    let case = accounts();
+    let names: Vec<&str> = case.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "baseline",
+            "throttle-1",
+            "throttle-2",
+            "throttle-3",
+            "threads",
+            "utilise-1",
+            "final",
+            "threads-and-processes",
+            "shared-queue",
+            "on-transition"
+        ]
+    );
+    let scaler = |place: usize| match &case.stages[place].system.services[0].scaling.policy {
+        Policy::Aws(aws) => aws.scaler.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (baseline, last) = (scaler(0), scaler(6));
+    assert_eq!((baseline.min, baseline.max), (15, 32));
+    assert_eq!((last.min, last.max), (2, 32));
+    // Of throttle-1, throttle-2 and the last stage.
+    let low = &last.alarms[3];
+    assert_eq!((low.period, low.threshold), (Duration::from_secs(120), 35.0));
+    assert_eq!((last.alarms[1].datapoints_to_alarm, last.alarms[1].threshold), (3, 0.7));
+    // Asides change their own stage, and nobody builds on them.
+    assert_eq!(case.stages[8].after, Some(0));
+    let server = &case.stages[6].system.services[0].server;
+    assert_eq!((server.processes, server.threads), (1, 16));
+    // A task of 1 vCPU and 2 GiB.
+    let price = case.stages[0].system.services[0].prices[0].per_hour;
+    assert!((price - 0.04937).abs() < 1e-9, "{price}");
+}
+
+#[test]
+fn the_day_has_its_shape_from_the_warm_up_on() {
+    let case = accounts();
+    let system = &case.stages[0].system;
+    let Traffic::Open { rates, bin, .. } = &system.traffic else { panic!("closed") };
+    assert_eq!((bin.as_secs(), rates.len()), (60, 28 * 60));
+    // The warm-up begins at 20:00, at the peak; the night is at a third of it, the measured day ends as it began.
+    let at = |minutes: usize| rates[minutes];
+    assert!((at(10) - 320.0).abs() < 1e-9);
+    assert!((at(4 * 60 + 200) - 0.34 * 320.0).abs() < 1e-9);
+    assert!((at(4 * 60) - at(28 * 60 - 1)).abs() < 2.0);
+}
+
+#[test]
+fn the_caller_may_say_how_long_and_with_which_seed() {
+    let given = Given { measured: Some(Duration::from_secs(2 * 86_400)), seed: Some(7) };
+    let case = parse("cases/accounts.yaml", ACCOUNTS, Path::new(""), given).unwrap();
+    let system = &case.stages[3].system;
+    assert_eq!((system.measured.as_secs(), system.seed), (2 * 86_400, 7));
+}
+
+#[test]
+fn rows_are_required_unless_they_say_why_not() {
+    let case = accounts();
+    let (reported, required): (Vec<_>, Vec<_>) = case.rows.iter().partition(|row| row.reported.is_some());
+    assert_eq!((required.len(), reported.len()), (29, 5));
+}
+
+#[test]
+fn a_table_of_traffic_is_read_beside_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String =
+        (0..30).map(|minute| format!("2026-03-01T06:{minute:02}:00Z,{}\n", 60 * (minute + 1))).collect();
+    std::fs::write(folder.path().join("traffic.csv"), rows).unwrap();
+    let text = "
+case: small
+warm_up: 150s
+traffic: { file: traffic.csv, times: 2 }
+services:
+  web: { endpoints: { a: { cpu: 1ms } }, server: {}, hosts: { h: { cores: 1 } } }
+";
+    let case = parse("small.yaml", text, folder.path(), Given::default())
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let stage = &case.stages[0];
+    let Traffic::Open { rates, .. } = &stage.system.traffic else { panic!("closed") };
+    // The warm-up is whole rows, at the first rate.
+    assert_eq!(stage.system.warm_up.as_secs(), 180);
+    assert_eq!(rates[..5], [2.0, 2.0, 2.0, 2.0, 4.0]);
+    assert_eq!((stage.system.measured.as_secs(), stage.begins.as_secs()), (1800, 6 * 3600));
+}
+
+#[test]
+fn the_schema_in_the_repository_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/case.schema.json");
+    let current = schema_text();
+    if std::env::var_os("UPDATE_SCHEMA").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == current, "run `UPDATE_SCHEMA=1 cargo test -p config` and commit the schema");
+}

@@ -1,0 +1,157 @@
+//! Every kind of problem of a case file says where, what was found, the bound and the way out.
+
+use config::case::{Given, parse};
+use std::path::Path;
+
+/// A valid file with one part put in place of another.
+const BASE: &str = "\
+case: shop
+traffic: { peak: 100/s, day: { '03:00': 30%, '20:00': 100% } }
+prices: { table: aws-us-east-1 }
+goal: p(95)<300ms
+services:
+  web:
+    endpoints:
+      list: { cpu: lognormal 5ms cv 0.6, wait: 20ms, bursts: 2 }
+      buy: { steps: [{ cpu: 5ms }, { hold: db, time: 4ms }, { call: [auth/check] }] }
+    server: { processes: 2, threads: 8, accept: shared }
+    hosts: { c4.large: { cores: 2 } }
+    balancing: { algorithm: least-outstanding, nodes: 2 }
+    scaling:
+      min: 2
+      max: 10
+      alarms:
+        high: { metric: cpu, above: 60%, datapoints: 3 }
+        low: { metric: cpu, below: 30%, datapoints: 3 }
+      policies:
+        up: { alarms: [high], change: +1 }
+        down: { alarms: [low], change: -1 }
+  auth:
+    endpoints: { check: { cpu: 1ms } }
+    server: {}
+    hosts: { c4.large: { cores: 2 } }
+pools: { db: { places: 10 } }
+stages:
+  - name: before
+  - name: after
+    changes: { services: { web: { scaling: { min: 3 } } } }
+published:
+  - { what: fewer, row: after.instances_mean < before.instances_mean }
+";
+
+fn parsed(text: &str) -> Result<config::case::Case, config::Problems> {
+    parse("case.yaml", text, Path::new(""), Given::default())
+}
+
+/// The plain lines for each change of the valid file.
+fn told(changes: &[(&str, &str)]) -> String {
+    let mut told = String::new();
+    for (from, to) in changes {
+        assert!(BASE.contains(from), "{from}");
+        let text = BASE.replacen(from, to, 1);
+        match parsed(&text) {
+            Ok(_) => panic!("accepted:\n{text}"),
+            Err(problems) => told += &format!("--- {to}\n{}", problems.plain()),
+        }
+    }
+    told
+}
+
+#[test]
+fn the_base_is_valid() {
+    parsed(BASE).unwrap_or_else(|problems| panic!("{problems}"));
+}
+
+#[test]
+fn keys_words_and_values() {
+    insta::assert_snapshot!(told(&[
+        ("case: shop", "cas: shop"),
+        ("traffic:", "trafic:"),
+        ("processes: 2", "proceses: 2"),
+        ("lognormal 5ms cv 0.6", "lognormal 5ms"),
+        ("accept: shared", "accept: sharred"),
+        ("accept: shared", "accept: shared, linger: 1s"),
+        ("algorithm: least-outstanding", "algorithm: least-outstandin"),
+        ("bursts: 2", "bursts: 0"),
+        ("cores: 2", "cores: two"),
+        ("goal: p(95)<300ms", "goal: failed<1%"),
+        ("goal: p(95)<300ms", "goal: fast"),
+    ]));
+}
+
+#[test]
+fn names_of_other_things() {
+    insta::assert_snapshot!(told(&[
+        ("hold: db", "hold: bd"),
+        ("hold: db, time: 4ms", "hold: db"),
+        ("auth/check", "auht/check"),
+        ("auth/check", "auth/chek"),
+        ("{ hold: db, time: 4ms }", "{ time: 4ms }"),
+        ("  web:", "  my web:"),
+        ("c4.large: { cores: 2 } }\n    balancing", "c4.lrage: { cores: 2 } }\n    balancing"),
+        ("aws-us-east-1", "aws-us-east"),
+        ("table: aws-us-east-1", "per_hour: { c4.large: free }"),
+    ]));
+}
+
+#[test]
+fn traffic() {
+    insta::assert_snapshot!(told(&[
+        ("peak: 100/s, ", "peak: 100/s, rate: 10/s, "),
+        ("peak: 100/s", "peak: 0/s"),
+        ("peak: 100/s", "peak: 100"),
+        (", day: { '03:00': 30%, '20:00': 100% }", ""),
+        ("'03:00': 30%", "'3 am': 30%"),
+        ("'03:00': 30%", "'00:00': 30%, '24:00': 40%"),
+        ("peak: 100/s, day: { '03:00': 30%, '20:00': 100% }", "file: no-such.csv"),
+        ("peak: 100/s, day: { '03:00': 30%, '20:00': 100% }", "users: 10, noise: { sigma: 0.1 }"),
+        ("100% } }", "100% }, noise: { sigma: 6, phi: 100% } }"),
+    ]));
+}
+
+#[test]
+fn scaling() {
+    insta::assert_snapshot!(told(&[
+        ("min: 2", "min: 12"),
+        ("above: 60%, datapoints: 3", "above: 60%, datapoints: 5, evaluation_periods: 3"),
+        ("above: 60%", "above: 60ms"),
+        ("above: 60%", "above: 60%, below: 10%"),
+        ("above: 60%", "above: 60%, period: 45s"),
+        ("metric: cpu, above", "metric: cpus, above"),
+        ("metric: cpu, above", "metric: cpu, statistic: avrage, above"),
+        ("alarms: [high]", "alarms: [hihg]"),
+        ("alarms: [high], change: +1", "alarms: [high], change: 0"),
+        ("alarms: [high], change: +1", "alarms: [high], change: some"),
+        ("alarms: [high], change: +1", "alarms: [high], track: cpu, target: 50%"),
+        ("alarms: [high], change: +1", "track: cpu, target: 50%"),
+        ("alarms: [high], change: +1", "alarms: [high], steps: [{ from: 0%, to: 10%, change: +1 }]"),
+        ("alarms: [high], change: +1", "alarms: [high], change: +1, simple: true"),
+    ]));
+}
+
+#[test]
+fn stages_and_rows() {
+    insta::assert_snapshot!(told(&[
+        ("min: 3", "mni: 3"),
+        ("min: 3", "min: 30"),
+        ("name: after", "name: before"),
+        ("name: after", "name: after all"),
+        ("name: after", "name: after\n    after: befor"),
+        ("changes: {", "changes: { case: x,"),
+        ("changes: { services: { web: { scaling: { min: 3 } } } }", "changes: []"),
+        ("before.instances_mean", "befor.instances_mean"),
+        ("after.instances_mean <", "after.instances_men <"),
+        ("after.instances_mean <", "after.p95 <"),
+    ]));
+}
+
+#[test]
+fn all_problems_are_told_with_pictures() {
+    let text = BASE
+        .replacen("above: 60%, datapoints: 3", "above: 60%, datapoints: 5, evaluation_periods: 3", 1)
+        .replacen("hold: db", "hold: bd", 1)
+        .replacen("min: 3", "mni: 3", 1);
+    let problems = parsed(&text).unwrap_err();
+    let drawn: String = problems.iter().map(config::Problem::monochrome).collect();
+    insta::assert_snapshot!(drawn);
+}

@@ -1,0 +1,266 @@
+//! What an alarm looks at, and what it makes of what is missing.
+
+use super::evaluation::Rule;
+use super::{AlarmError, MINUTE, TEN_SECONDS};
+use crate::assumption::Assumption;
+use crate::error::Span;
+use crate::metric::{MetricId, Statistic};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
+
+/// What an alarm looks at, by CloudWatch's names.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AlarmSettings {
+    /// The metric.
+    pub metric: MetricId,
+    /// What a period's samples are folded to.
+    pub statistic: Statistic,
+    /// 10, 20, 30 or a multiple of 60 s.
+    pub period: Duration,
+    /// N: so many of the newest datapoints are looked at.
+    pub evaluation_periods: u32,
+    /// M: so many of them have to breach, in a row or not.
+    pub datapoints_to_alarm: u32,
+    /// How a datapoint breaches: the datapoint is the first operand.
+    pub comparison: Comparison,
+    /// The second operand, in the unit of the metric.
+    pub threshold: f64,
+    /// What a missing datapoint counts as.
+    pub missing: Missing,
+    /// What becomes of a percentile of few samples.
+    pub few_samples: FewSamples,
+    /// So many datapoints are fetched, so that what is missing can be passed over. None: N and two more, see
+    /// [`EVALUATION_RANGE`](Self::EVALUATION_RANGE).
+    pub evaluation_range: Option<u32>,
+    /// Where the periods end.
+    pub windows: Windows,
+    /// How often the actions of a state are invoked while it lasts.
+    pub repeat: Repeat,
+}
+
+/// How a datapoint breaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// At or above the threshold.
+    GreaterThanOrEqualTo,
+    /// Above it.
+    GreaterThan,
+    /// Below it.
+    LessThan,
+    /// At or below it.
+    LessThanOrEqualTo,
+}
+
+/// What a missing datapoint counts as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Missing {
+    /// As nothing: where all are missing, the state is `INSUFFICIENT_DATA`. CloudWatch's default.
+    #[default]
+    Missing,
+    /// As nothing, and where all are missing the state stays.
+    Ignore,
+    /// As breaching.
+    Breaching,
+    /// As not breaching.
+    NotBreaching,
+}
+
+/// What becomes of a percentile of too few samples to tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FewSamples {
+    /// It is evaluated like any other. CloudWatch's default.
+    #[default]
+    Evaluate,
+    /// The state stays.
+    Ignore,
+}
+
+/// Where the periods end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Windows {
+    /// At the newest minute, so that the periods of neighbouring evaluations overlap. CloudWatch's default.
+    #[default]
+    Sliding,
+    /// At multiples of the period.
+    WallClock,
+}
+
+/// How often the actions of a state are invoked while it lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Repeat {
+    /// When it begins, and once a minute from then on: what CloudWatch does for Auto Scaling.
+    #[default]
+    EachMinute,
+    /// When it begins, and never again: what it does for all other actions.
+    OnTransition,
+}
+
+impl Repeat {
+    /// From one invocation to the next.
+    pub const INTERVAL: Duration = MINUTE;
+}
+
+impl AlarmSettings {
+    /// How far CloudWatch looks back is published for one example only.
+    pub const EVALUATION_RANGE: Assumption = Assumption {
+        name: "evaluation range",
+        text: "an alarm fetches two datapoints more than its evaluation periods, to pass over what is missing; the \
+               vendor publishes that it fetches more, and five for three in its examples",
+    };
+
+    /// The state that an alarm keeps where all that it sees breaches, but too little of it.
+    pub const KEPT_STATE: Assumption = Assumption {
+        name: "kept state",
+        text: "where fewer datapoints exist than have to breach, all of them breach and the oldest is too young, the \
+               state stays; the vendor publishes only that it does not become ALARM",
+    };
+
+    /// Over which span the samples of a percentile are counted.
+    pub const FEW_SAMPLES: Assumption = Assumption {
+        name: "samples of a percentile",
+        text: "whether a percentile has enough samples is counted over all evaluation periods together",
+    };
+
+    /// Where the newest period ends.
+    pub const NEWEST_PERIOD: Assumption = Assumption {
+        name: "newest period",
+        text: "the newest period ends with the newest minute whose publication is due, so a delay shifts the periods \
+               and is not seen as missing data",
+    };
+
+    /// An alarm on a single datapoint, with CloudWatch's defaults for the rest.
+    pub const fn new(
+        metric: MetricId,
+        statistic: Statistic,
+        period: Duration,
+        comparison: Comparison,
+        threshold: f64,
+    ) -> Self {
+        AlarmSettings {
+            metric,
+            statistic,
+            period,
+            evaluation_periods: 1,
+            datapoints_to_alarm: 1,
+            comparison,
+            threshold,
+            missing: Missing::Missing,
+            few_samples: FewSamples::Evaluate,
+            evaluation_range: None,
+            windows: Windows::Sliding,
+            repeat: Repeat::EachMinute,
+        }
+    }
+
+    /// Everything that is wrong with them.
+    pub fn problems(&self) -> Vec<AlarmError> {
+        let mut problems = Vec::new();
+        let (periods, datapoints) = (self.evaluation_periods, self.datapoints_to_alarm);
+        let whole = |unit: Duration| self.period.as_nanos().is_multiple_of(unit.as_nanos());
+        let fine = self.period < MINUTE && whole(TEN_SECONDS) && self.period.as_secs() <= 30;
+        let period_fits = !self.period.is_zero() && (fine || whole(MINUTE));
+        if !period_fits {
+            problems.push(AlarmError::Period { found: Span(self.period) });
+        }
+        for (field, count) in [("evaluation_periods", periods), ("datapoints_to_alarm", datapoints)] {
+            if count == 0 {
+                problems.push(AlarmError::ZeroCount { field });
+            }
+        }
+        if datapoints > periods {
+            problems.push(AlarmError::DatapointsAbovePeriods { datapoints, periods });
+        }
+        let most = if self.period < HOUR { DAY } else { 7 * DAY };
+        let found = self.period.saturating_mul(periods);
+        if period_fits && found > most {
+            let most_periods = most.as_secs() / self.period.as_secs();
+            problems.push(AlarmError::TooLong { found: Span(found), most: Span(most), most_periods });
+        }
+        if !self.threshold.is_finite() {
+            problems.push(AlarmError::Threshold { found: self.threshold });
+        }
+        if let Some(range) = self.evaluation_range.filter(|range| *range < periods) {
+            problems.push(AlarmError::RangeBelowPeriods { range, periods });
+        }
+        problems
+    }
+
+    /// Evaluated so often: each minute, or each 10 s where the period is shorter than a minute.
+    pub fn step(&self) -> Duration {
+        if self.period < MINUTE { TEN_SECONDS } else { MINUTE }
+    }
+
+    /// How many datapoints are fetched.
+    pub fn range(&self) -> u32 {
+        self.evaluation_range.unwrap_or(self.evaluation_periods.saturating_add(2))
+    }
+
+    /// How far back it looks: what a series has to keep, before its delay.
+    pub fn history(&self) -> Duration {
+        self.period.saturating_mul(self.range()).saturating_add(self.step())
+    }
+
+    /// How many samples a percentile needs, so that ten lie beyond it; none for other statistics.
+    pub fn samples_needed(&self) -> Option<f64> {
+        let Statistic::Percentile(quantile) = self.statistic else { return None };
+        let share = quantile.get();
+        // Rounded to whole samples: ten over one hundredth is not exactly a thousand in binary.
+        Some(libm::round(if share < 0.5 { 10.0 / share } else { 10.0 / (1.0 - share) }))
+    }
+
+    /// The assumptions that these settings rest on.
+    pub fn assumptions(&self) -> impl Iterator<Item = Assumption> {
+        let keeps =
+            matches!(self.missing, Missing::Missing | Missing::Ignore) && self.datapoints_to_alarm > 1;
+        let few = self.few_samples == FewSamples::Ignore && self.samples_needed().is_some();
+        [
+            Some(Self::NEWEST_PERIOD),
+            self.evaluation_range.is_none().then_some(Self::EVALUATION_RANGE),
+            keeps.then_some(Self::KEPT_STATE),
+            few.then_some(Self::FEW_SAMPLES),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    pub(super) fn rule(&self) -> Rule {
+        Rule {
+            evaluation_periods: self.evaluation_periods,
+            datapoints_to_alarm: self.datapoints_to_alarm,
+            missing: self.missing,
+        }
+    }
+}
+
+impl Comparison {
+    /// Whether a datapoint breaches.
+    pub fn holds(self, value: f64, threshold: f64) -> bool {
+        match self {
+            Comparison::GreaterThanOrEqualTo => value >= threshold,
+            Comparison::GreaterThan => value > threshold,
+            Comparison::LessThan => value < threshold,
+            Comparison::LessThanOrEqualTo => value <= threshold,
+        }
+    }
+
+    /// Whether it breaches upwards.
+    pub const fn is_upward(self) -> bool {
+        matches!(self, Comparison::GreaterThan | Comparison::GreaterThanOrEqualTo)
+    }
+}
+
+impl fmt::Display for Comparison {
+    /// As in CloudWatch's reasons: `greater than or equal to`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Comparison::GreaterThanOrEqualTo => "greater than or equal to",
+            Comparison::GreaterThan => "greater than",
+            Comparison::LessThan => "less than",
+            Comparison::LessThanOrEqualTo => "less than or equal to",
+        })
+    }
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(86_400);

@@ -1,0 +1,114 @@
+//! Cooldowns of Application Auto Scaling: what holds a policy back after one scaled.
+//!
+//! ## Scaling out
+//! What the last scale-out added counts: while its cooldown runs, changes are to the capacity from before it. So the
+//! same step again asks for what is there already, and a larger one adds the difference. That something scaled in
+//! meanwhile does not end it: only more than the last scale-out asked for is larger.
+//!
+//! ## Scaling in
+//! Nothing scales in while its cooldown runs; a scale-out ends it at once.
+//!
+//! Follows the user guide, *Step scaling policies: cooldown period*.
+
+use super::PolicyId;
+use super::settings::{CooldownFrom, CooldownScope};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+use units::Timestamp;
+
+/// A direction of scaling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Out,
+    In,
+}
+
+/// A change that still holds back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Activity {
+    /// The capacity before it.
+    pub(super) base: u32,
+    /// The capacity that it set.
+    pub(super) to: u32,
+    pub(super) decided: Timestamp,
+    pub(super) cooldown: Duration,
+    /// When its cooldown ends; none while it is in progress.
+    pub(super) ends: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Cooldowns {
+    from: CooldownFrom,
+    /// One for all policies, or one each.
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    out: Option<Activity>,
+    into: Option<Activity>,
+}
+
+impl Cooldowns {
+    pub(super) fn new(scope: CooldownScope, from: CooldownFrom, policies: usize) -> Self {
+        let slots = if scope == CooldownScope::Target { 1 } else { policies.max(1) };
+        Cooldowns { from, slots: vec![Slot::default(); slots] }
+    }
+
+    /// Ends what is over, and begins the cooldown of what is fulfilled.
+    pub(super) fn observe(&mut self, now: Timestamp, running: u32) {
+        for slot in &mut self.slots {
+            let Slot { out, into } = slot;
+            for (activity, done) in [
+                (out, (|running, to| running >= to) as fn(u32, u32) -> bool),
+                (into, |running, to| running <= to),
+            ] {
+                let Some(found) = activity else { continue };
+                let overdue = now.since(found.decided) >= FULFILLED_WITHIN;
+                if found.ends.is_none() && (done(running, found.to) || overdue) {
+                    found.ends = Some(now + found.cooldown);
+                }
+                if found.ends.is_some_and(|ends| ends <= now) {
+                    *activity = None;
+                }
+            }
+        }
+    }
+
+    /// What holds a policy back in a direction.
+    pub(super) fn holding(&self, policy: PolicyId, direction: Direction) -> Option<Activity> {
+        let slot = &self.slots[usize::from(policy.0).min(self.slots.len() - 1)];
+        match direction {
+            Direction::Out => slot.out,
+            Direction::In => slot.into,
+        }
+    }
+
+    /// A policy scaled.
+    pub(super) fn scaled(&mut self, policy: PolicyId, direction: Direction, mut activity: Activity) {
+        if self.from == CooldownFrom::Decision {
+            activity.ends = Some(activity.decided + activity.cooldown);
+        }
+        for slot in &mut self.slots {
+            match direction {
+                Direction::Out => slot.into = None,
+                // It does not end the other cooldown; what was still in progress is overridden.
+                Direction::In => {
+                    if let Some(out) = &mut slot.out {
+                        out.ends.get_or_insert(activity.decided + out.cooldown);
+                    }
+                }
+            }
+        }
+        let place = usize::from(policy.0).min(self.slots.len() - 1);
+        let slot = &mut self.slots[place];
+        match direction {
+            Direction::Out => slot.out = Some(activity),
+            Direction::In => slot.into = Some(activity),
+        }
+    }
+}
+
+/// See [`ScalerSettings::FULFILLED_WITHIN`](super::ScalerSettings::FULFILLED_WITHIN).
+const FULFILLED_WITHIN: Duration = Duration::from_secs(600);

@@ -1,0 +1,291 @@
+//! What a policy did, or why it did nothing, in AWS's words.
+//!
+//! Descriptions and causes are those of scaling activities (`describe-scaling-activities`); the reasons not to scale
+//! are the codes of `NotScaledReason` where AWS has one. Names of alarms and policies are with whoever read the
+//! settings: [`Decision::with_names`].
+
+use super::{AlarmId, PolicyId};
+use core::fmt;
+use units::Timestamp;
+
+/// One attempt to change the capacity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// The desired count before.
+    pub from: u32,
+    /// The desired count from now on; the same where nothing is scaled.
+    pub to: u32,
+    /// What the policy asked for, without regard to minimum and maximum; none where it did not come so far.
+    pub asked: Option<i64>,
+    /// Who asked.
+    pub source: Source,
+    /// The alarm that triggered it.
+    pub alarm: Option<AlarmId>,
+    /// From what the count follows.
+    pub cause: Cause,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// Who asked for a capacity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A policy.
+    Policy(PolicyId),
+    /// A scheduled action, by its place in the settings.
+    Scheduled(u16),
+    /// The group's own minimum and maximum (EC2).
+    Bounds,
+}
+
+/// From what a count follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cause {
+    /// A step.
+    Step {
+        /// The metric; none where only missing data breached.
+        value: Option<f64>,
+        /// The alarm's threshold.
+        threshold: f64,
+        /// Which step, by its place in the settings, and its change; none where no step holds the value.
+        step: Option<(u16, i32)>,
+    },
+    /// The one change of simple scaling.
+    Simple {
+        /// The change.
+        change: i32,
+    },
+    /// The metric relative to its target; none where there was no datapoint.
+    TargetTracking {
+        /// The newest datapoint.
+        metric: Option<f64>,
+        /// What it should be.
+        target: f64,
+    },
+    /// The count was outside of minimum and maximum: it is brought there first.
+    Bounds {
+        /// The minimum.
+        min: u32,
+        /// The maximum.
+        max: u32,
+    },
+    /// A scheduled action set them.
+    Scheduled {
+        /// The minimum from now on.
+        min: u32,
+        /// The maximum from now on.
+        max: u32,
+    },
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The desired count is set.
+    Scaled,
+    /// It stays.
+    NotScaled(NotScaled),
+}
+
+/// Why a count stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotScaled {
+    /// There are as many as there may be.
+    AlreadyAtMaxCapacity {
+        /// The maximum.
+        max: u32,
+    },
+    /// There are as few as there may be.
+    AlreadyAtMinCapacity {
+        /// The minimum.
+        min: u32,
+    },
+    /// What is asked for is there already, or on its way.
+    AlreadyAtDesiredCapacity,
+    /// Scaling in would bring the metric above its target.
+    AnticipatedFlapping,
+    /// A deployment is in progress.
+    Unscalable,
+    /// A cooldown runs; none: its activity is still in progress.
+    Cooldown {
+        /// Until when.
+        until: Option<Timestamp>,
+    },
+    /// Instances are warming up.
+    WarmingUp {
+        /// How many.
+        instances: u32,
+    },
+    /// Instances are starting or ending (simple scaling).
+    InProgress,
+    /// This direction is switched off.
+    Suspended,
+    /// Another policy asked for more.
+    Outvoted {
+        /// Which.
+        by: PolicyId,
+    },
+    /// Another target tracking policy is not ready to scale in.
+    NotReady {
+        /// Which.
+        policy: PolicyId,
+    },
+    /// There is no datapoint to go by.
+    NoData,
+    /// No step of the policy holds the value.
+    NoStep,
+}
+
+impl NotScaled {
+    /// AWS's code where it has one, or a word of the same shape.
+    pub const fn code(self) -> &'static str {
+        match self {
+            NotScaled::AlreadyAtMaxCapacity { .. } => "AlreadyAtMaxCapacity",
+            NotScaled::AlreadyAtMinCapacity { .. } => "AlreadyAtMinCapacity",
+            NotScaled::AlreadyAtDesiredCapacity => "AlreadyAtDesiredCapacity",
+            NotScaled::AnticipatedFlapping => "AutoScalingAnticipatedFlapping",
+            NotScaled::Unscalable => "TargetServicePutResourceAsUnscalable",
+            NotScaled::Cooldown { .. } => "Cooldown",
+            NotScaled::WarmingUp { .. } => "WarmingUp",
+            NotScaled::InProgress => "ScalingActivityInProgress",
+            NotScaled::Suspended => "Suspended",
+            NotScaled::Outvoted { .. } => "Outvoted",
+            NotScaled::NotReady { .. } => "NotAllPoliciesReady",
+            NotScaled::NoData => "InsufficientData",
+            NotScaled::NoStep => "NoStepAdjustment",
+        }
+    }
+}
+
+impl fmt::Display for NotScaled {
+    /// The code, then what it rests on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())?;
+        match self {
+            NotScaled::AlreadyAtMaxCapacity { max } => write!(f, " (maximum {max})"),
+            NotScaled::AlreadyAtMinCapacity { min } => write!(f, " (minimum {min})"),
+            NotScaled::AnticipatedFlapping => f.write_str(" (fewer would bring the metric above its target)"),
+            NotScaled::Unscalable => f.write_str(" (a deployment is in progress)"),
+            NotScaled::Cooldown { until: Some(until) } => {
+                write!(f, " (until {} s)", until.as_nanos() / 1_000_000_000)
+            }
+            NotScaled::Cooldown { until: None } => f.write_str(" (its activity is in progress)"),
+            NotScaled::WarmingUp { instances } => write!(f, " ({instances} instances)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Decision {
+    /// Whether the desired count changed.
+    pub fn scaled(&self) -> bool {
+        self.outcome == Outcome::Scaled
+    }
+
+    /// The decision in words, with the names of its alarms and policies.
+    pub fn with_names<'a>(&'a self, names: &'a dyn Names) -> impl fmt::Display + 'a {
+        Words { decision: self, names: Some(names) }
+    }
+}
+
+/// The names of alarms and policies, kept by whoever read the settings.
+pub trait Names {
+    /// That of an alarm.
+    fn alarm(&self, id: AlarmId) -> &str;
+    /// That of a policy.
+    fn policy(&self, id: PolicyId) -> &str;
+    /// That of a scheduled action.
+    fn scheduled(&self, index: u16) -> &str;
+}
+
+struct Words<'a> {
+    decision: &'a Decision,
+    names: Option<&'a dyn Names>,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Words { decision: self, names: None }.fmt(f)
+    }
+}
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Decision { from, to, .. } = *self.decision;
+        self.cause(f)?;
+        match self.decision.outcome {
+            Outcome::Scaled => write!(f, ", changing the desired capacity from {from} to {to}"),
+            Outcome::NotScaled(NotScaled::Outvoted { by }) => {
+                write!(f, ", not scaled at {from}: Outvoted (by {})", self.policy(by))
+            }
+            Outcome::NotScaled(NotScaled::NotReady { policy }) => {
+                write!(f, ", not scaled at {from}: NotAllPoliciesReady ({} is not)", self.policy(policy))
+            }
+            Outcome::NotScaled(reason) => write!(f, ", not scaled at {from}: {reason}"),
+        }
+    }
+}
+
+impl Words<'_> {
+    fn cause(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.decision.source {
+            Source::Policy(policy) => {
+                if let Some(alarm) = self.decision.alarm {
+                    write!(f, "monitor alarm {} in state ALARM ", self.alarm(alarm))?;
+                }
+                write!(f, "triggered policy {}", self.policy(policy))?;
+            }
+            Source::Scheduled(index) => match self.names {
+                Some(names) => write!(f, "scheduled action {} was triggered", names.scheduled(index))?,
+                None => write!(f, "scheduled action {index} was triggered")?,
+            },
+            Source::Bounds => f.write_str("the group is kept within its bounds")?,
+        }
+        match self.decision.cause {
+            Cause::Step { value: Some(value), threshold, step: Some((_, change)) } => {
+                write!(f, " ({value} is {:+} past {threshold}: {change:+})", value - threshold)
+            }
+            Cause::Step { value: Some(value), threshold, step: None } => {
+                write!(f, " ({value} is {:+} past {threshold})", value - threshold)
+            }
+            Cause::Step { value: None, step: Some((_, change)), .. } => {
+                write!(f, " (missing data breaches: {change:+})")
+            }
+            Cause::Step { value: None, step: None, .. } => f.write_str(" (missing data breaches)"),
+            Cause::Simple { change } => write!(f, " ({change:+})"),
+            Cause::TargetTracking { metric: Some(metric), target } => {
+                write!(f, " ({metric} for a target of {target})")
+            }
+            Cause::TargetTracking { metric: None, target } => write!(f, " (a target of {target})"),
+            Cause::Bounds { min, max } => write!(f, " (minimum {min}, maximum {max})"),
+            Cause::Scheduled { min, max } => {
+                write!(f, ", minimum capacity {min} and maximum capacity {max}")
+            }
+        }
+    }
+
+    fn alarm(&self, id: AlarmId) -> Named<'_> {
+        self.names.map_or(Named::Number(id.0), |names| Named::Name(names.alarm(id)))
+    }
+
+    fn policy(&self, id: PolicyId) -> Named<'_> {
+        self.names.map_or(Named::Number(id.0), |names| Named::Name(names.policy(id)))
+    }
+}
+
+enum Named<'a> {
+    Name(&'a str),
+    /// The sentence says what it is the number of.
+    Number(u16),
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Named::Name(name) => f.write_str(name),
+            Named::Number(number) => write!(f, "{number}"),
+        }
+    }
+}

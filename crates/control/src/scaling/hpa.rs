@@ -1,0 +1,270 @@
+//! Kubernetes' horizontal pod autoscaler, version 2: how many pods a workload should have, each 15 s.
+//!
+//! ```text
+//! pods      which pods count for a metric, and which are unready or have none?      → groups
+//! calculate what does one metric ask for?                                           → a proposal a metric
+//! metrics   the largest proposal; where some failed, no scaling down                → the desired count
+//! history   the recommendations and scalings of the windows that matter             → stabilised
+//! rates     how far may it go at once, and between which bounds?                    → the new count
+//! ```
+//!
+//! ## Why integers
+//! Kubernetes counts in thousandths and truncates the utilisation to a whole percentage before it divides by the
+//! target. One percentage point decides whether a fleet grows, so the same integers are used here, in the same order.
+//!
+//! ## Why a version
+//! The same object does different things in different clusters: until 1.20 only one stabilisation window counted at a
+//! time, until 1.24 a rate policy forgot what had been scaled the other way. See [`Version`].
+//!
+//! Follows `pkg/controller/podautoscaler` of Kubernetes: `horizontal.go` and `replica_calculator.go`. Deliberately
+//! absent: selectors that match pods of two autoscalers, and failures to read or write the scale.
+
+mod assumption;
+mod calculate;
+mod history;
+mod metric;
+mod pods;
+mod rates;
+mod reason;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use assumption::ASSUMPTIONS;
+pub use calculate::{Calculator, MetricError, Proposal, Tolerances, Usage};
+pub use history::{Recommendations, ScaleEvents, Windows};
+pub use metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
+pub use pods::{Phase, Pod, PodReading, Readiness, Reading, Sample};
+pub use rates::{Bounds, Limit, scale_down_limit, scale_up_limit, within_behavior, within_defaults};
+pub use reason::{AbleToScale, MetricId, RescaleReason, ScalingActive, Stability};
+pub use settings::{Behavior, Change, Controller, HpaSettings, HpaSettingsError, RatePolicy, Rules, Select};
+pub use version::Version;
+
+use units::{InstanceCount, Timestamp};
+
+/// What one autoscaler sees at one sync.
+#[derive(Debug, Clone, Copy)]
+pub struct Observation<'a> {
+    /// What the workload was last told to have (`scale.spec.replicas`).
+    pub spec_replicas: InstanceCount,
+    /// How many pods the workload says it has (`scale.status.replicas`).
+    pub status_replicas: InstanceCount,
+    /// The pods that its selector matches, those that start and end included.
+    pub pods: &'a [Pod],
+    /// One reading for each metric of the settings, in their order.
+    pub readings: &'a [Reading<'a>],
+}
+
+/// What one sync decided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// How many replicas there were to be before.
+    pub from: InstanceCount,
+    /// How many there are to be from now on; the same where nothing is scaled.
+    pub to: InstanceCount,
+    /// Why it was scaled, in the words of the event `SuccessfulRescale`; `None` where it was not.
+    pub rescale: Option<RescaleReason>,
+    /// What the metrics asked for, before windows, rates and bounds; `None` where they were not asked or failed.
+    pub recommended: Option<(MetricId, Proposal)>,
+    /// How many metrics could not be used.
+    pub failed_metrics: u16,
+    /// What became of the recommendation in the stabilisation windows; `None` where it did not come so far.
+    pub stability: Option<Stability>,
+    /// The condition `AbleToScale` after the sync.
+    pub able_to_scale: AbleToScale,
+    /// The condition `ScalingActive`; `None` where this sync left it as it was.
+    pub scaling_active: Option<ScalingActive>,
+    /// The condition `ScalingLimited`; `None` where this sync left it as it was.
+    pub scaling_limited: Option<Limit>,
+}
+
+/// One horizontal pod autoscaler, with what it remembers.
+///
+/// ```
+/// use control::scaling::hpa::*;
+/// use units::{InstanceCount, Timestamp};
+///
+/// let metric = Metric::cpu_utilization(50);
+/// let count = InstanceCount::new;
+/// let mut hpa = Hpa::new(HpaSettings::new(count(2), count(10), vec![metric]))?;
+/// let now = Timestamp::from_secs(3_600);
+/// let pods = [Pod::running_since(Timestamp::ZERO); 3];
+/// // 900 of 1,000 thousandths of a processor each.
+/// let sample = Sample { value: Milli(900), taken: now, window: std::time::Duration::from_secs(60) };
+/// let used = [PodReading { sample: Some(sample), request: Some(Milli(1_000)) }; 3];
+/// let decision = hpa.sync(now, &Observation {
+///     spec_replicas: count(3),
+///     status_replicas: count(3),
+///     pods: &pods,
+///     readings: &[Reading::Pods { pods: &used, others: &[] }],
+/// });
+/// assert_eq!(decision.to, count(6));
+/// assert_eq!(
+///     hpa.rescale_words(&decision).unwrap().to_string(),
+///     "New size: 6; reason: cpu resource utilization (percentage of request) above target"
+/// );
+/// # Ok::<(), HpaSettingsError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Hpa {
+    settings: HpaSettings,
+    calculator: Calculator,
+    recommendations: Recommendations,
+    scaled_up: ScaleEvents,
+    scaled_down: ScaleEvents,
+}
+
+impl Hpa {
+    /// An autoscaler that has seen nothing yet.
+    ///
+    /// # Errors
+    /// The first of [`HpaSettings::problems`].
+    pub fn new(settings: HpaSettings) -> Result<Self, HpaSettingsError> {
+        if let Some(problem) = settings.problems().into_iter().next() {
+            return Err(problem);
+        }
+        let calculator = Calculator::new(&settings);
+        Ok(Hpa {
+            settings,
+            calculator,
+            recommendations: Recommendations::default(),
+            scaled_up: ScaleEvents::default(),
+            scaled_down: ScaleEvents::default(),
+        })
+    }
+
+    /// What it decides by.
+    pub fn settings(&self) -> &HpaSettings {
+        &self.settings
+    }
+
+    /// Looks once; to be called each [`Controller::sync_period`].
+    ///
+    /// The caller applies [`Decision::to`]: it is taken to have been applied.
+    pub fn sync(&mut self, now: Timestamp, seen: &Observation<'_>) -> Decision {
+        let current = seen.spec_replicas;
+        self.recommendations.begin(now, current.get());
+        let mut decision = Decision {
+            from: current,
+            to: current,
+            rescale: None,
+            recommended: None,
+            failed_metrics: 0,
+            stability: None,
+            able_to_scale: AbleToScale::SucceededGetScale,
+            scaling_active: None,
+            scaling_limited: None,
+        };
+        let HpaSettings { min, max, .. } = self.settings;
+        if current.get() == 0 && min.get() != 0 {
+            decision.scaling_active = Some(ScalingActive::ScalingDisabled);
+            return decision;
+        }
+        if current > max {
+            self.rescale(now, &mut decision, max, RescaleReason::AboveMax);
+            return decision;
+        }
+        if current < min {
+            self.rescale(now, &mut decision, min, RescaleReason::BelowMin);
+            return decision;
+        }
+        let Some((metric, proposal)) = self.ask_metrics(now, seen, &mut decision) else { return decision };
+        decision.recommended = Some((metric, proposal));
+        let to = self.normalize(now, &mut decision, proposal.replicas.get());
+        // The reason compares what the metrics asked for, so a sync can rescale down although they are above target.
+        let reason = if proposal.replicas > current {
+            RescaleReason::AboveTarget { metric }
+        } else if proposal.replicas < current {
+            RescaleReason::AllBelowTarget
+        } else {
+            RescaleReason::Unnamed
+        };
+        if to != current {
+            self.rescale(now, &mut decision, to, reason);
+        }
+        decision
+    }
+
+    /// The largest proposal of the metrics; nothing where all failed, or where some failed and the rest would scale
+    /// down: what cannot be seen may be busy.
+    fn ask_metrics(
+        &self,
+        now: Timestamp,
+        seen: &Observation<'_>,
+        decision: &mut Decision,
+    ) -> Option<(MetricId, Proposal)> {
+        let mut largest: Option<(MetricId, Proposal)> = None;
+        let mut first_failure = None;
+        for (index, metric) in self.settings.metrics.iter().enumerate() {
+            let id = MetricId(index as u16);
+            let reading = seen.readings.get(index).unwrap_or(&Reading::Unavailable);
+            match self.calculator.propose(now, metric, seen, reading) {
+                // A proposal of zero gives way to any later one, as upstream, where zero means none yet.
+                Ok(proposal) => {
+                    let larger = largest.is_none_or(|(_, so_far)| {
+                        so_far.replicas.get() == 0 || proposal.replicas > so_far.replicas
+                    });
+                    if larger {
+                        largest = Some((id, proposal));
+                    }
+                }
+                Err(error) => {
+                    decision.failed_metrics += 1;
+                    first_failure.get_or_insert(ScalingActive::FailedGetMetric { metric: id, error });
+                }
+            }
+        }
+        let blocked = |proposed: InstanceCount| {
+            decision.failed_metrics > 0
+                && proposed < seen.spec_replicas
+                && self.settings.version.a_failed_metric_blocks_scaling_down()
+        };
+        match largest {
+            Some((id, proposal)) if !blocked(proposal.replicas) => {
+                decision.scaling_active = Some(ScalingActive::ValidMetricFound { metric: id });
+                Some((id, proposal))
+            }
+            _ => {
+                decision.scaling_active = first_failure;
+                None
+            }
+        }
+    }
+
+    fn normalize(&mut self, now: Timestamp, decision: &mut Decision, desired: u32) -> InstanceCount {
+        let HpaSettings { min, max, ref behavior, controller, version, .. } = self.settings;
+        let current = decision.from.get();
+        let bounds = Bounds { min: min.get(), max: max.get() };
+        let (stabilized, (to, limit)) = match behavior {
+            None => {
+                let window = controller.downscale_stabilization;
+                let stabilized = self.recommendations.highest(now, desired, window);
+                (stabilized, within_defaults(current, stabilized, bounds))
+            }
+            Some(behavior) => {
+                let windows = behavior.windows(&controller);
+                let stabilized = self.recommendations.stabilize(now, current, desired, windows, version);
+                let events = (&self.scaled_up, &self.scaled_down);
+                (stabilized, within_behavior(now, current, stabilized, bounds, behavior, events, version))
+            }
+        };
+        let stability = Stability::of(current, desired, stabilized, behavior.is_some());
+        decision.stability = Some(stability);
+        decision.able_to_scale = AbleToScale::Stable(stability);
+        decision.scaling_limited = Some(limit);
+        InstanceCount::new(to)
+    }
+
+    fn rescale(&mut self, now: Timestamp, decision: &mut Decision, to: InstanceCount, reason: RescaleReason) {
+        decision.to = to;
+        decision.rescale = Some(reason);
+        decision.able_to_scale = AbleToScale::SucceededRescale { to };
+        let Some(behavior) = &self.settings.behavior else { return };
+        if to > decision.from {
+            self.scaled_up.store(now, to.get() - decision.from.get(), behavior.up.longest_period());
+        } else {
+            self.scaled_down.store(now, decision.from.get() - to.get(), behavior.down.longest_period());
+        }
+    }
+}

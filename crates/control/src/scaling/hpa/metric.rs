@@ -1,0 +1,129 @@
+//! What an autoscaler looks at, and what it should be.
+//!
+//! ## Why thousandths and percentages
+//! They are what Kubernetes computes with. Fractions would be finer, and so decide differently.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::fmt;
+
+/// A quantity in thousandths, as Kubernetes counts: `Milli(250)` is a quarter of a processor, or 0.25 requests a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct Milli(pub i64);
+
+/// One entry of `spec.metrics`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// The name of the resource (`cpu`, `memory`) or of the metric.
+    pub name: String,
+    /// Where it comes from, and what it should be.
+    pub source: Source,
+}
+
+/// Where a metric comes from, and what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// What each pod uses of a resource, all its containers together.
+    Resource {
+        /// What it should be.
+        target: ResourceTarget,
+    },
+    /// What one container of each pod uses of a resource.
+    ContainerResource {
+        /// The container.
+        container: String,
+        /// What it should be.
+        target: ResourceTarget,
+    },
+    /// A metric of each pod; its average should be this.
+    Pods {
+        /// The target.
+        average: Milli,
+    },
+    /// A metric of one object, such as the requests of an ingress.
+    Object {
+        /// The kind of the object.
+        kind: String,
+        /// What it should be.
+        target: TotalTarget,
+    },
+    /// A metric from outside the cluster, such as the length of a queue.
+    External {
+        /// Its selector, as Kubernetes prints it; `None` where there is none.
+        selector: Option<String>,
+        /// What it should be.
+        target: TotalTarget,
+    },
+}
+
+/// What pods should use of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResourceTarget {
+    /// A percentage of what they request; at least 1.
+    Utilization(u32),
+    /// An average over the pods.
+    AverageValue(Milli),
+}
+
+/// What a total should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TotalTarget {
+    /// The total itself; replicas change in proportion.
+    Value(Milli),
+    /// The total divided by the replicas.
+    AverageValue(Milli),
+}
+
+impl Metric {
+    /// The utilisation of the processor, in percent of what is requested.
+    pub fn cpu_utilization(percent: u32) -> Self {
+        let target = ResourceTarget::Utilization(percent);
+        Metric { name: CPU.to_owned(), source: Source::Resource { target } }
+    }
+
+    /// Whether readiness counts: it does only for the processor, which starting up keeps busy.
+    pub(super) fn is_cpu(&self) -> bool {
+        matches!(self.source, Source::Resource { .. } | Source::ContainerResource { .. }) && self.name == CPU
+    }
+
+    /// The reason of the condition where this metric cannot be had.
+    pub fn failure_reason(&self) -> &'static str {
+        match self.source {
+            Source::Resource { .. } => "FailedGetResourceMetric",
+            Source::ContainerResource { .. } => "FailedGetContainerResourceMetric",
+            Source::Pods { .. } => "FailedGetPodsMetric",
+            Source::Object { .. } => "FailedGetObjectMetric",
+            Source::External { .. } => "FailedGetExternalMetric",
+        }
+    }
+}
+
+/// What Kubernetes calls it in events and conditions.
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match &self.source {
+            Source::Resource { target: ResourceTarget::Utilization(_) } => {
+                write!(f, "{name} resource utilization (percentage of request)")
+            }
+            Source::Resource { target: ResourceTarget::AverageValue(_) } => write!(f, "{name} resource"),
+            Source::ContainerResource { target: ResourceTarget::Utilization(_), .. } => {
+                write!(f, "{name} container resource utilization (percentage of request)")
+            }
+            Source::ContainerResource { target: ResourceTarget::AverageValue(_), .. } => {
+                write!(f, "{name} container resource")
+            }
+            Source::Pods { .. } => write!(f, "pods metric {name}"),
+            Source::Object { kind, target: TotalTarget::Value(_) } => write!(f, "{kind} metric {name}"),
+            // Upstream's own words: an average over an object's metric is called external.
+            Source::Object { target: TotalTarget::AverageValue(_), .. } => {
+                write!(f, "external metric {name}(nil)")
+            }
+            Source::External { selector, .. } => {
+                write!(f, "external metric {name}({})", selector.as_deref().unwrap_or("nil"))
+            }
+        }
+    }
+}
+
+const CPU: &str = "cpu";

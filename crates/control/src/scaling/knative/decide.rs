@@ -1,0 +1,215 @@
+//! How many pods the averages ask for, and whether it is a panic.
+//!
+//! ## The formulas
+//! ```text
+//! ready' = max(1, ready)
+//! most   = ⌈max_scale_up_rate × ready'⌉
+//! least  = ⌊ready' / max_scale_down_rate⌋, 0 where no route leads to the revision
+//! stable = ⌈stable average / target⌉ and panic = ⌈panic average / target⌉, both within [least, most]
+//! panic begins, or goes on, where the unbounded panic count is at least panic_threshold × ready'
+//! panic ends a stable window after that was last so
+//! burst  = ⌊ready × total − target_burst_capacity − panic average⌋
+//! ```
+//! In a panic the larger of both counts is wanted, and never fewer than in the panic so far.
+
+use super::delay::LargestOf;
+use super::settings::KnativeSettings;
+use core::fmt;
+use units::{InstanceCount, Timestamp};
+
+/// What the averages ask for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Decision {
+    /// How many pods are wanted.
+    pub wanted: InstanceCount,
+    /// What the ready pods can take in at once beyond what is in flight and the burst that they are meant for; below
+    /// zero the activator stays in the path. −1 where any burst is to find a place.
+    pub excess_burst_capacity: i64,
+    /// Which window counted.
+    pub mode: Mode,
+    /// Whether that changed.
+    pub turn: Option<Turn>,
+    /// Why so many.
+    pub reason: Reason,
+    /// The pods that the stable average asks for, before bounds.
+    pub stable_pods: f64,
+    /// The pods that the panic average asks for, before bounds.
+    pub panic_pods: f64,
+}
+
+/// Which window counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The stable one.
+    Stable,
+    /// The larger of both.
+    Panic,
+}
+
+/// A change of the mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It begins.
+    Panicking,
+    /// It ends.
+    UnPanicking,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Turn::Panicking => "PANICKING.",
+            Turn::UnPanicking => "Un-panicking.",
+        })
+    }
+}
+
+/// Why so many pods are wanted, in Knative's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// By the stable window.
+    Stable,
+    /// By the panic as it was.
+    Panic,
+    /// More than in the panic so far.
+    Increasing {
+        /// The ready pods.
+        from: InstanceCount,
+        /// The new count.
+        to: InstanceCount,
+    },
+    /// Fewer, but not in a panic.
+    SkippingDecrease {
+        /// The count of the panic.
+        from: InstanceCount,
+        /// What was asked for.
+        to: InstanceCount,
+    },
+    /// Fewer, but not before the delay is over.
+    Delaying {
+        /// What was asked for.
+        to: InstanceCount,
+        /// The largest of the delay.
+        staying: InstanceCount,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Stable => f.write_str("Operating in stable mode."),
+            Reason::Panic => f.write_str("Operating in panic mode."),
+            Reason::Increasing { from, to } => write!(f, "Increasing pods count from {from} to {to}."),
+            Reason::SkippingDecrease { from, to } => {
+                write!(f, "Skipping pod count decrease from {from} to {to}.")
+            }
+            Reason::Delaying { to, staying } => write!(f, "Delaying scale to {to}, staying at {staying}"),
+        }
+    }
+}
+
+/// Decides from averages.
+#[derive(Debug, Clone)]
+pub struct Decider {
+    settings: KnativeSettings,
+    /// When the panic threshold was last reached in this panic.
+    panic: Option<Timestamp>,
+    /// The most that was wanted in this panic.
+    panic_most: u32,
+    delay: Option<LargestOf>,
+}
+
+impl Decider {
+    /// Begins with so many ready pods: in panic where there is more than one, so that an autoscaler that starts does
+    /// not scale down before it has seen a window.
+    pub fn new(now: Timestamp, settings: KnativeSettings, ready: InstanceCount) -> Self {
+        let delay = (!settings.scale_down_delay.is_zero()).then(|| LargestOf::new(settings.scale_down_delay));
+        Decider { settings, panic: (ready.get() > 1).then_some(now), panic_most: ready.get(), delay }
+    }
+
+    /// What it decides by.
+    pub fn settings(&self) -> &KnativeSettings {
+        &self.settings
+    }
+
+    /// Decides by other settings from now on; the window of the delay stays as it was.
+    pub fn update(&mut self, settings: KnativeSettings) {
+        self.settings = settings;
+    }
+
+    /// Decides by the averages of both windows.
+    pub fn decide(
+        &mut self,
+        now: Timestamp,
+        ready: InstanceCount,
+        stable_average: f64,
+        panic_average: f64,
+    ) -> Decision {
+        let settings = self.settings;
+        let at_least_one = f64::from(ready.get()).max(1.0);
+        let most = libm::ceil(settings.max_scale_up_rate * at_least_one);
+        let least =
+            if settings.reachable { libm::floor(at_least_one / settings.max_scale_down_rate) } else { 0.0 };
+        let stable_pods = libm::ceil(stable_average / settings.target);
+        let panic_pods = libm::ceil(panic_average / settings.target);
+        let bounded = |pods: f64| {
+            let activation = settings.activation_scale.get();
+            let bounded = pods.max(least).min(most) as u32;
+            if activation > 1 && pods > 0.0 { bounded.max(activation) } else { bounded }
+        };
+        let (stable, panic) = (bounded(stable_pods), bounded(panic_pods));
+        let turn = self.turn(now, panic_pods / at_least_one >= settings.panic_threshold);
+
+        let count = InstanceCount::new;
+        let (mut wanted, mut reason) = (stable, Reason::Stable);
+        if self.panic.is_some() {
+            wanted = stable.max(panic);
+            reason = Reason::Panic;
+            if wanted > self.panic_most {
+                reason = Reason::Increasing { from: ready, to: count(wanted) };
+                self.panic_most = wanted;
+            } else if wanted < self.panic_most {
+                reason = Reason::SkippingDecrease { from: count(self.panic_most), to: count(wanted) };
+            }
+            wanted = self.panic_most;
+        }
+        if settings.reachable
+            && let Some(delay) = &mut self.delay
+        {
+            let staying = delay.with(now, wanted);
+            if staying != wanted {
+                reason = Reason::Delaying { to: count(wanted), staying: count(staying) };
+                wanted = staying;
+            }
+        }
+        let excess_burst_capacity = match settings.target_burst_capacity {
+            None => -1,
+            Some(0.0) => 0,
+            Some(capacity) => {
+                libm::floor(f64::from(ready.get()) * settings.total - capacity - panic_average) as i64
+            }
+        };
+        let mode = if self.panic.is_some() { Mode::Panic } else { Mode::Stable };
+        let wanted = count(wanted);
+        Decision { wanted, excess_burst_capacity, mode, turn, reason, stable_pods, panic_pods }
+    }
+
+    fn turn(&mut self, now: Timestamp, over: bool) -> Option<Turn> {
+        match self.panic {
+            None if over => {
+                self.panic = Some(now);
+                Some(Turn::Panicking)
+            }
+            Some(_) if over => {
+                self.panic = Some(now);
+                None
+            }
+            Some(since) if since + self.settings.stable_window < now => {
+                self.panic = None;
+                self.panic_most = 0;
+                Some(Turn::UnPanicking)
+            }
+            _ => None,
+        }
+    }
+}

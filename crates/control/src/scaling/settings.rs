@@ -1,0 +1,284 @@
+//! What a service's scaling consists of.
+
+use super::{AlarmId, PolicyProblem, ScalingError, Scheduled, SimpleScaling, StepScaling, TargetTracking};
+use crate::alarm::AlarmSettings;
+use crate::assumption::Assumption;
+use crate::metric::{MetricId, Series};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What a service's scaling consists of. Counts are of instances (tasks, in ECS's words).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScalerSettings {
+    /// Whose rules hold.
+    pub platform: Platform,
+    /// Never fewer, once anything scales.
+    pub min: u32,
+    /// Never more.
+    pub max: u32,
+    /// Alarms that policies name; those of target tracking are made by it.
+    pub alarms: Vec<AlarmSettings>,
+    /// What changes the capacity.
+    pub policies: Vec<Policy>,
+    /// Changes at known instants, in any order.
+    pub scheduled: Vec<Scheduled>,
+    /// What is switched off.
+    pub suspended: Suspended,
+    /// From when a cooldown runs.
+    pub cooldown_from: CooldownFrom,
+    /// Whom a cooldown holds back.
+    pub cooldown_scope: CooldownScope,
+}
+
+/// Whose rules hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Platform {
+    /// An ECS service through Application Auto Scaling: changes are to the *running* count, cooldowns hold back, and
+    /// nothing scales in while a deployment runs.
+    Ecs,
+    /// Another target of Application Auto Scaling: changes are to the capacity that is set.
+    Application,
+    /// A group of EC2 Auto Scaling: instances that warm up hold back, and the group is kept within its bounds at all
+    /// times.
+    Ec2 {
+        /// The cooldown of simple scaling where a policy names none. AWS's default is 300 s.
+        default_cooldown: Duration,
+        /// The warm-up where a policy names none. AWS's default is that of the cooldown.
+        default_warm_up: Duration,
+    },
+}
+
+impl Platform {
+    /// A group of EC2 with AWS's defaults.
+    pub const EC2: Platform = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
+
+    /// As users call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Platform::Ecs => "ECS",
+            Platform::Application => "Application Auto Scaling",
+            Platform::Ec2 { .. } => "EC2 Auto Scaling",
+        }
+    }
+}
+
+/// What changes the capacity.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Policy {
+    /// By steps, as far as the metric is past the threshold.
+    Step(StepScaling),
+    /// By one change, then wait (EC2 only).
+    Simple(SimpleScaling),
+    /// So that a metric stays near a target.
+    TargetTracking(TargetTracking),
+}
+
+impl Policy {
+    /// The alarms that it names; none for target tracking, which makes its own.
+    pub fn alarms(&self) -> &[AlarmId] {
+        match self {
+            Policy::Step(step) => &step.alarms,
+            Policy::Simple(simple) => &simple.alarms,
+            Policy::TargetTracking(_) => &[],
+        }
+    }
+}
+
+/// What is switched off (`SuspendedState`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Suspended {
+    /// No policy scales in.
+    pub dynamic_scaling_in: bool,
+    /// No policy scales out.
+    pub dynamic_scaling_out: bool,
+    /// Nothing that was scheduled happens.
+    pub scheduled_scaling: bool,
+}
+
+/// From when a cooldown runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CooldownFrom {
+    /// From when the running count is what was decided: "after Application Auto Scaling successfully scales out".
+    /// Until then the activity is in progress, which holds back like its cooldown.
+    #[default]
+    Fulfilled,
+    /// From the decision.
+    Decision,
+}
+
+/// Whom a cooldown holds back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CooldownScope {
+    /// Every policy of the service, each direction by itself.
+    #[default]
+    Target,
+    /// The policy that scaled.
+    Policy,
+}
+
+impl ScalerSettings {
+    /// Nothing but bounds.
+    pub const fn new(platform: Platform, min: u32, max: u32) -> Self {
+        ScalerSettings {
+            platform,
+            min,
+            max,
+            alarms: Vec::new(),
+            policies: Vec::new(),
+            scheduled: Vec::new(),
+            suspended: Suspended {
+                dynamic_scaling_in: false,
+                dynamic_scaling_out: false,
+                scheduled_scaling: false,
+            },
+            cooldown_from: CooldownFrom::Fulfilled,
+            cooldown_scope: CooldownScope::Target,
+        }
+    }
+
+    /// A scale-out that is held still has a vote.
+    pub const HELD: Assumption = Assumption {
+        name: "held scale-out",
+        text: "a scale-out that is held by its cooldown or by the maximum still asks for the present capacity, so no \
+               other policy scales in at that minute; the vendor publishes that the largest capacity wins",
+    };
+
+    /// Whom a cooldown holds back.
+    pub const COOLDOWN_SCOPE: Assumption = Assumption {
+        name: "cooldown scope",
+        text: "a cooldown holds back the policies it is set for (all of the service, or the one that scaled); the \
+               vendor's text does not tell them apart",
+    };
+
+    /// How long an activity may be in progress.
+    pub const FULFILLED_WITHIN: Assumption = Assumption {
+        name: "fulfilled within",
+        text: "an activity whose instances do not come up counts as ended after ten minutes, and its cooldown runs \
+               from then; the vendor publishes the status Unfulfilled, but no time",
+    };
+
+    /// Which value picks the step.
+    pub const STEP_VALUE: Assumption = Assumption {
+        name: "step value",
+        text: "a step is picked by the average (or least, or greatest) of the alarm's datapoints that breach, and by \
+               the threshold itself where only missing data breaches; the vendor publishes only `the most recent \
+               metric data points`",
+    };
+
+    /// Both alarms of every target tracking policy, after those of the settings: what [`AlarmId`]s count.
+    pub fn all_alarms(&self) -> Vec<AlarmSettings> {
+        let made = self.policies.iter().filter_map(|policy| match policy {
+            Policy::TargetTracking(tracking) => Some(tracking.alarms()),
+            Policy::Step(_) | Policy::Simple(_) => None,
+        });
+        self.alarms.iter().copied().chain(made.flatten()).collect()
+    }
+
+    /// How far back a metric is looked at: what its series has to keep, before its delay.
+    pub fn history(&self, metric: MetricId) -> Duration {
+        let alarms = self.all_alarms();
+        alarms
+            .iter()
+            .filter(|alarm| alarm.metric == metric)
+            .map(AlarmSettings::history)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// How long an instance warms up: the longest of all policies, so that [`Facts`](super::Facts) can count them.
+    pub fn warm_up(&self) -> Duration {
+        let Platform::Ec2 { default_warm_up, .. } = self.platform else { return Duration::ZERO };
+        let own = self.policies.iter().filter_map(|policy| match policy {
+            Policy::Step(step) => Some(step.warm_up),
+            Policy::TargetTracking(tracking) => Some(tracking.warm_up),
+            Policy::Simple(_) => None,
+        });
+        own.map(|own| own.unwrap_or(default_warm_up)).max().unwrap_or_default()
+    }
+
+    /// Everything that is wrong with them.
+    pub fn problems(&self) -> Vec<ScalingError> {
+        let mut problems = Vec::new();
+        if self.min > self.max {
+            problems.push(ScalingError::MinAboveMax { min: self.min, max: self.max });
+        }
+        let most = usize::from(u16::MAX);
+        if self.all_alarms().len() > most || self.policies.len() > most {
+            problems.push(ScalingError::TooMany { most });
+        }
+        for (id, alarm) in (0..).map(AlarmId).zip(&self.alarms) {
+            problems
+                .extend(alarm.problems().into_iter().map(|error| ScalingError::Alarm { alarm: id, error }));
+        }
+        for (id, policy) in (0..).map(super::PolicyId).zip(&self.policies) {
+            let mut wrong = |problem| problems.push(ScalingError::Policy { policy: id, problem });
+            for alarm in policy.alarms() {
+                if usize::from(alarm.0) >= self.alarms.len() {
+                    wrong(PolicyProblem::UnknownAlarm { alarm: *alarm });
+                }
+            }
+            match policy {
+                Policy::Step(step) => step.problems(self.platform, &mut wrong),
+                Policy::Simple(simple) => simple.problems(self.platform, &mut wrong),
+                Policy::TargetTracking(tracking) => tracking.problems(self.platform, &mut wrong),
+            }
+        }
+        for (index, scheduled) in self.scheduled.iter().enumerate() {
+            problems.extend(scheduled.problem(index, self.platform));
+        }
+        problems
+    }
+
+    /// Whether the series that a scaler will be shown can tell what its alarms ask: each that cannot.
+    pub fn unreadable(&self, series: &[Series]) -> Vec<ScalingError> {
+        let ids = (0..).map(AlarmId).zip(self.all_alarms());
+        ids.filter_map(|(alarm, settings)| {
+            let AlarmSettings { metric, statistic, period, .. } = settings;
+            let Some(series) = series.get(usize::from(metric.0)) else {
+                return Some(ScalingError::NoSeries { alarm, metric });
+            };
+            let resolution = series.settings().resolution;
+            if !period.as_nanos().is_multiple_of(resolution.as_nanos()) {
+                return Some(ScalingError::Resolution {
+                    alarm,
+                    period: period.into(),
+                    resolution: resolution.into(),
+                });
+            }
+            if series.settings().history < settings.history() {
+                let (kept, needed) = (series.settings().history.into(), settings.history().into());
+                return Some(ScalingError::History { alarm, kept, needed });
+            }
+            (!series.tells(statistic)).then_some(ScalingError::Statistic { alarm, statistic })
+        })
+        .collect()
+    }
+
+    /// The assumptions that these settings rest on, each once.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        let mut found: Vec<Assumption> = Vec::new();
+        let has = |kind: fn(&Policy) -> bool| self.policies.iter().any(kind);
+        let steps = has(|policy| matches!(policy, Policy::Step(_)));
+        let tracks = has(|policy| matches!(policy, Policy::TargetTracking(_)));
+        let cools = !matches!(self.platform, Platform::Ec2 { .. }) && (steps || tracks);
+        let of_policies = [
+            steps.then_some(Self::STEP_VALUE),
+            (self.policies.len() > 1).then_some(Self::HELD),
+            (cools && self.policies.len() > 1).then_some(Self::COOLDOWN_SCOPE),
+            (cools && self.cooldown_from == CooldownFrom::Fulfilled).then_some(Self::FULFILLED_WITHIN),
+            tracks.then_some(TargetTracking::SIZE),
+            tracks.then_some(TargetTracking::THRESHOLDS),
+        ];
+        let of_alarms = self.all_alarms();
+        let all =
+            of_alarms.iter().flat_map(AlarmSettings::assumptions).chain(of_policies.into_iter().flatten());
+        for assumption in all {
+            if !found.contains(&assumption) {
+                found.push(assumption);
+            }
+        }
+        found
+    }
+}
+
+pub(super) const FIVE_MINUTES: Duration = Duration::from_secs(300);

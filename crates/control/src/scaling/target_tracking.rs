@@ -1,0 +1,133 @@
+//! Target tracking: as many instances as keep a metric near its target.
+//!
+//! ## How
+//! Two alarms are made: above the target, briefly, and well below it, for long. Scaling out goes to the capacity at
+//! which the metric would be at the target, if it falls as capacity grows; scaling in likewise, once all policies of the
+//! service that may scale in are below theirs. A metric that does not fall so (a count of all requests, a latency) makes
+//! nonsense of it.
+//!
+//! Where rounding up leaves the capacity as it is, scaling in would bring the metric above its target: AWS calls it
+//! anticipated flapping. No data is no reason to scale, in either direction.
+//!
+//! Follows the user guides, *Target tracking scaling policies*; numbers in [`Preset`].
+
+use super::settings::Platform;
+use super::{PolicyProblem, Preset};
+use crate::alarm::{AlarmSettings, Comparison};
+use crate::assumption::Assumption;
+use crate::metric::{MetricId, Statistic};
+use core::time::Duration;
+
+/// A target tracking policy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TargetTracking {
+    /// The metric: one that falls in proportion as capacity grows.
+    pub metric: MetricId,
+    /// Usually the average; the sum for requests per target.
+    pub statistic: Statistic,
+    /// What it should be, in the unit of the metric.
+    pub target: f64,
+    /// What becomes of it.
+    pub preset: Preset,
+    /// Whether it scales in.
+    pub scale_in: ScaleIn,
+    /// Holds back after scaling out; none: the preset's. Application Auto Scaling only.
+    pub scale_out_cooldown: Option<Duration>,
+    /// Holds back after scaling in; none: the preset's. Application Auto Scaling only.
+    pub scale_in_cooldown: Option<Duration>,
+    /// `EstimatedInstanceWarmup`; none: the group's default. EC2 only.
+    pub warm_up: Option<Duration>,
+}
+
+/// Whether a policy scales in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScaleIn {
+    /// It does.
+    #[default]
+    Enabled,
+    /// It only scales out (`DisableScaleIn`).
+    Disabled,
+}
+
+impl TargetTracking {
+    /// How far it goes.
+    pub const SIZE: Assumption = Assumption {
+        name: "target tracking size",
+        text: "target tracking goes to capacity x metric / target, rounded up, by the newest datapoint; the vendor \
+               publishes only that it rounds up when adding and down when removing",
+    };
+
+    /// Where the alarms lie.
+    pub const THRESHOLDS: Assumption = Assumption {
+        name: "target tracking alarms",
+        text: "thresholds and periods of the alarms that target tracking makes were read off alarms that the vendor \
+               made; it publishes no numbers",
+    };
+
+    /// Tracks the average of a metric, as a service of this kind does.
+    pub const fn new(metric: MetricId, target: f64, preset: Preset) -> Self {
+        TargetTracking {
+            metric,
+            statistic: Statistic::Average,
+            target,
+            preset,
+            scale_in: ScaleIn::Enabled,
+            scale_out_cooldown: None,
+            scale_in_cooldown: None,
+            warm_up: None,
+        }
+    }
+
+    /// The alarms that it makes: high, low.
+    pub fn alarms(&self) -> [AlarmSettings; 2] {
+        let Preset { high, low, low_threshold, .. } = self.preset;
+        let of = |periods: super::Periods, comparison, threshold| AlarmSettings {
+            evaluation_periods: periods.evaluation_periods,
+            datapoints_to_alarm: periods.datapoints_to_alarm,
+            ..AlarmSettings::new(self.metric, self.statistic, periods.period, comparison, threshold)
+        };
+        let low_threshold = low_threshold.of(self.target);
+        [of(high, Comparison::GreaterThan, self.target), of(low, Comparison::LessThan, low_threshold)]
+    }
+
+    /// The capacity at which a metric that falls as capacity grows would be at the target. From nothing the least
+    /// that is something, where the metric asks for anything.
+    pub fn capacity(&self, capacity: u32, metric: f64) -> i64 {
+        match capacity {
+            0 => i64::from(metric > 0.0),
+            _ => libm::ceil(f64::from(capacity) * metric / self.target) as i64,
+        }
+    }
+
+    /// The cooldown after scaling out.
+    pub fn scale_out_cooldown(&self) -> Duration {
+        self.scale_out_cooldown.unwrap_or(self.preset.scale_out_cooldown)
+    }
+
+    /// The cooldown after scaling in.
+    pub fn scale_in_cooldown(&self) -> Duration {
+        self.scale_in_cooldown.unwrap_or(self.preset.scale_in_cooldown)
+    }
+
+    pub(super) fn problems(&self, platform: Platform, wrong: &mut impl FnMut(PolicyProblem)) {
+        if !(self.target.is_finite() && self.target > 0.0) {
+            return wrong(PolicyProblem::Target { found: self.target });
+        }
+        for (which, alarm) in ["AlarmHigh", "AlarmLow"].into_iter().zip(self.alarms()) {
+            alarm.problems().into_iter().for_each(|error| wrong(PolicyProblem::MadeAlarm { which, error }));
+        }
+        let low = self.preset.low_threshold.of(self.target);
+        if low >= self.target {
+            wrong(PolicyProblem::LowAboveTarget { low, target: self.target });
+        }
+        let (name, ec2) = (platform.name(), matches!(platform, Platform::Ec2 { .. }));
+        if ec2 && (self.scale_out_cooldown.is_some() || self.scale_in_cooldown.is_some()) {
+            let instead = "instances that warm up hold it back, set `warm_up`";
+            wrong(PolicyProblem::Elsewhere { found: "a target tracking cooldown", platform: name, instead });
+        }
+        if !ec2 && self.warm_up.is_some() {
+            let instead = "its cooldowns hold it back, set `scale_out_cooldown` and `scale_in_cooldown`";
+            wrong(PolicyProblem::Elsewhere { found: "a `warm_up`", platform: name, instead });
+        }
+    }
+}

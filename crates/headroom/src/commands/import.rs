@@ -1,0 +1,71 @@
+//! `headroom import`: what people already have, as files that headroom reads.
+
+mod as_json;
+mod aws;
+mod kubernetes;
+mod section;
+mod traffic;
+
+use crate::exit::Exit;
+use clap::Subcommand;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bring in what you have: how services scale on AWS and Kubernetes, and their traffic
+///
+/// Reads files, and asks no cloud: `headroom import aws --print-commands` lists the commands that make them. What is
+/// not understood is named with its place, and never guessed.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Aws(aws::Args),
+    Kubernetes(kubernetes::Args),
+    Traffic(traffic::Args),
+}
+
+/// Reads, says what was left out, and prints or writes the rest.
+pub fn run(args: &Args) -> Exit {
+    match &args.command {
+        Command::Aws(args) => aws::run(args),
+        Command::Kubernetes(args) => kubernetes::run(args),
+        Command::Traffic(args) => traffic::run(args),
+    }
+}
+
+/// The names and texts of files.
+fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
+    let mut texts = Vec::new();
+    let mut errors = Vec::new();
+    for file in files {
+        let (name, text) = if file == Path::new("-") {
+            let mut text = String::new();
+            ("standard input".to_owned(), io::stdin().read_to_string(&mut text).map(|_| text))
+        } else {
+            (file.display().to_string(), std::fs::read_to_string(file))
+        };
+        match text {
+            Ok(text) => texts.push((name, text)),
+            Err(error) => errors.push(format!("cannot read {name}: {error}")),
+        }
+    }
+    if errors.is_empty() { Ok(texts) } else { Err(errors) }
+}
+
+/// Writes a result to a file.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Says everything that is wrong, a line each.
+fn refuse<T: std::fmt::Display>(errors: &[T]) -> Exit {
+    for error in errors {
+        // Where nobody can be told, the exit code still says it.
+        let _ = writeln!(io::stderr(), "error: {error}");
+    }
+    Exit::Usage
+}

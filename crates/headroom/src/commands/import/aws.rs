@@ -1,0 +1,170 @@
+//! `headroom import aws`: how services scale today, from the AWS CLI's JSON.
+
+use super::{as_json, read, refuse, section, write};
+use crate::exit::Exit;
+use crate::output::{note, print};
+use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Read bounds, policies, alarms and schedules from the JSON of the AWS CLI, as the scaling of a case file
+///
+/// FILEs are the outputs of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions
+/// (application-autoscaling), describe-alarms (cloudwatch), describe-auto-scaling-groups and describe-policies
+/// (autoscaling), in any order. Alarms are joined to policies. What cannot be simulated (metric math, composite
+/// alarms, other namespaces ...) is named with its file and place, and left out.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The files; - for standard input
+    #[arg(required_unless_present = "print_commands", conflicts_with = "print_commands")]
+    files: Vec<PathBuf>,
+
+    /// Write the section of the case file here, and a summary to standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    output: Option<PathBuf>,
+
+    /// Print all that was read as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// List the read-only commands that make the files, and do nothing
+    #[arg(long)]
+    print_commands: bool,
+
+    /// With --print-commands: only this ECS service
+    #[arg(long, value_name = "CLUSTER/SERVICE", requires = "print_commands", value_parser = service)]
+    service: Option<String>,
+
+    /// With --print-commands: only this Auto Scaling group
+    #[arg(long, value_name = "NAME", requires = "print_commands")]
+    asg: Option<String>,
+
+    /// With --print-commands: the load balancer whose requests are the traffic: its ARN, or the app/... part of it
+    #[arg(long, value_name = "NAME", requires = "print_commands")]
+    load_balancer: Option<String>,
+
+    /// With --print-commands: so many days of traffic
+    #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=455))]
+    days: u32,
+}
+
+fn service(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((cluster, service)) if !cluster.is_empty() && !service.is_empty() && !service.contains('/') => {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected the cluster and the service, such as shop/accounts".to_owned()),
+    }
+}
+
+/// Reads, says what was left out, and prints or writes the rest.
+pub fn run(args: &Args) -> Exit {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+    if args.print_commands {
+        return print(&commands(args, now));
+    }
+    let texts = match read(&args.files) {
+        Ok(texts) => texts,
+        Err(errors) => return refuse(&errors),
+    };
+    let fleet = match aws::read(texts.iter().map(|(name, text)| (name.as_str(), text.as_str()))) {
+        Ok(fleet) => fleet,
+        Err(errors) => return refuse(&errors),
+    };
+    if args.json {
+        return print(&as_json::text(&fleet, now));
+    }
+    for remark in &fleet.remarks {
+        note(&remark.to_string());
+    }
+    let section = section::of(&fleet, now);
+    section.left_out.iter().for_each(|left_out| note(left_out));
+    match &args.output {
+        None => print(&format!("{}{NEXT}", section.text)),
+        Some(path) => match write(path, section.text.as_bytes()) {
+            Ok(()) => print(&summary(&fleet, &section, path)),
+            Err(error) => {
+                refuse(&[error]);
+                Exit::Failed
+            }
+        },
+    }
+}
+
+fn commands(args: &Args, now: i64) -> String {
+    let wanted = Wanted {
+        service: args.service.clone(),
+        group: args.asg.clone(),
+        load_balancer: args.load_balancer.clone(),
+        days: args.days,
+    };
+    let all = aws::commands(&wanted, now);
+    let mut text =
+        "# They only read. Set AWS_PROFILE and AWS_REGION as you do for other commands.\n".to_owned();
+    for command in &all {
+        text += &format!("# {}\n{} > {}\n", command.what, command.line, command.file);
+    }
+    let settings = all.iter().map(|command| command.file).filter(|file| !OTHERS.contains(file));
+    let settings = settings.collect::<Vec<_>>().join(" ");
+    text += &format!("# next: headroom import aws {settings} -o case.yaml\n");
+    if args.load_balancer.is_some() {
+        text += "#       headroom import traffic requests.json -o traffic.csv\n";
+    }
+    text
+}
+
+/// What was read, in words.
+fn summary(fleet: &Fleet, section: &section::Section, path: &Path) -> String {
+    let mut text: String = fleet.services.iter().map(of_service).collect();
+    let left_out = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
+    let left_out = left_out + section.left_out.len();
+    text += &match left_out {
+        0 => "nothing was left out\n".to_owned(),
+        1 => "1 thing was left out (told above)\n".to_owned(),
+        many => format!("{many} things were left out (told above)\n"),
+    };
+    let path = path.display();
+    text + &format!(
+        "next: describe servers and traffic in {path} (headroom config schema case), then headroom simulate {path}\n"
+    )
+}
+
+fn of_service(service: &Service) -> String {
+    let platform = match service.platform {
+        Platform::Ecs => "ECS service",
+        Platform::Ec2 { .. } => "Auto Scaling group",
+    };
+    let kind = |rule: &Rule| match rule {
+        Rule::Step { .. } => "step",
+        Rule::Simple { .. } => "simple",
+        Rule::TargetTracking { .. } => "target tracking",
+    };
+    let mut text = format!("{platform} {}: {} to {}", service.name, service.min, service.max);
+    for policy in &service.policies {
+        let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
+        let alarms = alarms.map(|alarm| alarm.name.as_str()).collect::<Vec<_>>().join(", ");
+        let by = if alarms.is_empty() { String::new() } else { format!(", by {alarms}") };
+        text += &format!("\n  {} ({}){by}", policy.name, kind(&policy.rule));
+    }
+    for schedule in &service.schedule {
+        text += &format!("\n  {} (scheduled, {})", schedule.name, schedule.text);
+    }
+    if !service.scales() {
+        text += "\n  nothing scales it";
+    }
+    text + "\n"
+}
+
+/// Files of commands that other commands read, or people.
+const OTHERS: [&str; 2] = ["requests.json", "load-balancers.json"];
+
+const NEXT: &str = "# next: describe servers and traffic too, then headroom simulate CASE.yaml\n";
+
+const EXAMPLES: &str = "\
+Examples:
+  headroom import aws --print-commands --service shop/accounts --load-balancer app/shop/50dc6c495c0c9188
+  headroom import aws targets.json policies.json alarms.json
+  headroom import aws targets.json policies.json scheduled.json alarms.json -o case.yaml
+  headroom import aws *.json --json | jq .remarks";

@@ -1,0 +1,384 @@
+//! What scales services, as the section of a case file.
+//!
+//! A case file says less than AWS does in some places. What it cannot say is left out and told, as everything else that
+//! is not simulated as it is.
+
+use ::import::aws::{
+    Adjustment, Aggregation, Alarm, Comparison, FewSamples, Fleet, Metric, Missing, Platform, Policy, Rule,
+    Schedule, Service, Step, Suspended,
+};
+use ::import::width;
+use std::time::Duration;
+
+/// A part of a case file.
+pub struct Section {
+    /// YAML.
+    pub text: String,
+    /// What it cannot say.
+    pub left_out: Vec<String>,
+}
+
+/// The services of a fleet. `now` is in microseconds since 1970.
+pub fn of(fleet: &Fleet, now: i64) -> Section {
+    let mut writer = Writer { now, ..Writer::default() };
+    writer.line(0, "# How services scale, as AWS has them. Servers, hosts and traffic are yours to add.");
+    writer.line(0, "services:");
+    let mut keys = Vec::new();
+    for service in &fleet.services {
+        let short = service.name.rsplit('/').next().unwrap_or(&service.name);
+        let key = key_for(short, &mut keys);
+        writer.service(service, &key);
+    }
+    Section { text: writer.text, left_out: writer.left_out }
+}
+
+/// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
+pub fn key_for(name: &str, taken: &mut Vec<String>) -> String {
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let begins = plain.starts_with(|c: char| c.is_ascii_alphabetic());
+    let plain = if begins { plain } else { format!("n{plain}") };
+    let unlike = |key: &String| !taken.contains(key);
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let key = std::iter::once(plain.clone()).chain(numbered).find(unlike).unwrap_or(plain.clone());
+    taken.push(key.clone());
+    key
+}
+
+#[derive(Default)]
+struct Writer {
+    /// In microseconds since 1970: the day whose offset from UTC holds for schedules.
+    now: i64,
+    text: String,
+    left_out: Vec<String>,
+}
+
+impl Writer {
+    fn line(&mut self, depth: usize, text: &str) {
+        self.text.push_str(&"  ".repeat(depth));
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn service(&mut self, service: &Service, key: &str) {
+        self.line(1, &format!("{key}:{}", original(key, &service.name)));
+        if let Some(desired) = service.desired {
+            self.line(2, &format!("# There are {desired} now."));
+        }
+        self.line(2, "scaling:");
+        let platform = if service.platform == Platform::Ecs { "ecs" } else { "ec2" };
+        self.line(3, &format!("platform: {platform}"));
+        self.line(3, &format!("min: {}", service.min));
+        self.line(3, &format!("max: {}", service.max));
+        let mut alarm_keys = Vec::new();
+        for alarm in &service.alarms {
+            key_for(&alarm.name, &mut alarm_keys);
+        }
+        let policies: Vec<_> = service
+            .policies
+            .iter()
+            .filter_map(|policy| self.policy(policy, service, &alarm_keys).map(|words| (policy, words)))
+            .collect();
+        let used = |place: usize| policies.iter().any(|(policy, _)| policy.alarms.contains(&place));
+        let alarms: Vec<_> =
+            service.alarms.iter().zip(&alarm_keys).enumerate().filter(|(place, _)| used(*place)).collect();
+        if !alarms.is_empty() {
+            self.line(3, "alarms:");
+        }
+        for (_, (alarm, key)) in alarms {
+            let name = original(key, &alarm.name);
+            self.line(4, &format!("{key}: {{ {} }}{name}", alarm_words(alarm)));
+        }
+        if !policies.is_empty() {
+            self.line(3, "policies:");
+        }
+        let mut keys = Vec::new();
+        for (policy, words) in policies {
+            let key = key_for(&policy.name, &mut keys);
+            self.line(4, &format!("{key}: {{ {words} }}{}", original(&key, &policy.name)));
+        }
+        self.schedule(service);
+    }
+
+    /// The words of a policy, or none where it does nothing or a case file cannot say it.
+    fn policy(&mut self, policy: &Policy, service: &Service, keys: &[String]) -> Option<String> {
+        let name = format!("{}: policy `{}`", service.name, policy.name);
+        if let Some(why) = held(policy, service.suspended) {
+            self.left_out.push(format!("{name}: {why}; left out"));
+            return None;
+        }
+        let exact = |adjustment: &Adjustment| *adjustment == Adjustment::ExactCapacity;
+        if let Rule::Step { adjustment, .. } | Rule::Simple { adjustment, .. } = &policy.rule
+            && exact(adjustment)
+        {
+            self.left_out
+                .push(format!("{name}: it sets an exact capacity, which a case file cannot say; left out"));
+            return None;
+        }
+        let alarms = policy.alarms.iter().filter_map(|alarm| Some(keys.get(*alarm)?.as_str()));
+        let alarms = format!("alarms: [{}]", alarms.collect::<Vec<_>>().join(", "));
+        let (default_cooldown, default_warm_up) = match service.platform {
+            Platform::Ecs => (None, None),
+            Platform::Ec2 { default_cooldown, default_warm_up } => {
+                (Some(default_cooldown), Some(default_warm_up))
+            }
+        };
+        let words = match &policy.rule {
+            Rule::Step { adjustment, steps, min_adjustment_magnitude, aggregation, cooldown, warm_up } => {
+                let aggregation = match aggregation {
+                    Aggregation::Average => None,
+                    Aggregation::Minimum => Some("aggregation: minimum".to_owned()),
+                    Aggregation::Maximum => Some("aggregation: maximum".to_owned()),
+                };
+                // Step scaling of EC2 has no cooldown, whatever is printed.
+                let cooldown = cooldown.filter(|_| service.platform == Platform::Ecs);
+                vec![
+                    Some(alarms),
+                    Some(self.changes(policy, service, steps, *adjustment, &name)?),
+                    min_adjustment_magnitude.map(|least| format!("least: {least}")),
+                    aggregation,
+                    span("cooldown", cooldown),
+                    span("warm_up", warm_up.or(default_warm_up)),
+                ]
+            }
+            Rule::Simple { adjustment, change, min_adjustment_magnitude, cooldown } => vec![
+                Some(alarms),
+                Some(format!("change: {}", change_words(*change, *adjustment))),
+                min_adjustment_magnitude.map(|least| format!("least: {least}")),
+                Some("simple: true".to_owned()),
+                span("cooldown", cooldown.or(default_cooldown)),
+            ],
+            Rule::TargetTracking {
+                metric,
+                statistic,
+                target,
+                scale_out_cooldown,
+                scale_in_cooldown,
+                disable_scale_in,
+                warm_up,
+            } => {
+                self.tracked(*metric, statistic, &name)?;
+                // Where only the first is given, a case file takes it for both, and AWS takes its default.
+                let default_in = scale_out_cooldown.map(|_| FIVE_MINUTES);
+                vec![
+                    Some(format!("track: {}", metric.name())),
+                    Some(format!("target: {}", amount(*target, *metric))),
+                    span("cooldown", *scale_out_cooldown),
+                    span("cooldown_in", scale_in_cooldown.or(default_in)),
+                    span("warm_up", warm_up.or(default_warm_up)),
+                    (*disable_scale_in || service.suspended.scaling_in).then(|| "never_in: true".to_owned()),
+                ]
+            }
+        };
+        Some(words.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
+
+    /// One change, or steps relative to the threshold of the alarms.
+    fn changes(
+        &mut self,
+        policy: &Policy,
+        service: &Service,
+        steps: &[Step],
+        adjustment: Adjustment,
+        name: &str,
+    ) -> Option<String> {
+        if let [step] = steps {
+            let plain = if step.change < 0 { (None, Some(0.0)) } else { (Some(0.0), None) };
+            if (step.lower, step.upper) == plain {
+                return Some(format!("change: {}", change_words(step.change, adjustment)));
+            }
+        }
+        let mut metrics = policy.alarms.iter().filter_map(|alarm| Some(service.alarms.get(*alarm)?.metric));
+        let metric = metrics.next()?;
+        if metrics.any(|other| other != metric) {
+            self.left_out.push(format!(
+                "{name}: its steps are relative to alarms of several metrics; the case file takes them for {}",
+                metric.name()
+            ));
+        }
+        let words = steps.iter().map(|step| {
+            let bound = |key: &str, bound: Option<f64>| {
+                bound.map_or_else(String::new, |bound| format!("{key}: {}, ", amount(bound, metric)))
+            };
+            let change = change_words(step.change, adjustment);
+            format!("{{ {}{}change: {change} }}", bound("from", step.lower), bound("to", step.upper))
+        });
+        Some(format!("steps: [{}]", words.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Whether a case file can track a metric.
+    fn tracked(&mut self, metric: Metric, statistic: &str, name: &str) -> Option<()> {
+        let usual = match metric {
+            Metric::Cpu => "Average",
+            Metric::RequestsPerTarget => "Sum",
+            Metric::Latency | Metric::Requests | Metric::Credits => {
+                let metric = metric.name();
+                self.left_out
+                    .push(format!("{name}: it tracks {metric}, which a case file cannot say; left out"));
+                return None;
+            }
+        };
+        if statistic != usual {
+            self.left_out.push(format!("{name}: it tracks {statistic}; the case file takes it for {usual}"));
+        }
+        Some(())
+    }
+
+    fn schedule(&mut self, service: &Service) {
+        if service.suspended.scheduled && !service.schedule.is_empty() {
+            self.left_out.push(format!("{}: scheduled scaling is suspended; left out", service.name));
+            return;
+        }
+        let mut lines = Vec::new();
+        for schedule in &service.schedule {
+            let times = schedule.daily().filter(|times| times.len() <= MOST_TIMES);
+            let name = format!("{}: scheduled action `{}`", service.name, schedule.name);
+            let bounded = schedule.start.is_some() || schedule.end.is_some();
+            let Some(times) = times else {
+                let text = &schedule.text;
+                self.left_out.push(format!(
+                    "{name} (`{text}`) is not the same every day, and a case file has one day; left out"
+                ));
+                continue;
+            };
+            if bounded {
+                self.left_out
+                    .push(format!("{name} begins or ends on a date; the case file has it on every day"));
+            }
+            let times = match schedule.zone.as_deref().filter(|zone| !UTC.contains(zone)) {
+                Some(zone) => self.in_utc(schedule, &times, zone, &name),
+                None => times,
+            };
+            lines.extend(times.into_iter().map(|time| schedule_words(schedule, time)));
+        }
+        if !lines.is_empty() {
+            self.line(3, "schedule:");
+        }
+        for line in lines {
+            self.line(4, &line);
+        }
+    }
+
+    /// Times of a zone as they are in UTC today, which traffic tables are in.
+    fn in_utc(&mut self, schedule: &Schedule, times: &[(u8, u8)], zone: &str, name: &str) -> Vec<(u8, u8)> {
+        let always = Schedule { start: None, end: None, ..schedule.clone() };
+        let minutes = always.between(self.now, self.now.saturating_add(DAY)).into_iter();
+        let minutes = minutes.map(|at| at.rem_euclid(DAY) / MINUTE);
+        let utc: Vec<(u8, u8)> = minutes
+            .filter_map(|at| Some((u8::try_from(at / 60).ok()?, u8::try_from(at % 60).ok()?)))
+            .collect();
+        let shown = |times: &[(u8, u8)]| {
+            times.iter().map(|(hour, minute)| format!("{hour:02}:{minute:02}")).collect::<Vec<_>>().join(", ")
+        };
+        self.left_out.push(format!(
+            "{name} is at {} in {zone}; the case file has it in UTC, where it is {} today",
+            shown(times),
+            shown(&utc)
+        ));
+        utc
+    }
+}
+
+/// AWS's name as a comment, where the key is another.
+pub fn original(key: &str, name: &str) -> String {
+    if key == name {
+        return String::new();
+    }
+    let printable: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!(" # {printable}")
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
+    let statistic = match alarm.statistic.as_str() {
+        "SampleCount" => "samples".to_owned(),
+        other => other.to_ascii_lowercase(),
+    };
+    let comparison = match alarm.comparison {
+        Comparison::GreaterThan => "above",
+        Comparison::GreaterThanOrEqualTo => "at_least",
+        Comparison::LessThan => "below",
+        Comparison::LessThanOrEqualTo => "at_most",
+    };
+    let mut words = vec![
+        format!("metric: {}", alarm.metric.name()),
+        format!("statistic: {statistic}"),
+        format!("{comparison}: {}", amount(alarm.threshold, alarm.metric)),
+        format!("period: {}", width(alarm.period)),
+        format!("evaluation_periods: {}", alarm.evaluation_periods),
+        format!("datapoints: {}", alarm.datapoints_to_alarm),
+    ];
+    words.extend(match alarm.missing {
+        Missing::Missing => None,
+        Missing::Ignore => Some("missing: ignore".to_owned()),
+        Missing::Breaching => Some("missing: breaching".to_owned()),
+        Missing::NotBreaching => Some("missing: not-breaching".to_owned()),
+    });
+    words.extend((alarm.few_samples == FewSamples::Ignore).then(|| "few_samples: ignore".to_owned()));
+    words.join(", ")
+}
+
+/// A value of a metric as a case file writes it.
+fn amount(value: f64, metric: Metric) -> String {
+    match metric {
+        Metric::Cpu => format!("{value}%"),
+        Metric::Latency => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            // Microseconds are finer than any threshold; what is left of a decimal fraction is not.
+            format!("{sign}{}", width(Duration::from_micros((value.abs() * 1e6).round() as u64)))
+        }
+        Metric::Requests | Metric::RequestsPerTarget | Metric::Credits => format!("{value}"),
+    }
+}
+
+/// Why a policy does nothing, or more in a case file than on AWS.
+fn held(policy: &Policy, suspended: Suspended) -> Option<&'static str> {
+    let Suspended { scaling_in, scaling_out, .. } = suspended;
+    let changes: Vec<i32> = match &policy.rule {
+        Rule::Step { steps, .. } => steps.iter().map(|step| step.change).collect(),
+        Rule::Simple { change, .. } => vec![*change],
+        Rule::TargetTracking { .. } if scaling_out => {
+            return Some("scaling out is suspended, and a case file cannot say so of target tracking");
+        }
+        Rule::TargetTracking { .. } => return None,
+    };
+    let (out, into) = (changes.iter().any(|change| *change >= 0), changes.iter().any(|change| *change < 0));
+    match (scaling_out && out, scaling_in && into) {
+        (true, _) if into && !scaling_in => {
+            Some("scaling out is suspended, and a case file cannot say so of one step")
+        }
+        (_, true) if out && !scaling_out => {
+            Some("scaling in is suspended, and a case file cannot say so of one step")
+        }
+        (true, _) => Some("scaling out is suspended"),
+        (_, true) => Some("scaling in is suspended"),
+        (false, false) => None,
+    }
+}
+
+fn span(key: &str, found: Option<Duration>) -> Option<String> {
+    found.map(|found| format!("{key}: {}", width(found)))
+}
+
+fn change_words(change: i32, adjustment: Adjustment) -> String {
+    let unit = if adjustment == Adjustment::PercentChangeInCapacity { "%" } else { "" };
+    format!("{change:+}{unit}")
+}
+
+fn schedule_words(schedule: &Schedule, (hour, minute): (u8, u8)) -> String {
+    let mut words = vec![format!("at: '{hour:02}:{minute:02}'")];
+    let counts = [("min", schedule.min), ("max", schedule.max), ("desired", schedule.desired)];
+    words.extend(counts.iter().filter_map(|(key, count)| count.map(|count| format!("{key}: {count}"))));
+    format!("- {{ {} }}{}", words.join(", "), original("", &schedule.name))
+}
+
+// In microseconds.
+const MINUTE: i64 = 60_000_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+/// AWS's default where a target tracking policy of ECS names none.
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
+/// More times a day are no list that somebody reads.
+const MOST_TIMES: usize = 24;
+const UTC: [&str; 4] = ["UTC", "Etc/UTC", "Etc/GMT", "GMT"];
+
+#[cfg(test)]
+mod tests;

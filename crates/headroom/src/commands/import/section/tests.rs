@@ -1,0 +1,103 @@
+use super::*;
+use ::import::aws;
+use std::path::Path;
+
+/// 2026-07-01T12:00:00Z, when Berlin is two hours ahead.
+const NOON: i64 = 1_782_907_200_000_000;
+
+/// The files of the importer's own tests.
+fn fleet(names: &[&str]) -> Fleet {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/aws");
+    let files: Vec<_> =
+        names.iter().map(|name| (*name, std::fs::read_to_string(folder.join(name)).unwrap())).collect();
+    aws::read(files.iter().map(|(name, text)| (*name, text.as_str()))).unwrap()
+}
+
+fn shown(fleet: &Fleet) -> String {
+    let Section { text, left_out } = of(fleet, NOON);
+    format!("{text}---\n{}", left_out.join("\n"))
+}
+
+#[test]
+fn services_are_written_as_a_case_file_has_them() {
+    insta::assert_snapshot!(shown(&fleet(&[
+        "targets.json",
+        "policies.json",
+        "scheduled.json",
+        "alarms.json"
+    ])));
+    insta::assert_snapshot!(shown(&fleet(&[
+        "groups.json",
+        "group-policies.json",
+        "group-alarms.json",
+        "group-scheduled.json"
+    ])));
+}
+
+#[test]
+fn what_a_case_file_cannot_say_is_told() {
+    let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
+    let service = &mut fleet.services[0];
+    if let Rule::Step { adjustment, .. } = &mut service.policies[1].rule {
+        *adjustment = Adjustment::ExactCapacity;
+    }
+    if let Rule::Step { steps, .. } = &mut service.policies[0].rule {
+        steps[0].upper = Some(12.5);
+    }
+    service.policies[2] = Policy {
+        name: "track".to_owned(),
+        alarms: Vec::new(),
+        rule: Rule::TargetTracking {
+            metric: Metric::Latency,
+            statistic: "p90".to_owned(),
+            target: 0.25,
+            scale_out_cooldown: None,
+            scale_in_cooldown: None,
+            disable_scale_in: false,
+            warm_up: None,
+        },
+    };
+    insta::assert_snapshot!(shown(&fleet));
+}
+
+#[test]
+fn names_become_keys_that_differ() {
+    let mut taken = Vec::new();
+    let keys =
+        ["web", "web", "my shop: up", "my-shop--up", "9 to 5", ""].map(|name| key_for(name, &mut taken));
+    assert_eq!(keys, ["web", "web-2", "my-shop--up", "my-shop--up-2", "n9-to-5", "n"]);
+    assert_eq!(original("n9-to-5", "9 to\n5"), " # 9 to 5");
+}
+
+#[test]
+fn amounts_have_the_units_of_case_files() {
+    for (value, metric, want) in [
+        (60.0, Metric::Cpu, "60%"),
+        (-12.5, Metric::Cpu, "-12.5%"),
+        (0.7, Metric::Latency, "700ms"),
+        (-1.0, Metric::Latency, "-1s"),
+        (0.0, Metric::Latency, "0us"),
+        (0.000_3, Metric::Latency, "300us"),
+        (1_000.0, Metric::RequestsPerTarget, "1000"),
+    ] {
+        assert_eq!(amount(value, metric), want);
+    }
+}
+
+#[test]
+fn what_is_suspended_does_nothing() {
+    let of_aws = fleet(&["targets.json", "policies.json", "scheduled.json", "alarms.json"]);
+    let policies = |scaling_in: bool, scaling_out: bool| {
+        let mut fleet = of_aws.clone();
+        fleet.services[0].suspended = Suspended { scaling_in, scaling_out, scheduled: true };
+        let Section { text, left_out } = of(&fleet, NOON);
+        assert!(
+            !text.contains("schedule:") && left_out.iter().any(|told| told.contains("scheduled scaling"))
+        );
+        ["slow-up:", "fast-up:", "slow-down:"].map(|name| text.contains(name))
+    };
+    assert_eq!(policies(false, false), [true, true, true]);
+    assert_eq!(policies(true, false), [true, true, false]);
+    assert_eq!(policies(false, true), [false, false, true]);
+    assert_eq!(policies(true, true), [false, false, false]);
+}

@@ -1,0 +1,237 @@
+//! `headroom import traffic`: requests a minute from tables, CloudWatch and access logs.
+
+use super::{refuse, write};
+use crate::exit::Exit;
+use crate::output::{note, print};
+use ::import::{
+    BadLines, Duplicates, Gaps, Notice, Traffic, TrafficFormat, TrafficOptions, TrafficReader, write_traffic,
+};
+use report::grouped;
+use std::io::{self, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use units::parse_duration;
+
+/// Make one table of traffic, which simulate and load --trace read, from what you have
+///
+/// FILE is a table (CSV; times with or without a zone, seconds since 1970, or none), the JSON of `aws cloudwatch
+/// get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may be joined), an access log of an AWS
+/// ALB, nginx or Apache, or a capture of the gateway. Several files are read together, as pages or days; gzip is
+/// recognised. Gaps, duplicates, rows out of order, changes of the clock and unknown units are named with their place;
+/// what was done about each is said too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The files; - for standard input
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+
+    /// Write the table here, and a summary to standard output [default: the table to standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The width of a row of the result [default: as the source has it; 1m for logs]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
+    bin: Option<Duration>,
+
+    /// How the files are written: auto, table, cloudwatch, alb, nginx, apache, capture
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = format, help_heading = "Reading")]
+    format: Format,
+
+    /// How an access log is written: nginx's log_format or Apache's LogFormat [default: combined]
+    #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
+    log_format: Option<String>,
+
+    /// Which column of a table, or which result of CloudWatch, by its id or label
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    pick: Option<String>,
+
+    /// The time zone of times that name none, such as Europe/Berlin [default: UTC]
+    #[arg(long, value_name = "ZONE", help_heading = "Reading")]
+    time_zone: Option<String>,
+
+    /// The width of a row, where the table does not say [default: the most common step]
+    #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Reading")]
+    row: Option<Duration>,
+
+    /// When the first row begins, for a table without times: 2026-03-01T00:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = instant, help_heading = "Reading")]
+    start: Option<i64>,
+
+    /// What stands where rows are missing
+    #[arg(long, value_name = "WHAT", default_value = "zero", help_heading = "Odd input")]
+    gaps: GapWord,
+
+    /// What becomes of several rows of a time
+    #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = "Odd input")]
+    duplicates: DuplicateWord,
+
+    /// What becomes of lines that cannot be read
+    #[arg(long, value_name = "WHAT", default_value = "few", help_heading = "Odd input")]
+    bad_lines: BadLineWord,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Format(Option<TrafficFormat>);
+
+fn format(text: &str) -> Result<Format, String> {
+    if text == "auto" { Ok(Format(None)) } else { text.parse().map(|format| Format(Some(format))) }
+}
+
+fn instant(text: &str) -> Result<i64, String> {
+    ::import::instant_of(text).ok_or_else(|| "expected a time such as 2026-03-01T00:00:00Z".to_owned())
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum GapWord {
+    /// No request: sources leave out what is empty
+    Zero,
+    /// As many as in the row before
+    Hold,
+    /// A straight line from the row before to the row after
+    Interpolate,
+    /// Say where, and write nothing
+    Refuse,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum DuplicateWord {
+    /// Say where, and write nothing; pages that overlap with the same counts are fine
+    Refuse,
+    /// Add them, as rows of several balancers
+    Add,
+    /// Use the first
+    First,
+    /// Use the last
+    Last,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum BadLineWord {
+    /// Leave out up to 1 in 100 of a log, none of a table
+    Few,
+    /// Say which ones, and write nothing
+    Refuse,
+    /// Leave them out
+    Skip,
+}
+
+impl Args {
+    fn options(&self) -> TrafficOptions {
+        TrafficOptions {
+            format: self.format.0,
+            bin: self.bin,
+            row: self.row,
+            start: self.start,
+            time_zone: self.time_zone.clone(),
+            pick: self.pick.clone(),
+            log_format: self.log_format.clone(),
+            gaps: match self.gaps {
+                GapWord::Zero => Gaps::Zero,
+                GapWord::Hold => Gaps::Hold,
+                GapWord::Interpolate => Gaps::Interpolate,
+                GapWord::Refuse => Gaps::Refuse,
+            },
+            duplicates: match self.duplicates {
+                DuplicateWord::Refuse => Duplicates::Refuse,
+                DuplicateWord::Add => Duplicates::Add,
+                DuplicateWord::First => Duplicates::First,
+                DuplicateWord::Last => Duplicates::Last,
+            },
+            bad_lines: match self.bad_lines {
+                BadLineWord::Few => BadLines::Few,
+                BadLineWord::Refuse => BadLines::Refuse,
+                BadLineWord::Skip => BadLines::Skip,
+            },
+        }
+    }
+}
+
+/// Reads, and prints or writes the table.
+pub fn run(args: &Args) -> Exit {
+    let mut reader = TrafficReader::new(args.options());
+    for file in &args.files {
+        if file == Path::new("-") {
+            reader.add("standard input", BufReader::new(io::stdin().lock()));
+        } else {
+            reader.add_file(file);
+        }
+    }
+    let (traffic, notices) = match reader.finish() {
+        Ok(read) => read,
+        Err(errors) => return refuse(&errors),
+    };
+    notices.iter().for_each(|notice: &Notice| note(&notice.to_string()));
+    let mut table = Vec::new();
+    if let Err(error) = write_traffic(&traffic, &mut table) {
+        return refuse(&[error]);
+    }
+    match &args.output {
+        None => {
+            // Where nobody can be told, the table is worth more than the summary.
+            let _ = write!(io::stderr(), "{}", summary(&traffic, Path::new("traffic.csv")));
+            print(&String::from_utf8_lossy(&table))
+        }
+        Some(path) => match write(path, &table) {
+            Ok(()) => print(&summary(&traffic, path)),
+            Err(error) => {
+                refuse(&[error]);
+                Exit::Failed
+            }
+        },
+    }
+}
+
+/// What the table holds, and what to do with it.
+fn summary(traffic: &Traffic, path: &Path) -> String {
+    let total = traffic.counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+    let peak = traffic.counts.iter().copied().max().unwrap_or(0);
+    let place = traffic.counts.iter().position(|count| *count == peak).unwrap_or(0);
+    let row = ::import::width(traffic.bin);
+    let rows = traffic.counts.len() as u64;
+    let at = |row: u64| {
+        let micros = i64::try_from(traffic.bin.as_micros()).unwrap_or(i64::MAX);
+        let after = micros.saturating_mul(i64::try_from(row).unwrap_or(i64::MAX));
+        traffic.start.map(|start| ::import::shown_time(start.saturating_add(after)))
+    };
+    let mut text = match (at(0), at(rows)) {
+        (Some(first), Some(end)) => format!("{} rows of {row}, from {first} to {end}\n", grouped(rows)),
+        _ => format!("{} rows of {row}\n", grouped(rows)),
+    };
+    let mean = total as f64 / (rows as f64 * traffic.bin.as_secs_f64());
+    let peak_rate = peak as f64 / traffic.bin.as_secs_f64();
+    let when = at(place as u64).map_or_else(String::new, |at| format!(", at {at}"));
+    text += &format!(
+        "{} requests: {mean:.1}/s on average, {peak_rate:.1}/s in the busiest row{when}\n",
+        grouped(total)
+    );
+    let path = path.display();
+    text + &format!(
+        "next: write `traffic: {{ file: {path} }}` into a case file, then headroom simulate CASE.yaml; or headroom load URL --trace {path}\n"
+    )
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  headroom import traffic requests.json -o traffic.csv
+  headroom import traffic 2026-03-0*.log.gz -o traffic.csv
+  headroom import traffic hourly.txt --row 1h --start 2026-03-01T00:00:00Z -o traffic.csv
+  headroom import traffic local.csv --time-zone Europe/Berlin --gaps interpolate -o traffic.csv
+  cat access.log | headroom import traffic - --log-format '$remote_addr [$time_local] \"$request\" $status'";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_names_the_busiest_row_and_the_next_command() {
+        let traffic = Traffic {
+            start: Some(1_772_366_400_000_000),
+            bin: Duration::from_secs(60),
+            counts: vec![600, 1_200_000, 60],
+        };
+        insta::assert_snapshot!(summary(&traffic, Path::new("traffic.csv")));
+        let without_times = Traffic { start: None, ..traffic };
+        insta::assert_snapshot!(summary(&without_times, Path::new("traffic.csv")));
+    }
+}

@@ -1,0 +1,100 @@
+//! Runs stages with seeds, on all cores, and says how far it is.
+//!
+//! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
+
+use config::case::{Case, Stage};
+use sim::Outcome;
+use sim::settings::System;
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What came out: for each chosen stage, for each seed.
+#[derive(Debug)]
+pub struct Done<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// The stages that were run, by place.
+    pub chosen: Vec<usize>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// By chosen stage, then by seed.
+    pub outcomes: Vec<Vec<Outcome>>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Done<'_> {
+    /// What came out of a stage, where it was run.
+    pub fn of(&self, stage: usize) -> Option<&[Outcome]> {
+        let place = self.chosen.iter().position(|chosen| *chosen == stage)?;
+        self.outcomes.get(place).map(Vec::as_slice)
+    }
+
+    /// The stages that were run, with what came out for each seed.
+    pub fn stages(&self) -> impl Iterator<Item = (&Stage, &[Outcome])> {
+        self.chosen
+            .iter()
+            .zip(&self.outcomes)
+            .map(|(place, outcomes)| (&self.case.stages[*place], outcomes.as_slice()))
+    }
+
+    /// Simulated requests in all.
+    pub fn requests(&self) -> u64 {
+        let services = self.outcomes.iter().flatten().filter_map(|outcome| outcome.services.first());
+        services.map(|service| service.totals.arrived).sum()
+    }
+}
+
+/// Runs the chosen stages of a case.
+pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -> Done<'_> {
+    let began = Instant::now();
+    let mut systems: Vec<System> = Vec::new();
+    for place in &chosen {
+        for seed in &seeds {
+            systems.push(System { seed: *seed, ..case.stages[*place].system.clone() });
+        }
+    }
+    let minutes: u64 = systems.iter().map(|system| (system.warm_up + system.measured).as_secs() / 60).sum();
+    let progress = Progress { done: AtomicU64::new(0), ended: AtomicBool::new(false) };
+    let mut flat = std::thread::scope(|scope| {
+        if stderr().is_terminal() {
+            scope.spawn(|| progress.show(minutes, began));
+        }
+        let outcomes = sim::run_parallel(&systems, threads, |system| {
+            sim::run_on(system, sim::Requests::new(system), &mut |_| {
+                progress.done.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        progress.ended.store(true, Ordering::Relaxed);
+        outcomes.into_iter()
+    });
+    let outcomes = chosen.iter().map(|_| flat.by_ref().take(seeds.len()).collect()).collect();
+    Done { case, chosen, seeds, outcomes, took: began.elapsed() }
+}
+
+struct Progress {
+    done: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Progress {
+    fn show(&self, minutes: u64, began: Instant) {
+        let mut told = Instant::now();
+        while !self.ended.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+            if told.elapsed() < TELL_EVERY {
+                continue;
+            }
+            told = Instant::now();
+            let share = self.done.load(Ordering::Relaxed) as f64 / minutes.max(1) as f64;
+            let left = began.elapsed().as_secs_f64() / share.max(1e-6) * (1.0 - share);
+            // Where nobody can be told, the run is worth more than the line.
+            let _ = write!(stderr(), "\rsimulating: {:3.0} %, about {left:.0} s left ", share * 100.0);
+        }
+        let _ = write!(stderr(), "\r{:60}\r", "");
+    }
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const TELL_EVERY: Duration = Duration::from_millis(500);

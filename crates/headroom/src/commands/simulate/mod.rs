@@ -1,0 +1,307 @@
+//! `headroom simulate`: a fleet under its traffic, with the policies that it has, and what was published of it.
+//!
+//! ```text
+//! Args (what was typed) → Plan (case, stages, seeds) → drive → verdicts → words, JSON, CSV, page
+//!
+//! cases         the cases that ship with headroom
+//! drive         runs stages and seeds on all cores
+//! measures      what rows ask, from what came out
+//! verdict       rows beside what came out: met or not
+//! versus        two stages under the same requests
+//! ```
+
+mod as_json;
+mod cases;
+mod csv;
+mod drive;
+mod measures;
+mod page;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod versus;
+mod words;
+
+use crate::exit::Exit;
+use crate::output;
+use config::case::{Case, Given};
+use drive::drive;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+use verdict::{Verdict, verdicts};
+use versus::Versus;
+
+/// Simulate a fleet: instances, processors, response times, cost, and what the policies decide
+///
+/// A case file describes services, hosts, balancers, traffic and policies, and the stages of a change; --case runs one
+/// that ships with headroom. Where a case has published rows, they are printed beside what came out, and the exit code
+/// is 99 where a required one is missed. The same seed gives the same result on every machine.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+
+    /// Only these stages, such as baseline,final [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    stage: Vec<String>,
+
+    /// So many days are measured [default: as the file says, or one]
+    #[arg(long, value_name = "COUNT")]
+    days: Option<NonZeroU32>,
+
+    /// The first seed [default: the file's]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// So many seeds, one after the other; rows must hold for each
+    #[arg(long, value_name = "COUNT", default_value = "1")]
+    seeds: NonZeroU32,
+
+    /// Compare two stages under the same requests: differences with intervals
+    #[arg(long, value_names = ["A", "B"], num_args = 2)]
+    compare: Option<Vec<String>>,
+
+    /// Threads [default: one for each core]; the result is the same
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<NonZeroU32>,
+
+    /// What was decided and why, and what was assumed
+    #[arg(long, help_heading = "Output")]
+    decisions: bool,
+
+    /// Result as JSON on standard output
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Minute by minute as CSV; - for standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    csv: Option<PathBuf>,
+
+    /// A page with the charts of instances, processors and p95, and all tables
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    report: Option<PathBuf>,
+}
+
+/// Where the case comes from.
+#[derive(Debug, clap::Args)]
+pub struct SourceArgs {
+    /// The case file
+    #[arg(value_name = "FILE", conflicts_with = "case")]
+    file: Option<PathBuf>,
+
+    /// A case that ships with headroom; without a name they are listed
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    case: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  headroom simulate --case accounts                            the published account, row by row
+  headroom simulate --case accounts --compare baseline final   what the change was worth, with intervals
+  headroom simulate my-service.yaml --days 7 --report out.html a week of your own, with charts
+  headroom config schema case                                  what may stand in a file";
+
+/// Why nothing was simulated.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A case that does not ship.
+    #[error("there is no case `{name}`; {help}\n{}", cases::list().trim_end())]
+    UnknownCase {
+        /// What was asked for.
+        name: String,
+        /// The closest name.
+        help: String,
+    },
+    /// Neither a file nor a case.
+    #[error("name a case file, or a case that ships with headroom with --case:\n{}", cases::list().trim_end())]
+    NoSource,
+    /// A file with mistakes; they were told.
+    #[error("{0}")]
+    Problems(String),
+    /// A stage that the case does not have.
+    #[error("`{case}` has no stage `{name}`; {help}")]
+    UnknownStage {
+        /// The case.
+        case: String,
+        /// What was asked for.
+        name: String,
+        /// The closest name.
+        help: String,
+    },
+    /// A result that cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// Where to.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl SourceArgs {
+    /// Reads the case; none where the shipped ones were to be listed.
+    ///
+    /// # Errors
+    /// Names the case or the mistakes.
+    pub fn read(&self, given: Given) -> Result<Option<Case>, Error> {
+        let read = match (&self.file, &self.case) {
+            (Some(path), _) => config::case::read(path, given),
+            (None, Some(name)) if name.is_empty() => return Ok(None),
+            (None, Some(name)) => {
+                let Some(shipped) = cases::shipped(name) else {
+                    let help = config::suggestion(name, cases::SHIPPED.iter().map(|case| case.name));
+                    return Err(Error::UnknownCase { name: name.clone(), help });
+                };
+                let file = format!("cases/{name}.yaml");
+                config::case::parse(&file, shipped.text, Path::new(""), given)
+            }
+            (None, None) => return Err(Error::NoSource),
+        };
+        read.map(Some).map_err(|problems| Error::Problems(output::problems(&problems)))
+    }
+
+    /// As it is typed again.
+    fn words(&self) -> String {
+        match (&self.file, &self.case) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Some(name)) => format!("--case {name}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// Lists the shipped cases.
+pub fn list_cases() -> Exit {
+    output::print(&format!("Cases that ship with headroom:\n{}", cases::list()))
+}
+
+/// Says why nothing was simulated.
+pub fn refuse(error: &Error) -> Exit {
+    if let Error::Problems(said) = error {
+        // Where nobody can be told, the exit code still says it.
+        let _ = write!(io::stderr(), "{said}");
+        return Exit::Usage;
+    }
+    let exit = if matches!(error, Error::Write { .. }) { Exit::Failed } else { Exit::Usage };
+    output::complain(error, exit)
+}
+
+/// Simulates.
+pub fn run(args: &Args) -> Exit {
+    match simulate(args) {
+        Ok(exit) => exit,
+        Err(error) => refuse(&error),
+    }
+}
+
+fn simulate(args: &Args) -> Result<Exit, Error> {
+    let measured = args.days.map(|days| Duration::from_secs(u64::from(days.get()) * 24 * 3600));
+    let given = Given { measured, seed: args.seed };
+    let Some(case) = args.source.read(given)? else { return Ok(list_cases()) };
+    let mut chosen = chosen(&case, &args.stage)?;
+    let pair = match args.compare.as_deref() {
+        Some([a, b]) => Some((place(&case, a)?, place(&case, b)?)),
+        _ => None,
+    };
+    if let Some((a, b)) = pair {
+        // A comparison alone needs its two stages only.
+        if args.stage.is_empty() {
+            chosen.clear();
+        }
+        chosen.extend([a, b]);
+        chosen.sort_unstable();
+        chosen.dedup();
+    }
+    let first = case.stages.first().map_or(1, |stage| stage.system.seed);
+    let seeds = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
+    let done = drive(&case, chosen, seeds, threads);
+    let verdicts = verdicts(&done);
+    let versus = pair.and_then(|(a, b)| Versus::of(&done, a, b));
+    if let Some(path) = &args.csv {
+        to_file(path, |out| csv::write(&done, out))?;
+    }
+    if let Some(path) = &args.report {
+        let page = page::page(&done, &verdicts, versus.as_ref());
+        to_file(path, |out| out.write_all(page.as_bytes()))?;
+    }
+    let printed = if args.json {
+        let json = as_json::json(&done, &verdicts, versus.as_ref(), args.decisions);
+        output::print(&format!("{json:#}\n"))
+    } else if args.csv.as_deref() == Some(Path::new("-")) {
+        Exit::Done
+    } else {
+        let mut said = words::whole(&done, &verdicts, args.decisions, output::width());
+        if let Some(versus) = &versus {
+            let table = report::text(&versus.table(), output::width());
+            said += &format!("\nCompared under the same requests\n{table}");
+        }
+        output::print(&said)
+    };
+    eprintln!("\n{}", words::speed(&done));
+    eprintln!("{}", next(args, &case));
+    Ok(match printed {
+        Exit::Done if verdicts.iter().any(Verdict::missed) => Exit::Missed,
+        other => other,
+    })
+}
+
+/// The next sensible command.
+fn next(args: &Args, case: &Case) -> String {
+    let source = args.source.words();
+    if args.report.is_none() {
+        return format!("With charts: headroom simulate {source} --report simulated.html");
+    }
+    let last = case.stages.iter().rfind(|stage| !stage.aside);
+    match (case.stages.first(), last) {
+        (Some(first), Some(last)) if args.compare.is_none() && first.name != last.name => {
+            format!(
+                "What the change is worth: headroom simulate {source} --compare {} {}",
+                first.name, last.name
+            )
+        }
+        _ => format!("What will flap or mislead: headroom lint {source}"),
+    }
+}
+
+/// The stages that were asked for, by place; all where none was named.
+fn chosen(case: &Case, names: &[String]) -> Result<Vec<usize>, Error> {
+    if names.is_empty() {
+        return Ok((0..case.stages.len()).collect());
+    }
+    let mut chosen = names.iter().map(|name| place(case, name)).collect::<Result<Vec<_>, _>>()?;
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+fn place(case: &Case, name: &str) -> Result<usize, Error> {
+    case.stages.iter().position(|stage| stage.name == name).ok_or_else(|| Error::UnknownStage {
+        case: case.name.clone(),
+        name: name.to_owned(),
+        help: config::suggestion(name, case.stages.iter().map(|stage| stage.name.as_str())),
+    })
+}
+
+fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let done = if path == Path::new("-") {
+        write(&mut io::stdout().lock())
+    } else {
+        File::create(path).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            write(&mut file)?;
+            file.flush()
+        })
+    };
+    match done {
+        // `--csv - | head` has all that it wanted.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(|source| Error::Write { path: path.to_owned(), source }),
+    }
+}

@@ -1,0 +1,117 @@
+//! A tiny case, whole.
+
+use super::as_json::json;
+use super::drive::drive;
+use super::verdict::{Verdict, verdicts};
+use super::versus::Versus;
+use super::{csv, page, words};
+use config::case::{Case, Given, parse};
+use std::path::Path;
+
+/// Ten minutes at 5 requests a second; the second stage has half the processors.
+const TINY: &str = "
+case: tiny
+about: one service, one change
+measured: 10m
+warm_up: 2m
+begins: '06:00'
+goal: p(95)<100ms
+traffic: { rate: 5/s }
+prices: { table: aws-us-east-1 }
+services:
+  web:
+    endpoints: { page: { cpu: 10ms, wait: 20ms } }
+    server: { processes: 1, threads: 4 }
+    hosts: { c5.large: { cores: 2 } }
+    instances: 2
+stages:
+  - name: before
+  - name: after
+    about: half of the instances
+    changes: { services: { web: { instances: 1 } } }
+published:
+  - { what: instances, says: from 2 to 1, row: before.instances_mean > after.instances_mean }
+  - { what: cost, row: before.cost / after.cost in 1.99..2.01 }
+  - { what: by the clock, row: 'before.p95(06:02..06:04) < 100ms' }
+  - { what: wrong, row: after.p95 > 1s }
+  - { what: wrong too, row: after.p95 > 1s, reported: it was never so slow }
+";
+
+fn tiny() -> Case {
+    parse("tiny.yaml", TINY, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn words_of(verdicts: &[Verdict<'_>]) -> Vec<&'static str> {
+    verdicts.iter().map(Verdict::word).collect()
+}
+
+#[test]
+fn rows_are_judged_and_only_required_ones_are_missed() {
+    let case = tiny();
+    let done = drive(&case, vec![0, 1], vec![1, 2], 2);
+    let verdicts = verdicts(&done);
+    assert_eq!(words_of(&verdicts), ["met", "met", "met", "missed", "missed"]);
+    assert_eq!(verdicts.iter().filter(|verdict| verdict.missed()).count(), 1);
+    let said = words::whole(&done, &verdicts, false, 200);
+    assert!(said.contains("3 of 4 required rows met, 1 missed"), "{said}");
+    assert!(said.contains("wrong too: reported only, because it was never so slow"), "{said}");
+    let value = json(&done, &verdicts, None, true);
+    assert_eq!(value["met"], false);
+    assert_eq!(value["stages"][1]["runs"][1]["seed"], 2);
+    let arrived = value["stages"][0]["runs"][0]["services"][0]["requests"]["arrived"].as_u64().unwrap();
+    assert!((2_500..3_500).contains(&arrived), "{arrived}");
+}
+
+#[test]
+fn rows_of_stages_that_were_not_run_are_not_judged() {
+    let case = tiny();
+    let done = drive(&case, vec![0], vec![1], 1);
+    let verdicts = verdicts(&done);
+    assert_eq!(words_of(&verdicts), ["not run", "not run", "met", "not run", "not run"]);
+    assert!(!verdicts.iter().any(Verdict::missed));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let case = tiny();
+    let alone = drive(&case, vec![0, 1], vec![1, 2], 1);
+    let together = drive(&case, vec![0, 1], vec![1, 2], 3);
+    assert_eq!(alone.outcomes, together.outcomes);
+}
+
+#[test]
+fn stages_are_compared_under_the_same_requests() {
+    let case = tiny();
+    let done = drive(&case, vec![0, 1], vec![1], 2);
+    let arrived = |place: usize| done.of(place).unwrap()[0].services[0].totals.arrived;
+    assert_eq!(arrived(0), arrived(1));
+    let versus = Versus::of(&done, 0, 1).unwrap();
+    let value = versus.json();
+    assert_eq!(value["rows"][0]["quantity"], "instances");
+    assert_eq!(value["rows"][0]["finding"], "less");
+}
+
+#[test]
+fn minutes_leave_as_csv_and_as_a_page() {
+    let case = tiny();
+    let done = drive(&case, vec![0], vec![1], 1);
+    let mut bytes = Vec::new();
+    csv::write(&done, &mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 11);
+    let width = lines[0].split(',').count();
+    assert!(lines.iter().all(|line| line.split(',').count() == width), "{text}");
+    assert!(lines[1].starts_with("before,1,web,0,06:00,2,2,2,0,"), "{}", lines[1]);
+    let page = page::page(&done, &verdicts(&done), None);
+    assert!(page.contains("p95, s × 10") && page.contains("Simulated: tiny"));
+}
+
+#[test]
+fn times_are_said_by_the_clock() {
+    let case = tiny();
+    let at = |seconds: u64| words::when(&case.stages[0], seconds * 1_000_000_000);
+    assert_eq!(at(0), "day 1 05:58:00");
+    assert_eq!(at(120), "day 1 06:00:00");
+    assert_eq!(at(86_400 + 120), "day 2 06:00:00");
+}

@@ -1,0 +1,309 @@
+//! Parts of all files, joined: targets with their policies, policies with their alarms.
+//!
+//! An alarm names the policies that it triggers, and a policy names its alarms; output that was cut or is of different
+//! times has only one of the two, so either is enough.
+
+use super::alarm::{Alarm, AlarmPart, Comparison, is_modelled};
+use super::metric::{Metric, Owner};
+use super::policy::{Policy, PolicyPart, Rule};
+use super::remark::{AwsError, Cause};
+use super::schedule::Schedule;
+use super::walk::{Report, Spot};
+use super::{Platform, Service, Suspended};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// What was read, not yet joined.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    targets: Vec<TargetPart>,
+    policies: Vec<PolicyPart>,
+    schedules: Vec<SchedulePart>,
+    alarms: Vec<AlarmPart>,
+    /// Files whose last page says that there is more.
+    cut: BTreeMap<String, bool>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TargetPart {
+    pub(super) spot: Spot,
+    pub(super) owner: Owner,
+    pub(super) platform: Platform,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) desired: Option<u32>,
+    pub(super) suspended: Suspended,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SchedulePart {
+    pub(super) spot: Spot,
+    pub(super) owner: Owner,
+    pub(super) schedule: Schedule,
+}
+
+/// Adds what is not there yet. The same again is an overlap of files; the same name with other settings is none.
+fn add<T: PartialEq + Clone>(
+    all: &mut Vec<T>,
+    new: T,
+    same: impl Fn(&T, &T) -> bool,
+    spot: impl Fn(&mut T) -> &mut Spot,
+    report: &mut Report,
+) {
+    let Some(known) = all.iter().find(|known| same(known, &new)) else { return all.push(new) };
+    let (mut first, mut second) = (known.clone(), new);
+    let first_place = spot(&mut first).clone();
+    let place = std::mem::replace(spot(&mut second), first_place.clone());
+    if first != second {
+        report.errors.push(AwsError::Contradiction {
+            file: place.file,
+            path: place.path,
+            name: place.name.unwrap_or_default(),
+            first: first_place.shown(),
+        });
+    }
+}
+
+impl Parts {
+    pub(super) fn target(&mut self, part: TargetPart, report: &mut Report) {
+        add(&mut self.targets, part, |a, b| a.owner == b.owner, |part| &mut part.spot, report);
+    }
+
+    pub(super) fn policy(&mut self, part: PolicyPart, report: &mut Report) {
+        add(&mut self.policies, part, |a, b| a.arn == b.arn, |part| &mut part.spot, report);
+    }
+
+    pub(super) fn alarm(&mut self, mut part: AlarmPart, report: &mut Report) {
+        let unknown = std::mem::take(&mut part.unknown);
+        let count = self.alarms.len();
+        add(&mut self.alarms, part, |a, b| a.arn == b.arn, |part| &mut part.spot, report);
+        if let Some(new) = self.alarms.get_mut(count) {
+            new.unknown = unknown;
+        }
+    }
+
+    pub(super) fn scheduled(&mut self, part: SchedulePart) {
+        let same = |known: &SchedulePart| known.owner == part.owner && known.schedule == part.schedule;
+        if !self.schedules.iter().any(same) {
+            self.schedules.push(part);
+        }
+    }
+
+    pub(super) fn cut(&mut self, file: &str) {
+        self.cut.insert(file.to_owned(), true);
+    }
+
+    pub(super) fn whole(&mut self, file: &str) {
+        self.cut.insert(file.to_owned(), false);
+    }
+}
+
+/// Joins everything.
+pub(super) fn services(parts: Parts, report: &mut Report) -> Vec<Service> {
+    for (file, _) in parts.cut.iter().filter(|(_, cut)| **cut) {
+        let spot = Spot { file: file.clone(), path: String::new(), name: None };
+        report.remarks.push(spot.remark(Cause::Cut));
+    }
+    let missing = |owner: &Owner| parts.targets.iter().all(|target| target.owner != *owner);
+    let others = parts.policies.iter().map(|part| (&part.spot, &part.owner));
+    let others = others.chain(parts.schedules.iter().map(|part| (&part.spot, &part.owner)));
+    for (spot, owner) in others.filter(|(_, owner)| missing(owner)) {
+        let command = match owner {
+            Owner::Ecs(..) => "aws application-autoscaling describe-scalable-targets",
+            Owner::Group(_) => "aws autoscaling describe-auto-scaling-groups",
+        };
+        report.remarks.push(spot.remark(Cause::TargetMissing(owner.name(), command)));
+    }
+    let mut used = BTreeSet::new();
+    let services = parts.targets.iter().map(|target| service(target, &parts, &mut used, report)).collect();
+    let unused: Vec<_> = parts.alarms.iter().filter(|alarm| !used.contains(&alarm.arn)).collect();
+    if let Some(first) = unused.first() {
+        let spot = Spot { file: first.spot.file.clone(), path: String::new(), name: None };
+        report.remarks.push(spot.remark(Cause::OtherAlarms(unused.len())));
+    }
+    services
+}
+
+fn service(target: &TargetPart, parts: &Parts, used: &mut BTreeSet<String>, report: &mut Report) -> Service {
+    if target.min > target.max {
+        report.errors.push(AwsError::Field {
+            file: target.spot.file.clone(),
+            path: target.spot.path.clone(),
+            found: format!("a minimum of {} above a maximum of {}", target.min, target.max),
+            expected: "bounds that a count fits between".to_owned(),
+        });
+    }
+    let mut joined = Joined { owner: &target.owner, parts, alarms: Vec::new(), balancer: None, used, report };
+    let policies = parts.policies.iter().filter(|policy| policy.owner == target.owner);
+    let policies = policies.filter_map(|policy| joined.policy(policy, target.platform)).collect();
+    let alarms = joined.alarms.into_iter().map(|(_, alarm)| alarm).collect();
+    let schedules = parts.schedules.iter().filter(|part| part.owner == target.owner);
+    Service {
+        name: target.owner.name(),
+        platform: target.platform,
+        min: target.min,
+        max: target.max,
+        desired: target.desired,
+        suspended: target.suspended,
+        alarms,
+        policies,
+        schedule: schedules.map(|part| part.schedule.clone()).collect(),
+    }
+}
+
+/// A service while its policies are joined.
+struct Joined<'a> {
+    owner: &'a Owner,
+    parts: &'a Parts,
+    /// The alarms of the service with their ARNs.
+    alarms: Vec<(String, Alarm)>,
+    /// The first load balancer that an alarm looks at.
+    balancer: Option<String>,
+    used: &'a mut BTreeSet<String>,
+    report: &'a mut Report,
+}
+
+impl Joined<'_> {
+    fn policy(&mut self, policy: &PolicyPart, platform: Platform) -> Option<Policy> {
+        let triggers: Vec<_> = self
+            .parts
+            .alarms
+            .iter()
+            .filter(|alarm| {
+                policy.alarms.iter().any(|(_, arn)| *arn == alarm.arn) || alarm.actions.contains(&policy.arn)
+            })
+            .collect();
+        self.used.extend(triggers.iter().map(|alarm| alarm.arn.clone()));
+        for alarm in &self.parts.alarms {
+            for (arn, list) in alarm.other_states.iter().filter(|(arn, _)| *arn == policy.arn) {
+                self.used.insert(alarm.arn.clone());
+                let cause = Cause::OtherState { policy: policy.name.clone(), list };
+                let _ = arn;
+                self.report.remarks.push(alarm.spot.remark(cause));
+            }
+        }
+        let rule = match &policy.rule {
+            Ok(rule) => rule.clone(),
+            Err(cause) => {
+                self.report.remarks.push(policy.spot.remark(cause.clone()));
+                return None;
+            }
+        };
+        if let Rule::TargetTracking { target, .. } = &rule {
+            if policy.high_resolution {
+                self.report.remarks.push(policy.spot.remark(Cause::HighResolution));
+            }
+            for alarm in triggers {
+                self.made(alarm, *target, platform, policy.high_resolution);
+            }
+            return Some(Policy { name: policy.name.clone(), alarms: Vec::new(), rule });
+        }
+        for (name, arn) in &policy.alarms {
+            if self.parts.alarms.iter().all(|alarm| alarm.arn != *arn) {
+                self.report.remarks.push(policy.spot.remark(Cause::AlarmMissing(name.clone())));
+            }
+        }
+        let alarms: Vec<_> = triggers.into_iter().filter_map(|alarm| self.alarm(alarm)).collect();
+        if alarms.is_empty() {
+            self.report.remarks.push(policy.spot.remark(Cause::NoAlarm));
+            return None;
+        }
+        Some(Policy { name: policy.name.clone(), alarms, rule })
+    }
+
+    /// The place of an alarm in the service.
+    fn alarm(&mut self, part: &AlarmPart) -> Option<usize> {
+        if let Some(place) = self.alarms.iter().position(|(arn, _)| *arn == part.arn) {
+            return Some(place);
+        }
+        let mut leave_out = |cause| {
+            let remark = part.spot.remark(cause);
+            if !self.report.remarks.contains(&remark) {
+                self.report.remarks.push(remark);
+            }
+            None
+        };
+        if !part.enabled {
+            return leave_out(Cause::ActionsDisabled);
+        }
+        let named = match &part.metric {
+            Ok(named) => named,
+            Err(cause) => return leave_out(cause.clone()),
+        };
+        let metric = match named.of(self.owner) {
+            Ok(metric) => metric,
+            Err(cause) => return leave_out(cause),
+        };
+        // What is wrong with it was told.
+        let settings = part.settings.clone()?;
+        if !is_modelled(&settings.statistic) {
+            return leave_out(Cause::OtherStatistic(settings.statistic));
+        }
+        self.report.remarks.extend(part.unknown.iter().cloned());
+        if let Some(balancer) = named.dimension("LoadBalancer") {
+            match &self.balancer {
+                Some(other) if other != balancer => {
+                    let (found, other) = (balancer.to_owned(), other.clone());
+                    self.report.remarks.push(part.spot.remark(Cause::SeveralBalancers { found, other }));
+                }
+                Some(_) => {}
+                None => self.balancer = Some(balancer.to_owned()),
+            }
+        }
+        self.alarms.push((part.arn.clone(), Alarm { metric, ..settings }));
+        Some(self.alarms.len() - 1)
+    }
+
+    /// Compares an alarm that target tracking made with what the simulator assumes of it.
+    fn made(&mut self, part: &AlarmPart, target: f64, platform: Platform, high_resolution: bool) {
+        let Some(alarm) = &part.settings else { return };
+        let share = if matches!(platform, Platform::Ecs) { ECS_LOW } else { EC2_LOW };
+        let (comparison, threshold, periods) = if alarm.comparison.is_upward() {
+            (Comparison::GreaterThan, target, HIGH_PERIODS)
+        } else {
+            (Comparison::LessThan, share * target, LOW_PERIODS)
+        };
+        let as_assumed = alarm.comparison == comparison
+            && (alarm.threshold - threshold).abs() <= 1e-6 * target.abs()
+            && (alarm.evaluation_periods, alarm.datapoints_to_alarm) == (periods, periods)
+            && alarm.period == MINUTE;
+        if as_assumed || high_resolution {
+            return;
+        }
+        let words = |threshold: f64, datapoints: u32, periods: u32, period: Duration| {
+            format!("{threshold} for {datapoints} of {periods} periods of {} s", period.as_secs())
+        };
+        let found = words(alarm.threshold, alarm.datapoints_to_alarm, alarm.evaluation_periods, alarm.period);
+        let assumed = words(threshold, periods, periods, MINUTE);
+        self.report.remarks.push(part.spot.remark(Cause::MadeAlarm { found, assumed }));
+    }
+}
+
+// What target tracking is taken to make of a target; AWS publishes no numbers.
+const MINUTE: Duration = Duration::from_secs(60);
+const HIGH_PERIODS: u32 = 3;
+const LOW_PERIODS: u32 = 15;
+const ECS_LOW: f64 = 0.9;
+const EC2_LOW: f64 = 0.7;
+
+impl Service {
+    /// Whether anything changes its capacity.
+    pub fn scales(&self) -> bool {
+        !self.policies.is_empty() || !self.schedule.is_empty()
+    }
+
+    /// The metrics that its alarms and policies look at, each once.
+    pub fn metrics(&self) -> Vec<Metric> {
+        let tracked = self.policies.iter().filter_map(|policy| match &policy.rule {
+            Rule::TargetTracking { metric, .. } => Some(*metric),
+            Rule::Step { .. } | Rule::Simple { .. } => None,
+        });
+        let mut metrics: Vec<Metric> = Vec::new();
+        for metric in self.alarms.iter().map(|alarm| alarm.metric).chain(tracked) {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        metrics
+    }
+}

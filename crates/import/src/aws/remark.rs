@@ -1,0 +1,282 @@
+//! What was left out or assumed, and what is wrong, each with its place.
+
+use std::fmt;
+
+/// Something in the files that the result does not have as it is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remark {
+    /// Which file.
+    pub file: String,
+    /// Where in it: `MetricAlarms[3].Metrics`.
+    pub path: String,
+    /// The name of what stands there, where it has one.
+    pub name: Option<String>,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It is not in the result, which may scale otherwise than the service does.
+    LeftOut,
+    /// The result rests on it.
+    Assumed,
+    /// It has no effect on scaling here, and is told for completeness.
+    Noted,
+}
+
+/// Why something is not in the result as it is in the files.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Cause {
+    /// A field that is not known.
+    #[error("this field is not known; what it does is left out")]
+    UnknownField,
+    /// A target of another service of AWS.
+    #[error("`{0}` is no ECS service; left out")]
+    OtherTarget(String),
+    /// A metric that is not modelled.
+    #[error("the metric {namespace} {name} is not modelled; left out, and so is what it triggers")]
+    OtherMetric {
+        /// Such as `AWS/SQS`.
+        namespace: String,
+        /// Such as `ApproximateNumberOfMessagesVisible`.
+        name: String,
+    },
+    /// A metric of something else than the service.
+    #[error("it looks at {found}, not at {expected}; left out")]
+    OtherDimension {
+        /// The dimension that was found.
+        found: String,
+        /// What belongs to the service.
+        expected: String,
+    },
+    /// A unit in which the metric is not published.
+    #[error(
+        "its unit is {found}, but the metric is published in {expected}, so it would see no data; left out"
+    )]
+    OtherUnit {
+        /// What stands there.
+        found: String,
+        /// The metric's own.
+        expected: &'static str,
+    },
+    /// A statistic that the simulator cannot tell.
+    #[error("the statistic {0} is not modelled; left out")]
+    OtherStatistic(String),
+    /// An alarm on an expression.
+    #[error("metric math is not modelled; left out")]
+    MetricMath,
+    /// An alarm on a band.
+    #[error("anomaly detection is not modelled, its band is not in the files; left out")]
+    AnomalyDetection,
+    /// An alarm of alarms.
+    #[error("composite alarms are not modelled; left out")]
+    Composite,
+    /// Predictive scaling.
+    #[error("predictive scaling is not modelled; left out")]
+    Predictive,
+    /// A kind of policy that is not known.
+    #[error("policies of type {0} are not known; left out")]
+    OtherPolicy(String),
+    /// An alarm whose actions are switched off.
+    #[error("its actions are switched off (ActionsEnabled is false), so it triggers nothing; left out")]
+    ActionsDisabled,
+    /// A policy that is switched off.
+    #[error("it is switched off (Enabled is false); left out")]
+    PolicyDisabled,
+    /// A policy that is triggered when an alarm ends or knows nothing.
+    #[error(
+        "policy `{policy}` is among its {list}; only alarms in state ALARM trigger policies here; left out"
+    )]
+    OtherState {
+        /// Which.
+        policy: String,
+        /// `OKActions` or `InsufficientDataActions`.
+        list: &'static str,
+    },
+    /// An alarm that is not in the files.
+    #[error("its alarm `{0}` is not in the files; give them the output of `aws cloudwatch describe-alarms`")]
+    AlarmMissing(String),
+    /// A policy that nothing triggers any more.
+    #[error("no alarm that could be used triggers it; left out")]
+    NoAlarm,
+    /// Something of a target that is not in the files.
+    #[error("`{0}` is not in the files, so its bounds are not known; give them the output of `{1}`")]
+    TargetMissing(String, &'static str),
+    /// Alarms without policies.
+    #[error("{}; left out", others(*.0))]
+    OtherAlarms(usize),
+    /// An alarm of target tracking is not where the assumption puts it.
+    #[error("AWS made this alarm with {found}; the simulator assumes {assumed}")]
+    MadeAlarm {
+        /// What stands there.
+        found: String,
+        /// The assumption.
+        assumed: String,
+    },
+    /// Target tracking by metrics of 20 s.
+    #[error("tracks metrics of 20 s; the simulator is told the metric, and not its resolution")]
+    HighResolution,
+    /// A schedule that cannot be understood.
+    #[error("the schedule `{found}` cannot be read: {problem}; left out")]
+    Schedule {
+        /// As it stands there.
+        found: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A setting of a group that changes how it scales, and is not modelled.
+    #[error("{0} is not modelled; what it does is left out")]
+    NotModelled(&'static str),
+    /// A process of a group that is suspended.
+    #[error("the process {0} is suspended, which is not modelled; left out")]
+    SuspendedProcess(String),
+    /// The output was cut.
+    #[error("NextToken says that there is more than the files hold; ask without --max-items")]
+    Cut,
+    /// Alarms of a service look at several load balancers.
+    #[error(
+        "it looks at load balancer {found}, another alarm of the service at {other}; both are taken for the service's own"
+    )]
+    SeveralBalancers {
+        /// This one's.
+        found: String,
+        /// The other's.
+        other: String,
+    },
+}
+
+fn others(count: usize) -> String {
+    match count {
+        1 => "1 other alarm triggers no policy of these services".to_owned(),
+        many => format!("{many} other alarms trigger no policy of these services"),
+    }
+}
+
+impl Cause {
+    /// What becomes of it.
+    pub fn effect(&self) -> Effect {
+        match self {
+            Cause::MadeAlarm { .. } | Cause::HighResolution | Cause::SeveralBalancers { .. } => {
+                Effect::Assumed
+            }
+            Cause::OtherAlarms(_) | Cause::OtherTarget(_) => Effect::Noted,
+            _ => Effect::LeftOut,
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if !self.path.is_empty() {
+            write!(f, ", {}", self.path)?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, " (`{name}`)")?;
+        }
+        write!(f, ": {}", self.cause)
+    }
+}
+
+/// Why the files cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AwsError {
+    /// No JSON.
+    #[error(
+        "{file}, line {line}, column {column}: {problem}; expected what the AWS CLI prints with --output json"
+    )]
+    Json {
+        /// Which file.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Nothing at all.
+    #[error("{file}: is empty; did the command fail?")]
+    Empty {
+        /// Which file.
+        file: String,
+    },
+    /// JSON of something else.
+    #[error(
+        "{file}: found {found}, expected the output of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions, describe-alarms, describe-auto-scaling-groups or describe-policies; `headroom import aws --print-commands` lists them"
+    )]
+    NotAnAnswer {
+        /// Which file.
+        file: String,
+        /// What it holds.
+        found: String,
+    },
+    /// Traffic, which another command reads.
+    #[error("{file}: holds a metric's values; read it with `headroom import traffic {file}`")]
+    Traffic {
+        /// Which file.
+        file: String,
+    },
+    /// A field that is not there.
+    #[error("{file}, {path}: no `{field}`, expected {expected}; is the file whole?")]
+    Absent {
+        /// Which file.
+        file: String,
+        /// Where.
+        path: String,
+        /// Which field.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A field of another type or out of its bounds.
+    #[error("{file}, {path}: found {found}, expected {expected}")]
+    Field {
+        /// Which file.
+        file: String,
+        /// Where.
+        path: String,
+        /// What stands there.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// The same twice with different values.
+    #[error(
+        "{file}, {path}: `{name}` is there again, and not the same as in {first}; give one state of the account"
+    )]
+    Contradiction {
+        /// Which file.
+        file: String,
+        /// Where.
+        path: String,
+        /// What.
+        name: String,
+        /// Where the other is.
+        first: String,
+    },
+    /// Everything was left out, or there was nothing.
+    #[error(
+        "no service to scale is left{}; give the output of describe-scalable-targets or describe-auto-scaling-groups",
+        because(remarks)
+    )]
+    NoService {
+        /// What was left out.
+        remarks: Vec<String>,
+    },
+}
+
+fn because(remarks: &[String]) -> String {
+    if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join("; ")) }
+}
+
+impl AwsError {
+    pub(super) fn broken(file: &str, error: &serde_json::Error) -> AwsError {
+        let message = error.to_string();
+        let what = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
+        let problem = crate::error::plain(what);
+        AwsError::Json { file: file.to_owned(), line: error.line(), column: error.column(), problem }
+    }
+}

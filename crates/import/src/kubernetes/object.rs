@@ -1,0 +1,180 @@
+//! Objects of a cluster: lists of them, and the autoscalers among them.
+
+use super::field::{Document, Field, Object, Report};
+use super::remark::{Cause, KubernetesError};
+use super::{Autoscaler, Cluster, Workload, behavior, metric};
+use control::scaling::hpa::{HpaSettings, Metric};
+use units::InstanceCount;
+use yaml::{Kind, Node};
+
+/// Reads one document.
+pub(super) fn read(
+    document: &Document<'_>,
+    node: &Node,
+    cluster: &Cluster,
+    autoscalers: &mut Vec<Autoscaler>,
+    report: &mut Report,
+) {
+    let root = Field::root(document, node);
+    if !matches!(node.kind, Kind::Table(_)) {
+        report.errors.push(KubernetesError::NoObject { spot: root.spot(), found: root.found() });
+        return;
+    }
+    any(&root, cluster, autoscalers, report);
+}
+
+fn any(field: &Field<'_>, cluster: &Cluster, autoscalers: &mut Vec<Autoscaler>, report: &mut Report) {
+    let Some(object) = field.object(report) else { return };
+    let (Some(version), Some(kind)) = (object.text("apiVersion", report), object.text("kind", report)) else {
+        return;
+    };
+    let group = version.split('/').next().unwrap_or_default();
+    match kind {
+        "List" | "HorizontalPodAutoscalerList" => {
+            let items = object.needed("items", "a list", report).map(|items| items.list(report));
+            for item in items.into_iter().flatten() {
+                any(&item, cluster, autoscalers, report);
+            }
+            object.without_effect(&["metadata"]);
+            object.done(None, report);
+        }
+        "HorizontalPodAutoscaler" => {
+            let api = match version {
+                "autoscaling/v2" | "autoscaling/v2beta2" => Api::V2,
+                "autoscaling/v1" => Api::V1,
+                _ => {
+                    let spot = object.spot();
+                    report.errors.push(KubernetesError::ApiVersion { spot, found: version.to_owned() });
+                    return;
+                }
+            };
+            autoscalers.extend(autoscaler(&object, api, cluster, report));
+        }
+        _ => {
+            let name = object.get("metadata").and_then(|metadata| name_of(&metadata));
+            let other = match group {
+                "keda.sh" | "autoscaling.knative.dev" | "autoscaling.k8s.io" | "serving.knative.dev" => {
+                    Cause::OtherScaler(kind.to_owned())
+                }
+                _ => Cause::OtherKind(kind.to_owned()),
+            };
+            report.remark(&object.spot(), name.as_deref(), other);
+        }
+    }
+}
+
+/// The name of an object that is not read further.
+fn name_of(metadata: &Field<'_>) -> Option<String> {
+    let object = metadata.object(&mut Report::default())?;
+    object.get("name")?.text(&mut Report::default()).map(str::to_owned)
+}
+
+/// How an object says what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Api {
+    /// Metrics and behavior.
+    V2,
+    /// The processor alone; everything else in annotations.
+    V1,
+}
+
+fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Report) -> Option<Autoscaler> {
+    let metadata = object.object("metadata", report);
+    let name = metadata.as_ref().and_then(|metadata| metadata.text("name", report));
+    let namespace = metadata
+        .as_ref()
+        .and_then(|metadata| metadata.get("namespace"))
+        .and_then(|namespace| namespace.text(report));
+    if let (Some(metadata), Some(name)) = (&metadata, name) {
+        carried_along(metadata, api, name, report);
+    }
+    // The status is what came of it, not how it decides.
+    object.without_effect(&["status"]);
+    let spec = object.object("spec", report);
+    object.done(name, report);
+    let spec = spec?;
+    let scales = spec.object("scaleTargetRef", report).and_then(|target| workload(&target, name, report));
+    let replicas = |field: Option<Field<'_>>, report: &mut Report| {
+        field.and_then(|field| field.whole(0, i32::MAX as u32, report)).map(InstanceCount::new)
+    };
+    // Kubernetes takes 1 where nothing is said.
+    let min = match spec.get("minReplicas") {
+        None => Some(InstanceCount::new(1)),
+        found => replicas(found, report),
+    };
+    let max = spec.needed("maxReplicas", "a whole number", report);
+    let max = replicas(max, report);
+    let (metrics, behavior) = match api {
+        Api::V2 => {
+            let metrics = match spec.get("metrics") {
+                None => Vec::new(),
+                Some(metrics) => metric::read(&metrics, name, report)?,
+            };
+            let behavior = match spec.get("behavior") {
+                None => None,
+                Some(behavior) => behavior::read(&behavior, name, report)?,
+            };
+            (metrics, behavior)
+        }
+        Api::V1 => {
+            let percent = match spec.get("targetCPUUtilizationPercentage") {
+                None => None,
+                Some(percent) => Some(percent.whole(1, i32::MAX as u32, report)?),
+            };
+            (percent.into_iter().map(Metric::cpu_utilization).collect(), None)
+        }
+    };
+    spec.done(name, report);
+    let (name, min, max) = (name?, min?, max?);
+    let metrics = if metrics.is_empty() {
+        report.remark(&spec.spot(), Some(name), Cause::DefaultMetric);
+        vec![Metric::cpu_utilization(DEFAULT_CPU_UTILIZATION)]
+    } else {
+        metrics
+    };
+    let Cluster { version, controller } = *cluster;
+    let settings = HpaSettings { behavior, controller, version, ..HpaSettings::new(min, max, metrics) };
+    let problems = settings.problems();
+    if !problems.is_empty() {
+        let wrong = |problem| KubernetesError::Settings { spot: spec.spot(), name: name.to_owned(), problem };
+        report.errors.extend(problems.into_iter().map(wrong));
+        return None;
+    }
+    let namespace = namespace.map(str::to_owned);
+    Some(Autoscaler { name: name.to_owned(), namespace, scales: scales?, settings, spot: object.spot() })
+}
+
+fn workload(target: &Object<'_>, name: Option<&str>, report: &mut Report) -> Option<Workload> {
+    let (kind, workload) = (target.text("kind", report), target.text("name", report));
+    let api_version = target.get("apiVersion").and_then(|version| version.text(report));
+    target.done(name, report);
+    Some(Workload {
+        kind: kind?.to_owned(),
+        name: workload?.to_owned(),
+        api_version: api_version.map(str::to_owned),
+    })
+}
+
+/// Names what annotations and labels say of scaling.
+fn carried_along(metadata: &Object<'_>, api: Api, name: &str, report: &mut Report) {
+    if let (Api::V1, Some(annotations)) = (api, metadata.get("annotations"))
+        && let Some(annotations) = annotations.object(report)
+    {
+        for found in CARRIED.iter().filter_map(|key| annotations.get(key)) {
+            report.remark(&found.spot(), Some(name), Cause::CarriedAlong);
+        }
+    }
+    let labels = metadata.get("labels").and_then(|labels| labels.object(report));
+    let maker = labels.as_ref().and_then(|labels| labels.get("app.kubernetes.io/managed-by"));
+    if let Some(maker) = maker
+        && maker.text(&mut Report::default()) == Some("keda-operator")
+    {
+        report.remark(&maker.spot(), Some(name), Cause::Keda);
+    }
+}
+
+/// Annotations in which `autoscaling/v1` carries fields of newer versions.
+const CARRIED: [&str; 2] =
+    ["autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior"];
+/// What Kubernetes takes where an object names no metric.
+const DEFAULT_CPU_UTILIZATION: u32 = 80;

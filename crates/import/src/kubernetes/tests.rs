@@ -1,0 +1,314 @@
+use super::*;
+use control::scaling::hpa::{
+    Behavior, Change, Metric, Milli, RatePolicy, ResourceTarget, Select, Source, TotalTarget,
+};
+use std::time::Duration;
+use units::InstanceCount;
+
+const MANIFEST: &str = "\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: shop
+  namespace: prod
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: '{}'
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: shop
+  minReplicas: 3
+  maxReplicas: 40
+  metrics:
+  - type: Resource
+    resource:
+      name: cpu
+      target:
+        type: Utilization
+        averageUtilization: 60
+  - type: Resource
+    resource:
+      name: memory
+      target: {type: AverageValue, averageValue: 512Mi}
+  - type: ContainerResource
+    containerResource:
+      name: cpu
+      container: app
+      target: {type: Utilization, averageUtilization: 70}
+  - type: Pods
+    pods:
+      metric:
+        name: requests_per_second
+      target:
+        type: AverageValue
+        averageValue: 1k
+  - type: Object
+    object:
+      describedObject:
+        apiVersion: networking.k8s.io/v1
+        kind: Ingress
+        name: main
+      metric:
+        name: requests-per-second
+      target:
+        type: Value
+        value: 10k
+  - type: External
+    external:
+      metric:
+        name: queue_depth
+        selector:
+          matchLabels:
+            queue: orders
+      target:
+        type: AverageValue
+        averageValue: \"30\"
+  behavior:
+    scaleDown:
+      stabilizationWindowSeconds: 600
+      tolerance: 0.05
+      selectPolicy: Min
+      policies:
+      - type: Percent
+        value: 10
+        periodSeconds: 60
+      - {type: Pods, value: 4, periodSeconds: 120}
+status:
+  currentReplicas: 7
+  desiredReplicas: 7
+";
+
+fn count(replicas: u32) -> InstanceCount {
+    InstanceCount::new(replicas)
+}
+
+fn good(text: &str) -> Autoscalers {
+    read([("hpa.yaml", text)], &Cluster::default()).unwrap()
+}
+
+fn remarks(read: &Autoscalers) -> Vec<String> {
+    read.remarks.iter().map(ToString::to_string).collect()
+}
+
+/// What is wrong, a line each.
+fn wrong(text: &str) -> Vec<String> {
+    let errors = read([("hpa.yaml", text)], &Cluster::default()).unwrap_err();
+    errors.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_manifest_is_read_whole() {
+    let read = good(MANIFEST);
+    assert_eq!(remarks(&read), [""; 0]);
+    let [shop] = read.autoscalers.as_slice() else { panic!("{read:?}") };
+    assert_eq!((shop.name.as_str(), shop.namespace.as_deref()), ("shop", Some("prod")));
+    assert_eq!(shop.scales.to_string(), "Deployment/shop");
+    let settings = &shop.settings;
+    assert_eq!((settings.min, settings.max), (count(3), count(40)));
+    let metric = |name: &str, source| Metric { name: name.to_owned(), source };
+    let selector = "&LabelSelector{MatchLabels:map[string]string{queue: orders,},\
+                    MatchExpressions:[]LabelSelectorRequirement{},}";
+    assert_eq!(
+        settings.metrics,
+        [
+            Metric::cpu_utilization(60),
+            metric(
+                "memory",
+                Source::Resource { target: ResourceTarget::AverageValue(Milli(536_870_912_000)) }
+            ),
+            metric(
+                "cpu",
+                Source::ContainerResource {
+                    container: "app".to_owned(),
+                    target: ResourceTarget::Utilization(70)
+                }
+            ),
+            metric("requests_per_second", Source::Pods { average: Milli(1_000_000) }),
+            metric(
+                "requests-per-second",
+                Source::Object { kind: "Ingress".to_owned(), target: TotalTarget::Value(Milli(10_000_000)) }
+            ),
+            metric(
+                "queue_depth",
+                Source::External {
+                    selector: Some(selector.to_owned()),
+                    target: TotalTarget::AverageValue(Milli(30_000))
+                }
+            ),
+        ]
+    );
+    let behavior = settings.behavior.as_ref().unwrap();
+    assert_eq!(behavior.up, Behavior::default().up);
+    let down = &behavior.down;
+    assert_eq!((down.stabilization, down.tolerance), (Some(Duration::from_secs(600)), Some(0.05)));
+    assert_eq!(down.select, Select::Min);
+    let policy = |change, seconds| RatePolicy { change, period: Duration::from_secs(seconds) };
+    assert_eq!(down.policies, [policy(Change::Percent(10), 60), policy(Change::Pods(4), 120)]);
+}
+
+#[test]
+fn lists_documents_and_json_are_read_alike() {
+    let one = good(
+        "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\nspec:\n  maxReplicas: 5\n  targetCPUUtilizationPercentage: 50\n  scaleTargetRef: {kind: Deployment, name: a}\n",
+    );
+    assert_eq!(one.autoscalers[0].settings.metrics, [Metric::cpu_utilization(50)]);
+    assert_eq!(one.autoscalers[0].settings.min, count(1));
+    let list = r#"{
+    "apiVersion": "v1",
+    "items": [{
+        "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+        "spec": {"maxReplicas": 5, "minReplicas": null, "targetCPUUtilizationPercentage": 50,
+                 "scaleTargetRef": {"kind": "Deployment", "name": "a"}}
+    }],
+    "kind": "List",
+    "metadata": {"resourceVersion": ""}
+}"#;
+    let settings = |read: &Autoscalers| read.autoscalers[0].settings.clone();
+    assert_eq!(settings(&good(list)), settings(&one));
+    let documents = format!("---\n# nothing\n---\n{MANIFEST}---\n{list}\n");
+    let names: Vec<String> = good(&documents).autoscalers.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["shop", "a"]);
+}
+
+#[test]
+fn what_the_files_do_not_say_is_an_argument() {
+    let mut cluster = Cluster { version: Version::new(30).unwrap(), ..Cluster::default() };
+    cluster.controller.tolerance = 0.02;
+    let errors = read([("hpa.yaml", MANIFEST)], &cluster).unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "hpa.yaml:9:3, spec (`shop`): `scaleDown.tolerance` is set, but Kubernetes 1.30 has none of its own: leave \
+         it out, or say 1.33 or later"
+    );
+    let without = MANIFEST.replace("      tolerance: 0.05\n", "");
+    let read = read([("hpa.yaml", without.as_str())], &cluster).unwrap();
+    assert_eq!(read.autoscalers[0].settings.controller.tolerance, 0.02);
+    assert_eq!(read.autoscalers[0].settings.version.minor(), 30);
+}
+
+#[test]
+fn what_is_not_understood_is_named() {
+    let text = "\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: shop
+  labels: {app.kubernetes.io/managed-by: keda-operator}
+spec:
+  scaleTargetRef: {kind: Deployment, name: shop, uid: x}
+  maxReplicas: 4
+  metric: []
+  behavior: {}
+---
+apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata:
+  name: other
+  annotations:
+    autoscaling.alpha.kubernetes.io/behavior: '{}'
+spec:
+  scaleTargetRef: {kind: Deployment, name: shop}
+  maxReplicas: 4
+  targetCPUUtilizationPercentage: 80
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+---
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: shop}
+";
+    let read = good(text);
+    assert_eq!(
+        remarks(&read),
+        [
+            "hpa.yaml:5:42, metadata.labels.app.kubernetes.io/managed-by (`shop`): KEDA made this autoscaler: what it \
+             does by itself (from and to zero, pausing, fallback) is not in it; left out",
+            "hpa.yaml:7:50, spec.scaleTargetRef.uid (`shop`): this field is not known; what it does is left out",
+            "hpa.yaml:9:3, spec.metric (`shop`): this field is not known (did you mean `metrics`?); what it does is \
+             left out",
+            "hpa.yaml:7:3, spec (`shop`): no metric is named, so Kubernetes takes a processor utilization of 80 %",
+            "hpa.yaml:17:47, metadata.annotations.autoscaling.alpha.kubernetes.io/behavior (`other`): this annotation \
+             carries what `autoscaling/v1` cannot say, and is not read; left out: get the object with `kubectl get \
+             hpa.v2.autoscaling -o yaml`",
+            "hpa.yaml:23:1 (`shop`): a Deployment is no HorizontalPodAutoscaler; left out",
+            "hpa.yaml:27:1 (`shop`): a ScaledObject scales by rules of its own, which are not modelled; left out",
+            "hpa.yaml:12:1 (`other`): `shop` scales Deployment/shop too: Kubernetes then follows neither \
+             (AmbiguousSelector), each is read as if alone",
+        ]
+    );
+    assert_eq!(read.autoscalers[0].settings.behavior, None);
+    assert_eq!(read.autoscalers[0].settings.metrics, [Metric::cpu_utilization(80)]);
+    let effects: Vec<Effect> = read.remarks.iter().map(|remark| remark.cause.effect()).collect();
+    assert_eq!(effects[3], Effect::Assumed);
+    assert_eq!(effects[5], Effect::Noted);
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let text = "\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: shop}
+spec:
+  scaleTargetRef: {kind: Deployment}
+  minReplicas: \"2\"
+  minReplicas: -1
+  metrics:
+  - type: Resources
+    resource: {name: cpu}
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageValue: 3}}
+  - type: Pods
+    pods: {metric: {name: rps}, target: {type: AverageValue, averageValue: 1q}}
+";
+    assert_eq!(
+        wrong(text),
+        [
+            "hpa.yaml:7:3, spec: `minReplicas` is there again, first in line 6: take one of them out",
+            "hpa.yaml:5:19, spec.scaleTargetRef: no `name`, expected a text",
+            "hpa.yaml:6:16, spec.minReplicas: found `2`, expected a whole number from 0 to 2147483647, without quotation marks",
+            "hpa.yaml:5:3, spec: no `maxReplicas`, expected a whole number",
+            "hpa.yaml:9:11, spec.metrics[0].type: found `Resources`, expected `Resource`, `ContainerResource`, `Pods`, `Object`, `External`",
+            "hpa.yaml:12:35, spec.metrics[1].resource.target: no `averageUtilization`, expected a percentage",
+            "hpa.yaml:14:76, spec.metrics[2].pods.target.averageValue: found `1q`, expected a quantity such as 500m, 2 or 1Gi",
+        ]
+    );
+}
+
+#[test]
+fn files_without_an_autoscaler_say_what_they_hold() {
+    assert_eq!(wrong(""), ["hpa.yaml: is empty; did the command fail?"]);
+    assert_eq!(
+        wrong("- a\n"),
+        ["hpa.yaml:1:1: found a list, expected an object with `apiVersion` and `kind`"]
+    );
+    assert_eq!(
+        wrong("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"),
+        [
+            "no HorizontalPodAutoscaler is there (hpa.yaml:1:1 (`a`): a Service is no HorizontalPodAutoscaler; left \
+             out); give the output of `kubectl get hpa --all-namespaces -o yaml`"
+        ]
+    );
+    assert_eq!(
+        wrong("apiVersion: autoscaling/v2beta1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n"),
+        ["hpa.yaml:1:1: `autoscaling/v2beta1` is not read, expected autoscaling/v2, autoscaling/v2beta2 or \
+             autoscaling/v1; get the object with `kubectl get hpa.v2.autoscaling -o yaml`"]
+    );
+    let broken = wrong("a: [\n");
+    assert!(broken[0].starts_with("hpa.yaml:") && broken[0].contains("expected YAML or JSON"), "{broken:?}");
+}
+
+#[test]
+fn the_same_object_twice_is_one_and_two_states_are_an_error() {
+    let twice = [("a.yaml", MANIFEST), ("b.yaml", MANIFEST)];
+    assert_eq!(read(twice, &Cluster::default()).unwrap().autoscalers.len(), 1);
+    let other = MANIFEST.replace("maxReplicas: 40", "maxReplicas: 50");
+    let errors = read([("a.yaml", MANIFEST), ("b.yaml", other.as_str())], &Cluster::default()).unwrap_err();
+    assert_eq!(
+        errors[0].to_string(),
+        "b.yaml:1:1: `shop` is there again, and not the same as at a.yaml:1:1; give one state of the cluster"
+    );
+}

@@ -1,0 +1,290 @@
+//! Why what was read makes no traffic, each with its place and the way out.
+
+use super::notice::{Gap, Place, shown_time};
+use super::write::width;
+use super::{BadLines, MOST_BINS};
+use crate::{FormatError, LineError};
+use std::time::Duration;
+
+/// Why rows make no traffic.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TrafficError {
+    /// No row could be used.
+    #[error("the table has no row with a count; expected rows such as `2026-03-01T12:00:00Z,1200`")]
+    Empty,
+    /// A single row says nothing of its width.
+    #[error("the table has one time only, so its bin has no width; give the width, such as 1m")]
+    NoWidth,
+    /// The width that was given is none.
+    #[error("the width of a bin is 0; give a longer one, such as 1m")]
+    ZeroWidth,
+    /// Some row is far from all others: most likely its time is wrong.
+    #[error("the rows span {bins} bins of {}, at most {MOST_BINS} are possible; is a time wrong?", units::show_duration(*bin))]
+    TooLong {
+        /// From the first to the last row.
+        bins: u64,
+        /// The width of one.
+        bin: Duration,
+    },
+    /// Rows of a table that counts and of one that has times.
+    #[error("some rows have times and some an index; expected one kind")]
+    Mixed,
+    /// The input cannot be read or decompressed.
+    #[error("{file}: {problem}")]
+    Unreadable {
+        /// Which.
+        file: String,
+        /// What the system or the decompression says.
+        problem: String,
+    },
+    /// Nobody can tell how it is written.
+    #[error("{file}: cannot tell how it is written; name the format: {formats}")]
+    Unclear {
+        /// Which.
+        file: String,
+        /// What there is.
+        formats: String,
+    },
+    /// The description of an access log has an error.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// A row that cannot be used.
+    #[error("{file}: {error}")]
+    Line {
+        /// Where.
+        file: String,
+        /// What is wrong with it.
+        error: LineError,
+    },
+    /// More such rows.
+    #[error("{file}: {count} more lines cannot be used; correct them, or leave them out with bad lines `{}`", BadLines::Skip.name())]
+    MoreLines {
+        /// Where.
+        file: String,
+        /// How many.
+        count: u64,
+    },
+    /// More broken lines than a log has by nature.
+    #[error(
+        "{file}: {broken} of {lines} lines cannot be read as {format}, at most 1 in 100 may be; give the log format of the server's configuration, or leave them out with bad lines `{}`",
+        BadLines::Skip.name()
+    )]
+    BrokenLines {
+        /// Where.
+        file: String,
+        /// As what they were read.
+        format: &'static str,
+        /// So many cannot.
+        broken: u64,
+        /// Of so many.
+        lines: u64,
+    },
+    /// A log without times.
+    #[error(
+        "{file}: none of its {lines} requests has a time; take a log format that has one, such as $time_iso8601"
+    )]
+    NoTimes {
+        /// Where.
+        file: String,
+        /// So many.
+        lines: u64,
+    },
+    /// The JSON is broken, or is not of CloudWatch.
+    #[error(
+        "{file}, line {line}, column {column}: {problem}; expected what `aws cloudwatch get-metric-data` or `get-metric-statistics` prints with --output json"
+    )]
+    Json {
+        /// Where.
+        file: String,
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A value of the JSON cannot be used.
+    #[error("{place}: found {found}, expected {expected}")]
+    Value {
+        /// Where.
+        place: Place,
+        /// What stands there.
+        found: String,
+        /// What would have been right.
+        expected: String,
+    },
+    /// Several results or columns, and none was chosen.
+    #[error("{file}: holds {}; choose one by its name", found.join(", "))]
+    Choose {
+        /// Where.
+        file: String,
+        /// The names.
+        found: Vec<String>,
+    },
+    /// What was chosen is not there.
+    #[error("{}: no column, id or label is called `{wanted}`; there {}", files.join(", "), there(found))]
+    NotFound {
+        /// Where it was looked for.
+        files: Vec<String>,
+        /// What was chosen.
+        wanted: String,
+        /// What there is.
+        found: Vec<String>,
+    },
+    /// A metric or column that counts no requests.
+    #[error("{place}: `{name}` is {what}, expected a number of requests; {remedy}")]
+    NotCounts {
+        /// Where.
+        place: Place,
+        /// The metric, column or unit.
+        name: String,
+        /// What it is instead.
+        what: &'static str,
+        /// What to take instead.
+        remedy: &'static str,
+    },
+    /// A table without times, and nothing that says how long a row is.
+    #[error("{file}: has no times, so nothing says how long a row is; give the width of a row, such as 1h")]
+    NoRowWidth {
+        /// Where.
+        file: String,
+    },
+    /// Two rows of the same time.
+    #[error(
+        "{second}: {} has {second_value} here and {first_value} at {first}{}; keep one, or say what to do with duplicates: add, first or last{}",
+        shown_time(*time), more(*count), back_by(*hour_back)
+    )]
+    Duplicate {
+        /// The time, in microseconds since 1970.
+        time: i64,
+        /// The earlier place.
+        first: Place,
+        /// Its count.
+        first_value: f64,
+        /// The later place.
+        second: Place,
+        /// Its count.
+        second_value: f64,
+        /// How many more times there are of which the same is true.
+        count: u64,
+        /// The rows go back by an hour: most likely a clock was changed.
+        hour_back: bool,
+    },
+    /// Rows are missing, and the caller wants none filled.
+    #[error("{0}; fill gaps with zero, hold or interpolate, or give the rows that are missing")]
+    Gap(Gap),
+    /// A log is silent where its traffic says that it should not be.
+    #[error("no request from {} on for {}; add the log of that time, or fill with zero, hold or interpolate", shown_time(*from), width(*span))]
+    Silence {
+        /// From, in microseconds since 1970.
+        from: i64,
+        /// For how long.
+        span: Duration,
+    },
+    /// A civil time that no clock of the zone showed.
+    #[error(
+        "{place}: {time} does not exist in {zone}: the clock went forward there; is it the right time zone?"
+    )]
+    SkippedTime {
+        /// Where.
+        place: Place,
+        /// As it is written.
+        time: String,
+        /// The zone.
+        zone: String,
+    },
+    /// A zone for times that have one.
+    #[error(
+        "{file}: the column `{column}` says that its times are UTC, but {zone} was given; leave one of the two out"
+    )]
+    TwoZones {
+        /// Where.
+        file: String,
+        /// The column.
+        column: String,
+        /// What was given.
+        zone: String,
+    },
+    /// There is no such zone.
+    #[error("there is no time zone `{0}`; expected a name such as Europe/Berlin")]
+    TimeZone(String),
+    /// Rows of different widths.
+    #[error("{first} has a row each {}, and {second} each {}; read them apart, or bring both to the wider with --bin first", width(*first_row), width(*second_row))]
+    Widths {
+        /// A file.
+        first: String,
+        /// The width of its rows.
+        first_row: Duration,
+        /// Another.
+        second: String,
+        /// The width of its rows.
+        second_row: Duration,
+    },
+    /// The bin is no multiple of a row.
+    #[error("a row is {} wide and cannot be divided into bins of {}; take a bin of {} or a multiple of it", width(*row), width(*bin), width(*row))]
+    Bin {
+        /// The width of a row.
+        row: Duration,
+        /// The bin that was asked for.
+        bin: Duration,
+    },
+    /// Fewer rows than a bin is wide.
+    #[error("all rows together are shorter than a bin of {}; take a shorter one", width(*bin))]
+    Short {
+        /// The bin that was asked for.
+        bin: Duration,
+    },
+    /// Tables and logs at once would count the same requests twice.
+    #[error(
+        "{first} is {first_kind} and {second} {second_kind}; read one kind at a time, or requests are counted twice"
+    )]
+    Kinds {
+        /// A file.
+        first: String,
+        /// What it is.
+        first_kind: &'static str,
+        /// Another.
+        second: String,
+        /// What it is.
+        second_kind: &'static str,
+    },
+    /// Requests so far apart that some time is wrong.
+    #[error(
+        "the first request is of {} ({first_place}) and the last of {} ({last_place}), which is {bins} bins of {}, at most {MOST_BINS} are possible; is a time wrong?",
+        shown_time(*first), shown_time(*last), width(*bin)
+    )]
+    TooFar {
+        /// The earliest time, in microseconds since 1970.
+        first: i64,
+        /// Its place.
+        first_place: Place,
+        /// The latest.
+        last: i64,
+        /// Its place.
+        last_place: Place,
+        /// From the one to the other.
+        bins: u64,
+        /// The width of one.
+        bin: Duration,
+    },
+}
+
+fn there(found: &[String]) -> String {
+    if found.is_empty() { "are none".to_owned() } else { format!("are {}", found.join(", ")) }
+}
+
+fn more(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", and so has 1 more time".to_owned(),
+        many => format!(", and so have {many} more times"),
+    }
+}
+
+fn back_by(hour_back: bool) -> &'static str {
+    if hour_back {
+        " (the rows go back by an hour here: if times are local, give their time zone)"
+    } else {
+        ""
+    }
+}

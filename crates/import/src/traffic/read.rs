@@ -1,0 +1,517 @@
+//! Traffic from whatever people have: tables, CloudWatch's JSON, access logs.
+//!
+//! ## Why so much is told
+//! A simulation believes its traffic. A missing hour that became zeros, a column of rates that was taken for counts,
+//! two balancers' rows of which one won: each gives a plausible result and a wrong one. So whatever was assumed,
+//! filled or added is a [`Notice`], and what can be read in two ways is a [`TrafficError`] with its place and
+//! the option that decides it.
+
+use super::bins::{Sample, Series, assemble};
+use super::log::LogBins;
+use super::notice::{Notice, Place, Spot};
+use super::table::{FoundBy, Table, When};
+use super::zone::Zone;
+use super::{MINUTE, Traffic, TrafficError, cloudwatch};
+use crate::{Format, Options, detect};
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the input does not say itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrafficOptions {
+    /// How the input is written; found out where it is `None`.
+    pub format: Option<TrafficFormat>,
+    /// The width of the bins that come out: that of the rows where it is `None`, a minute for logs.
+    pub bin: Option<Duration>,
+    /// The width of a row: that of most steps from row to row where it is `None`.
+    pub row: Option<Duration>,
+    /// When the first row begins, in microseconds since 1970, for a table without times.
+    pub start: Option<i64>,
+    /// The name of the time zone that times without one are in; UTC where it is `None`.
+    pub time_zone: Option<String>,
+    /// The column of a table, or the id or label of a CloudWatch result.
+    pub pick: Option<String>,
+    /// nginx's `log_format` or Apache's `LogFormat`.
+    pub log_format: Option<String>,
+    /// What stands where rows are missing.
+    pub gaps: Gaps,
+    /// What becomes of several rows of a time.
+    pub duplicates: Duplicates,
+    /// What becomes of lines that cannot be read.
+    pub bad_lines: BadLines,
+}
+
+/// What traffic is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrafficFormat {
+    /// Rows of a time and a count.
+    Table,
+    /// The JSON of `get-metric-data` or `get-metric-statistics`.
+    CloudWatch,
+    /// Requests of an access log or a capture, counted.
+    Log(Format),
+}
+
+/// What stands where rows are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gaps {
+    /// No request: sources leave out what is empty.
+    #[default]
+    Zero,
+    /// As many as in the row before.
+    Hold,
+    /// Between the rows before and after, in a straight line.
+    Interpolate,
+    /// Nothing: a gap is an error.
+    Refuse,
+}
+
+/// What becomes of several rows of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Duplicates {
+    /// They are an error. Pages that overlap with the same counts are none.
+    #[default]
+    Refuse,
+    /// They are added, as rows of several balancers are.
+    Add,
+    /// The first is used.
+    First,
+    /// The last is used.
+    Last,
+}
+
+/// What becomes of lines that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BadLines {
+    /// A log may have a few (1 in 100), which are left out; a table none.
+    #[default]
+    Few,
+    /// They are an error.
+    Refuse,
+    /// They are left out.
+    Skip,
+}
+
+impl Gaps {
+    /// In a sentence.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Gaps::Zero | Gaps::Refuse => "zero",
+            Gaps::Hold => "the row before",
+            Gaps::Interpolate => "a straight line",
+        }
+    }
+}
+
+impl BadLines {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            BadLines::Few => "few",
+            BadLines::Refuse => "refuse",
+            BadLines::Skip => "skip",
+        }
+    }
+}
+
+impl TrafficFormat {
+    /// As it is spelled in flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            TrafficFormat::Table => "table",
+            TrafficFormat::CloudWatch => "cloudwatch",
+            TrafficFormat::Log(format) => format.name(),
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            TrafficFormat::Table => "a table",
+            TrafficFormat::CloudWatch => "CloudWatch's JSON",
+            TrafficFormat::Log(_) => "a log",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [TrafficFormat; 6] = [
+        TrafficFormat::Table,
+        TrafficFormat::CloudWatch,
+        TrafficFormat::Log(Format::Alb),
+        TrafficFormat::Log(Format::Nginx),
+        TrafficFormat::Log(Format::Apache),
+        TrafficFormat::Log(Format::Capture),
+    ];
+
+    fn names() -> String {
+        TrafficFormat::ALL.map(TrafficFormat::name).join(", ")
+    }
+
+    /// What the first lines of an input look like.
+    pub fn detect(head: &[u8]) -> Option<TrafficFormat> {
+        if let Some(format) = detect(head) {
+            return match format {
+                Format::Traffic => Some(TrafficFormat::Table),
+                Format::Alb | Format::Nginx | Format::Apache | Format::Capture => {
+                    Some(TrafficFormat::Log(format))
+                }
+                Format::Vegeta | Format::VegetaJson | Format::Urls | Format::Curl => None,
+            };
+        }
+        let text = head.strip_prefix(crate::lines::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+        matches!(text.first(), Some(b'{' | b'[')).then_some(TrafficFormat::CloudWatch)
+    }
+}
+
+impl fmt::Display for TrafficFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for TrafficFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = TrafficFormat::ALL.into_iter().find(|format| format.name() == text);
+        found.ok_or_else(|| {
+            format!("there is no traffic format `{text}`; there are {}", TrafficFormat::names())
+        })
+    }
+}
+
+/// Reads traffic from one input; compressed or not.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read_traffic(
+    name: &str,
+    input: impl BufRead,
+    options: &TrafficOptions,
+) -> Result<(Traffic, Vec<Notice>), Vec<TrafficError>> {
+    let mut reader = TrafficReader::new(options.clone());
+    reader.add(name, input);
+    reader.finish()
+}
+
+/// Reads traffic from several inputs of one kind: pages, or the logs of a day.
+#[derive(Debug)]
+pub struct TrafficReader {
+    options: TrafficOptions,
+    kind: Option<(String, TrafficFormat)>,
+    series: Vec<Series>,
+    log: Option<LogBins>,
+    notices: Vec<Notice>,
+    errors: Vec<TrafficError>,
+}
+
+impl TrafficReader {
+    /// Reads nothing yet.
+    pub fn new(options: TrafficOptions) -> Self {
+        TrafficReader {
+            options,
+            kind: None,
+            series: Vec::new(),
+            log: None,
+            notices: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// Reads a file; what is wrong with it is told at the end.
+    pub fn add_file(&mut self, path: &Path) {
+        let name = path.display().to_string();
+        match File::open(path) {
+            Ok(file) => self.add(&name, BufReader::new(file)),
+            Err(error) => {
+                self.errors.push(TrafficError::Unreadable { file: name, problem: error.to_string() })
+            }
+        }
+    }
+
+    /// Reads an input; what is wrong with it is told at the end.
+    pub fn add(&mut self, name: &str, input: impl BufRead) {
+        let unreadable = |error: std::io::Error| TrafficError::Unreadable {
+            file: name.to_owned(),
+            problem: error.to_string(),
+        };
+        let mut input = match crate::open(input) {
+            Ok(input) => input,
+            Err(error) => return self.errors.push(unreadable(error)),
+        };
+        let Some(format) = self.format(&input.head) else {
+            let formats = TrafficFormat::names();
+            return self.errors.push(TrafficError::Unclear { file: name.to_owned(), formats });
+        };
+        match &self.kind {
+            None => self.kind = Some((name.to_owned(), format)),
+            Some((first, other)) if other.kind() != format.kind() => {
+                let (first, first_kind) = (first.clone(), other.kind());
+                let (second, second_kind) = (name.to_owned(), format.kind());
+                return self.errors.push(TrafficError::Kinds { first, first_kind, second, second_kind });
+            }
+            Some(_) => {}
+        }
+        match format {
+            TrafficFormat::Table => self.table(name, input.text),
+            TrafficFormat::CloudWatch => {
+                let mut text = Vec::new();
+                if let Err(error) = input.text.read_to_end(&mut text) {
+                    return self.errors.push(unreadable(error));
+                }
+                match cloudwatch::read(name, &text, &self.options, &mut self.notices) {
+                    Ok(series) => self.series.push(series),
+                    Err(errors) => self.errors.extend(errors),
+                }
+            }
+            TrafficFormat::Log(format) => self.log(name, format, input.text),
+        }
+    }
+
+    /// A log format that is given says that the input is a log, and Apache's has percent signs.
+    fn format(&self, head: &[u8]) -> Option<TrafficFormat> {
+        if self.options.format.is_some() {
+            return self.options.format;
+        }
+        match &self.options.log_format {
+            Some(text) if text.contains('$') => Some(TrafficFormat::Log(Format::Nginx)),
+            Some(text) if text.contains('%') => Some(TrafficFormat::Log(Format::Apache)),
+            _ => TrafficFormat::detect(head),
+        }
+    }
+
+    fn log(&mut self, name: &str, format: Format, text: impl BufRead) {
+        // Without its name, Apache's log is recognised in the common form only: what is combined looks like nginx's.
+        let common = self.options.format.is_none() && format == Format::Apache;
+        let log_format = self.options.log_format.clone().or_else(|| common.then(|| "common".to_owned()));
+        match crate::read(format, text, &Options { log_format, ..Options::default() }) {
+            Ok(entries) => {
+                let bin = self.options.bin.unwrap_or(MINUTE);
+                let log = self.log.get_or_insert_with(|| LogBins::new(bin));
+                let allowed = self.options.bad_lines;
+                log.add(name, format.name(), entries, allowed, &mut self.notices, &mut self.errors);
+            }
+            Err(error) => self.errors.push(error.into()),
+        }
+    }
+
+    fn table(&mut self, name: &str, text: impl BufRead) {
+        let file: Arc<str> = name.into();
+        let zone = match self.options.time_zone.as_deref().map(|zone| Zone::new(zone).ok_or(zone)) {
+            Some(Err(zone)) => return self.errors.push(TrafficError::TimeZone(zone.to_owned())),
+            Some(Ok(zone)) => Some(zone),
+            None => None,
+        };
+        let mut rows = TableRows { file: file.clone(), zone, errors: Vec::new(), bad: 0, unzoned: None };
+        let mut table = Table::new(text, self.options.pick.clone());
+        let (mut clock, mut index) = (Series::new(name, true), Series::new(name, false));
+        let number = clock.file(&file);
+        index.file(&file);
+        while let Some(row) = table.next() {
+            let (line, cells) = match row {
+                Ok(row) => row,
+                Err(error) => {
+                    rows.bad(TrafficError::Line { file: name.to_owned(), error });
+                    continue;
+                }
+            };
+            let spot = Spot::Line(line);
+            let sample = |at| Sample { at, amount: cells.amount, file: number, spot };
+            match cells.at {
+                When::Index(at) => index.samples.push(sample(i64::try_from(at).unwrap_or(i64::MAX))),
+                When::Clock { micros, zoned } => {
+                    if let Some(at) = rows.instant(micros, zoned, spot) {
+                        clock.samples.push(sample(at));
+                    }
+                }
+            }
+        }
+        let mut series = if index.samples.is_empty() { clock } else { index };
+        series.row = table.row();
+        let says_utc = table.shape().and_then(|shape| shape.names.iter().find(|name| names_utc(name)));
+        series.without_zone = rows.unzoned.is_some() && says_utc.is_none() && rows.zone.is_none();
+        match (rows.unzoned, says_utc, &rows.zone) {
+            (Some(_), Some(column), Some(zone)) => self.errors.push(TrafficError::TwoZones {
+                file: name.to_owned(),
+                column: column.clone(),
+                zone: zone.name().to_owned(),
+            }),
+            (Some(place), None, None) => self.notices.push(Notice::AssumedUtc { place }),
+            _ => {}
+        }
+        self.notices.extend(rows.zone.map(Zone::notices).into_iter().flatten());
+        let (bad, mut errors) = (rows.bad, rows.errors);
+        if bad > 0 && self.options.bad_lines == BadLines::Skip {
+            let lines = bad + series.samples.len() as u64;
+            let first = errors.into_iter().filter_map(|error| match error {
+                TrafficError::Line { error, .. } => Some(error),
+                _ => None,
+            });
+            let (first, allowed) = (first.take(3).collect(), BadLines::Skip);
+            self.notices.push(Notice::BrokenLines { file: file.clone(), broken: bad, lines, first, allowed });
+        } else {
+            let more = bad.saturating_sub(errors.len() as u64);
+            if more > 0 {
+                errors.push(TrafficError::MoreLines { file: name.to_owned(), count: more });
+            }
+            self.errors.extend(errors);
+        }
+        if let Some(shape) = table.shape() {
+            let named = shape.counted().map(str::to_owned);
+            self.column(&file, &shape.names, shape.found, named, &mut series);
+        }
+        self.series.push(series);
+    }
+
+    /// What the name of the column of counts says of it.
+    fn column(
+        &mut self,
+        file: &Arc<str>,
+        names: &[String],
+        found: FoundBy,
+        name: Option<String>,
+        series: &mut Series,
+    ) {
+        let quoted = || names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+        if found == FoundBy::Nothing {
+            let wanted = self.options.pick.clone().unwrap_or_default();
+            let files = vec![file.to_string()];
+            return self.errors.push(TrafficError::NotFound { files, wanted, found: quoted() });
+        }
+        if found == FoundBy::Elimination && names.len() > 2 {
+            return self.errors.push(TrafficError::Choose { file: file.to_string(), found: quoted() });
+        }
+        let Some(name) = name else { return };
+        match unit(&name) {
+            Unit::Count if found == FoundBy::Elimination => {
+                self.notices.push(Notice::AssumedCount { file: file.clone(), name });
+            }
+            Unit::Count => {}
+            Unit::Per(per) => {
+                series.per = Some(per);
+                self.notices.push(Notice::WasRate { file: file.clone(), name, per });
+            }
+            Unit::Other(what) => self.errors.push(TrafficError::NotCounts {
+                place: Place { file: file.clone(), spot: Spot::Line(1) },
+                name,
+                what,
+                remedy: "choose the column of requests by its name",
+            }),
+        }
+    }
+
+    /// The traffic of everything that was added, and what should be known of it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, of all inputs.
+    pub fn finish(mut self) -> Result<(Traffic, Vec<Notice>), Vec<TrafficError>> {
+        if self.options.bin == Some(Duration::ZERO) || self.options.row == Some(Duration::ZERO) {
+            self.errors.push(TrafficError::ZeroWidth);
+        }
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
+        let traffic = match self.log {
+            Some(log) => log.finish(&self.options, &mut self.notices),
+            None if self.series.is_empty() => Err(vec![TrafficError::Empty]),
+            None => assemble(self.series, &self.options, &mut self.notices),
+        };
+        traffic.map(|traffic| (traffic, self.notices))
+    }
+}
+
+/// What is kept while rows of a table are read.
+struct TableRows {
+    file: Arc<str>,
+    zone: Option<Zone>,
+    errors: Vec<TrafficError>,
+    bad: u64,
+    /// The first time that has no zone.
+    unzoned: Option<Place>,
+}
+
+impl TableRows {
+    fn bad(&mut self, error: TrafficError) {
+        self.bad += 1;
+        if self.errors.len() < TOLD {
+            self.errors.push(error);
+        }
+    }
+
+    fn instant(&mut self, micros: i64, zoned: bool, spot: Spot) -> Option<i64> {
+        if zoned {
+            return Some(micros);
+        }
+        let place = || Place { file: self.file.clone(), spot };
+        self.unzoned.get_or_insert_with(place);
+        let Some(zone) = &mut self.zone else { return Some(micros) };
+        match zone.instant(micros, place) {
+            Ok(instant) => Some(instant),
+            Err(time) => {
+                let zone = zone.name().to_owned();
+                let error = TrafficError::SkippedTime { place: place(), time, zone };
+                self.bad(error);
+                None
+            }
+        }
+    }
+}
+
+/// Whether a column says that its times are UTC: `minute_utc`, `time (UTC)`.
+fn names_utc(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| matches!(word, "utc" | "gmt"))
+}
+
+/// What a name says of its numbers.
+enum Unit {
+    Count,
+    Per(Duration),
+    Other(&'static str),
+}
+
+fn unit(name: &str) -> Unit {
+    let name = name.to_ascii_lowercase();
+    let words: Vec<_> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let per = name.rsplit_once('/').map(|(_, per)| per.trim());
+    let per = per
+        .or_else(|| words.iter().rposition(|word| *word == "per").and_then(|at| words.get(at + 1)).copied());
+    for (units, short, span) in RATES {
+        if per.is_some_and(|per| units.contains(&per)) || words.iter().any(|word| short.contains(word)) {
+            return Unit::Per(Duration::from_secs(span));
+        }
+    }
+    let other =
+        OTHERS.iter().find(|(known, _)| words.contains(known) || (*known == "%" && name.contains('%')));
+    other.map_or(Unit::Count, |(_, what)| Unit::Other(what))
+}
+
+/// What a rate is per: after a stroke or `per`, in short, and in seconds.
+const RATES: [(&[&str], &[&str], u64); 3] = [
+    (&["s", "sec", "second"], &["rps", "qps", "tps"], 1),
+    (&["m", "min", "minute"], &["rpm", "qpm"], 60),
+    (&["h", "hour"], &["rph"], 3_600),
+];
+/// Words of names of what is no number of requests.
+const OTHERS: [(&str, &str); 12] = [
+    ("ms", "a time"),
+    ("latency", "a time"),
+    ("duration", "a time"),
+    ("seconds", "a time"),
+    ("bytes", "a number of bytes"),
+    ("percent", "a share"),
+    ("%", "a share"),
+    ("cpu", "a share"),
+    ("utilization", "a share"),
+    ("utilisation", "a share"),
+    ("errors", "a part of the requests"),
+    ("users", "a number of users"),
+];
+/// As many broken rows are told one by one.
+const TOLD: usize = 5;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,418 @@
+//! The instances of a service: how many are wanted, how many there are, and what is done about the difference.
+//!
+//! A launch waits for the launch rate and for the account's quotas; what could not be launched is noted, and tried
+//! again when something was given back. An instance is provisioned (billed), boots (uses processor time), serves,
+//! drains, and is gone.
+
+use super::instance::{Instance, Meter, Phase};
+use super::limits::{LaunchRate, Room, Shortage};
+use super::queue::{Due, Launch, Queue};
+use crate::outcome::{Happening, Log};
+use crate::plant::Plant;
+use crate::settings::{Ends, Price, Service, ServiceId};
+use std::time::Duration;
+use units::Timestamp;
+
+/// What all services share.
+#[derive(Debug)]
+pub(crate) struct World<P> {
+    pub(crate) plant: P,
+    pub(crate) now: Timestamp,
+    pub(crate) queue: Queue,
+    pub(crate) room: Room,
+    /// Something was given back to the account: others may launch now.
+    pub(crate) freed: bool,
+}
+
+/// The instances of a service.
+#[derive(Debug)]
+pub(crate) struct Fleet<'a> {
+    pub(crate) id: ServiceId,
+    pub(crate) settings: &'a Service,
+    /// In the order in which they were launched.
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) happenings: Log<Happening>,
+    /// Cost since it was last taken, in US dollars.
+    pub(crate) cost: f64,
+    /// Processor use of instances that are gone, since it was last taken.
+    pub(crate) gone: Meter,
+    desired: u32,
+    version: u32,
+    /// A deployment replaces instances of older versions.
+    rolling: bool,
+    launched: Launch,
+    rate: LaunchRate,
+    /// When the next launch is planned, because the rate held it back.
+    launch_at: Option<Timestamp>,
+    shortage: Option<Shortage>,
+}
+
+/// How many instances there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Wanted.
+    pub desired: u32,
+    /// Their processes run: booting, serving, or failed without notice.
+    pub running: u32,
+    /// Asked for and not running: being provisioned, or held back by the launch rate or a quota.
+    pub pending: u32,
+    /// Being provisioned.
+    pub provisioning: u32,
+    /// Booting.
+    pub booting: u32,
+    /// Serving.
+    pub serving: u32,
+    /// Draining.
+    pub draining: u32,
+}
+
+/// How often a draining instance is looked at.
+const DRAIN_CHECK: Duration = Duration::from_secs(1);
+
+impl<'a> Fleet<'a> {
+    pub(crate) fn new<P: Plant>(id: ServiceId, settings: &'a Service, world: &mut World<P>) -> Self {
+        let mut fleet = Fleet {
+            id,
+            settings,
+            instances: Vec::new(),
+            happenings: Log::default(),
+            cost: 0.0,
+            gone: Meter::default(),
+            desired: settings.instances.get(),
+            version: 0,
+            rolling: false,
+            launched: 0,
+            rate: LaunchRate::new(&settings.start),
+            launch_at: None,
+            shortage: None,
+        };
+        for _ in 0..fleet.desired {
+            if !fleet.launch_one(world) {
+                break;
+            }
+            if let Some(instance) = fleet.instances.last_mut() {
+                let plant = world.plant.launch(id, instance.host);
+                world.plant.serve(plant);
+                world.plant.set_cores(plant, instance.cores);
+                instance.plant = Some(plant);
+                instance.phase = Phase::Serving;
+                instance.ready_since = Some(world.now);
+            }
+        }
+        let time = |at: Duration| Timestamp::ZERO + at;
+        for (place, deployment) in settings.deployments.iter().enumerate() {
+            world.queue.plan(time(deployment.at), id.0, Due::Deploy(place));
+        }
+        for (place, failure) in settings.failures.iter().enumerate() {
+            world.queue.plan(time(failure.at), id.0, Due::Fail(place));
+        }
+        fleet
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts { desired: self.desired, ..Counts::default() };
+        for instance in &self.instances {
+            match instance.phase {
+                Phase::Provisioning => counts.provisioning += 1,
+                Phase::Booting => counts.booting += 1,
+                Phase::Serving => counts.serving += 1,
+                Phase::Draining(_) => counts.draining += 1,
+                Phase::Failed => {}
+            }
+            counts.running += u32::from(instance.is_running());
+        }
+        counts.pending = self.desired.saturating_sub(counts.running);
+        counts
+    }
+
+    /// A deployment replaces instances now.
+    pub(crate) fn is_rolling(&self) -> bool {
+        self.rolling
+    }
+
+    /// Some launches wait for a quota.
+    pub(crate) fn is_short(&self) -> bool {
+        self.shortage.is_some()
+    }
+
+    pub(crate) fn set_desired<P: Plant>(&mut self, desired: u32, world: &mut World<P>) {
+        self.desired = desired;
+        self.reconcile(world);
+    }
+
+    /// Does what is due.
+    pub(crate) fn handle<P: Plant>(&mut self, due: Due, rng: &mut stats::Rng, world: &mut World<P>) {
+        match due {
+            Due::Boot(launch) => self.boot(launch, world),
+            Due::Serve(launch) => self.serve(launch, world),
+            Due::Drained(launch) => self.drained(launch, world),
+            Due::Fail(place) => self.fail(place, rng, world),
+            Due::Noticed(launch) => self.noticed(launch, world),
+            Due::Deploy(_) => self.deploy(world),
+            Due::Launch => {
+                self.launch_at = None;
+                self.reconcile(world);
+            }
+        }
+    }
+
+    fn place(&self, launch: Launch) -> Option<usize> {
+        self.instances.binary_search_by_key(&launch, |instance| instance.launch).ok()
+    }
+
+    fn boot<P: Plant>(&mut self, launch: Launch, world: &mut World<P>) {
+        let Some(place) = self.place(launch) else { return };
+        let instance = &mut self.instances[place];
+        let plant = world.plant.launch(self.id, instance.host);
+        world.plant.set_cores(plant, instance.cores);
+        instance.plant = Some(plant);
+        instance.phase = Phase::Booting;
+        instance.started = world.now;
+        instance.read_at = world.now;
+        world.queue.plan(world.now + self.settings.start.boot, self.id.0, Due::Serve(launch));
+    }
+
+    fn serve<P: Plant>(&mut self, launch: Launch, world: &mut World<P>) {
+        let Some(place) = self.place(launch) else { return };
+        let instance = &mut self.instances[place];
+        if let (Phase::Booting, Some(plant)) = (instance.phase, instance.plant) {
+            world.plant.serve(plant);
+            instance.phase = Phase::Serving;
+            instance.ready_since = Some(world.now);
+            self.reconcile(world);
+        }
+    }
+
+    fn drained<P: Plant>(&mut self, launch: Launch, world: &mut World<P>) {
+        let Some(place) = self.place(launch) else { return };
+        let instance = &self.instances[place];
+        let Phase::Draining(until) = instance.phase else { return };
+        let idle = instance.plant.is_none_or(|plant| world.plant.in_flight(plant) == 0);
+        if idle || until <= world.now {
+            self.end(place, world);
+        } else {
+            world.queue.plan(until.min(world.now + DRAIN_CHECK), self.id.0, Due::Drained(launch));
+        }
+    }
+
+    fn fail<P: Plant>(&mut self, place: usize, rng: &mut stats::Rng, world: &mut World<P>) {
+        let Some(failure) = self.settings.failures.get(place) else { return };
+        let mut serving: Vec<usize> =
+            (0..self.instances.len()).filter(|at| self.instances[*at].phase == Phase::Serving).collect();
+        let failing = serving.len().min(failure.instances as usize);
+        for _ in 0..failing {
+            let instance = &mut self.instances[serving.swap_remove(rng.below(serving.len()))];
+            if let Some(plant) = instance.plant {
+                world.plant.fail(plant);
+            }
+            instance.phase = Phase::Failed;
+            instance.ready_since = None;
+            world.queue.plan(world.now + failure.noticed_after, self.id.0, Due::Noticed(instance.launch));
+        }
+        self.happenings.note(world.now, Happening::Failed { instances: failing as u32 });
+    }
+
+    fn noticed<P: Plant>(&mut self, launch: Launch, world: &mut World<P>) {
+        let Some(place) = self.place(launch) else { return };
+        self.end(place, world);
+        self.reconcile(world);
+    }
+
+    fn deploy<P: Plant>(&mut self, world: &mut World<P>) {
+        self.version += 1;
+        self.rolling = true;
+        self.happenings.note(world.now, Happening::DeploymentBegan { version: self.version });
+        self.reconcile(world);
+    }
+
+    /// Launches what is missing and ends what is too much.
+    pub(crate) fn reconcile<P: Plant>(&mut self, world: &mut World<P>) {
+        if self.rolling {
+            self.roll(world);
+            return;
+        }
+        let live = self.live(|_| true);
+        if live > self.desired {
+            self.end_some(live - self.desired, |_| true, world);
+        }
+        self.launch_some(self.desired.saturating_sub(live), world);
+        if live >= self.desired {
+            self.shortage = None;
+        }
+    }
+
+    /// One step of a deployment: as many new ones as `most` allows, as few old ones as `least_healthy` allows.
+    fn roll<P: Plant>(&mut self, world: &mut World<P>) {
+        let version = self.version;
+        let Some(deployment) = self
+            .settings
+            .deployments
+            .iter()
+            .filter(|one| Timestamp::ZERO + one.at <= world.now)
+            .max_by_key(|one| one.at)
+        else {
+            return;
+        };
+        let wanted = f64::from(self.desired);
+        // As ECS does: the least is rounded up, the most down.
+        let least = (wanted * deployment.least_healthy).ceil() as u32;
+        let most = ((wanted * deployment.most).floor() as u32).max(self.desired);
+        let is_new = |instance: &Instance| instance.version == version;
+        let is_old = |instance: &Instance| instance.version != version;
+
+        // Old ones that do not serve yet, or no more, are no loss.
+        let idle = self.live(|one| is_old(one) && one.phase != Phase::Serving && one.phase != Phase::Failed);
+        self.end_some(
+            idle,
+            |one| is_old(one) && one.phase != Phase::Serving && one.phase != Phase::Failed,
+            world,
+        );
+        let serving = self.live(|one| one.phase == Phase::Serving);
+        let old = self.live(|one| is_old(one) && one.phase == Phase::Serving);
+        let ending = serving.saturating_sub(least).min(old);
+        self.end_some(ending, |one| is_old(one) && one.phase == Phase::Serving, world);
+
+        let new = self.live(is_new);
+        if new > self.desired {
+            self.end_some(new - self.desired, is_new, world);
+        }
+        let room = most.saturating_sub(self.live(|_| true));
+        self.launch_some(self.desired.saturating_sub(new).min(room), world);
+
+        let (new, old) = (self.live(is_new), self.live(is_old));
+        let ready = self.live(|one| is_new(one) && one.phase == Phase::Serving);
+        if old == 0 && ready == self.desired {
+            self.rolling = false;
+            self.happenings.note(world.now, Happening::DeploymentEnded { version });
+        } else if new == 0 && old > 0 && least >= self.desired && most <= self.desired {
+            self.rolling = false;
+            self.happenings.note(world.now, Happening::DeploymentStuck { version });
+        }
+    }
+
+    fn live(&self, which: impl Fn(&Instance) -> bool) -> u32 {
+        self.instances.iter().filter(|one| one.is_live() && which(one)).count() as u32
+    }
+
+    fn launch_some<P: Plant>(&mut self, missing: u32, world: &mut World<P>) {
+        for _ in 0..missing {
+            if self.launch_at.is_some() {
+                return;
+            }
+            if let Err(at) = self.rate.take(world.now) {
+                self.launch_at = Some(at);
+                world.queue.plan(at, self.id.0, Due::Launch);
+                return;
+            }
+            if !self.launch_one(world) {
+                return;
+            }
+            let launch = self.launched - 1;
+            world.queue.plan(world.now + self.settings.start.provision, self.id.0, Due::Boot(launch));
+        }
+    }
+
+    /// Launches an instance if the account has room.
+    fn launch_one<P: Plant>(&mut self, world: &mut World<P>) -> bool {
+        let host = (self.launched % self.settings.hosts.len().max(1) as u64) as usize;
+        let Some(kind) = self.settings.hosts.get(host) else { return false };
+        if let Err(shortage) = world.room.take(kind) {
+            if self.shortage.map(|before| (before.of, before.most)) != Some((shortage.of, shortage.most)) {
+                let wanted = self.desired.saturating_sub(self.live(|_| true));
+                self.happenings.note(world.now, Happening::Unfulfilled { missing: wanted, shortage });
+            }
+            self.shortage = Some(shortage);
+            return false;
+        }
+        self.shortage = None;
+        self.instances.push(Instance::new(self.launched, host, kind, self.version, world.now));
+        self.launched += 1;
+        true
+    }
+
+    /// Ends so many of those: first what does not run yet, then by the service's rule.
+    fn end_some<P: Plant>(&mut self, count: u32, which: impl Fn(&Instance) -> bool, world: &mut World<P>) {
+        for _ in 0..count {
+            let candidates = self.instances.iter().enumerate().filter(|(_, one)| one.is_live() && which(one));
+            let rank = |one: &Instance| match one.phase {
+                Phase::Provisioning => 0,
+                Phase::Booting => 1,
+                _ => 2_u8,
+            };
+            let chosen = match self.settings.scaling.ends {
+                Ends::Oldest => candidates.min_by_key(|(_, one)| (rank(one), one.launch)),
+                Ends::Newest => candidates.min_by_key(|(_, one)| (rank(one), u64::MAX - one.launch)),
+            };
+            let Some((place, _)) = chosen else { return };
+            self.retire(place, world);
+        }
+    }
+
+    /// Drains an instance that serves; what does not serve ends at once.
+    fn retire<P: Plant>(&mut self, place: usize, world: &mut World<P>) {
+        let instance = &mut self.instances[place];
+        match (instance.phase, instance.plant) {
+            (Phase::Serving, Some(plant)) => {
+                world.plant.drain(plant);
+                let until = world.now + self.settings.start.drain;
+                instance.phase = Phase::Draining(until);
+                instance.ready_since = None;
+                let check = until.min(world.now + DRAIN_CHECK);
+                world.queue.plan(check, self.id.0, Due::Drained(instance.launch));
+            }
+            _ => self.end(place, world),
+        }
+    }
+
+    fn end<P: Plant>(&mut self, place: usize, world: &mut World<P>) {
+        self.read(place, world);
+        let price = self.price(self.instances[place].host);
+        let mut instance = self.instances.remove(place);
+        if let Some(plant) = instance.plant {
+            world.plant.stop(plant);
+        }
+        self.gone.add(instance.meter);
+        self.cost += instance.last_bill(price, world.now);
+        world.room.give_back(&self.settings.hosts[instance.host]);
+        world.freed = true;
+    }
+
+    fn price(&self, host: usize) -> Price {
+        let free = Price { per_hour: 0.0, minimum: Duration::ZERO };
+        self.settings.prices.get(host).or(self.settings.prices.last()).copied().unwrap_or(free)
+    }
+
+    /// Bills every instance until now.
+    pub(crate) fn bill(&mut self, now: Timestamp) {
+        for place in 0..self.instances.len() {
+            let price = self.price(self.instances[place].host);
+            self.cost += self.instances[place].bill(price, now);
+        }
+    }
+
+    /// Reads the meter of an instance, and sets the cores that its credits allow.
+    fn read<P: Plant>(&mut self, place: usize, world: &mut World<P>) {
+        let instance = &mut self.instances[place];
+        let Some(plant) = instance.plant else { return };
+        let used = world.plant.take_cpu(plant);
+        let seconds = world.now.since(instance.read_at).as_secs_f64();
+        instance.read_at = world.now;
+        let more = Meter {
+            used,
+            allotted: instance.allotted * seconds,
+            possible: instance.cores.min(instance.allotted) * seconds,
+        };
+        instance.fine.add(more);
+        instance.meter.add(more);
+        if instance.spend(seconds, used) {
+            world.plant.set_cores(plant, instance.cores);
+        }
+    }
+
+    /// Reads all meters.
+    pub(crate) fn read_all<P: Plant>(&mut self, world: &mut World<P>) {
+        for place in 0..self.instances.len() {
+            self.read(place, world);
+        }
+    }
+}

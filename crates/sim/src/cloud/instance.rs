@@ -1,0 +1,149 @@
+//! One instance: where it is in its life, what it used, what it cost.
+
+use super::queue::Launch;
+use crate::credits::Balance;
+use crate::plant::InstanceId;
+use crate::settings::{Host, Price};
+use units::Timestamp;
+
+/// Where an instance is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Being provisioned: billed, without metrics.
+    Provisioning,
+    /// Its processes start.
+    Booting,
+    /// Gets requests.
+    Serving,
+    /// Gets no new requests; at the instant it is cut off.
+    Draining(Timestamp),
+    /// It broke and nobody noticed yet.
+    Failed,
+}
+
+/// An instance.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) launch: Launch,
+    pub(crate) phase: Phase,
+    /// Place of its kind among the service's hosts.
+    pub(crate) host: usize,
+    /// Deployments that began before it was launched.
+    pub(crate) version: u32,
+    /// None until its processes start.
+    pub(crate) plant: Option<InstanceId>,
+    pub(crate) credits: Option<Balance>,
+    /// Since when it is ready, where it is.
+    pub(crate) ready_since: Option<Timestamp>,
+    /// When its processes started.
+    pub(crate) started: Timestamp,
+    /// Cores that it is allotted: its quota, else all of its host.
+    pub(crate) allotted: f64,
+    /// Cores that it gets now, after what neighbours take.
+    pub(crate) cores: f64,
+    /// Share of each core that neighbours leave.
+    left: f64,
+    /// Processor use since its controller last read it, where that reads more often than each minute.
+    pub(crate) fine: Meter,
+    /// Processor use in this minute.
+    pub(crate) meter: Meter,
+    /// When the meter was last read.
+    pub(crate) read_at: Timestamp,
+    launched: Timestamp,
+    billed_until: Timestamp,
+    owed: f64,
+}
+
+/// Processor use, in core seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Meter {
+    /// Used.
+    pub(crate) used: f64,
+    /// What it was allotted: the cloud's metric is used over this.
+    pub(crate) allotted: f64,
+    /// What it could really have used: how busy it is seen from inside is used over this.
+    pub(crate) possible: f64,
+}
+
+impl Meter {
+    pub(crate) fn add(&mut self, other: Meter) {
+        self.used += other.used;
+        self.allotted += other.allotted;
+        self.possible += other.possible;
+    }
+
+    /// What the cloud publishes, 0 to 1 (a little above where the boundaries of a window cut a burst).
+    pub(crate) fn published(self) -> Option<f64> {
+        (self.allotted > 0.0).then(|| self.used / self.allotted)
+    }
+
+    /// How busy it really was.
+    pub(crate) fn busy(self) -> Option<f64> {
+        (self.possible > 0.0).then(|| (self.used / self.possible).min(1.0))
+    }
+}
+
+impl Instance {
+    pub(crate) fn new(launch: Launch, host: usize, kind: &Host, version: u32, now: Timestamp) -> Self {
+        let credits = Balance::new(kind);
+        let cores = f64::from(kind.cores);
+        let left = 1.0 - kind.steal.map_or(0.0, |steal| steal.share.clamp(0.0, 1.0));
+        let allotted = kind.quota.map_or(cores, |quota| quota.cores.min(cores));
+        Instance {
+            launch,
+            phase: Phase::Provisioning,
+            host,
+            version,
+            plant: None,
+            cores: left * credits.as_ref().map_or(cores, Balance::cores),
+            left,
+            credits,
+            ready_since: None,
+            started: now,
+            allotted,
+            fine: Meter::default(),
+            meter: Meter::default(),
+            read_at: now,
+            launched: now,
+            billed_until: now,
+            owed: 0.0,
+        }
+    }
+
+    /// Some seconds passed in which it used so much; true where it gets more or fewer cores from now on.
+    pub(crate) fn spend(&mut self, seconds: f64, used: f64) -> bool {
+        let Some(credits) = &mut self.credits else { return false };
+        credits.spend(seconds, used);
+        let cores = self.left * credits.cores();
+        let changes = cores != self.cores;
+        self.cores = cores;
+        changes
+    }
+
+    /// It counts towards what is desired.
+    pub(crate) fn is_live(&self) -> bool {
+        !matches!(self.phase, Phase::Draining(_))
+    }
+
+    /// Its processes run and it counts: what ECS calls a running task.
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Booting | Phase::Serving | Phase::Failed)
+    }
+
+    /// What it costs from when this was last asked until now, in US dollars.
+    pub(crate) fn bill(&mut self, price: Price, now: Timestamp) -> f64 {
+        let seconds = now.since(self.billed_until).as_secs_f64();
+        self.billed_until = now;
+        let owed = self.credits.as_ref().map_or(0.0, Balance::owed);
+        // Surplus credits that are earned back before they are charged come off again.
+        let surplus = owed - self.owed;
+        self.owed = owed;
+        price.per_hour * seconds / 3600.0 + surplus
+    }
+
+    /// The last bill: what is missing to the shortest time that is billed comes on top.
+    pub(crate) fn last_bill(&mut self, price: Price, now: Timestamp) -> f64 {
+        let missing = price.minimum.saturating_sub(now.since(self.launched)).as_secs_f64();
+        self.bill(price, now) + price.per_hour * missing / 3600.0
+    }
+}

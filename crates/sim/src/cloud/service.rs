@@ -1,0 +1,272 @@
+//! A service with its instances, its metrics and whoever decides on it.
+
+use super::controller::{Controller, Rhythm, Seen};
+use super::fleet::{Fleet, World};
+use super::instance::{Instance, Meter};
+use super::{MINUTE, common_step};
+use crate::credits::Balance;
+use crate::outcome::{Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, ServiceOutcome, Totals, Whole};
+use crate::plant::{Plant, Window};
+use crate::settings::{Goal, Service, ServiceId};
+use control::assumption::Assumption;
+use std::time::Duration;
+use units::Timestamp;
+
+/// A service with all that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Governed<'a> {
+    pub(crate) fleet: Fleet<'a>,
+    controller: Controller,
+    rhythm: Rhythm,
+    /// Since the controller last read, where it reads more often than each minute.
+    fine: Window,
+    minute: Window,
+    rows: Vec<Row>,
+    whole: Whole,
+    decisions: Log<Decision>,
+    last_action: Option<Action>,
+    /// As of the last publication.
+    credits: Option<f64>,
+    held_back: u32,
+    measured_from: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Action {
+    at: Timestamp,
+    out: bool,
+}
+
+impl<'a> Governed<'a> {
+    pub(crate) fn new<P: Plant>(
+        id: ServiceId,
+        settings: &'a Service,
+        measured_from: Timestamp,
+        world: &mut World<P>,
+    ) -> Self {
+        let controller = Controller::new(&settings.scaling.policy, settings.instances);
+        Governed {
+            fleet: Fleet::new(id, settings, world),
+            rhythm: controller.rhythm(),
+            controller,
+            fine: Window::default(),
+            minute: Window::default(),
+            rows: Vec::new(),
+            whole: Whole::default(),
+            decisions: Log::default(),
+            last_action: None,
+            credits: None,
+            held_back: 0,
+            measured_from,
+        }
+    }
+
+    /// How often its meters must be read.
+    pub(crate) fn step(&self) -> Duration {
+        let burstable = self.fleet.settings.hosts.iter().any(|host| host.credits.is_some());
+        let step = common_step(self.rhythm.reads, self.rhythm.decides);
+        if burstable { common_step(step, CREDITS_STEP) } else { step }
+    }
+
+    pub(crate) fn assumptions(&self) -> Vec<Assumption> {
+        self.controller.assumptions()
+    }
+
+    /// Reads the meters: so much time has passed.
+    pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, passed: Duration, world: &mut World<P>) {
+        self.fleet.read_all(world);
+        let share = |of: Duration| passed.as_secs_f64() / of.as_secs_f64();
+        if self.rhythm.reads < MINUTE {
+            self.fine.add(window, share(self.rhythm.reads));
+            if is_due(world.now, self.rhythm.reads) {
+                let counts = self.fleet.counts();
+                self.controller.see_step(Seen {
+                    now: world.now,
+                    fleet: &self.fleet,
+                    counts,
+                    window: &self.fine,
+                });
+                self.fine.clear();
+                for instance in &mut self.fleet.instances {
+                    instance.fine = Meter::default();
+                }
+            }
+        }
+        if passed == MINUTE {
+            std::mem::swap(&mut self.minute, window);
+        } else {
+            self.minute.add(window, share(MINUTE));
+        }
+    }
+
+    /// The minute is over.
+    pub(crate) fn close_minute<P: Plant>(&mut self, world: &mut World<P>) {
+        let now = world.now;
+        self.fleet.bill(now);
+        self.note_credits(now);
+        let cost = std::mem::take(&mut self.fleet.cost);
+        let mut all = std::mem::take(&mut self.fleet.gone);
+        for instance in &self.fleet.instances {
+            all.add(instance.meter);
+        }
+        if now > self.measured_from {
+            self.whole.cost += cost;
+            self.whole.used += all.used;
+            self.whole.possible += all.possible;
+            self.whole.queued += self.minute.queued;
+            self.whole.balancer.add(&self.minute.balancer);
+            self.whole.application.add(&self.minute.application);
+            let row = self.row(now, cost, all);
+            self.rows.push(row);
+        }
+        let counts = self.fleet.counts();
+        self.controller.see_minute(Seen { now, fleet: &self.fleet, counts, window: &self.minute });
+        for instance in &mut self.fleet.instances {
+            instance.meter = Meter::default();
+        }
+        self.minute.clear();
+    }
+
+    /// Lets the policy decide, where it is time.
+    pub(crate) fn decide<P: Plant>(&mut self, world: &mut World<P>) {
+        let now = world.now;
+        if !is_due(now, self.rhythm.decides) {
+            return;
+        }
+        let counts = self.fleet.counts();
+        let before = counts.desired;
+        let seen = Seen { now, fleet: &self.fleet, counts, window: &self.minute };
+        let desired = self.controller.decide(seen, &mut self.decisions);
+        let Some(desired) = desired.filter(|desired| *desired != before) else { return };
+        let out = desired > before;
+        let undoes =
+            self.last_action.is_some_and(|last| last.out != out && now.since(last.at) <= FLAP_WINDOW);
+        self.last_action = Some(Action { at: now, out });
+        if now > self.measured_from {
+            self.whole.actions += 1;
+            self.whole.flaps += u64::from(undoes);
+        }
+        self.fleet.set_desired(desired, world);
+    }
+
+    fn row(&self, now: Timestamp, cost: f64, all: Meter) -> Row {
+        let minute = &self.minute;
+        let running = || self.fleet.instances.iter().filter(|instance| instance.is_running());
+        let published = Published::of(running());
+        let ended = minute.balancer.count();
+        Row {
+            at: now,
+            counts: self.fleet.counts(),
+            cpu_average: published.average(),
+            cpu_maximum: published.maximum(),
+            busy_average: all.busy(),
+            busy_maximum: running().filter_map(|instance| instance.meter.busy()).max_by(f64::total_cmp),
+            credits: self.credits,
+            held_back: self.held_back,
+            arrived: minute.arrived,
+            answered: minute.answered,
+            errors: minute.errors,
+            refused: minute.refused,
+            timed_out: minute.timed_out,
+            failed: minute.failed,
+            retried: minute.retried,
+            connections: minute.connections,
+            balancer: Quantiles::of(&minute.balancer),
+            application: Quantiles::of(&minute.application),
+            queued: (ended > 0).then(|| minute.queued / ended as f64),
+            in_system: minute.in_system,
+            cost,
+            within_goal: self.fleet.settings.scaling.goal.and_then(|goal| is_within(goal, minute)),
+        }
+    }
+
+    fn note_credits(&mut self, now: Timestamp) {
+        let running = || self.fleet.instances.iter().filter(|instance| instance.is_running());
+        let balances = || running().filter_map(|instance| instance.credits.as_ref());
+        let held_back = balances().filter(|balance| balance.is_held_back()).count() as u32;
+        if self.held_back == 0 && held_back > 0 {
+            self.fleet.happenings.note(now, Happening::HeldAtBaseline { instances: held_back });
+        } else if self.held_back > 0 && held_back == 0 {
+            self.fleet.happenings.note(now, Happening::HeldNoMore);
+        }
+        self.held_back = held_back;
+        if is_due(now, CREDITS_PUBLISHED) {
+            let count = balances().count();
+            self.credits = (count > 0).then(|| balances().map(Balance::held).sum::<f64>() / count as f64);
+        }
+    }
+
+    pub(crate) fn finish(self) -> ServiceOutcome {
+        let scaling = &self.fleet.settings.scaling;
+        let totals = Totals::of(&self.rows, &self.whole, scaling.capacity);
+        let refused =
+            self.controller.refused().iter().map(|problem| format!("the policy was not run: {problem}"));
+        let remarks = refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes())).collect();
+        ServiceOutcome {
+            name: self.fleet.settings.name.clone(),
+            remarks,
+            rows: self.rows,
+            totals,
+            decisions: self.decisions,
+            happenings: self.fleet.happenings,
+        }
+    }
+}
+
+/// Processor use of the running instances as the cloud publishes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Published {
+    pub(crate) samples: u32,
+    pub(crate) sum: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+impl Published {
+    pub(crate) fn of<'i>(instances: impl Iterator<Item = &'i Instance>) -> Self {
+        let none = Published { samples: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+        instances.filter_map(|instance| instance.meter.published()).fold(none, |all, one| Published {
+            samples: all.samples + 1,
+            sum: all.sum + one,
+            least: all.least.min(one),
+            most: all.most.max(one),
+        })
+    }
+
+    fn average(self) -> Option<f64> {
+        (self.samples > 0).then(|| self.sum / f64::from(self.samples))
+    }
+
+    fn maximum(self) -> Option<f64> {
+        (self.samples > 0).then_some(self.most)
+    }
+}
+
+/// A request that was not answered well counts as too slow.
+fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
+    let bad = minute.errors + minute.refused + minute.timed_out + minute.failed;
+    let all = minute.answered + bad;
+    if all == 0 {
+        // Requests that came and of which none ended are no good minute.
+        return (minute.arrived > 0 || minute.in_system > 1.0).then_some(false);
+    }
+    // Errors are among the times, and taken to be the fastest: they stand before those that were answered.
+    let wanted = goal.quantile.get() * all as f64;
+    if wanted > minute.answered as f64 {
+        return Some(false);
+    }
+    let share = (wanted + minute.errors as f64) / minute.balancer.count() as f64;
+    if share > 1.0 {
+        return Some(false);
+    }
+    minute.balancer.quantile(share).map(|time| time < goal.below.as_secs_f64())
+}
+
+fn is_due(now: Timestamp, each: Duration) -> bool {
+    now.as_nanos().is_multiple_of(each.as_nanos() as u64)
+}
+
+/// How often credits are accounted.
+const CREDITS_STEP: Duration = Duration::from_secs(10);
+/// How often CloudWatch shows credit metrics.
+const CREDITS_PUBLISHED: Duration = Duration::from_secs(300);

@@ -1,0 +1,300 @@
+//! Policies of `control` on a plant of fluid: what they see, and what comes of it.
+
+use super::testing::*;
+use crate::outcome::{Outcome, Row};
+use crate::run::run_on;
+use crate::settings::*;
+use control::alarm::{AlarmSettings, Comparison};
+use control::metric::{MetricId, Statistic};
+use control::scaling::hpa;
+use control::scaling::knative::KnativeSettings;
+use control::scaling::{
+    AlarmId, Platform, Policy as Rule, Preset, ScalerSettings, StepScaling, TargetTracking,
+};
+use proptest::prelude::*;
+use std::time::Duration;
+use units::{InstanceCount, Timestamp};
+
+const CPU: MetricId = MetricId(0);
+
+fn run(system: &System) -> Outcome {
+    run_on(system, Fluid::new(system), &mut |_| {})
+}
+
+fn rows(outcome: &Outcome) -> &[Row] {
+    &outcome.services[0].rows
+}
+
+fn alarm(statistic: Statistic, comparison: Comparison, threshold: f64, periods: u32) -> AlarmSettings {
+    AlarmSettings {
+        evaluation_periods: periods,
+        datapoints_to_alarm: periods,
+        ..AlarmSettings::new(CPU, statistic, Duration::from_secs(60), comparison, threshold)
+    }
+}
+
+/// One more above `high`, one fewer below `low`, on average processor use.
+fn steps(platform: Platform, min: u32, max: u32, high: f64, low: f64) -> ScalerSettings {
+    let mut scaler = ScalerSettings::new(platform, min, max);
+    scaler.alarms.push(alarm(Statistic::Average, Comparison::GreaterThan, high, 1));
+    scaler.alarms.push(alarm(Statistic::Average, Comparison::LessThan, low, 2));
+    scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
+    scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(1)], -1)));
+    scaler
+}
+
+#[test]
+fn an_alarm_acts_on_the_minute_before_the_last() {
+    let mut service = service(2);
+    service.scaling.policy = aws(steps(Platform::Ecs, 1, 10, 60.0, 10.0), &[Metric::CpuUtilization]);
+    // Above 60 % from 180 s on: the minute ends at 240 s and is seen at 300 s.
+    let outcome = run(&system(service, &[100.0, 100.0, 100.0, 150.0, 150.0, 150.0, 150.0, 150.0]));
+    let decisions = outcome.services[0].decisions.notes();
+    assert_eq!(decisions[0].at, Timestamp::from_secs(300));
+    assert_eq!((decisions[0].what.from, decisions[0].what.to), (2, 3));
+    assert_eq!(
+        decisions[0].what.reason,
+        "monitor alarm 0 in state ALARM triggered policy 0 (75 is +15 past 60: +1), changing the desired capacity \
+         from 2 to 3"
+    );
+    assert_eq!(rows(&outcome)[4].counts.desired, 2);
+    assert_eq!(rows(&outcome)[5].counts.desired, 3);
+    assert!(outcome.assumptions.iter().any(|assumption| assumption.name == "publication delay"));
+}
+
+#[test]
+fn a_refusal_that_goes_on_is_told_once() {
+    let mut service = service(2);
+    service.scaling.policy = aws(steps(Platform::Ecs, 1, 2, 60.0, 10.0), &[Metric::CpuUtilization]);
+    let outcome = run(&system(service, &[150.0; 60]));
+    let reasons: Vec<&str> =
+        outcome.services[0].decisions.notes().iter().map(|note| note.what.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(reasons[0].ends_with("not scaled at 2: AlreadyAtMaxCapacity (maximum 2)"), "{reasons:?}");
+    assert_eq!(outcome.services[0].totals.actions, 0);
+}
+
+#[test]
+fn target_tracking_follows_the_load_both_ways() {
+    let mut service = service(2);
+    let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
+    scaler.policies.push(Rule::TargetTracking(TargetTracking::new(CPU, 50.0, Preset::ECS)));
+    service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+    service.start.boot_cpu = 0.5;
+    let rates: Vec<f64> =
+        (0..240).map(|minute| if (60..120).contains(&minute) { 500.0 } else { 100.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    // 5 processors of work at 50 %: ten, or one more by rounding up on a minute with boots.
+    assert!((10..=12).contains(&rows(&outcome)[119].counts.running), "{:?}", rows(&outcome)[119].counts);
+    assert_eq!(rows(&outcome)[239].counts.running, 2);
+    let first = &outcome.services[0].decisions.notes()[0];
+    assert!(first.what.reason.contains("TargetTracking-0-AlarmHigh"), "{}", first.what.reason);
+}
+
+#[test]
+fn scale_in_waits_for_a_deployment_to_end() {
+    let mut service = service(10);
+    service.scaling.policy = aws(steps(Platform::Ecs, 1, 20, 90.0, 40.0), &[Metric::CpuUtilization]);
+    service.start.boot_cpu = 0.0;
+    service.start.boot = Duration::from_secs(1200);
+    service.deployments = vec![Deployment { at: Duration::from_secs(30), least_healthy: 1.0, most: 1.5 }];
+    let outcome = run(&system(service, &[100.0; 120]));
+    let ended = outcome.services[0]
+        .happenings
+        .notes()
+        .iter()
+        .find(|note| note.what.to_string().contains("ended"))
+        .expect("it ends")
+        .at;
+    let decisions = outcome.services[0].decisions.notes();
+    assert!(decisions[0].what.reason.contains("TargetServicePutResourceAsUnscalable"), "{:?}", decisions[0]);
+    assert!(decisions.iter().all(|note| note.what.to == note.what.from || note.at > ended));
+    assert!(decisions.iter().any(|note| note.what.to < note.what.from));
+}
+
+#[test]
+fn a_cpu_alarm_on_spent_credits_scales_the_wrong_way() {
+    let mut service = service(4);
+    let kind = crate::credits::burstable_type("t2.small").expect("in the table");
+    service.hosts = vec![Host { credits: Some(kind.credits(false)), ..host() }];
+    service.scaling.policy = aws(steps(Platform::Ecs, 2, 10, 80.0, 30.0), &[Metric::CpuUtilization]);
+    // 45 % each while credits last; then all are held at 20 %, read as idle, and are taken away.
+    let outcome = run(&system(service, &[180.0; 240]));
+    let service = &outcome.services[0];
+    assert_eq!(service.rows[20].counts.running, 4);
+    assert_eq!(service.rows.last().expect("rows").counts.running, 2);
+    assert!(service.rows.last().expect("rows").busy_average > Some(0.99));
+    assert!(service.remarks[0].contains("2 times instances were taken away"), "{:?}", service.remarks);
+}
+
+#[test]
+fn high_resolution_reacts_sooner() {
+    let reaction = |preset: Preset, resolution: u64, delay: u64| {
+        let mut service = service(2);
+        let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
+        scaler.policies.push(Rule::TargetTracking(TargetTracking::new(CPU, 50.0, preset)));
+        service.scaling.policy = Policy::Aws(Box::new(AwsScaling {
+            scaler,
+            metrics: vec![Published {
+                metric: Metric::CpuUtilization,
+                resolution: Duration::from_secs(resolution),
+            }],
+            publication_delay: Duration::from_secs(delay),
+            names: ScalingNames::default(),
+        }));
+        let rates: Vec<f64> = (0..40).map(|minute| if minute >= 10 { 180.0 } else { 80.0 }).collect();
+        let outcome = run(&system(service, &rates));
+        outcome.services[0].decisions.notes()[0].at.as_secs_f64() - 600.0
+    };
+    assert_eq!(reaction(Preset::ECS, 60, 60), 240.0);
+    assert_eq!(reaction(Preset::ECS_HIGH_RESOLUTION, 20, 20), 80.0);
+}
+
+#[test]
+fn settings_that_cannot_be_are_named_and_decide_nothing() {
+    let mut service = service(2);
+    let mut scaler = steps(Platform::Ecs, 9, 3, 60.0, 10.0);
+    scaler.alarms[0].period = Duration::from_secs(45);
+    service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+    let outcome = run(&system(service, &[500.0; 10]));
+    assert_eq!(rows(&outcome)[9].counts.desired, 2);
+    assert!(outcome.services[0].remarks.len() >= 2, "{:?}", outcome.services[0].remarks);
+    assert!(outcome.services[0].remarks[0].starts_with("the policy was not run: "));
+}
+
+fn hpa(percent: u32, metrics: Vec<(hpa::Metric, PodMetric)>) -> Policy {
+    let mut all = vec![(hpa::Metric::cpu_utilization(percent), PodMetric::Cpu)];
+    all.extend(metrics);
+    let (metrics, wired) = all.into_iter().unzip();
+    let hpa = hpa::HpaSettings::new(InstanceCount::new(2), InstanceCount::new(20), metrics);
+    Policy::Hpa(Box::new(HpaScaling { hpa, metrics: wired, request: None }))
+}
+
+#[test]
+fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> =
+        (0..40).map(|minute| if (10..20).contains(&minute) { 190.0 } else { 80.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert_eq!(decisions[0].at, Timestamp::from_secs(615));
+    // 95 % of one each, at a target of 50 %.
+    assert_eq!((decisions[0].what.from, decisions[0].what.to), (2, 4));
+    assert_eq!(
+        decisions[0].what.reason,
+        "New size: 4; reason: cpu resource utilization (percentage of request) above target"
+    );
+    assert_eq!(rows(&outcome)[10].counts.serving, 4);
+    let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
+    // The last sync that saw the load was at 1200 s; its recommendation holds for five minutes.
+    assert_eq!(inward.at, Timestamp::from_secs(1200 + 300 + 15));
+    assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target");
+}
+
+#[test]
+fn pods_that_boot_do_not_drive_an_hpa_on() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(120), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let rates: Vec<f64> = (0..20).map(|minute| if minute >= 5 { 130.0 } else { 90.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let highest = rows(&outcome).iter().map(|row| row.counts.desired).max();
+    assert_eq!(highest, Some(3));
+}
+
+#[test]
+fn an_hpa_takes_the_metric_that_asks_for_most() {
+    let mut service = service(2);
+    let average = hpa::Milli(20_000);
+    let metric = hpa::Metric { name: "requests".to_owned(), source: hpa::Source::Pods { average } };
+    service.scaling.policy = hpa(90, vec![(metric, PodMetric::RequestsPerSecond)]);
+    let outcome = run(&system(service, &[100.0; 10]));
+    assert_eq!(rows(&outcome)[9].counts.desired, 5);
+    let reason = &outcome.services[0].decisions.notes()[0].what.reason;
+    assert!(reason.ends_with("pods metric requests above target"), "{reason}");
+}
+
+#[test]
+fn knative_panics_at_a_burst_and_comes_down_to_nothing() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative =
+        KnativeSettings { max: Some(InstanceCount::new(30)), ..KnativeSettings::requests_per_second(100.0) };
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..15)
+        .map(|minute| {
+            if minute < 5 {
+                50.0
+            } else if minute < 8 {
+                700.0
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let outcome = run(&system(service, &rates));
+    let decisions = outcome.services[0].decisions.notes();
+    assert!(decisions[0].at <= Timestamp::from_secs(306), "{:?}", decisions[0]);
+    assert!(decisions[0].what.reason.contains("PANICKING"), "{:?}", decisions[0]);
+    // 700 a second at 70 % of 100 each.
+    assert_eq!(rows(&outcome)[7].counts.serving, 10);
+    assert_eq!(rows(&outcome)[14].counts.running, 0);
+}
+
+#[test]
+fn knative_comes_back_from_nothing_when_a_request_comes() {
+    let mut service = service(1);
+    service.start = Start { provision: Duration::from_secs(2), boot: Duration::from_secs(2), ..start() };
+    let knative = KnativeSettings::requests_per_second(100.0);
+    service.scaling.policy = Policy::Knative(Box::new(KnativeScaling { knative }));
+    let rates: Vec<f64> = (0..12).map(|minute| if minute >= 8 { 50.0 } else { 0.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    assert_eq!(rows(&outcome)[6].counts.running, 0);
+    assert_eq!(rows(&outcome)[9].counts.serving, 1);
+    // Those that came in the first seconds found nobody.
+    assert!((1..600).contains(&rows(&outcome)[8].refused), "{}", rows(&outcome)[8].refused);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_policy_leaves_its_bounds(
+        ecs in any::<bool>(),
+        min in 1_u32..5,
+        more in 0_u32..12,
+        high in 10.0_f64..95.0,
+        low in 1.0_f64..95.0,
+        out in 1_i32..8,
+        inward in 1_i32..8,
+        cooldown in 0_u64..600,
+        tracking in prop::option::of(10.0_f64..90.0),
+        rates in prop::collection::vec(0.0_f64..1500.0, 30..120),
+    ) {
+        let max = min + more;
+        let platform = if ecs { Platform::Ecs } else { Platform::EC2 };
+        let mut scaler = steps(platform, min, max, high, low);
+        let step = |alarm: u16, change: i32| {
+            let cooldown = ecs.then(|| Duration::from_secs(cooldown));
+            Rule::Step(StepScaling { cooldown, ..StepScaling::of(vec![AlarmId(alarm)], change) })
+        };
+        scaler.policies = vec![step(0, out), step(1, -inward)];
+        if let Some(target) = tracking {
+            let preset = if ecs { Preset::ECS } else { Preset::EC2 };
+            scaler.policies.push(Rule::TargetTracking(TargetTracking::new(CPU, target, preset)));
+        }
+        let mut service = service(min);
+        service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+        let system = system(service, &rates);
+        let outcome = run(&system);
+        prop_assert!(outcome.services[0].remarks.is_empty(), "{:?}", outcome.services[0].remarks);
+        for row in rows(&outcome) {
+            let counts = row.counts;
+            prop_assert!((min..=max).contains(&counts.desired), "{counts:?}");
+            prop_assert!(counts.running + counts.provisioning <= max, "{counts:?}");
+            prop_assert!(counts.serving >= min, "{counts:?}");
+        }
+    }
+}

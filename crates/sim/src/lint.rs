@@ -1,0 +1,156 @@
+//! Policies that will flap or mislead, seen without running anything.
+//!
+//! Each finding says where, what, why in numbers of the system at hand, and the way out. What depends on traffic is
+//! judged by the rates that are set, without their noise.
+
+mod ceilings;
+mod delays;
+mod flapping;
+mod load;
+mod metrics;
+mod samples;
+#[cfg(test)]
+mod tests;
+mod validity;
+
+use crate::settings::{AwsScaling, Policy, Service, System};
+use control::alarm::AlarmSettings;
+use control::metric::MetricId;
+use control::scaling::{AlarmId, Names, PolicyId};
+use load::Load;
+use std::fmt;
+
+/// Something about a policy that a user should know before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Which rule found it.
+    pub rule: Rule,
+    /// Where: the service, and the alarm, policy or setting.
+    pub place: String,
+    /// What is the matter.
+    pub what: String,
+    /// Why, in numbers.
+    pub why: String,
+    /// The way out.
+    pub remedy: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { rule, place, what, why, remedy } = self;
+        write!(f, "{place}: {what} ({rule}): {why}; {remedy}")
+    }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// Settings that cannot be: the policy would not run.
+    Invalid,
+    /// One action brings the metric to where the opposite one begins.
+    FlappingBand,
+    /// A percentile of too few samples to tell it.
+    FewSamples,
+    /// Target tracking of a metric that does not fall as capacity grows.
+    NotProportional,
+    /// The busiest instance decides for all.
+    MaximumCpu,
+    /// Processor use of a type that runs on credits.
+    BurstableCpu,
+    /// Quotas and addresses end before the policy does.
+    Ceiling,
+    /// The next action comes before the last one can be seen.
+    ShortCooldown,
+    /// Missing data that scales.
+    MissingData,
+    /// A deployment that cannot begin.
+    StuckDeployment,
+}
+
+impl Rule {
+    /// Its name in output and in settings that silence it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rule::Invalid => "invalid",
+            Rule::FlappingBand => "flapping-band",
+            Rule::FewSamples => "few-samples",
+            Rule::NotProportional => "not-proportional",
+            Rule::MaximumCpu => "maximum-cpu",
+            Rule::BurstableCpu => "burstable-cpu",
+            Rule::Ceiling => "ceiling",
+            Rule::ShortCooldown => "short-cooldown",
+            Rule::MissingData => "missing-data",
+            Rule::StuckDeployment => "stuck-deployment",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Everything that will flap or mislead, service by service.
+pub fn lint(system: &System) -> Vec<Finding> {
+    let loads = load::loads(system);
+    let mut findings = Vec::new();
+    validity::check_system(system, &mut findings);
+    for (service, load) in system.services.iter().zip(&loads) {
+        let subject = Subject { service, load };
+        validity::check(&subject, &mut findings);
+        if let Policy::Aws(aws) = &service.scaling.policy {
+            let aws = Aws { subject: &subject, aws };
+            flapping::check(&aws, &mut findings);
+            samples::check(&aws, &mut findings);
+            metrics::check(&aws, &mut findings);
+            delays::check(&aws, &mut findings);
+        }
+        metrics::check_pods(&subject, &mut findings);
+    }
+    ceilings::check(system, &mut findings);
+    findings
+}
+
+/// A service with its traffic.
+struct Subject<'a> {
+    service: &'a Service,
+    load: &'a Load,
+}
+
+/// A service that AWS scales.
+struct Aws<'a> {
+    subject: &'a Subject<'a>,
+    aws: &'a AwsScaling,
+}
+
+impl Aws<'_> {
+    fn metric(&self, id: MetricId) -> Option<crate::settings::Metric> {
+        self.aws.metrics.get(usize::from(id.0)).map(|published| published.metric)
+    }
+
+    fn alarm(&self, id: AlarmId) -> Option<&AlarmSettings> {
+        self.aws.scaler.alarms.get(usize::from(id.0))
+    }
+
+    fn alarm_place(&self, id: AlarmId) -> String {
+        let name = &self.subject.service.name;
+        match self.aws.names.alarms.get(usize::from(id.0)) {
+            Some(alarm) => format!("{name}: alarm {alarm}"),
+            None => format!("{name}: {id}"),
+        }
+    }
+
+    fn policy_place(&self, id: PolicyId) -> String {
+        let name = &self.subject.service.name;
+        match self.aws.names.policies.get(usize::from(id.0)) {
+            Some(_) => format!("{name}: policy {}", self.aws.names.policy(id)),
+            None => format!("{name}: {id}"),
+        }
+    }
+
+    /// The alarms of the settings with their numbers.
+    fn alarms(&self) -> impl Iterator<Item = (AlarmId, &AlarmSettings)> {
+        (0..).map(AlarmId).zip(&self.aws.scaler.alarms)
+    }
+}

@@ -1,0 +1,98 @@
+//! How many requests a second each service gets, over time.
+
+use crate::settings::{Endpoint, Step, System, Traffic};
+use std::sync::Arc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// Requests a second at a service in the measured span.
+#[derive(Debug, Clone)]
+pub(super) struct Load {
+    rates: Option<Arc<[f64]>>,
+    bin: Duration,
+    /// Requests to the service for each that enters the system.
+    visits: f64,
+    from: Timestamp,
+    until: Timestamp,
+}
+
+impl Load {
+    /// The rates of the measured span, bin by bin; nothing where users decide.
+    pub(super) fn rates(&self) -> impl Iterator<Item = f64> + '_ {
+        let place = |at: Timestamp| (at.as_nanos() / self.bin.as_nanos().max(1) as u64) as usize;
+        let (first, last) = (place(self.from), place(self.until).max(place(self.from) + 1));
+        self.rates.iter().flat_map(move |rates| {
+            let end = rates.len();
+            (first.min(end.saturating_sub(1))..last.min(end)).map(|at| self.visits * rates[at])
+        })
+    }
+
+    /// The lowest rate.
+    pub(super) fn lowest(&self) -> Option<f64> {
+        self.rates().min_by(f64::total_cmp)
+    }
+
+    /// Share of the time with a rate below this.
+    pub(super) fn share_below(&self, rate: f64) -> f64 {
+        let (below, all) =
+            self.rates().fold((0_u64, 0_u64), |(below, all), one| (below + u64::from(one < rate), all + 1));
+        if all > 0 { below as f64 / all as f64 } else { 0.0 }
+    }
+}
+
+/// The load of each service.
+pub(super) fn loads(system: &System) -> Vec<Load> {
+    let (rates, bin) = match &system.traffic {
+        Traffic::Open { rates, bin, .. } => (Some(Arc::clone(rates)), *bin),
+        Traffic::Closed { .. } => (None, Duration::from_secs(1)),
+    };
+    let from = Timestamp::ZERO + system.warm_up;
+    visits(system)
+        .into_iter()
+        .map(|visits| Load { rates: rates.clone(), bin, visits, from, until: from + system.measured })
+        .collect()
+}
+
+/// Requests to each service for each that enters: shares of endpoints at the first, then calls.
+fn visits(system: &System) -> Vec<f64> {
+    let mut totals = vec![0.0; system.services.len()];
+    let mut level: Vec<Vec<f64>> =
+        system.services.iter().map(|service| vec![0.0; service.endpoints.len()]).collect();
+    if let (Some(first), Some(service)) = (level.first_mut(), system.services.first()) {
+        let all: f64 = service.endpoints.iter().map(|endpoint| endpoint.share).sum();
+        for (visits, endpoint) in first.iter_mut().zip(&service.endpoints) {
+            *visits = if all > 0.0 { endpoint.share / all } else { 0.0 };
+        }
+    }
+    // Calls go from level to level; services that call in a circle end here.
+    for _ in 0..DEEPEST {
+        let mut next: Vec<Vec<f64>> = level.iter().map(|endpoints| vec![0.0; endpoints.len()]).collect();
+        for (place, service) in system.services.iter().enumerate() {
+            totals[place] += level[place].iter().sum::<f64>();
+            for (endpoint, visits) in service.endpoints.iter().zip(&level[place]) {
+                for call in calls(endpoint) {
+                    let called = next.get_mut(usize::from(call.service.0));
+                    if let Some(called) =
+                        called.and_then(|service| service.get_mut(usize::from(call.endpoint)))
+                    {
+                        *called += visits;
+                    }
+                }
+            }
+        }
+        level = next;
+        if level.iter().flatten().all(|visits| *visits == 0.0) {
+            break;
+        }
+    }
+    totals
+}
+
+fn calls(endpoint: &Endpoint) -> impl Iterator<Item = &crate::settings::Call> {
+    endpoint.steps.iter().flat_map(|step| match step {
+        Step::Calls(calls) => calls.as_slice(),
+        Step::Work { .. } | Step::Hold { .. } => &[],
+    })
+}
+
+const DEEPEST: usize = 32;

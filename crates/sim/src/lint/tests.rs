@@ -1,0 +1,211 @@
+//! What is found, and what is not.
+
+use super::*;
+use crate::cloud::testing::{aws, host, service, system};
+use crate::settings::*;
+use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing};
+use control::metric::Statistic;
+use control::scaling::{Platform, Policy as Rules, Preset, ScalerSettings, StepScaling, TargetTracking};
+use std::time::Duration;
+use units::Quantile;
+
+const CPU: MetricId = MetricId(0);
+const TIME: MetricId = MetricId(1);
+const COUNT: MetricId = MetricId(2);
+
+fn alarm(metric: MetricId, statistic: Statistic, comparison: Comparison, threshold: f64) -> AlarmSettings {
+    AlarmSettings::new(metric, statistic, Duration::from_secs(60), comparison, threshold)
+}
+
+fn average(comparison: Comparison, threshold: f64) -> AlarmSettings {
+    alarm(CPU, Statistic::Average, comparison, threshold)
+}
+
+/// +k above high, -j below low.
+fn band(min: u32, high: f64, more: i32, low: f64, fewer: i32) -> ScalerSettings {
+    let mut scaler = ScalerSettings::new(Platform::Ecs, min, 20);
+    scaler.alarms = vec![average(Comparison::GreaterThan, high), average(Comparison::LessThan, low)];
+    scaler.policies = vec![
+        Rules::Step(StepScaling::of(vec![AlarmId(0)], more)),
+        Rules::Step(StepScaling::of(vec![AlarmId(1)], -fewer)),
+    ];
+    scaler
+}
+
+fn linted(change: impl FnOnce(&mut Service, &mut ScalerSettings)) -> Vec<Finding> {
+    let mut scaler = band(4, 60.0, 1, 20.0, 1);
+    let mut service = service(4);
+    change(&mut service, &mut scaler);
+    service.scaling.policy =
+        aws(scaler, &[Metric::CpuUtilization, Metric::ResponseTime, Metric::RequestCount]);
+    lint(&system(service, &[5.0, 20.0, 20.0, 20.0]))
+}
+
+fn rules(findings: &[Finding]) -> Vec<Rule> {
+    findings.iter().map(|finding| finding.rule).collect()
+}
+
+#[test]
+fn a_sound_policy_has_no_findings() {
+    assert_eq!(linted(|_, _| {}), []);
+}
+
+#[test]
+fn narrow_bands_flap_up_to_a_number_of_instances() {
+    // 60 * 4 / 5 is 48: at 50 scaling in begins again. 50 > 60 n / (n + 1) up to n = 4; 50 n / (n - 1) > 60 up to 5.
+    let findings = linted(|_, scaler| *scaler = band(4, 60.0, 1, 50.0, 1));
+    assert_eq!(rules(&findings), [Rule::FlappingBand]);
+    assert!(findings[0].why.contains("at 5 instances -1 at 50 brings the metric to 62.5"), "{}", findings[0]);
+    assert!(findings[0].remedy.contains("to 48 or less"), "{}", findings[0]);
+    assert_eq!(linted(|_, scaler| *scaler = band(4, 60.0, 1, 47.9, 1)), []);
+    let findings = linted(|_, scaler| *scaler = band(4, 60.0, 4, 40.0, 1));
+    assert!(findings[0].why.contains("at 7 instances +4 at 60 brings the metric to 38.2"), "{}", findings[0]);
+    let findings = linted(|_, scaler| *scaler = band(4, 50.0, 1, 60.0, 1));
+    assert!(findings[0].why.contains("both ask at once"), "{}", findings[0]);
+}
+
+#[test]
+fn percentiles_of_few_requests_are_noise() {
+    let p99 = |few_samples, period: u64| {
+        linted(|_, scaler| {
+            scaler.alarms.push(AlarmSettings {
+                few_samples,
+                period: Duration::from_secs(period),
+                ..alarm(TIME, Statistic::Percentile(Quantile::P99), Comparison::GreaterThan, 1.0)
+            });
+        })
+    };
+    // 1000 needed; 300 to 1200 requests a minute.
+    let findings = p99(FewSamples::Evaluate, 60);
+    assert_eq!(rules(&findings), [Rule::FewSamples]);
+    assert!(findings[0].why.contains("there are 300, and in 25 % of the time"), "{}", findings[0]);
+    assert!(findings[0].remedy.contains("4 minutes"), "{}", findings[0]);
+    assert_eq!(p99(FewSamples::Ignore, 60), []);
+    assert_eq!(p99(FewSamples::Evaluate, 240), []);
+}
+
+#[test]
+fn latency_and_counts_are_no_targets() {
+    for metric in [TIME, COUNT] {
+        let findings = linted(|_, scaler| {
+            scaler.policies.push(Rules::TargetTracking(TargetTracking::new(metric, 0.5, Preset::ECS)));
+        });
+        assert_eq!(rules(&findings), [Rule::NotProportional]);
+        assert_eq!(findings[0].place, "web: policy 2");
+    }
+}
+
+#[test]
+fn the_maximum_is_one_instance_and_boots() {
+    let maximum = |service: &mut Service, scaler: &mut ScalerSettings| {
+        service.start.boot_cpu = 1.0;
+        scaler.alarms.push(alarm(CPU, Statistic::Maximum, Comparison::GreaterThan, 60.0));
+    };
+    let findings = linted(maximum);
+    assert_eq!(rules(&findings), [Rule::MaximumCpu]);
+    assert!(findings[0].why.contains("uses 100 % for 40 s, above 60"), "{}", findings[0]);
+}
+
+#[test]
+fn credits_mislead_alarms_on_the_processor() {
+    let kind = crate::credits::burstable_type("t2.small").expect("in the table");
+    let burstable = |unlimited: bool, low: f64| {
+        linted(|service, scaler| {
+            *scaler = band(4, 60.0, 1, low, 1);
+            service.hosts = vec![Host { credits: Some(kind.credits(unlimited)), ..host() }];
+        })
+    };
+    let findings = burstable(false, 30.0);
+    assert_eq!(rules(&findings), [Rule::BurstableCpu]);
+    assert!(findings[0].why.contains("reads 20.0 % under any load, below 30"), "{}", findings[0]);
+    assert!(burstable(false, 10.0)[0].why.contains("never reaches 60"));
+    assert_eq!(burstable(true, 30.0), []);
+}
+
+#[test]
+fn quotas_below_the_maximum_are_named() {
+    let mut service = service(4);
+    service.scaling.policy = aws(band(4, 60.0, 1, 20.0, 1), &[Metric::CpuUtilization]);
+    let mut system = system(service, &[5.0]);
+    system.quotas.addresses = Some(15);
+    let findings = lint(&system);
+    assert_eq!(rules(&findings), [Rule::Ceiling]);
+    assert!(findings[0].why.contains("may ask for 20, and there are 15"), "{}", findings[0]);
+    system.quotas.addresses = Some(30);
+    assert_eq!(lint(&system), []);
+    system.services[0].deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.0, most: 2.0 }];
+    assert!(lint(&system)[0].why.contains("may run 40 at once, above 30"));
+}
+
+#[test]
+fn a_cooldown_shorter_than_start_up_adds_twice() {
+    let findings = linted(|service, scaler| {
+        service.start.boot = Duration::from_secs(120);
+        scaler.policies[0] = Rules::Step(StepScaling {
+            cooldown: Some(Duration::from_secs(60)),
+            ..StepScaling::of(vec![AlarmId(0)], 1)
+        });
+    });
+    assert_eq!(rules(&findings), [Rule::ShortCooldown]);
+    assert!(findings[0].why.contains("60 s of cooldown, and 120 s until"), "{}", findings[0]);
+}
+
+#[test]
+fn missing_data_should_not_scale_out() {
+    let findings = linted(|_, scaler| {
+        scaler.alarms.push(AlarmSettings {
+            missing: Missing::Breaching,
+            ..alarm(TIME, Statistic::Average, Comparison::GreaterThan, 1.0)
+        });
+    });
+    assert_eq!(rules(&findings), [Rule::MissingData]);
+}
+
+#[test]
+fn settings_that_cannot_be_are_found() {
+    let findings = linted(|service, scaler| {
+        scaler.alarms[0].period = Duration::from_secs(45);
+        service.instances = units::InstanceCount::new(40);
+        service.deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.0, most: 1.0 }];
+    });
+    assert_eq!(rules(&findings), [Rule::Invalid, Rule::Invalid, Rule::StuckDeployment]);
+}
+
+#[test]
+fn calls_carry_the_load_on() {
+    let mut front = service(2);
+    front.name = "front".to_owned();
+    let call = Call { service: ServiceId(1), endpoint: 0 };
+    front.endpoints[0].steps.push(Step::Calls(vec![call, call]));
+    let mut behind = service(4);
+    let mut scaler = band(4, 60.0, 1, 20.0, 1);
+    // 200 needed: 60 to 240 requests a minute enter, twice as many come here.
+    scaler.alarms.push(alarm(TIME, Statistic::Percentile(Quantile::P95), Comparison::GreaterThan, 1.0));
+    behind.scaling.policy = aws(scaler, &[Metric::CpuUtilization, Metric::ResponseTime]);
+    let mut system = system(front, &[1.0, 4.0]);
+    system.services.push(behind);
+    let findings = lint(&system);
+    assert_eq!(rules(&findings), [Rule::FewSamples]);
+    assert!(findings[0].why.contains("there are 120, and in 50 %"), "{}", findings[0]);
+}
+
+#[test]
+fn a_system_that_cannot_be_is_told_with_its_places() {
+    let mut service = service(4);
+    service.prices[0].per_hour = -1.0;
+    service.start.launches_per_second = Some(0.0);
+    service.deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.5, most: 0.5 }];
+    service.scaling.goal = Some(Goal { quantile: Quantile::P95, below: Duration::ZERO });
+    let mut system = system(service, &[5.0]);
+    system.measured = Duration::from_secs(90);
+    let places: Vec<String> = lint(&system).into_iter().map(|finding| finding.place).collect();
+    let expected = [
+        "services[0].start.launches_per_second",
+        "services[0].prices[0].per_hour",
+        "services[0].deployments[0].least_healthy",
+        "services[0].deployments[0].most",
+        "services[0].scaling.goal.below",
+        "measured",
+    ];
+    assert_eq!(places[..6], expected, "{places:?}");
+}

@@ -1,0 +1,409 @@
+//! The plant that looks minutes up.
+
+use super::curves::{Curve, Curves, Minute, strength};
+use crate::plant::{InstanceId, Plant, Window};
+use crate::settings::{Connections, ServiceId, System, Traffic};
+use crate::traffic::Levels;
+use std::time::Duration;
+use units::Timestamp;
+
+/// Carries requests by looking up what minutes were like.
+#[derive(Debug, Clone)]
+pub struct Minutes<'a> {
+    system: &'a System,
+    now: Timestamp,
+    entry: Entry,
+    services: Vec<Service<'a>>,
+    /// By [`InstanceId`].
+    instances: Vec<Instance>,
+    free: Vec<u32>,
+}
+
+/// Who sends requests to the first service.
+#[derive(Debug, Clone)]
+enum Entry {
+    /// At rates of their own; the level of the noise is that of the bin.
+    Open {
+        bin: Duration,
+        rates: Levels,
+    },
+    Closed {
+        users: f64,
+        think: f64,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Service<'a> {
+    curve: &'a Curve,
+    serving: Vec<InstanceId>,
+    /// What those that serve can do, in recorded instances.
+    strength: f64,
+    /// The share of it that fails whatever comes.
+    failing: f64,
+    /// Requests that wait because more came than could be carried.
+    backlog: f64,
+    /// Since the window was taken.
+    open: Open,
+    /// The part of a request that was not counted yet.
+    rest: f64,
+    patience: f64,
+    network: f64,
+    /// Processor time of a connection's two ends is in the recorded minutes; this says whether there is one a request.
+    per_call: bool,
+}
+
+/// What came since the window was taken.
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    seconds: f64,
+    arrived: f64,
+    refused: f64,
+    failed: f64,
+    /// Sum over time of requests in the service, of load, and of the delay of the backlog.
+    in_system: f64,
+    load: f64,
+    delay: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Instance {
+    service: ServiceId,
+    phase: Phase,
+    /// What it can do, in recorded instances, at the cores that it really gets.
+    strength: f64,
+    /// The same at the cores of its host.
+    whole: f64,
+    host_cores: f64,
+    background: f64,
+    /// Core seconds since they were last taken.
+    used: f64,
+    in_hand: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Booting,
+    Serving,
+    Failed,
+    Draining,
+    Gone,
+}
+
+impl<'a> Minutes<'a> {
+    /// A plant without instances, for the system that the curves were recorded from or one that differs in traffic,
+    /// sizes and policies only.
+    pub fn new(system: &'a System, curves: &'a Curves) -> Self {
+        let entry = match &system.traffic {
+            Traffic::Open { rates, bin, noise, .. } => {
+                Entry::Open { bin: *bin, rates: Levels::new(rates, *noise, system.seed) }
+            }
+            Traffic::Closed { users, think } => {
+                Entry::Closed { users: f64::from(*users), think: think.mean().as_secs_f64() }
+            }
+        };
+        let services = curves.services.iter().zip(&system.services);
+        let services = services.map(|(curve, settings)| Service::new(curve, &settings.balancing)).collect();
+        Minutes { system, now: Timestamp::ZERO, entry, services, instances: Vec::new(), free: Vec::new() }
+    }
+
+    fn instance(&mut self, id: InstanceId) -> &mut Instance {
+        &mut self.instances[id.0 as usize]
+    }
+
+    /// Takes an instance out of those that are sent to.
+    fn leave(&mut self, id: InstanceId, phase: Phase) {
+        let instance = self.instance(id);
+        let service = instance.service;
+        instance.phase = phase;
+        self.services[usize::from(service.0)].serving.retain(|serving| *serving != id);
+        self.weigh(service);
+    }
+
+    /// Adds up again what those that serve can do.
+    fn weigh(&mut self, service: ServiceId) {
+        let instances = &self.instances;
+        let service = &mut self.services[usize::from(service.0)];
+        let of = |phase: Phase| {
+            let serving = service.serving.iter().map(|id| &instances[id.0 as usize]);
+            serving.filter(|one| one.phase == phase).map(|one| one.strength).sum::<f64>()
+        };
+        let (well, failing) = (of(Phase::Serving), of(Phase::Failed));
+        service.strength = well + failing;
+        service.failing = if failing > 0.0 { failing / (well + failing) } else { 0.0 };
+    }
+
+    /// The rate at which requests enter, until the end of the bin or for so long as it holds.
+    fn rate(&mut self) -> (f64, Timestamp) {
+        match &mut self.entry {
+            Entry::Open { bin, rates } => {
+                let nanos = bin.as_nanos().max(1) as u64;
+                let number = self.now.as_nanos() / nanos;
+                (rates.at(number), Timestamp::from_nanos((number + 1).saturating_mul(nanos)))
+            }
+            Entry::Closed { users, think } => {
+                let (users, think) = (*users, *think);
+                let rate =
+                    self.services.first().map_or(0.0, |service| service.closed_rate(users, think, self.now));
+                (rate, self.now + MINUTE)
+            }
+        }
+    }
+
+    /// Lets time pass in which nothing changes.
+    fn pass(&mut self, rate: f64, span: Duration) {
+        let seconds = span.as_secs_f64();
+        let number = self.now.as_nanos() / MINUTE.as_nanos() as u64;
+        for place in 0..self.services.len() {
+            let service = &mut self.services[place];
+            let minute = service.pass(rate * service.curve.for_each, seconds, number);
+            let load = service.open_load(rate * service.curve.for_each);
+            let (busiest, count) = (f64::from(minute.busiest), service.serving.len());
+            // The busiest takes turns, and the others have so much less that the mean stays.
+            let chosen = number as usize % count.max(1);
+            let others = if count > 1 { (count as f64 - busiest) / (count as f64 - 1.0) } else { 1.0 };
+            for (at, id) in service.serving.iter().enumerate() {
+                let instance = &mut self.instances[id.0 as usize];
+                let share = if count == 1 {
+                    1.0
+                } else if at == chosen {
+                    busiest
+                } else {
+                    others.max(0.0)
+                };
+                let cores = f64::from(minute.cores) * share * instance.strength.max(f64::MIN_POSITIVE)
+                    / instance.whole;
+                instance.used += cores.clamp(0.0, instance.host_cores) * seconds;
+                instance.in_hand = load * f64::from(minute.in_system) / service.curve.most.max(load);
+            }
+        }
+        for instance in self.instances.iter_mut().filter(|one| one.phase == Phase::Booting) {
+            let start = &self.system.services[usize::from(instance.service.0)].start;
+            let share = start.boot_cpu + instance.background / instance.host_cores;
+            instance.used += share.min(1.0) * instance.host_cores * seconds;
+        }
+        self.now += span;
+    }
+}
+
+impl Plant for Minutes<'_> {
+    fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId {
+        let kind = &self.system.services[usize::from(service.0)].hosts[host];
+        let whole = strength(kind) / self.services[usize::from(service.0)].curve.strength;
+        let instance = Instance {
+            service,
+            phase: Phase::Booting,
+            strength: whole,
+            whole,
+            host_cores: kind.quota.map_or(f64::from(kind.cores), |quota| quota.cores),
+            background: kind.background,
+            used: 0.0,
+            in_hand: 0.0,
+        };
+        match self.free.pop() {
+            Some(place) => {
+                self.instances[place as usize] = instance;
+                InstanceId(place)
+            }
+            None => {
+                self.instances.push(instance);
+                InstanceId(self.instances.len() as u32 - 1)
+            }
+        }
+    }
+
+    fn serve(&mut self, instance: InstanceId) {
+        let one = self.instance(instance);
+        one.phase = Phase::Serving;
+        let service = one.service;
+        self.services[usize::from(service.0)].serving.push(instance);
+        self.weigh(service);
+    }
+
+    fn drain(&mut self, instance: InstanceId) {
+        self.instance(instance).in_hand = 0.0;
+        self.leave(instance, Phase::Draining);
+    }
+
+    fn fail(&mut self, instance: InstanceId) {
+        let one = self.instance(instance);
+        one.phase = Phase::Failed;
+        let (service, in_hand) = (one.service, one.in_hand);
+        self.services[usize::from(service.0)].open.failed += in_hand;
+        self.weigh(service);
+    }
+
+    fn stop(&mut self, instance: InstanceId) {
+        let one = *self.instance(instance);
+        if one.phase == Phase::Serving {
+            self.services[usize::from(one.service.0)].open.failed += one.in_hand;
+        }
+        self.leave(instance, Phase::Gone);
+        self.free.push(instance.0);
+    }
+
+    fn in_flight(&self, instance: InstanceId) -> u32 {
+        self.instances[instance.0 as usize].in_hand as u32
+    }
+
+    fn set_cores(&mut self, instance: InstanceId, cores: f64) {
+        let one = self.instance(instance);
+        one.strength = one.whole * (cores / one.host_cores).min(1.0);
+        let service = one.service;
+        self.weigh(service);
+    }
+
+    fn run_until(&mut self, until: Timestamp) {
+        while self.now < until {
+            let (rate, holds) = self.rate();
+            // Minutes are looked up by their number.
+            let minute = MINUTE.as_nanos() as u64;
+            let turn = Timestamp::from_nanos((self.now.as_nanos() / minute + 1).saturating_mul(minute));
+            self.pass(rate, holds.min(turn).min(until).since(self.now));
+        }
+    }
+
+    fn take_window(&mut self, service: ServiceId, into: &mut Window) {
+        let number = self.now.as_nanos().saturating_sub(1) / MINUTE.as_nanos() as u64;
+        self.services[usize::from(service.0)].close(number, into);
+    }
+
+    fn take_cpu(&mut self, instance: InstanceId) -> f64 {
+        std::mem::take(&mut self.instance(instance).used)
+    }
+}
+
+impl<'a> Service<'a> {
+    fn new(curve: &'a Curve, balancing: &crate::settings::Balancing) -> Self {
+        Service {
+            curve,
+            serving: Vec::new(),
+            strength: 0.0,
+            failing: 0.0,
+            backlog: 0.0,
+            open: Open::default(),
+            rest: 0.0,
+            patience: balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64()),
+            network: balancing.network.as_secs_f64(),
+            per_call: matches!(balancing.connections, Connections::PerCall { .. }),
+        }
+    }
+
+    /// Requests a second for each recorded instance.
+    fn open_load(&self, rate: f64) -> f64 {
+        if self.strength > 0.0 { rate / self.strength } else { 0.0 }
+    }
+
+    /// The minute of this number at a load.
+    fn look_up(&self, load: f64, number: u64) -> Minute {
+        let rungs = &self.curve.rungs;
+        let Some(first) = rungs.first() else { return Minute::default() };
+        let number = (number % first.minutes.len().max(1) as u64) as usize;
+        let above = rungs.partition_point(|rung| rung.load <= load);
+        let at = |rung: usize| rungs[rung].minutes.get(number).copied().unwrap_or_default();
+        if above == 0 {
+            let mut minute = at(0);
+            let share = (load / first.load) as f32;
+            // Less load is less use, down to what there is without any; times hardly change.
+            minute.in_system *= share;
+            minute.cores = self.idle() + (minute.cores - self.idle()) * share;
+            minute
+        } else if above == rungs.len() {
+            at(above - 1)
+        } else {
+            let (low, high) = (rungs[above - 1].load, rungs[above].load);
+            at(above - 1).between(&at(above), ((load - low) / (high - low)) as f32)
+        }
+    }
+
+    /// Cores in use without load: on the line through the two lowest rungs.
+    fn idle(&self) -> f32 {
+        let mean = |rung: usize| {
+            let minutes = &self.curve.rungs[rung].minutes;
+            minutes.iter().map(|minute| minute.cores).sum::<f32>() / minutes.len().max(1) as f32
+        };
+        if self.curve.rungs.len() < 2 {
+            return 0.0;
+        }
+        let (low, high) = (self.curve.rungs[0].load as f32, self.curve.rungs[1].load as f32);
+        (mean(0) - low * (mean(1) - mean(0)) / (high - low)).max(0.0)
+    }
+
+    /// Lets requests come at a rate for so long.
+    fn pass(&mut self, rate: f64, seconds: f64, number: u64) -> Minute {
+        let came = rate * seconds;
+        self.open.seconds += seconds;
+        self.open.arrived += came;
+        if self.strength <= 0.0 {
+            self.open.refused += came;
+            return Minute::default();
+        }
+        self.open.failed += came * self.failing;
+        let carried = self.curve.most * self.strength;
+        let minute = self.look_up(self.open_load(rate).min(self.curve.most), number);
+        // What is over waits, up to the bounds of the queues.
+        let before = self.backlog;
+        let room = (self.curve.waiting * self.strength).min(self.patience * carried);
+        let after = before + (rate - carried) * seconds;
+        self.backlog = after.clamp(0.0, room.max(0.0));
+        self.open.refused += (after - room).max(0.0);
+        let backlog = 0.5 * (before + self.backlog);
+        self.open.delay += backlog / carried * seconds;
+        self.open.load += self.open_load(rate).min(self.curve.most) * seconds;
+        self.open.in_system += (f64::from(minute.in_system) * self.strength + backlog) * seconds;
+        minute
+    }
+
+    /// The rate of so many users: each waits for the response and thinks.
+    fn closed_rate(&self, users: f64, think: f64, now: Timestamp) -> f64 {
+        let number = now.as_nanos() / MINUTE.as_nanos() as u64;
+        let carried = self.curve.most * self.strength;
+        // More users in the service than it has at a load means that the load is higher: a monotone search.
+        let (mut low, mut high) = (0.0, carried.min(if think > 0.0 { users / think } else { f64::MAX }));
+        for _ in 0..30 {
+            let rate = 0.5 * (low + high);
+            let minute = self.look_up(self.open_load(rate), number);
+            let there = f64::from(minute.in_system) * self.strength + rate * (think + self.network);
+            if there < users { low = rate } else { high = rate }
+        }
+        low
+    }
+
+    /// Fills the window with what came since it was last taken.
+    fn close(&mut self, number: u64, into: &mut Window) {
+        let open = std::mem::take(&mut self.open);
+        if open.seconds <= 0.0 {
+            return;
+        }
+        let minute = self.look_up(open.load / open.seconds, number);
+        let delay = open.delay / open.seconds;
+        // Whole requests; what is left over counts in the next window.
+        let came = open.arrived + self.rest;
+        self.rest = came.fract();
+        let arrived = came as u64;
+        let share = |part: f64| (part * arrived as f64).round() as u64;
+        let of = |count: f64| if open.arrived > 0.0 { count / open.arrived } else { 0.0 };
+        let refused = share(of(open.refused) + f64::from(minute.refused)).min(arrived);
+        let failed = share(of(open.failed) + f64::from(minute.failed)).min(arrived - refused);
+        let timed_out = share(f64::from(minute.timed_out)).min(arrived - refused - failed);
+        let errors = share(f64::from(minute.errors)).min(arrived - refused - failed - timed_out);
+        let answered = arrived - refused - failed - timed_out - errors;
+        into.arrived = arrived;
+        into.refused = refused;
+        into.failed = failed;
+        into.timed_out = timed_out;
+        into.errors = errors;
+        into.answered = answered;
+        into.retried = share(f64::from(minute.retried));
+        into.connections = if self.per_call { arrived } else { share(f64::from(minute.connections)) };
+        minute.balancer.fill(&mut into.balancer, answered, delay);
+        minute.application.fill(&mut into.application, answered, 0.0);
+        let queued = f64::from(minute.queued) + delay;
+        into.queueing.record_many(queued, answered as u32);
+        into.queued = queued * answered as f64;
+        into.in_system = open.in_system / open.seconds;
+    }
+}
+
+/// The length of a recorded minute.
+const MINUTE: Duration = Duration::from_secs(60);

@@ -1,0 +1,92 @@
+use super::*;
+use crate::cloud::testing::{aws, service, system};
+use crate::outcome::{Outcome, Totals};
+use crate::run::run_on;
+use crate::settings::{Arrivals, Distribution, Metric, Noise, Step, System, Traffic};
+use crate::{Fidelity, Requests, run};
+use control::metric::MetricId;
+use control::scaling::{Platform, Policy as Rule, Preset, ScalerSettings, TargetTracking};
+use std::time::Duration;
+
+/// A service with its pages between 20 and 80 ms under a day's wave, and a policy that follows it.
+fn wave(minutes: u32, policy: bool) -> System {
+    let mut service = service(4);
+    service.endpoints[0].steps = vec![Step::Work {
+        cpu: Distribution::LogNormal { mean: Duration::from_millis(10), cv: 1.0 },
+        wait: Distribution::Exponential { mean: Duration::from_millis(30) },
+        bursts: 3,
+        incidents: None,
+    }];
+    if policy {
+        let mut scaler = ScalerSettings::new(Platform::Ecs, 2, 20);
+        scaler.policies.push(Rule::TargetTracking(TargetTracking::new(MetricId(0), 50.0, Preset::ECS)));
+        service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+    }
+    let rate = |minute: u32| 150.0 * (1.3 - (f64::from(minute) * std::f64::consts::TAU / 480.0).cos());
+    let mut system = system(service, &(0..minutes).map(rate).collect::<Vec<_>>());
+    if let Traffic::Open { arrivals, noise, .. } = &mut system.traffic {
+        *arrivals = Arrivals::Poisson;
+        *noise = Some(Noise { sigma: 0.05, phi: 0.8 });
+    }
+    system
+}
+
+fn totals(outcome: &Outcome) -> &Totals {
+    &outcome.services[0].totals
+}
+
+#[test]
+fn minutes_come_close_to_requests() {
+    let system = wave(480, true);
+    let (truth, fast) = (run(&system, Fidelity::Request), run(&system, Fidelity::Minute));
+    let (truth, fast) = (totals(&truth), totals(&fast));
+    let close = |what: &str, found: f64, expected: f64, share: f64| {
+        assert!((found / expected - 1.0).abs() < share, "{what}: {found} for {expected}");
+    };
+    close("requests", fast.arrived as f64, truth.arrived as f64, 0.005);
+    close("instances", fast.mean, truth.mean, 0.05);
+    close("cost", fast.cost, truth.cost, 0.05);
+    close("processors", fast.cpu_average.unwrap(), truth.cpu_average.unwrap(), 0.05);
+    close("p95", fast.balancer_by_minute.unwrap().p95, truth.balancer_by_minute.unwrap().p95, 0.10);
+}
+
+#[test]
+fn what_is_recorded_does_not_depend_on_the_number_of_threads() {
+    let system = wave(10, false);
+    let ladder = Ladder { rungs: 3, minutes: 3, warm_up: 1 };
+    let one = Curves::record(&system, ladder, 1, Requests::new);
+    assert_eq!(one, Curves::record(&system, ladder, 3, Requests::new));
+}
+
+#[test]
+fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
+    let mut system = wave(60, false);
+    let curves = Curves::record(&system, Ladder { rungs: 4, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    // Four processors carry 400 a second.
+    let Traffic::Open { rates, .. } = &mut system.traffic else { unreachable!("the traffic is open") };
+    *rates = (0..60).map(|minute| if (10..40).contains(&minute) { 700.0 } else { 100.0 }).collect();
+    let outcome = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
+    let rows = &outcome.services[0].rows;
+    assert_eq!(rows[5].refused, 0);
+    assert!(rows[30].refused > 10_000, "{:?}", rows[30]);
+    assert!(rows[30].balancer.unwrap().p50 > 3.0, "{:?}", rows[30].balancer);
+    assert!(rows[50].balancer.unwrap().p50 < 0.1, "{:?}", rows[50].balancer);
+    assert_eq!(rows.iter().map(|row| row.arrived).sum::<u64>(), totals(&outcome).arrived);
+    for row in rows {
+        assert_eq!(row.arrived, row.answered + row.errors + row.refused + row.timed_out + row.failed);
+    }
+}
+
+#[test]
+fn closed_users_wait_for_each_other() {
+    let mut system = wave(20, false);
+    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    let think = Distribution::Constant(Duration::from_secs(1));
+    for users in [50, 300, 1000] {
+        system.traffic = Traffic::Closed { users, think: think.clone() };
+        let fast = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
+        let truth = run(&system, Fidelity::Request);
+        let (fast, truth) = (totals(&fast).arrived as f64, totals(&truth).arrived as f64);
+        assert!((fast / truth - 1.0).abs() < 0.06, "{users} users: {fast} for {truth}");
+    }
+}

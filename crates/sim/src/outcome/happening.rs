@@ -1,0 +1,67 @@
+//! What happened to instances.
+
+use crate::cloud::Shortage;
+use std::fmt;
+
+/// Something that happened to the instances of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happening {
+    /// Instances could not be launched. Noted once; they are launched when there is room again.
+    Unfulfilled {
+        /// How many are missing.
+        missing: u32,
+        /// Why.
+        shortage: Shortage,
+    },
+    /// A deployment began.
+    DeploymentBegan {
+        /// Which, counted from 1.
+        version: u32,
+    },
+    /// All instances are of the new version.
+    DeploymentEnded {
+        /// Which, counted from 1.
+        version: u32,
+    },
+    /// A deployment that must neither stop an old instance nor start a new one.
+    DeploymentStuck {
+        /// Which, counted from 1.
+        version: u32,
+    },
+    /// Instances failed.
+    Failed {
+        /// How many.
+        instances: u32,
+    },
+    /// The instances' credits are spent: they are held near their baseline.
+    HeldAtBaseline {
+        /// How many.
+        instances: u32,
+    },
+    /// They have credits again.
+    HeldNoMore,
+}
+
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happening::Unfulfilled { missing, shortage } => {
+                write!(f, "Unfulfilled: {shortage}; {missing} not launched")
+            }
+            Happening::DeploymentBegan { version } => write!(f, "deployment {version} began"),
+            Happening::DeploymentEnded { version } => {
+                write!(f, "deployment {version} ended: all instances replaced")
+            }
+            Happening::DeploymentStuck { version } => write!(
+                f,
+                "deployment {version} cannot begin: it may neither stop an old instance nor start a new one; lower \
+                 `least_healthy` or raise `most`"
+            ),
+            Happening::Failed { instances } => write!(f, "{instances} failed"),
+            Happening::HeldAtBaseline { instances } => {
+                write!(f, "credits spent: {instances} held near the baseline")
+            }
+            Happening::HeldNoMore => f.write_str("credits again: none held at the baseline"),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a reader of the metrics would get wrong.
+
+use super::{Decision, Noted, Row};
+
+/// Sentences about some minutes and what was decided in them.
+pub(crate) fn remarks(rows: &[Row], decisions: &[Noted<Decision>]) -> Vec<String> {
+    credits(rows, decisions).into_iter().collect()
+}
+
+/// A fleet that is held at its baseline looks idle to the alarms.
+fn credits(rows: &[Row], decisions: &[Noted<Decision>]) -> Option<String> {
+    let misled = |row: &Row| {
+        let (published, busy) = (row.cpu_average.unwrap_or(0.0), row.busy_average.unwrap_or(0.0));
+        row.held_back > 0 && busy > BUSY && busy - published > GAP
+    };
+    let minutes = rows.iter().filter(|row| misled(row)).count();
+    if minutes == 0 {
+        return None;
+    }
+    let mean = |of: fn(&Row) -> Option<f64>| {
+        100.0 * rows.iter().filter(|row| misled(row)).filter_map(of).sum::<f64>() / minutes as f64
+    };
+    let scaled_in = decisions
+        .iter()
+        .filter(|decision| decision.what.to < decision.what.from)
+        .filter(|decision| {
+            let place = rows.partition_point(|row| row.at < decision.at);
+            rows.get(place).is_some_and(misled)
+        })
+        .count();
+    let consequence = match scaled_in {
+        0 => "the alarms on it saw a fleet with time to spare".to_owned(),
+        count => format!("{count} times instances were taken away in such a minute: the wrong way"),
+    };
+    Some(format!(
+        "throttled, not idle: in {minutes} minutes credits were spent, and CPUUtilization read {:.0} % on average while \
+         the processors were {:.0} % busy with what they were allowed; {consequence}; scale on requests per target or \
+         on response times, watch CPUCreditBalance, or choose a type without credits",
+        mean(|row| row.cpu_average),
+        mean(|row| row.busy_average),
+    ))
+}
+
+/// Above this the processors have hardly any time left.
+const BUSY: f64 = 0.85;
+/// A difference between published and true use that misleads.
+const GAP: f64 = 0.1;

@@ -1,0 +1,120 @@
+//! A minute.
+
+use crate::cloud::Counts;
+use units::Timestamp;
+
+/// Quantiles of times, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quantiles {
+    /// The mean.
+    pub mean: f64,
+    /// Half are below.
+    pub p50: f64,
+    /// Three of four are below.
+    pub p75: f64,
+    /// Nine of ten are below.
+    pub p90: f64,
+    /// 19 of 20 are below.
+    pub p95: f64,
+    /// 99 of 100 are below.
+    pub p99: f64,
+}
+
+impl Quantiles {
+    /// Those of a sketch; none where it is empty.
+    pub fn of(sketch: &stats::Sketch) -> Option<Self> {
+        let [p50, p75, p90, p95, p99] = sketch.quantiles([0.5, 0.75, 0.9, 0.95, 0.99])?;
+        Some(Quantiles { mean: sketch.mean()?, p50, p75, p90, p95, p99 })
+    }
+}
+
+/// What happened in a minute at a service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The end of the minute, from the beginning of the simulated time.
+    pub at: Timestamp,
+    /// Instances at its end.
+    pub counts: Counts,
+    /// Processor use of the running instances as the cloud publishes it, 0 to 1: mean over instances, and that of the
+    /// busiest.
+    pub cpu_average: Option<f64>,
+    /// That of the busiest instance.
+    pub cpu_maximum: Option<f64>,
+    /// How busy the processors really were, 0 to 1: over all instances, of what they could have used. Above
+    /// `cpu_average` where credits are spent or neighbours take time.
+    pub busy_average: Option<f64>,
+    /// That of the busiest instance.
+    pub busy_maximum: Option<f64>,
+    /// Credits held by an instance, on average, as of the last publication (every five minutes).
+    pub credits: Option<f64>,
+    /// Instances held near the baseline of their credits.
+    pub held_back: u32,
+    /// Requests that came.
+    pub arrived: u64,
+    /// Answered well.
+    pub answered: u64,
+    /// Answered with a server error.
+    pub errors: u64,
+    /// Refused for load.
+    pub refused: u64,
+    /// The client's patience ended.
+    pub timed_out: u64,
+    /// Broken connections.
+    pub failed: u64,
+    /// Attempts after the first.
+    pub retried: u64,
+    /// New connections between balancer and instances.
+    pub connections: u64,
+    /// Response time at the balancer; none without traffic.
+    pub balancer: Option<Quantiles>,
+    /// Response time inside the application; none without traffic.
+    pub application: Option<Quantiles>,
+    /// Mean time between balancer and thread, in seconds.
+    pub queued: Option<f64>,
+    /// Requests in the service, on average.
+    pub in_system: f64,
+    /// Cost in US dollars.
+    pub cost: f64,
+    /// The goal was met; none without a goal or without traffic.
+    pub within_goal: Option<bool>,
+}
+
+impl Row {
+    /// Requests a second.
+    pub fn rate(&self) -> f64 {
+        self.arrived as f64 / 60.0
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A minute within the goal, with some requests a second and so many instances.
+    pub(crate) fn row(rate: u64, serving: u32) -> Row {
+        Row {
+            at: Timestamp::ZERO,
+            counts: Counts { desired: serving, running: serving, serving, ..Counts::default() },
+            cpu_average: Some(0.5),
+            cpu_maximum: Some(0.5),
+            busy_average: Some(0.5),
+            busy_maximum: Some(0.5),
+            credits: None,
+            held_back: 0,
+            arrived: rate * 60,
+            answered: rate * 60,
+            errors: 0,
+            refused: 0,
+            timed_out: 0,
+            failed: 0,
+            retried: 0,
+            connections: 0,
+            balancer: Some(Quantiles::default()),
+            application: Some(Quantiles::default()),
+            queued: Some(0.0),
+            in_system: 1.0,
+            cost: 0.0,
+            within_goal: Some(true),
+        }
+    }
+}

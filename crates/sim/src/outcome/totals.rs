@@ -1,0 +1,157 @@
+//! The measured span as a whole.
+
+use super::{Quantiles, Row, Scores};
+use std::time::Duration;
+
+/// An action that undoes one which is at most this old is a flap.
+pub const FLAP_WINDOW: Duration = Duration::from_secs(15 * 60);
+
+/// Means over minutes of the quantiles within each minute, in seconds: how charts of a cloud's metrics are read. They
+/// are not quantiles of anything; see [`Totals::balancer`] for those.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Averaged {
+    /// Mean of per-minute p50.
+    pub p50: f64,
+    /// Mean of per-minute p75.
+    pub p75: f64,
+    /// Mean of per-minute p90.
+    pub p90: f64,
+    /// Mean of per-minute p95.
+    pub p95: f64,
+    /// Mean of per-minute p99.
+    pub p99: f64,
+}
+
+/// The measured span as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Totals {
+    /// Fewest instances running at the end of a minute.
+    pub lowest: u32,
+    /// Mean over minutes of the instances running.
+    pub mean: f64,
+    /// Most instances running at the end of a minute.
+    pub highest: u32,
+    /// Processor use as published, 0 to 1: mean over minutes of the average.
+    pub cpu_average: Option<f64>,
+    /// The greatest of the published maxima.
+    pub cpu_maximum: Option<f64>,
+    /// How busy the processors really were, 0 to 1: used over what could have been used.
+    pub busy: Option<f64>,
+    /// Instance minutes held near the baseline of credits, over all instance minutes.
+    pub held_back: f64,
+    /// Requests that came.
+    pub arrived: u64,
+    /// Answered well.
+    pub answered: u64,
+    /// Answered with a server error.
+    pub errors: u64,
+    /// Refused for load.
+    pub refused: u64,
+    /// The client's patience ended.
+    pub timed_out: u64,
+    /// Broken connections.
+    pub failed: u64,
+    /// Attempts after the first.
+    pub retried: u64,
+    /// New connections between balancer and instances.
+    pub connections: u64,
+    /// Response time at the balancer, over all requests.
+    pub balancer: Option<Quantiles>,
+    /// Response time inside the application, over all requests.
+    pub application: Option<Quantiles>,
+    /// Means of per-minute quantiles at the balancer.
+    pub balancer_by_minute: Option<Averaged>,
+    /// Means of per-minute quantiles inside the application.
+    pub application_by_minute: Option<Averaged>,
+    /// Mean time between balancer and thread, in seconds.
+    pub queued: Option<f64>,
+    /// Cost in US dollars.
+    pub cost: f64,
+    /// Minutes that were judged against the goal.
+    pub minutes_judged: u64,
+    /// Minutes outside it.
+    pub minutes_outside: u64,
+    /// Changes of the desired count by the policies.
+    pub actions: u64,
+    /// Actions that undo one of the last 15 minutes ([`FLAP_WINDOW`]): the other way than the action before.
+    pub flaps: u64,
+    /// How well supply followed demand.
+    pub scores: Option<Scores>,
+}
+
+/// What the rows alone do not tell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Whole {
+    pub(crate) balancer: stats::Sketch,
+    pub(crate) application: stats::Sketch,
+    pub(crate) queued: f64,
+    pub(crate) used: f64,
+    pub(crate) possible: f64,
+    pub(crate) cost: f64,
+    pub(crate) actions: u64,
+    pub(crate) flaps: u64,
+}
+
+impl Totals {
+    pub(crate) fn of(rows: &[Row], whole: &Whole, capacity: Option<f64>) -> Self {
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+        let mean = |values: &mut dyn Iterator<Item = f64>| {
+            let (count, sum) = values.fold((0_u64, 0.0), |(count, sum), value| (count + 1, sum + value));
+            (count > 0).then(|| sum / count as f64)
+        };
+        let running = |row: &Row| row.counts.running;
+        let instance_minutes = rows.iter().map(|row| f64::from(running(row))).sum::<f64>();
+        let held_back = rows.iter().map(|row| f64::from(row.held_back)).sum::<f64>();
+        let ended = whole.balancer.count();
+        Totals {
+            lowest: rows.iter().map(running).min().unwrap_or(0),
+            mean: mean(&mut rows.iter().map(|row| f64::from(running(row)))).unwrap_or(0.0),
+            highest: rows.iter().map(running).max().unwrap_or(0),
+            cpu_average: mean(&mut rows.iter().filter_map(|row| row.cpu_average)),
+            cpu_maximum: rows.iter().filter_map(|row| row.cpu_maximum).max_by(f64::total_cmp),
+            busy: (whole.possible > 0.0).then(|| (whole.used / whole.possible).min(1.0)),
+            held_back: if instance_minutes > 0.0 { held_back / instance_minutes } else { 0.0 },
+            arrived: sum(|row| row.arrived),
+            answered: sum(|row| row.answered),
+            errors: sum(|row| row.errors),
+            refused: sum(|row| row.refused),
+            timed_out: sum(|row| row.timed_out),
+            failed: sum(|row| row.failed),
+            retried: sum(|row| row.retried),
+            connections: sum(|row| row.connections),
+            balancer: Quantiles::of(&whole.balancer),
+            application: Quantiles::of(&whole.application),
+            balancer_by_minute: Averaged::of(rows.iter().filter_map(|row| row.balancer)),
+            application_by_minute: Averaged::of(rows.iter().filter_map(|row| row.application)),
+            queued: (ended > 0).then(|| whole.queued / ended as f64),
+            cost: whole.cost,
+            minutes_judged: rows.iter().filter(|row| row.within_goal.is_some()).count() as u64,
+            minutes_outside: rows.iter().filter(|row| row.within_goal == Some(false)).count() as u64,
+            actions: whole.actions,
+            flaps: whole.flaps,
+            scores: Scores::of(rows, capacity),
+        }
+    }
+}
+
+impl Averaged {
+    fn of(minutes: impl Iterator<Item = Quantiles>) -> Option<Self> {
+        let mut sum = Averaged::default();
+        let mut count = 0.0;
+        for minute in minutes {
+            sum.p50 += minute.p50;
+            sum.p75 += minute.p75;
+            sum.p90 += minute.p90;
+            sum.p95 += minute.p95;
+            sum.p99 += minute.p99;
+            count += 1.0;
+        }
+        (count > 0.0).then(|| Averaged {
+            p50: sum.p50 / count,
+            p75: sum.p75 / count,
+            p90: sum.p90 / count,
+            p95: sum.p95 / count,
+            p99: sum.p99 / count,
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! The plant, request by request.
+//!
+//! ## The loop
+//! Three sources of events: the schedule of arrivals, the next completion of each host's processor (an array with a
+//! tournament over it), and a heap of timers for everything else, which is mostly waits. The processor of a host is
+//! shared in virtual time, so that a burst that joins or leaves moves one entry and leaves nothing stale behind. What
+//! has a constant length (patience, lingering) is in lists in order of time, with one timer for the head of each.
+//!
+//! ## Memory
+//! Slabs, queues through the slots of slabs, buffers that are used again: nothing is allocated for an event, and what
+//! is held is for requests in flight, not for time that has passed.
+//!
+//! ## Chance
+//! Each purpose has a stream of its own, and each request carries the seed of all that it needs: two policies see the
+//! same requests at the same times. Everything that happens at the same nanosecond happens in the order in which it
+//! was set going.
+//!
+//! ## What a request meets
+//! balancer node → instance → (front worker) → queue → thread → steps, on the processor one thread of a process at a
+//! time where there is a lock → response. See [`send`] for the client's side and [`serve`] for the instance's.
+
+mod arrivals;
+mod balancers;
+mod compute;
+mod draw;
+mod fleet;
+mod incidents;
+mod instance;
+mod list;
+mod pool;
+mod processor;
+mod program;
+mod send;
+mod serve;
+mod service;
+mod timers;
+mod tournament;
+mod visit;
+
+use crate::plant::{InstanceId, Plant, Window};
+use crate::settings::{ServiceId, System, Traffic};
+use arrivals::Arrivals;
+use draw::Draw;
+use instance::{ConnectionSlab, IdlePool, Instance, Process};
+use pool::PoolState;
+use program::Program;
+use service::ServiceState;
+use stats::{Rng, SplitMix};
+use std::time::Duration;
+use timers::{Due, Timers};
+use tournament::Tournament;
+use units::Timestamp;
+use visit::{At, From, Visits};
+
+/// A fleet that carries requests one by one. It begins without instances.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    now: u64,
+    arrivals: Arrivals,
+    /// What happens next at the processor of each instance's host.
+    hosts: Tournament,
+    timers: Timers,
+    visits: Visits,
+    /// Requests that begin their next step now.
+    ready: Vec<u32>,
+    front_ready: Vec<u32>,
+    services: Vec<ServiceState>,
+    program: Program,
+    instances: Vec<Instance>,
+    processes: Vec<Process>,
+    /// Idle connections of each balancer node to each instance.
+    pools: Vec<IdlePool>,
+    connections: ConnectionSlab,
+    /// Pools that requests hold a place of.
+    shared: Vec<PoolState>,
+    /// What each user of a closed model goes on with.
+    users: Vec<SplitMix>,
+    thinking: Draw,
+    seeds: Rng,
+    balance: Rng,
+    chance: Rng,
+    reuse: Rng,
+}
+
+impl Requests {
+    /// The plant of a system at the beginning of its time, without instances.
+    ///
+    /// The system has no [`problems`](System::problems); with some of them there would be a panic.
+    pub fn new(system: &System) -> Self {
+        let mut program = Program::default();
+        let states = system.services.iter().enumerate();
+        let services = states
+            .map(|(number, service)| ServiceState::new(system, number, service, &mut program))
+            .collect();
+        let seed = system.seed;
+        let mut plant = Requests {
+            now: 0,
+            arrivals: Arrivals::none(),
+            hosts: Tournament::default(),
+            timers: Timers::default(),
+            visits: Visits::default(),
+            ready: Vec::new(),
+            front_ready: Vec::new(),
+            services,
+            program,
+            instances: Vec::new(),
+            processes: Vec::new(),
+            pools: Vec::new(),
+            connections: ConnectionSlab::default(),
+            shared: system.pools.iter().map(PoolState::new).collect(),
+            users: Vec::new(),
+            thinking: Draw::Constant(0.0),
+            seeds: Rng::new(seed, "requests"),
+            balance: Rng::new(seed, "balance"),
+            chance: Rng::new(seed, "processes"),
+            reuse: Rng::new(seed, "connections"),
+        };
+        match &system.traffic {
+            Traffic::Open { rates, bin, arrivals, noise } => {
+                plant.arrivals = Arrivals::new(rates, *bin, *arrivals, *noise, seed);
+            }
+            Traffic::Closed { users, think } => {
+                plant.thinking = Draw::new(think);
+                let mut seeds = Rng::new(seed, "users");
+                plant.users = (0..*users).map(|_| SplitMix::new(seeds.bits())).collect();
+                (0..*users).for_each(|user| plant.think(user));
+            }
+        }
+        plant
+    }
+
+    /// The simulated time.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_nanos(self.now)
+    }
+
+    /// Requests in a service now.
+    pub fn in_system(&self, service: ServiceId) -> u64 {
+        self.services[usize::from(service.0)].in_system
+    }
+
+    /// Goes on with everything that can go on now.
+    #[inline]
+    fn run_ready(&mut self) {
+        loop {
+            while let Some(v) = self.ready.pop() {
+                if self.visits.slots[v as usize].at == At::Gone {
+                    self.visits.end(v);
+                } else {
+                    self.step(v);
+                }
+            }
+            match self.front_ready.pop() {
+                Some(v) => self.pass_on(v),
+                None => return,
+            }
+        }
+    }
+
+    #[inline]
+    fn due(&mut self, due: Due) {
+        match due {
+            Due::Visit(v) => match self.visits.slots[v as usize].at {
+                At::Wait => self.waited(v),
+                At::Travelling => self.reach(v),
+                At::FrontWait => self.front_done(v),
+                At::Holding => {
+                    if let Some(pool) = self.pool_of(v) {
+                        self.give_back(pool);
+                    }
+                    let visit = &mut self.visits.slots[v as usize];
+                    visit.op += 1;
+                    visit.at = At::Ready;
+                    self.ready.push(v);
+                }
+                At::Backoff => self.send(v),
+                _ => self.visits.end(v),
+            },
+            Due::User(user) => self.user_sends(user),
+            Due::Linger(service) => self.give_up_lingering(service),
+            Due::Patience(service) => self.lose_patience(service),
+        }
+    }
+}
+
+impl Plant for Requests {
+    fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId {
+        InstanceId(self.add_instance(service.0, host))
+    }
+
+    fn serve(&mut self, instance: InstanceId) {
+        self.begin_to_serve(instance.0);
+    }
+
+    fn drain(&mut self, instance: InstanceId) {
+        self.stop_sending(instance.0);
+    }
+
+    fn fail(&mut self, instance: InstanceId) {
+        self.break_instance(instance.0);
+    }
+
+    fn stop(&mut self, instance: InstanceId) {
+        self.remove_instance(instance.0);
+    }
+
+    fn in_flight(&self, instance: InstanceId) -> u32 {
+        self.instances[instance.0 as usize].in_flight
+    }
+
+    fn set_cores(&mut self, instance: InstanceId, cores: f64) {
+        let state = &mut self.instances[instance.0 as usize];
+        let host = &self.services[usize::from(state.service)].hosts[usize::from(state.host)];
+        let next = state.processor.give(self.now, cores / f64::from(host.cores.max(1)));
+        self.hosts.set(instance.0, next);
+    }
+
+    fn run_until(&mut self, until: Timestamp) {
+        let until = until.as_nanos();
+        loop {
+            let (arrival, timer, processor) = (self.arrivals.next(), self.timers.first(), self.hosts.first());
+            let next = arrival.min(timer).min(processor);
+            if next > until || next == u64::MAX {
+                break;
+            }
+            self.now = next;
+            if processor == next {
+                self.processor_happens(self.hosts.place());
+            } else if timer == next {
+                if let Some(due) = self.timers.pop() {
+                    self.due(due);
+                }
+            } else {
+                self.arrivals.advance();
+                let rng = SplitMix::new(self.seeds.bits());
+                self.enter(rng, From::Open, 0);
+            }
+            self.run_ready();
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn take_window(&mut self, service: ServiceId, into: &mut Window) {
+        self.services[usize::from(service.0)].take_window(self.now, into);
+    }
+
+    fn take_cpu(&mut self, instance: InstanceId) -> f64 {
+        self.count_other_use(instance.0);
+        let state = &mut self.instances[instance.0 as usize];
+        let other = std::mem::take(&mut state.other_use);
+        (state.processor.take_used(self.now) + other) * 1e-9
+    }
+}
+
+/// In nanoseconds, at most 584 years.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

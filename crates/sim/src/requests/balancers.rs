@@ -1,0 +1,157 @@
+//! The balancer nodes of a service: each has its own pointer and counts, as the nodes of a real balancer do.
+
+use crate::settings::{Algorithm, Balancing};
+use control::balance::{
+    Available, Balancer, InstanceId, LeastOutstanding, Outcome, PeakEwma, RoundRobin, SlowStart, Weight,
+    WeightedRoundRobin,
+};
+use stats::Rng;
+use std::time::Duration;
+use units::{Ratio, Timestamp};
+
+/// All nodes of a service run the same algorithm.
+#[derive(Debug, Clone)]
+pub(super) struct Balancers {
+    nodes: Nodes,
+    slow_start: Option<SlowStart>,
+    /// The first instances have their whole share at once.
+    began: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Nodes {
+    RoundRobin(Vec<RoundRobin>),
+    Weighted(Vec<WeightedRoundRobin>),
+    Least(Vec<LeastOutstanding>),
+    Ewma(Vec<PeakEwma>),
+    SlowWeighted(Vec<Available<WeightedRoundRobin>>),
+    SlowLeast(Vec<Available<LeastOutstanding>>),
+    SlowEwma(Vec<Available<PeakEwma>>),
+}
+
+macro_rules! on {
+    ($nodes:expr, $name:ident => $do:expr) => {
+        match $nodes {
+            Nodes::RoundRobin($name) => $do,
+            Nodes::Weighted($name) => $do,
+            Nodes::Least($name) => $do,
+            Nodes::Ewma($name) => $do,
+            Nodes::SlowWeighted($name) => $do,
+            Nodes::SlowLeast($name) => $do,
+            Nodes::SlowEwma($name) => $do,
+        }
+    };
+}
+
+impl Balancers {
+    pub(super) fn new(balancing: &Balancing) -> Self {
+        let n = balancing.nodes.max(1) as usize;
+        // Balancers of clouds begin at nothing or so, and rise in a straight line.
+        let slow_start = balancing
+            .slow_start
+            .filter(|span| !span.is_zero())
+            .and_then(|span| SlowStart::new(span, Ratio::ZERO, 1.0).ok());
+        let nodes = match (balancing.algorithm, slow_start.is_some()) {
+            (Algorithm::RoundRobin, false) => Nodes::RoundRobin(vec![RoundRobin::new(); n]),
+            (Algorithm::WeightedRoundRobin, false) => Nodes::Weighted(vec![WeightedRoundRobin::new(); n]),
+            (Algorithm::LeastOutstanding, false) => Nodes::Least(vec![LeastOutstanding::new(); n]),
+            (Algorithm::PeakEwma, false) => Nodes::Ewma(vec![PeakEwma::default(); n]),
+            // Shares that grow are weights, and plain round robin picks as often in a row as its weights say.
+            (Algorithm::RoundRobin | Algorithm::WeightedRoundRobin, true) => {
+                Nodes::SlowWeighted(vec![around(WeightedRoundRobin::new()); n])
+            }
+            (Algorithm::LeastOutstanding, true) => Nodes::SlowLeast(vec![around(LeastOutstanding::new()); n]),
+            (Algorithm::PeakEwma, true) => Nodes::SlowEwma(vec![around(PeakEwma::default()); n]),
+        };
+        Balancers { nodes, slow_start, began: false }
+    }
+
+    pub(super) fn add(&mut self, now: u64, id: u32, weight: Weight) {
+        if now > 0 && !std::mem::replace(&mut self.began, true) {
+            let at = Timestamp::from_nanos(now);
+            match &mut self.nodes {
+                Nodes::SlowWeighted(nodes) => configure(nodes, at, self.slow_start),
+                Nodes::SlowLeast(nodes) => configure(nodes, at, self.slow_start),
+                Nodes::SlowEwma(nodes) => configure(nodes, at, self.slow_start),
+                _ => {}
+            }
+        }
+        let at = Timestamp::from_nanos(now);
+        match &mut self.nodes {
+            Nodes::SlowWeighted(nodes) => {
+                nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight))
+            }
+            Nodes::SlowLeast(nodes) => nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight)),
+            Nodes::SlowEwma(nodes) => nodes.iter_mut().for_each(|node| node.add(at, InstanceId(id), weight)),
+            nodes => {
+                on!(nodes, nodes => nodes.iter_mut().for_each(|node| node.added(InstanceId(id), weight)))
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: u32) {
+        on!(&mut self.nodes, nodes => nodes.iter_mut().for_each(|node| node.removed(InstanceId(id))));
+    }
+
+    /// An instance for a request, which goes there.
+    #[inline]
+    pub(super) fn send(&mut self, node: u16, now: u64, rng: &mut Rng) -> Option<u32> {
+        let now = Timestamp::from_nanos(now);
+        on!(&mut self.nodes, nodes => {
+            let node = &mut nodes[node as usize];
+            let picked = node.pick(now, rng)?;
+            node.sent(now, picked);
+            Some(picked.0)
+        })
+    }
+
+    /// As [`send`](Self::send), to another one than that which failed, if there is one.
+    pub(super) fn send_again(&mut self, node: u16, now: u64, failed: u32, rng: &mut Rng) -> Option<u32> {
+        let now = Timestamp::from_nanos(now);
+        on!(&mut self.nodes, nodes => {
+            let node = &mut nodes[node as usize];
+            let mut picked = node.pick(now, rng)?;
+            for _ in 0..TRIES {
+                if picked.0 != failed {
+                    break;
+                }
+                picked = node.pick(now, rng)?;
+            }
+            node.sent(now, picked);
+            Some(picked.0)
+        })
+    }
+
+    /// A request that was sent has ended.
+    #[inline]
+    pub(super) fn answered(&mut self, node: u16, now: u64, id: u32, outcome: Outcome) {
+        let now = Timestamp::from_nanos(now);
+        on!(&mut self.nodes, nodes => nodes[node as usize].answered(now, InstanceId(id), outcome));
+    }
+}
+
+fn around<B: Balancer>(inner: B) -> Available<B> {
+    Available::new(inner, None, Ratio::ZERO)
+}
+
+fn configure<B: Balancer>(nodes: &mut [Available<B>], now: Timestamp, slow_start: Option<SlowStart>) {
+    nodes.iter_mut().for_each(|node| node.configure(now, slow_start, Ratio::ZERO));
+}
+
+/// By speed: in hundredths, as weights are whole numbers.
+pub(super) fn weight(algorithm: Algorithm, speed: f64, cores: u32) -> Weight {
+    let weight = match algorithm {
+        Algorithm::WeightedRoundRobin => (100.0 * speed * f64::from(cores)).round(),
+        _ => 1.0,
+    };
+    Weight::new(weight.clamp(1.0, 1e6) as u32).unwrap_or(Weight::ONE)
+}
+
+/// The time to the first byte, which is that of the whole response here.
+#[inline]
+pub(super) fn took(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}
+
+/// Picks of another instance that are tried before the same one is accepted.
+const TRIES: u32 = 4;

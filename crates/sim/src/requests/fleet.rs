@@ -1,0 +1,179 @@
+//! Instances come and go.
+
+use super::Requests;
+use super::balancers::weight;
+use super::instance::{IdlePool, Instance, Process, State};
+use super::list::{NONE, Queue};
+use super::processor::Processor;
+use super::send::Ended;
+use super::visit::At;
+
+impl Requests {
+    pub(super) fn add_instance(&mut self, service: u16, host: usize) -> u32 {
+        let state = &mut self.services[service as usize];
+        let host = host % state.hosts.len().max(1);
+        let processor = Processor::new(&state.hosts[host], self.now);
+        let (processes, nodes) = (state.processes, u32::from(state.nodes));
+        let front_free = state.front.as_ref().map_or(0, |front| front.workers);
+        let slot = state.free.pop();
+        let fresh = |processes, pools| Instance {
+            service,
+            host: host as u16,
+            state: State::Booting,
+            processor,
+            processes,
+            pools,
+            queue: Queue::default(),
+            front_free,
+            front_queue: Queue::default(),
+            in_flight: 0,
+            warm_from: None,
+            counted: self.now,
+            other_use: 0.0,
+        };
+        match slot {
+            Some(slot) => {
+                let Instance { processes, pools, .. } = self.instances[slot as usize];
+                self.instances[slot as usize] = fresh(processes, pools);
+                slot
+            }
+            None => {
+                let slot = self.instances.len() as u32;
+                self.instances.push(fresh(self.processes.len() as u32, self.pools.len() as u32));
+                let process = Process::new(slot, state.threads);
+                self.processes.resize(self.processes.len() + processes as usize, process);
+                self.pools.resize(self.pools.len() + nodes as usize, IdlePool::new());
+                self.hosts.reserve(slot as usize + 1);
+                slot
+            }
+        }
+    }
+
+    pub(super) fn begin_to_serve(&mut self, slot: u32) {
+        self.count_other_use(slot);
+        let instance = &mut self.instances[slot as usize];
+        let service = &mut self.services[instance.service as usize];
+        instance.state = State::Serving;
+        // The first instances are not new.
+        let warms = !service.start.warm_up.is_zero() && self.now > 0;
+        instance.warm_from = warms.then_some(self.now);
+        let host = &service.hosts[instance.host as usize];
+        let weight = weight(service.algorithm, host.speed, host.cores);
+        service.balancers.add(self.now, slot, weight);
+    }
+
+    pub(super) fn stop_sending(&mut self, slot: u32) {
+        self.count_other_use(slot);
+        let instance = &mut self.instances[slot as usize];
+        if instance.state != State::Failed {
+            instance.state = State::Draining;
+        }
+        self.services[instance.service as usize].balancers.remove(slot);
+    }
+
+    /// What an instance has in hand fails.
+    pub(super) fn break_instance(&mut self, slot: u32) {
+        self.count_other_use(slot);
+        self.instances[slot as usize].state = State::Failed;
+        self.lose_all(slot, false);
+        self.run_ready();
+    }
+
+    pub(super) fn remove_instance(&mut self, slot: u32) {
+        let service = self.instances[slot as usize].service;
+        self.services[service as usize].balancers.remove(slot);
+        self.instances[slot as usize].state = State::Failed;
+        self.lose_all(slot, true);
+        self.instances[slot as usize].state = State::Free;
+        self.services[service as usize].free.push(slot);
+        self.run_ready();
+    }
+
+    /// Everything at an instance is gone; what is on its way only where that is asked for.
+    fn lose_all(&mut self, slot: u32, travelling: bool) {
+        let mut places = Vec::new();
+        for v in 0..self.visits.slots.len() as u32 {
+            let visit = &self.visits.slots[v as usize];
+            if visit.instance != slot || matches!(visit.at, At::Free | At::Gone | At::Backoff) {
+                continue;
+            }
+            let (at, service, connection) = (visit.at, visit.service, visit.connection);
+            self.stop_lingering(service, connection);
+            if at == At::Travelling && !travelling {
+                continue;
+            }
+            if connection != NONE {
+                self.connections.close(connection);
+            }
+            match (at, self.pool_of(v)) {
+                (At::Holding, Some(pool)) => places.push(pool),
+                (At::PoolQueue, Some(pool)) => self.shared[pool as usize].waiting -= 1,
+                _ => {}
+            }
+            self.instances[slot as usize].in_flight -= 1;
+            if !self.visits.slots[v as usize].abandoned {
+                self.end(v, Ended::Failed);
+            }
+            let visit = &mut self.visits.slots[v as usize];
+            visit.connection = NONE;
+            match at {
+                // A timer, a pool, those that were called or the list of the ready still know them.
+                At::Travelling
+                | At::FrontWait
+                | At::Wait
+                | At::PoolQueue
+                | At::Holding
+                | At::Calling
+                | At::Ready => {
+                    visit.at = At::Gone;
+                }
+                _ => self.visits.end(v),
+            }
+        }
+        self.reset(slot);
+        places.into_iter().for_each(|pool| self.give_back(pool));
+    }
+
+    fn reset(&mut self, slot: u32) {
+        let instance = &mut self.instances[slot as usize];
+        let service = instance.service;
+        instance.processor.clear(self.now);
+        instance.queue = Queue::default();
+        instance.front_queue = Queue::default();
+        let state = &self.services[service as usize];
+        instance.front_free = state.front.as_ref().map_or(0, |front| front.workers);
+        let (first, processes) = (instance.processes as usize, state.processes as usize);
+        let (pools, nodes) = (instance.pools as usize, usize::from(state.nodes));
+        self.processes[first..first + processes].fill(Process::new(slot, state.threads));
+        self.hosts.set(slot, u64::MAX);
+        for pool in pools..pools + nodes {
+            while let Some((_, connection)) = self.pools[pool].pop_back() {
+                self.stop_lingering(service, connection);
+                if connection != NONE {
+                    self.connections.close(connection);
+                }
+            }
+        }
+    }
+
+    /// No thread waits on a connection any more; none is free for it either.
+    fn stop_lingering(&mut self, service: u16, connection: u32) {
+        if connection != NONE && self.connections.slots[connection as usize].lingers.take().is_some() {
+            self.services[service as usize].lingering.remove(&mut self.connections.slots, connection);
+        }
+    }
+
+    /// Boot and background use up to now.
+    pub(super) fn count_other_use(&mut self, slot: u32) {
+        let instance = &mut self.instances[slot as usize];
+        let passed = (self.now - std::mem::replace(&mut instance.counted, self.now)) as f64;
+        let cores = match instance.state {
+            State::Booting => {
+                self.services[instance.service as usize].start.boot_cpu * instance.processor.most()
+            }
+            State::Serving | State::Draining => instance.processor.background(),
+            State::Failed | State::Free => 0.0,
+        };
+        instance.other_use += cores * passed;
+    }
+}

@@ -1,0 +1,211 @@
+//! The client's side of a request: balancer, connection, patience, attempts.
+
+use super::Requests;
+use super::balancers::took;
+use super::instance::IdlePool;
+use super::list::NONE;
+use super::service::Link;
+use super::timers::Due;
+use super::visit::{At, From, Visit};
+use crate::settings::Reuse;
+use control::balance::Outcome;
+use stats::SplitMix;
+use units::Timestamp;
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Answered,
+    Error,
+    Refused,
+    TimedOut,
+    Failed,
+}
+
+impl Requests {
+    /// A request comes from outside.
+    #[inline]
+    pub(super) fn enter(&mut self, mut rng: SplitMix, from: From, origin: u32) {
+        let endpoint = self.services[0].endpoint(rng.uniform());
+        self.begin(0, endpoint, rng, from, origin);
+    }
+
+    /// A request comes to a service.
+    #[inline]
+    pub(super) fn begin(&mut self, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) {
+        let now = self.now;
+        let state = &mut self.services[service as usize];
+        state.arrived(now);
+        if let Some(retries) = &mut state.retries {
+            retries.budget.request(Timestamp::from_nanos(now));
+        }
+        let visit = self.visits.begin(Visit::new(now, service, endpoint, rng, from, origin));
+        self.send(visit);
+    }
+
+    /// An attempt of a request goes to an instance.
+    #[inline]
+    pub(super) fn send(&mut self, v: u32) {
+        let now = self.now;
+        let visit = &mut self.visits.slots[v as usize];
+        let service = &mut self.services[visit.service as usize];
+        visit.sent = now;
+        visit.op = service.endpoints[visit.endpoint as usize];
+        visit.node = visit.rng.below(service.nodes as usize) as u16;
+        let (node, number, failed) = (visit.node, visit.service, visit.instance);
+        let picked = match visit.attempt {
+            0 => service.balancers.send(node, now, &mut self.balance),
+            _ => service.balancers.send_again(node, now, failed, &mut self.balance),
+        };
+        visit.instance = picked.unwrap_or(NONE);
+        if let Some(timeout) = service.timeout {
+            service.patience.push(&mut self.visits.slots, v);
+            if !std::mem::replace(&mut service.patience_armed, true) {
+                self.timers.push(now.saturating_add(timeout), Due::Patience(number));
+            }
+        }
+        let Some(picked) = picked else {
+            self.end(v, Ended::Failed);
+            return self.visits.end(v);
+        };
+        let instance = &mut self.instances[picked as usize];
+        instance.in_flight += 1;
+        if instance.in_flight > service.instance_limit {
+            return self.refuse(v);
+        }
+        let pool = instance.pools + u32::from(node);
+        let travel = service.travel;
+        self.connect(v, number, pool);
+        if travel > 0 {
+            self.visits.slots[v as usize].at = At::Travelling;
+            self.timers.push(now + travel, Due::Visit(v));
+        } else {
+            self.reach(v);
+        }
+    }
+
+    /// An idle connection, or a new one.
+    #[inline]
+    fn connect(&mut self, v: u32, service: u16, pool: u32) {
+        let state = &mut self.services[service as usize];
+        let Link::Kept { reuse, idle_timeout } = state.link else {
+            state.window.connections += 1;
+            return;
+        };
+        let oldest = self.now.saturating_sub(idle_timeout);
+        while let Some((since, connection)) =
+            next_idle(&mut self.pools[pool as usize], reuse, &mut self.reuse)
+        {
+            if since > oldest || idle_timeout == u64::MAX || since + idle_timeout > self.now {
+                self.visits.slots[v as usize].connection = connection;
+                return;
+            }
+            self.close(service, connection);
+        }
+        let state = &mut self.services[service as usize];
+        state.window.connections += 1;
+        if state.affinity {
+            self.visits.slots[v as usize].connection = self.connections.open();
+        }
+    }
+
+    /// The client of the service that has waited longest may have had enough.
+    pub(super) fn lose_patience(&mut self, number: u16) {
+        loop {
+            let service = &mut self.services[number as usize];
+            service.patience_armed = false;
+            let (Some(v), Some(timeout)) = (service.patience.first(), service.timeout) else { return };
+            let until = self.visits.slots[v as usize].sent.saturating_add(timeout);
+            if until > self.now {
+                service.patience_armed = true;
+                return self.timers.push(until, Due::Patience(number));
+            }
+            self.end(v, Ended::TimedOut);
+            // The instance does not notice, and goes on.
+            self.visits.slots[v as usize].abandoned = true;
+        }
+    }
+
+    /// An attempt has ended for its client, who may try again. The slot stays.
+    #[inline]
+    pub(super) fn end(&mut self, v: u32, ended: Ended) {
+        let now = self.now;
+        let visit = &self.visits.slots[v as usize];
+        let (arrived, from, origin, number) = (visit.arrived, visit.from, visit.origin, visit.service);
+        let service = &mut self.services[number as usize];
+        if visit.instance != NONE {
+            let first_byte = took(now - visit.sent);
+            let outcome = match ended {
+                Ended::Answered => Outcome::Answered { first_byte },
+                Ended::Error => Outcome::ServerError { first_byte },
+                Ended::Refused => Outcome::Refused { retry_after: None },
+                Ended::TimedOut => Outcome::TimedOut,
+                Ended::Failed => Outcome::Failed,
+            };
+            service.balancers.answered(visit.node, now, visit.instance, outcome);
+        }
+        if service.timeout.is_some() {
+            service.patience.remove(&mut self.visits.slots, v);
+        }
+        if matches!(ended, Ended::TimedOut | Ended::Failed) && self.try_again(v) {
+            return;
+        }
+        let service = &mut self.services[number as usize];
+        service.left(now);
+        let window = &mut service.window;
+        match ended {
+            Ended::Answered => window.answered += 1,
+            Ended::Error => window.errors += 1,
+            Ended::Refused => window.refused += 1,
+            Ended::TimedOut => window.timed_out += 1,
+            Ended::Failed => window.failed += 1,
+        }
+        if !matches!(ended, Ended::Refused | Ended::Failed) {
+            window.balancer.record((now - arrived) as f64 * 1e-9);
+        }
+        match from {
+            From::Open => {}
+            From::User => self.think(origin),
+            From::Visit => self.called(origin, ended == Ended::Answered),
+        }
+    }
+
+    fn try_again(&mut self, v: u32) -> bool {
+        let visit = &self.visits.slots[v as usize];
+        let service = &mut self.services[visit.service as usize];
+        let Some(retries) = &mut service.retries else { return false };
+        if visit.attempt >= retries.most || retries.budget.retry(Timestamp::from_nanos(self.now)).is_err() {
+            return false;
+        }
+        service.window.retried += 1;
+        let at = self.now.saturating_add(retries.backoff);
+        let again = visit.again();
+        let again = self.visits.begin(again);
+        self.timers.push(at, Due::Visit(again));
+        true
+    }
+
+    /// A user thinks.
+    pub(super) fn think(&mut self, user: u32) {
+        let time = self.thinking.draw(&mut self.users[user as usize]);
+        self.timers.push(self.now.saturating_add(time as u64), Due::User(user));
+    }
+
+    /// A user has thought enough.
+    pub(super) fn user_sends(&mut self, user: u32) {
+        let rng = self.users[user as usize].fork();
+        self.enter(rng, From::User, user);
+    }
+}
+
+#[inline]
+fn next_idle(pool: &mut IdlePool, reuse: Reuse, rng: &mut stats::Rng) -> Option<(u64, u32)> {
+    match reuse {
+        Reuse::LeastRecent => pool.pop_front(),
+        Reuse::MostRecent => pool.pop_back(),
+        Reuse::Random => {
+            let at = rng.below(pool.len());
+            pool.swap_remove_back(at)
+        }
+    }
+}

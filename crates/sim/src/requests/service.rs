@@ -1,0 +1,208 @@
+//! A service: its settings, made ready, and what all its instances share.
+
+use super::balancers::Balancers;
+use super::draw::Draw;
+use super::list::List;
+use super::nanos;
+use super::program::Program;
+use crate::plant::Window;
+use crate::settings::{Accept, Algorithm, Connections, Host, Retries, Reuse, Service, Start, System};
+use control::balance::RetryBudget;
+use std::time::Duration;
+use units::{Rate, Ratio};
+
+#[derive(Debug, Clone)]
+pub(super) struct ServiceState {
+    /// Where the steps of each endpoint begin.
+    pub(super) endpoints: Vec<u32>,
+    /// Shares of the endpoints, added up.
+    pub(super) shares: Vec<f64>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) start: Start,
+
+    pub(super) accept: Queueing,
+    pub(super) processes: u32,
+    /// Of each process.
+    pub(super) threads: u32,
+    pub(super) bound: u32,
+    /// The time that a thread keeps the lock, in nanoseconds; none without a lock.
+    pub(super) quantum: Option<f64>,
+    pub(super) front: Option<Front>,
+
+    pub(super) algorithm: Algorithm,
+    pub(super) nodes: u16,
+    pub(super) link: Link,
+    /// It matters which process has accepted a connection.
+    pub(super) affinity: bool,
+    pub(super) linger: u64,
+    pub(super) inline: u32,
+    /// From the balancer to the instance and back.
+    pub(super) travel: u64,
+    pub(super) timeout: Option<u64>,
+    pub(super) retries: Option<Budget>,
+    pub(super) instance_limit: u32,
+
+    pub(super) balancers: Balancers,
+    /// Requests whose clients wait, longest first.
+    pub(super) patience: List,
+    pub(super) patience_armed: bool,
+    /// Connections on which a thread lingers, longest first.
+    pub(super) lingering: List,
+    pub(super) linger_armed: bool,
+    /// Slots of instances that are gone.
+    pub(super) free: Vec<u32>,
+
+    pub(super) window: Window,
+    pub(super) in_system: u64,
+    window_began: u64,
+    /// Times of departures minus times of arrivals, from the window's beginning.
+    area: i128,
+}
+
+/// Where requests wait for a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Queueing {
+    Shared,
+    PerProcess,
+    Kept,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Front {
+    pub(super) workers: u32,
+    pub(super) cpu: Draw,
+    pub(super) wait: Draw,
+    pub(super) bound: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Link {
+    Kept { reuse: Reuse, idle_timeout: u64 },
+    PerCall { server_cpu: f64 },
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    pub(super) most: u16,
+    pub(super) backoff: u64,
+    pub(super) budget: RetryBudget,
+}
+
+impl ServiceState {
+    pub(super) fn new(system: &System, number: usize, service: &Service, program: &mut Program) -> Self {
+        let Service { server, balancing, .. } = service;
+        let (accept, bound, linger, inline) = match server.accept {
+            Accept::Shared { bound } => (Queueing::Shared, bound, Duration::ZERO, 0),
+            Accept::PerProcess { bound } => (Queueing::PerProcess, bound, Duration::ZERO, 0),
+            Accept::Kept { bound, linger, inline } => (Queueing::Kept, bound, linger, inline),
+        };
+        let (mut processes, mut threads) = (server.processes.max(1), server.threads.max(1));
+        let lock = server.lock.filter(|_| threads > 1);
+        if accept == Queueing::Shared && lock.is_none() {
+            // Nobody can tell which process a thread belongs to.
+            (processes, threads) = (1, processes.saturating_mul(threads));
+        }
+        let (link, delay) = match balancing.connections {
+            Connections::Kept { reuse, idle_timeout } => {
+                (Link::Kept { reuse, idle_timeout: nanos(idle_timeout) }, 0)
+            }
+            Connections::PerCall { server_cpu, delay, .. } => {
+                (Link::PerCall { server_cpu: nanos(server_cpu) as f64 }, nanos(delay))
+            }
+        };
+        let kept = accept == Queueing::Kept && matches!(link, Link::Kept { .. });
+        let mut sum = 0.0;
+        let shares = service.endpoints.iter().map(|endpoint| {
+            sum += endpoint.share.max(0.0);
+            sum
+        });
+        ServiceState {
+            shares: shares.collect(),
+            endpoints: program.add(system, number, service),
+            hosts: service.hosts.clone(),
+            start: service.start.clone(),
+            accept,
+            processes,
+            threads,
+            bound,
+            quantum: lock.map(|quantum| nanos(quantum).max(1) as f64),
+            front: server.front.as_ref().map(|front| Front {
+                workers: front.workers.max(1),
+                cpu: Draw::new(&front.cpu),
+                wait: Draw::new(&front.wait),
+                bound: front.bound,
+            }),
+            algorithm: balancing.algorithm,
+            nodes: balancing.nodes.clamp(1, u32::from(u16::MAX)) as u16,
+            link,
+            // Front workers keep the balancer's connections to themselves.
+            affinity: kept && server.front.is_none(),
+            linger: nanos(linger),
+            inline,
+            travel: nanos(balancing.network).saturating_add(delay),
+            timeout: balancing.timeout.map(nanos),
+            retries: balancing.retries.as_ref().and_then(budget),
+            instance_limit: balancing.instance_limit.unwrap_or(u32::MAX),
+            balancers: Balancers::new(balancing),
+            patience: List::default(),
+            patience_armed: false,
+            lingering: List::default(),
+            linger_armed: false,
+            free: Vec::new(),
+            window: Window::default(),
+            in_system: 0,
+            window_began: 0,
+            area: 0,
+        }
+    }
+
+    /// An endpoint for a request that enters here.
+    #[inline]
+    pub(super) fn endpoint(&self, share: f64) -> u16 {
+        let wanted = share * self.shares.last().copied().unwrap_or(0.0);
+        let at = self.shares.iter().position(|&up_to| wanted < up_to);
+        at.unwrap_or(self.shares.len().saturating_sub(1)) as u16
+    }
+
+    #[inline]
+    pub(super) fn arrived(&mut self, now: u64) {
+        self.window.arrived += 1;
+        self.in_system += 1;
+        self.area -= i128::from(now - self.window_began);
+    }
+
+    #[inline]
+    pub(super) fn left(&mut self, now: u64) {
+        self.in_system -= 1;
+        self.area += i128::from(now - self.window_began);
+    }
+
+    pub(super) fn take_window(&mut self, now: u64, into: &mut Window) {
+        let span = now - self.window_began;
+        let mean = if span == 0 {
+            self.in_system as f64
+        } else {
+            let area = self.area + i128::from(self.in_system) * i128::from(span);
+            area as f64 / span as f64
+        };
+        self.area = 0;
+        self.window_began = now;
+        into.clear();
+        std::mem::swap(into, &mut self.window);
+        into.in_system = mean;
+        into.queued = into.queueing.sum();
+    }
+}
+
+/// Nothing but the share allows a retry, so that the law is as it is written.
+fn budget(retries: &Retries) -> Option<Budget> {
+    let share = Ratio::new(retries.budget.clamp(0.0, 1.0))?;
+    Some(Budget {
+        most: retries.most.min(u32::from(u16::MAX)) as u16,
+        backoff: nanos(retries.backoff),
+        budget: RetryBudget::new(share, Rate::ZERO, BUDGET_SPAN).ok()?,
+    })
+}
+
+/// As in Finagle and linkerd.
+const BUDGET_SPAN: Duration = Duration::from_secs(10);

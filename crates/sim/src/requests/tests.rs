@@ -1,0 +1,6 @@
+mod check;
+mod clients;
+mod closed_forms;
+mod instances;
+mod laws;
+mod world;

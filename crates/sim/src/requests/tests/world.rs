@@ -1,0 +1,138 @@
+//! Systems in a line or two, and runs of them.
+
+use super::super::Requests;
+use crate::plant::{InstanceId, Plant, Window};
+use crate::settings::*;
+use std::sync::Arc;
+use std::time::Duration;
+use units::{Bytes, InstanceCount, Timestamp};
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(super) fn secs(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+pub(super) fn host(cores: u32) -> Host {
+    Host {
+        name: "host".into(),
+        cores,
+        speed: 1.0,
+        quota: None,
+        memory: None,
+        background: 0.0,
+        credits: None,
+        steal: None,
+    }
+}
+
+pub(super) fn work(cpu: Distribution, wait: Distribution, bursts: u32) -> Step {
+    Step::Work { cpu, wait, bursts, incidents: None }
+}
+
+pub(super) fn endpoint(steps: Vec<Step>) -> Endpoint {
+    Endpoint { name: "endpoint".into(), share: 1.0, steps, errors: 0.0 }
+}
+
+/// One service of one instance with so many threads and one queue without bound; connections cost nothing.
+pub(super) fn service(threads: u32, steps: Vec<Step>) -> Service {
+    Service {
+        name: "service".into(),
+        endpoints: vec![endpoint(steps)],
+        server: Server {
+            processes: 1,
+            threads,
+            lock: None,
+            accept: Accept::Shared { bound: u32::MAX },
+            front: None,
+            memory_per_process: Bytes::new(0),
+        },
+        hosts: vec![host(1)],
+        balancing: Balancing {
+            algorithm: Algorithm::RoundRobin,
+            nodes: 1,
+            connections: Connections::PerCall {
+                caller_cpu: Duration::ZERO,
+                server_cpu: Duration::ZERO,
+                delay: Duration::ZERO,
+            },
+            timeout: None,
+            retries: None,
+            instance_limit: None,
+            slow_start: None,
+            network: Duration::ZERO,
+        },
+        start: Start {
+            provision: Duration::ZERO,
+            boot: Duration::ZERO,
+            boot_cpu: 1.0,
+            warm_up: Duration::ZERO,
+            warm_up_factor: 1.0,
+            drain: Duration::from_secs(60),
+            launches_per_second: None,
+            launch_burst: 1,
+        },
+        instances: InstanceCount::new(1),
+        prices: Vec::new(),
+        deployments: Vec::new(),
+        failures: Vec::new(),
+        scaling: Scaling::default(),
+    }
+}
+
+pub(super) fn poisson(rate: f64) -> Traffic {
+    let rates = Arc::from([rate]);
+    Traffic::Open { rates, bin: Duration::from_secs(3600), arrivals: Arrivals::Poisson, noise: None }
+}
+
+pub(super) fn system(traffic: Traffic, services: Vec<Service>) -> System {
+    System {
+        services,
+        pools: Vec::new(),
+        traffic,
+        quotas: Quotas::default(),
+        warm_up: Duration::ZERO,
+        measured: Duration::ZERO,
+        seed: 1,
+    }
+}
+
+/// A plant with its first instances, serving from the beginning.
+pub(super) fn plant(system: &System) -> (Requests, Vec<InstanceId>) {
+    let mut plant = Requests::new(system);
+    let mut instances = Vec::new();
+    for (number, service) in (0..).zip(&system.services) {
+        for n in 0..service.instances.get() {
+            let instance = plant.launch(ServiceId(number), n as usize % service.hosts.len());
+            plant.serve(instance);
+            instances.push(instance);
+        }
+    }
+    (plant, instances)
+}
+
+/// What happened at the first service from `warm_up` on, over a time.
+pub(super) fn measure(system: &System, warm_up: f64, time: f64) -> Window {
+    let (mut plant, _) = plant(system);
+    let mut window = Window::default();
+    plant.run_until(Timestamp::ZERO + secs(warm_up));
+    plant.take_window(ServiceId(0), &mut window);
+    plant.run_until(Timestamp::ZERO + secs(warm_up + time));
+    plant.take_window(ServiceId(0), &mut window);
+    window
+}
+
+impl Window {
+    pub(super) fn ended(&self) -> u64 {
+        self.answered + self.errors + self.refused + self.timed_out + self.failed
+    }
+}
+
+/// Fails where a figure is further from another than a share of it.
+#[track_caller]
+pub(super) fn assert_close(what: &str, found: f64, expected: f64, share: f64) {
+    let off = (found / expected - 1.0).abs();
+    assert!(off <= share, "{what}: {found}, expected {expected} ({:.2} % off)", 100.0 * off);
+}

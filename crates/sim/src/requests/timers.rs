@@ -1,0 +1,82 @@
+//! What happens at a known time: ends of waits, mostly.
+//!
+//! A binary heap of one word and a half: time, then order of insertion, then what. Processor completions are not in
+//! here (they move with every arrival, see [`Tournament`](super::tournament::Tournament)), and neither are arrivals.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The earliest first; at the same time, what was put in first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<u128>>,
+    sequence: u32,
+}
+
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Something about a visit, by its state.
+    Visit(u32),
+    /// A user has thought enough.
+    User(u32),
+    /// The thread that lingers longest at a service gives up, perhaps.
+    Linger(u16),
+    /// The client of a service that waits longest loses patience, perhaps.
+    Patience(u16),
+}
+
+const KIND: u32 = 30;
+const NUMBER: u32 = (1 << KIND) - 1;
+
+impl Timers {
+    #[inline]
+    pub(super) fn push(&mut self, at: u64, due: Due) {
+        let what = match due {
+            Due::Visit(visit) => visit,
+            Due::User(user) => user | 1 << KIND,
+            Due::Linger(service) => u32::from(service) | 2 << KIND,
+            Due::Patience(service) => u32::from(service) | 3 << KIND,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        let key = u128::from(at) << 64 | u128::from(self.sequence) << 32 | u128::from(what);
+        self.heap.push(Reverse(key));
+    }
+
+    /// When the first is due; the end of time where there is none.
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.heap.peek().map_or(u64::MAX, |Reverse(key)| (key >> 64) as u64)
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Due> {
+        let Reverse(key) = self.heap.pop()?;
+        let what = key as u32;
+        let number = what & NUMBER;
+        Some(match what >> KIND {
+            0 => Due::Visit(number),
+            1 => Due::User(number),
+            2 => Due::Linger(number as u16),
+            _ => Due::Patience(number as u16),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_ties_keep_their_order() {
+        let mut timers = Timers::default();
+        timers.push(20, Due::User(7));
+        timers.push(10, Due::Visit(9));
+        timers.push(10, Due::Visit(3));
+        timers.push(10, Due::Linger(1));
+        assert_eq!(timers.first(), 10);
+        let order: Vec<Due> = std::iter::from_fn(|| timers.pop()).collect();
+        assert_eq!(order, [Due::Visit(9), Due::Visit(3), Due::Linger(1), Due::User(7)]);
+        assert_eq!(timers.first(), u64::MAX);
+    }
+}

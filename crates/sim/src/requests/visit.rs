@@ -1,0 +1,162 @@
+//! A request at a service: one attempt of it, from the balancer to the response.
+
+use super::list::{Links, NONE, Next};
+use stats::SplitMix;
+
+/// All that is known of a request while it lasts; a slot of a slab, used again.
+#[derive(Debug, Clone)]
+pub(super) struct Visit {
+    /// What it needs is drawn from this.
+    pub(super) rng: SplitMix,
+    /// When the request came to the balancer, and when this attempt was sent; nanoseconds.
+    pub(super) arrived: u64,
+    pub(super) sent: u64,
+    /// When a thread took it.
+    pub(super) taken: u64,
+    /// Processor time left of the present burst.
+    pub(super) work: f64,
+    /// Of each burst of the present step, and of the wait after it.
+    pub(super) burst: f64,
+    pub(super) wait: f64,
+    pub(super) instance: u32,
+    pub(super) process: u32,
+    pub(super) connection: u32,
+    /// The visit that called, or the user.
+    pub(super) origin: u32,
+    /// Step of the program.
+    pub(super) op: u32,
+    /// Bursts or called services that are left of it.
+    pub(super) left: u16,
+    pub(super) service: u16,
+    pub(super) endpoint: u16,
+    pub(super) node: u16,
+    pub(super) attempt: u16,
+    pub(super) at: At,
+    pub(super) from: From,
+    /// The client has gone; the work goes on.
+    pub(super) abandoned: bool,
+    /// A service that it called has failed.
+    pub(super) call_failed: bool,
+    queue: u32,
+    patience: [u32; 2],
+}
+
+/// Where a visit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    /// Nowhere: the slot is free.
+    Free,
+    /// Its instance is gone; something that comes later frees the slot.
+    Gone,
+    /// At the client, before another attempt.
+    Backoff,
+    /// On the network.
+    Travelling,
+    /// Waits for a front worker, or is with one.
+    FrontQueue,
+    FrontCpu,
+    FrontWait,
+    /// Waits for a thread.
+    Queue,
+    /// With a thread: begins its next step at once.
+    Ready,
+    /// Somewhere in a step.
+    Connecting,
+    Cpu,
+    Wait,
+    PoolQueue,
+    Holding,
+    CallCpu,
+    Calling,
+}
+
+/// Who waits for the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    /// Nobody that sends again because of it.
+    Open,
+    User,
+    Visit,
+}
+
+impl Next for Visit {
+    #[inline]
+    fn next(&mut self) -> &mut u32 {
+        &mut self.queue
+    }
+}
+
+impl Links for Visit {
+    #[inline]
+    fn links(&mut self) -> &mut [u32; 2] {
+        &mut self.patience
+    }
+}
+
+/// The slab.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Visits {
+    pub(super) slots: Vec<Visit>,
+    free: Vec<u32>,
+}
+
+impl Visits {
+    #[inline]
+    pub(super) fn begin(&mut self, visit: Visit) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = visit;
+                slot
+            }
+            None => {
+                self.slots.push(visit);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn end(&mut self, slot: u32) {
+        self.slots[slot as usize].at = At::Free;
+        self.free.push(slot);
+    }
+}
+
+impl Visit {
+    /// A request that came now.
+    #[inline]
+    pub(super) fn new(now: u64, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) -> Self {
+        Visit {
+            rng,
+            arrived: now,
+            sent: now,
+            taken: now,
+            work: 0.0,
+            burst: 0.0,
+            wait: 0.0,
+            instance: NONE,
+            process: NONE,
+            connection: NONE,
+            origin,
+            op: 0,
+            left: 0,
+            service,
+            endpoint,
+            node: 0,
+            attempt: 0,
+            at: At::Backoff,
+            from,
+            abandoned: false,
+            call_failed: false,
+            queue: NONE,
+            patience: [NONE; 2],
+        }
+    }
+
+    /// The same request, for another attempt; it knows which instance has failed.
+    pub(super) fn again(&self) -> Self {
+        let Visit { arrived, service, endpoint, from, origin, attempt, instance, mut rng, .. } = *self;
+        let rng = rng.fork();
+        Visit { attempt: attempt + 1, instance, ..Visit::new(arrived, service, endpoint, rng, from, origin) }
+    }
+}
