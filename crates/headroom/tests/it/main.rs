@@ -13,6 +13,8 @@ mod conforms;
 mod emits_for_other_proxies;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
 mod finds_the_sustainable_rate;
+/// `headroom simulate` beside servers that were measured.
+mod foresees_real_servers;
 /// `headroom import`: policies of AWS and traffic, as files that headroom reads.
 mod imports_what_people_have;
 /// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.
