@@ -1,6 +1,8 @@
 //! Twenty random networks that Ciw simulated (`bench/sim/references`), simulated here: the same response times, within
 //! the errors of both.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use serde_json::Value;
 use sim::Requests;
 use sim::plant::{Plant, Window};
