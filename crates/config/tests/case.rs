@@ -57,10 +57,10 @@ fn the_day_has_its_shape_from_the_warm_up_on() {
     let system = &case.stages[0].system;
     let Traffic::Open { rates, bin, .. } = &system.traffic else { panic!("closed") };
     assert_eq!((bin.as_secs(), rates.len()), (60, 28 * 60));
-    // The warm-up begins at 20:00, at the peak; the night is at a third of it, the measured day ends as it began.
+    // The warm-up begins at 20:00, at the peak; the night is at a quarter of it, the measured day ends as it began.
     let at = |minutes: usize| rates[minutes];
-    assert!((at(10) - 320.0).abs() < 1e-9);
-    assert!((at(4 * 60 + 200) - 0.34 * 320.0).abs() < 1e-9);
+    assert!((at(10) - 364.0).abs() < 1e-9);
+    assert!((at(4 * 60 + 200) - 0.24 * 364.0).abs() < 1e-9);
     assert!((at(4 * 60) - at(28 * 60 - 1)).abs() < 2.0);
 }
 
