@@ -4,7 +4,7 @@
 
 mod access_log;
 mod admin;
-mod classes;
+pub(crate) mod classes;
 mod hops;
 mod key;
 mod limits;
@@ -149,7 +149,7 @@ fn span_between(
 }
 
 /// The index of a name, or a problem with a suggestion.
-fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Report) -> Option<usize> {
+pub(crate) fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Report) -> Option<usize> {
     let found = names.iter().position(|named| named.name == wanted.value.0);
     if found.is_none() {
         let help = suggestion(&wanted.value.0, names.iter().map(|named| named.name.as_str()));

@@ -23,7 +23,7 @@ mod waiting;
 
 pub use reason::Reason;
 pub use shadow::{Observed, Shadow, ShadowTally, Watched};
-pub use waiting::{Next, Pace, Place, WaitingQueue, WaitingSettings};
+pub use waiting::{HeldTime, Next, Pace, Place, WaitingQueue, WaitingSettings};
 
 use crate::Word;
 use crate::concurrency::{Concurrency, Priority};

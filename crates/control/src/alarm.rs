@@ -214,12 +214,10 @@ impl Alarm {
                 .look(age, datapoint, |value| self.settings.comparison.holds(value, self.settings.threshold));
             if newest.decided() || end.since(Timestamp::ZERO) < self.settings.period {
                 // What lies before the beginning is missing, as it is.
-                newest.range = range;
                 break;
             }
             end = end - self.settings.period;
         }
-        newest.range = range;
         newest
     }
 

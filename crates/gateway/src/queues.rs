@@ -5,7 +5,7 @@
 //! those of higher classes from places that it may not have itself.
 
 use crate::shared::{Shared, WaitingRoom};
-use control::admission::{Next, Pace, Place, Reason, WaitingQueue};
+use control::admission::{HeldTime, Next, Pace, Place, Reason, WaitingQueue};
 use control::concurrency::Priority;
 use std::time::Duration;
 use units::Timestamp;
@@ -31,7 +31,7 @@ pub(crate) struct Queues {
 pub(crate) struct Queue {
     classes: Vec<WaitingQueue<usize>>,
     /// How long a place is usually held, as this worker has seen it.
-    service: Duration,
+    held: HeldTime,
 }
 
 impl Queues {
@@ -63,7 +63,7 @@ impl Queue {
     fn new(room: &WaitingRoom, classes: usize) -> Self {
         let queue = || WaitingQueue::new(room.id(), room.queue_settings());
         let classes = (0..classes).map(|_| queue().expect("the waiting room's settings were checked"));
-        Queue { classes: classes.collect(), service: Duration::ZERO }
+        Queue { classes: classes.collect(), held: HeldTime::default() }
     }
 
     fn len(&self) -> u32 {
@@ -119,11 +119,11 @@ impl Queue {
 
     /// A place was held for so long.
     pub(crate) fn held(&mut self, held: Duration) {
-        self.service = if self.service.is_zero() { held } else { (self.service * 7 + held) / 8 };
+        self.held.record(held);
     }
 
     /// How fast places become free for this worker, of `workers` that share `places`.
     pub(crate) fn pace(&self, places: u32, workers: u32) -> Pace {
-        Pace { service: self.service, limit: (places / workers.max(1)).max(1) }
+        self.held.pace(places / workers.max(1))
     }
 }

@@ -1,16 +1,17 @@
-//! How many requests a second of one core the simulator carries, through the plant that runs the cases:
+//! How many requests a second of one core the simulator carries, through the engine that runs the cases:
 //!
 //! ```text
 //! cargo run --release -p sim --example speed [part of a row's name]
 //! ```
 
+use control::alarm::{AlarmSettings, Comparison};
+use control::metric::{MetricId, Statistic};
+use control::scaling::{AlarmId, Platform, Policy as Rule, ScalerSettings, StepScaling};
 use rustix::time::{ClockId, clock_gettime};
-use sim::Requests;
-use sim::plant::{Plant, Window};
 use sim::settings::*;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Bytes, InstanceCount, Timestamp};
+use units::InstanceCount;
 
 fn main() {
     let rows = [
@@ -51,34 +52,23 @@ struct Round {
     busy: f64,
 }
 
-/// Minute by minute, as the cloud does it.
+/// As cases are run: the plant with the cloud around it, its metrics and alarms.
 fn run(system: &System, seconds: f64) -> Round {
-    let mut plant = Requests::new(system);
-    let service = ServiceId(0);
-    let mut instances = Vec::new();
-    for (number, service) in (0..).zip(&system.services) {
-        instances.extend((0..service.instances.get()).map(|_| plant.launch(ServiceId(number), 0)));
-    }
-    instances.iter().for_each(|&instance| plant.serve(instance));
-    let (mut window, mut all) = (Window::default(), Window::default());
-    let mut busy = 0.0;
-    let began = cpu_seconds();
     let minutes = (seconds / 60.0).ceil() as u64;
-    for minute in 1..=minutes {
-        plant.run_until(Timestamp::from_secs(60 * minute));
-        plant.take_window(service, &mut window);
-        all.answered += window.answered;
-        all.balancer.add(&window.balancer);
-        all.queued += window.queued;
-        instances.iter().for_each(|&instance| busy += plant.take_cpu(instance));
-    }
+    let system = System { measured: Duration::from_secs(60 * minutes), ..system.clone() };
+    let began = cpu_seconds();
+    let outcome = sim::run(&system, sim::Fidelity::Request);
+    let took = cpu_seconds() - began;
+    // Requests to the first service, whatever they call.
+    let totals = &outcome.services[0].totals;
+    let times = totals.balancer.unwrap_or_default();
     Round {
-        rate: all.answered as f64 / (cpu_seconds() - began),
-        requests: all.answered,
-        mean: all.balancer.mean().unwrap_or(0.0),
-        p95: all.balancer.quantile(0.95).unwrap_or(0.0),
-        queueing: all.queued / all.answered as f64,
-        busy: busy / (60.0 * minutes as f64 * instances.len() as f64),
+        rate: totals.answered as f64 / took,
+        requests: totals.answered,
+        mean: times.mean,
+        p95: times.p95,
+        queueing: totals.queued.unwrap_or(0.0),
+        busy: totals.busy.unwrap_or(0.0),
     }
 }
 
@@ -102,7 +92,25 @@ fn bursts() -> System {
     let server = server(1, 1000, Accept::Shared { bound: 1000 });
     let mut service = service(vec![endpoint(1.0, steps)], server, 16);
     service.balancing.algorithm = Algorithm::LeastOutstanding;
+    service.scaling.policy = alarms();
     system(1120.0, service)
+}
+
+/// Two alarms on processor use, seen a minute late, that never go off at 70 %.
+fn alarms() -> Policy {
+    let alarm = |comparison, threshold| {
+        AlarmSettings::new(MetricId(0), Statistic::Average, Duration::from_secs(60), comparison, threshold)
+    };
+    let mut scaler = ScalerSettings::new(Platform::EC2, 16, 32);
+    scaler.alarms = vec![alarm(Comparison::GreaterThan, 90.0), alarm(Comparison::LessThan, 30.0)];
+    let steps = |alarm, change| Rule::Step(StepScaling::of(vec![AlarmId(alarm)], change));
+    scaler.policies = vec![steps(0, 2), steps(1, -1)];
+    Policy::Aws(Box::new(AwsScaling {
+        scaler,
+        metrics: vec![Published::each_minute(Metric::CpuUtilization)],
+        publication_delay: Duration::from_secs(60),
+        names: ScalingNames::default(),
+    }))
 }
 
 /// The account service at its peak, or near it.
@@ -156,69 +164,22 @@ fn endpoint(share: f64, steps: Vec<Step>) -> Endpoint {
 }
 
 fn server(processes: u32, threads: u32, accept: Accept) -> Server {
-    Server { processes, threads, lock: None, accept, front: None, memory_per_process: Bytes::new(0) }
+    Server { accept, ..Server::new(processes, threads) }
 }
 
 fn service(endpoints: Vec<Endpoint>, server: Server, instances: u32) -> Service {
     Service {
-        name: "service".into(),
-        endpoints,
-        server,
-        hosts: vec![Host {
-            name: "host".into(),
-            cores: 1,
-            speed: 1.0,
-            quota: None,
-            memory: None,
-            background: 0.0,
-            credits: None,
-            steal: None,
-        }],
-        balancing: Balancing {
-            algorithm: Algorithm::RoundRobin,
-            nodes: 1,
-            connections: Connections::PerCall {
-                caller_cpu: Duration::ZERO,
-                server_cpu: Duration::ZERO,
-                delay: Duration::ZERO,
-            },
-            timeout: None,
-            retries: None,
-            instance_limit: None,
-            slow_start: None,
-            network: Duration::ZERO,
-        },
-        start: Start {
-            provision: Duration::ZERO,
-            boot: Duration::ZERO,
-            boot_cpu: 1.0,
-            warm_up: Duration::ZERO,
-            warm_up_factor: 1.0,
-            drain: Duration::ZERO,
-            launches_per_second: None,
-            launch_burst: 1,
-        },
         instances: InstanceCount::new(instances),
-        prices: Vec::new(),
-        deployments: Vec::new(),
-        failures: Vec::new(),
-        scaling: Scaling::default(),
+        ..Service::new("service", server, Host::new("host", 1), endpoints)
     }
 }
 
 fn system(rate: f64, service: Service) -> System {
-    System {
-        services: vec![service],
-        pools: Vec::new(),
-        traffic: Traffic::Open {
-            rates: Arc::from([rate]),
-            bin: Duration::from_secs(60),
-            arrivals: Arrivals::Poisson,
-            noise: None,
-        },
-        quotas: Quotas::default(),
-        warm_up: Duration::ZERO,
-        measured: Duration::ZERO,
-        seed: 1,
-    }
+    let traffic = Traffic::Open {
+        rates: Arc::from([rate]),
+        bin: Duration::from_secs(60),
+        arrivals: Arrivals::Poisson,
+        noise: None,
+    };
+    System::new(traffic, vec![service])
 }

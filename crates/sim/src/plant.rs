@@ -1,6 +1,7 @@
 //! What carries the requests, as the cloud around it sees it.
 
 use crate::settings::ServiceId;
+use std::collections::BTreeMap;
 use units::Timestamp;
 
 /// An instance of a service: given out by the plant, small, used again after [`Plant::stop`].
@@ -52,6 +53,8 @@ pub struct Window {
     pub errors: u64,
     /// Refused for load: a queue or a limit was full.
     pub refused: u64,
+    /// Those of them that never came to the balancer, by [reason](control::admission::Reason::name).
+    pub shed: BTreeMap<&'static str, u64>,
     /// The client's patience ended.
     pub timed_out: u64,
     /// Broken connections: instances that failed or were stopped.
@@ -66,7 +69,7 @@ pub struct Window {
     /// Response time inside the application: from when a thread took the request. Also of those whose client had
     /// gone.
     pub application: stats::Sketch,
-    /// Time between balancer and thread.
+    /// Time between balancer, or the limits before it, and thread.
     pub queueing: stats::Sketch,
     /// Sum over requests of the time between balancer and thread, in seconds.
     pub queued: f64,
@@ -75,6 +78,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Counts a request that a limit before the balancer refused.
+    pub fn shed(&mut self, reason: &'static str) {
+        *self.shed.entry(reason).or_default() += 1;
+    }
+
     /// Counts what happened in a part of this window, which is so large a share of it.
     pub fn add(&mut self, part: &Window, share: f64) {
         self.arrived += part.arrived;
@@ -85,6 +93,9 @@ impl Window {
         self.failed += part.failed;
         self.retried += part.retried;
         self.connections += part.connections;
+        for (reason, count) in &part.shed {
+            *self.shed.entry(reason).or_default() += count;
+        }
         self.balancer.add(&part.balancer);
         self.application.add(&part.application);
         self.queueing.add(&part.queueing);
@@ -94,6 +105,7 @@ impl Window {
 
     /// Forgets everything, and keeps the memory.
     pub fn clear(&mut self) {
+        self.shed.clear();
         self.balancer.clear();
         self.application.clear();
         self.queueing.clear();

@@ -16,9 +16,10 @@
 //! was set going.
 //!
 //! ## What a request meets
-//! balancer node → instance → (front worker) → queue → thread → steps, on the processor one thread of a process at a
+//! (limits) → balancer node → instance → (front worker) → queue → thread → steps, on the processor one thread of a process at a
 //! time where there is a lock → response. See [`send`] for the client's side and [`serve`] for the instance's.
 
+mod admission;
 mod arrivals;
 mod balancers;
 mod compute;
@@ -39,6 +40,7 @@ mod visit;
 
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::{ServiceId, System, Traffic};
+use admission::Door;
 use arrivals::Arrivals;
 use draw::Draw;
 use instance::{ConnectionSlab, IdlePool, Instance, Process};
@@ -53,7 +55,7 @@ use units::Timestamp;
 use visit::{At, From, Visits};
 
 /// A fleet that carries requests one by one. It begins without instances.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Requests {
     now: u64,
     arrivals: Arrivals,
@@ -126,6 +128,11 @@ impl Requests {
                 (0..*users).for_each(|user| plant.think(user));
             }
         }
+        for (number, service) in (0..).zip(&plant.services) {
+            if service.door.as_ref().is_some_and(Door::ticks) {
+                plant.timers.push(0, Due::Door(number));
+            }
+        }
         plant
     }
 
@@ -174,11 +181,14 @@ impl Requests {
                     self.ready.push(v);
                 }
                 At::Backoff => self.send(v),
+                At::Turn => self.turn_comes(v),
                 _ => self.visits.end(v),
             },
             Due::User(user) => self.user_sends(user),
             Due::Linger(service) => self.give_up_lingering(service),
             Due::Patience(service) => self.lose_patience(service),
+            Due::Door(service) => self.door_ticks(service),
+            Due::Line(v) => self.line_ends(v),
         }
     }
 }

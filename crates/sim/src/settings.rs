@@ -2,6 +2,7 @@
 //!
 //! Times are durations of the simulated clock; randomness comes from one seed, in a stream for each purpose.
 
+mod admission;
 mod check;
 mod cloud;
 mod distribution;
@@ -11,6 +12,7 @@ mod server;
 mod service;
 mod traffic;
 
+pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
 pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
 pub use distribution::Distribution;
@@ -45,4 +47,19 @@ pub struct System {
     pub measured: Duration,
     /// Every random draw comes from it.
     pub seed: u64,
+}
+
+impl System {
+    /// Services with their traffic: no pools, quotas or warm-up, nothing measured yet, seed 1.
+    pub fn new(traffic: Traffic, services: Vec<Service>) -> Self {
+        System {
+            services,
+            pools: Vec::new(),
+            traffic,
+            quotas: Quotas::default(),
+            warm_up: Duration::ZERO,
+            measured: Duration::ZERO,
+            seed: 1,
+        }
+    }
 }

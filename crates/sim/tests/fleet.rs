@@ -8,7 +8,7 @@ use sim::outcome::Outcome;
 use sim::settings::*;
 use sim::{Fidelity, run, run_many};
 use std::time::Duration;
-use units::{Bytes, InstanceCount, Quantile};
+use units::{InstanceCount, Quantile};
 
 /// 10 ms of processor time and 20 ms of wait on one core; an hour that rises from 40 to 400 requests a second and
 /// falls again.
@@ -18,70 +18,44 @@ fn system(policy: Policy) -> System {
         .collect();
     let time = |millis| Distribution::LogNormal { mean: Duration::from_millis(millis), cv: 0.5 };
     let work = Step::Work { cpu: time(10), wait: time(20), bursts: 2, incidents: None };
+    let server = Server { accept: Accept::Shared { bound: 500 }, ..Server::new(2, 8) };
+    let host = Host { background: 0.02, ..Host::new("small", 1) };
     let service = Service {
-        name: "web".into(),
-        endpoints: vec![Endpoint { name: "page".into(), share: 1.0, steps: vec![work], errors: 0.0 }],
-        server: Server {
-            processes: 2,
-            threads: 8,
-            lock: None,
-            accept: Accept::Shared { bound: 500 },
-            front: None,
-            memory_per_process: Bytes::new(0),
-        },
-        hosts: vec![Host {
-            name: "small".into(),
-            cores: 1,
-            speed: 1.0,
-            quota: None,
-            memory: None,
-            background: 0.02,
-            credits: None,
-            steal: None,
-        }],
         balancing: Balancing {
             algorithm: Algorithm::LeastOutstanding,
             nodes: 2,
             connections: Connections::Kept { reuse: Reuse::Random, idle_timeout: Duration::from_secs(20) },
-            timeout: None,
-            retries: None,
-            instance_limit: None,
-            slow_start: None,
-            network: Duration::ZERO,
+            ..Balancing::default()
         },
         start: Start {
             provision: Duration::from_secs(30),
             boot: Duration::from_secs(20),
             boot_cpu: 0.5,
-            warm_up: Duration::ZERO,
-            warm_up_factor: 1.0,
             drain: Duration::from_secs(60),
             launches_per_second: Some(1.0),
             launch_burst: 10,
+            ..Start::default()
         },
         instances: InstanceCount::new(2),
         prices: vec![Price { per_hour: 0.05, minimum: Duration::from_secs(60) }],
-        deployments: Vec::new(),
-        failures: Vec::new(),
         scaling: Scaling {
             policy,
             goal: Some(Goal { quantile: Quantile::P95, below: Duration::from_millis(200) }),
             ..Scaling::default()
         },
+        ..Service::new("web", server, host, vec![Endpoint::new("page", vec![work])])
+    };
+    let traffic = Traffic::Open {
+        rates: rates.into(),
+        bin: Duration::from_secs(60),
+        arrivals: Arrivals::Poisson,
+        noise: Some(Noise { sigma: 0.05, phi: 0.9 }),
     };
     System {
-        services: vec![service],
-        pools: Vec::new(),
-        traffic: Traffic::Open {
-            rates: rates.into(),
-            bin: Duration::from_secs(60),
-            arrivals: Arrivals::Poisson,
-            noise: Some(Noise { sigma: 0.05, phi: 0.9 }),
-        },
-        quotas: Quotas::default(),
         warm_up: Duration::from_secs(120),
         measured: Duration::from_secs(58 * 60),
         seed: 7,
+        ..System::new(traffic, vec![service])
     }
 }
 

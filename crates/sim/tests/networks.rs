@@ -8,7 +8,7 @@ use sim::Requests;
 use sim::plant::{Plant, Window};
 use sim::settings::*;
 use std::time::Duration;
-use units::{Bytes, InstanceCount, Timestamp};
+use units::Timestamp;
 
 const REFERENCES: &str = include_str!("../../../bench/sim/references/networks.json");
 const RUNS: u64 = 12;
@@ -25,57 +25,7 @@ fn number(value: &Value, key: &str) -> f64 {
 
 /// One instance with so many threads and one queue; requests of the network cost nothing themselves.
 fn service(threads: u32, endpoints: Vec<Endpoint>) -> Service {
-    Service {
-        name: "service".into(),
-        endpoints,
-        server: Server {
-            processes: 1,
-            threads,
-            lock: None,
-            accept: Accept::Shared { bound: u32::MAX },
-            front: None,
-            memory_per_process: Bytes::new(0),
-        },
-        hosts: vec![Host {
-            name: "host".into(),
-            cores: 1,
-            speed: 1.0,
-            quota: None,
-            memory: None,
-            background: 0.0,
-            credits: None,
-            steal: None,
-        }],
-        balancing: Balancing {
-            algorithm: Algorithm::RoundRobin,
-            nodes: 1,
-            connections: Connections::PerCall {
-                caller_cpu: Duration::ZERO,
-                server_cpu: Duration::ZERO,
-                delay: Duration::ZERO,
-            },
-            timeout: None,
-            retries: None,
-            instance_limit: None,
-            slow_start: None,
-            network: Duration::ZERO,
-        },
-        start: Start {
-            provision: Duration::ZERO,
-            boot: Duration::ZERO,
-            boot_cpu: 0.0,
-            warm_up: Duration::ZERO,
-            warm_up_factor: 1.0,
-            drain: Duration::ZERO,
-            launches_per_second: None,
-            launch_burst: 1,
-        },
-        instances: InstanceCount::new(1),
-        prices: Vec::new(),
-        deployments: Vec::new(),
-        failures: Vec::new(),
-        scaling: Scaling::default(),
-    }
+    Service::new("service", Server::new(1, threads), Host::new("host", 1), endpoints)
 }
 
 /// A service that calls the others one after the other, a kind of request for each route.

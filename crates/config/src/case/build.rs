@@ -1,5 +1,6 @@
 //! From the tables of one stage to a system that can be simulated: bounds, names, contradictions.
 
+mod admission;
 mod alarms;
 mod balancing;
 mod pods;
@@ -29,6 +30,7 @@ pub(super) struct Builder<'a> {
     /// Names of services and their endpoints, in the order of the file.
     services: Vec<(String, Vec<String>)>,
     pools: Vec<String>,
+    classes: admission::Known<'a>,
     prices: Prices,
     goal: Option<Goal>,
     warm_up: Duration,
@@ -83,6 +85,7 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
         table.pools.iter().flat_map(Names::iter).map(|named| named.name.clone()).collect();
     let warm_up = longest(table.warm_up.as_ref(), Duration::ZERO, report);
     let mut builder = Builder {
+        classes: admission::Known::of(table, report),
         prices: Prices::of(table.prices.as_ref(), report),
         goal: goal(table, report),
         report,

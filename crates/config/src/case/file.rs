@@ -1,6 +1,7 @@
 //! The tables of a case file, as they are written. Descriptions end up in the JSON Schema.
 
 use super::words::{GoalText, LockTime, Number, Seed, TimeOfDay, Times};
+use crate::file::{FileConcurrency, FilePolicy, FileRateClass, FileServiceLevel};
 use crate::scalar::{Count, Frequency, Share, Size, Span, Switch, Text};
 use crate::table::{At, Names, Needed, tables};
 
@@ -17,6 +18,14 @@ tables! {
         traffic: Needed<At<TrafficTable>>,
         /// Services by name. Traffic enters at the first.
         services: Needed<At<Names<At<ServiceTable>>>>,
+        /// Service level classes, as in a gateway's file.
+        service_levels: Option<Names<FileServiceLevel>>,
+        /// Rate classes, as in a gateway's file, without keys.
+        rate_classes: Option<Names<FileRateClass>>,
+        /// Concurrency limits, as in a gateway's file.
+        concurrency_limits: Option<Names<FileConcurrency>>,
+        /// Limits that apply only while a service level class is not conforming, as in a gateway's file.
+        policies: Option<Names<FilePolicy>>,
         /// Places that several instances or services share, by name, such as connections to a database.
         pools: Option<Names<At<PoolTable>>>,
         /// What the account of the cloud allows in all.
@@ -109,6 +118,8 @@ tables! {
         server: Needed<At<ServerTable>>,
         /// What instances run on, by name. The n-th instance gets the n-th, and around again.
         hosts: Needed<At<Names<At<HostTable>>>>,
+        /// What passes to the balancer. Default: everything.
+        admission: Option<At<AdmissionTable>>,
         /// How requests come to instances.
         balancing: Option<At<BalancingTable>>,
         /// What it takes for an instance to start and to end.
@@ -242,6 +253,16 @@ tables! {
         unlimited: Option<At<Switch>>,
         /// What it pays then: US dollars for an hour of a core. Default: 0.05.
         surplus_per_hour: Option<At<Number>>,
+    }
+
+    /// What passes to the balancer of a service, as on a route of a gateway's file.
+    AdmissionTable {
+        /// A rate class that always applies.
+        rate_class: Option<At<Text>>,
+        /// A concurrency limit that always applies.
+        concurrency: Option<At<Text>>,
+        /// Limits that apply while a service level class is not conforming.
+        policy: Option<At<Text>>,
     }
 
     /// How requests come to instances.

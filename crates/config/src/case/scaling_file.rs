@@ -61,6 +61,8 @@ tables! {
         tolerance: Option<At<Share>>,
         /// From tick to tick. Default: 15s.
         sync_period: Option<At<Span>>,
+        /// The minor version of Kubernetes whose rules hold, such as 27 for 1.27. Default: the newest that is known.
+        version: Option<At<Count>>,
     }
 
     /// Knative's pod autoscaler. One of `concurrency` and `requests_per_second`.
@@ -73,6 +75,8 @@ tables! {
         utilization: Option<At<Share>>,
         /// The window of calm decisions. Default: 60s.
         stable_window: Option<At<Span>>,
+        /// How long fewer pods must be enough before there are fewer. Default: 0.
+        scale_down_delay: Option<At<Span>>,
     }
 
     /// Has a metric been beyond a threshold for long enough? As CloudWatch's alarms.
@@ -131,6 +135,9 @@ tables! {
         track: Option<At<Text>>,
         /// What it keeps that metric at: a share for `cpu`, a number of requests a minute for the other.
         target: Option<At<Text>>,
+        /// What target tracking makes of the target: `ecs`, `ecs-high-resolution`, `ecs-capacity-provider`,
+        /// `application`, `dynamodb`, `ec2-asg`, `custom` or `response-time`. Default: by the platform.
+        preset: Option<At<Text>>,
         /// Only ever out. Default: false.
         never_in: Option<At<Switch>>,
     }

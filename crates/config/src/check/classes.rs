@@ -15,30 +15,35 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The tables of the file; one that it does not have is empty.
-pub(super) struct Classes<'a> {
-    pub(super) service_levels: &'a Names<FileServiceLevel>,
-    pub(super) rate_classes: &'a Names<FileRateClass>,
-    pub(super) concurrency_limits: &'a Names<FileConcurrency>,
-    pub(super) policies: &'a Names<FilePolicy>,
+pub(crate) struct Classes<'a> {
+    pub(crate) service_levels: &'a Names<FileServiceLevel>,
+    pub(crate) rate_classes: &'a Names<FileRateClass>,
+    pub(crate) concurrency_limits: &'a Names<FileConcurrency>,
+    pub(crate) policies: &'a Names<FilePolicy>,
     /// How many priority classes there are; `None` where the file does not name any.
-    pub(super) priorities: Option<usize>,
-    pub(super) mirrors: &'a Names<FileMirror>,
+    pub(crate) priorities: Option<usize>,
+    pub(crate) mirrors: &'a Names<FileMirror>,
 }
 
 impl<'a> Classes<'a> {
     pub(super) fn of(file: &'a File) -> Self {
         Classes {
-            service_levels: file.service_levels.as_ref().unwrap_or(const { &Names(Vec::new()) }),
-            rate_classes: file.rate_classes.as_ref().unwrap_or(const { &Names(Vec::new()) }),
-            concurrency_limits: file.concurrency_limits.as_ref().unwrap_or(const { &Names(Vec::new()) }),
-            policies: file.policies.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            service_levels: or_empty(file.service_levels.as_ref()),
+            rate_classes: or_empty(file.rate_classes.as_ref()),
+            concurrency_limits: or_empty(file.concurrency_limits.as_ref()),
+            policies: or_empty(file.policies.as_ref()),
             priorities: file.priorities.as_ref().map(|list| list.value.len()),
-            mirrors: file.mirrors.as_ref().unwrap_or(const { &Names(Vec::new()) }),
+            mirrors: or_empty(file.mirrors.as_ref()),
         }
     }
 }
 
-pub(super) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Class<ServiceLevelSettings>> {
+/// A table that the file does not have is empty.
+pub(crate) fn or_empty<T>(table: Option<&Names<T>>) -> &Names<T> {
+    table.unwrap_or(const { &Names(Vec::new()) })
+}
+
+pub(crate) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Class<ServiceLevelSettings>> {
     readable(classes.service_levels, |name, found| {
         let default = ServiceLevelSettings::DEFAULT_WINDOW;
         let settings = ServiceLevelSettings {
@@ -56,7 +61,7 @@ pub(super) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Clas
     })
 }
 
-pub(super) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<RateClassSettings>> {
+pub(crate) fn rate_classes(classes: &Classes, report: &mut Report) -> Vec<Class<RateClassSettings>> {
     readable(classes.rate_classes, |name, found| {
         let count = |at: &Option<At<Count>>, default| at.as_ref().map_or(default, |at| at.value.0);
         let backlog = count(&found.backlog, 0);
@@ -139,13 +144,13 @@ fn blamed_in_rate_class<'a>(error: SettingsError, found: &'a FileRateClass, tabl
     }
 }
 
-pub(super) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<Class<ConcurrencySettings>> {
+pub(crate) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<Class<ConcurrencySettings>> {
     readable(classes.concurrency_limits, |name, found| {
         class(name, limits::concurrency(found, classes, report), found.provenance.as_ref())
     })
 }
 
-pub(super) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
+pub(crate) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
     readable(classes.policies, |name, found| {
         // A key that could not be read is not absent.
         let no_limit =

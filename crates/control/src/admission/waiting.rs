@@ -52,6 +52,13 @@ impl WaitingSettings {
         let (target, interval) = (Duration::from_millis(20), Duration::from_millis(100));
         WaitingSettings { capacity, target, interval, longest_wait: Duration::MAX }
     }
+
+    /// So many, each for at most so long. The queue is standing when its longest wait has been above a fifth of that
+    /// for all of it: the usual proportion.
+    pub fn bounded(capacity: u32, longest_wait: Duration) -> Self {
+        let target = (longest_wait / 5).max(Duration::from_nanos(1));
+        WaitingSettings { capacity, target, interval: longest_wait, longest_wait }
+    }
 }
 
 /// How fast the service works now.
@@ -61,6 +68,24 @@ pub struct Pace {
     pub service: Duration,
     /// How many are served at once: the concurrency limit.
     pub limit: u32,
+}
+
+/// How long a place is usually held: a mean that forgets, an eighth of it with each that is given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeldTime(Duration);
+
+impl HeldTime {
+    /// A place was held for so long.
+    #[inline]
+    pub fn record(&mut self, held: Duration) {
+        self.0 = if self.0.is_zero() { held } else { (self.0 * 7 + held) / 8 };
+    }
+
+    /// How fast so many places become free.
+    #[inline]
+    pub fn pace(self, places: u32) -> Pace {
+        Pace { service: self.0, limit: places.max(1) }
+    }
 }
 
 /// A place in the queue. It is spent when its request is served or shed; a spent one is no one's.

@@ -65,8 +65,6 @@ pub fn evaluate(
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newest {
     needed: u32,
-    /// How many were fetched.
-    pub(super) range: u32,
     /// How many exist, of those that count.
     pub(super) real: u32,
     /// How many of them breach.
@@ -83,7 +81,7 @@ impl Newest {
     pub(super) fn new(rule: Rule) -> Self {
         let needed = rule.evaluation_periods;
         let (crossed, within) = (Recent::default(), Recent::default());
-        Newest { needed, range: 0, real: 0, breaching: 0, oldest: 0, samples: 0.0, crossed, within }
+        Newest { needed, real: 0, breaching: 0, oldest: 0, samples: 0.0, crossed, within }
     }
 
     /// Whether there are enough, so that older ones do not matter.

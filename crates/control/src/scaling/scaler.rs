@@ -22,7 +22,7 @@ pub struct Facts {
     pub running: u32,
     /// Those that should.
     pub desired: u32,
-    /// Those that run for less than [`ScalerSettings::warm_up`]. EC2 only.
+    /// Those that were launched and have not yet run for [`ScalerSettings::warm_up`]. EC2 only.
     pub warming_up: u32,
     /// Those that are draining or ending. EC2 only.
     pub terminating: u32,

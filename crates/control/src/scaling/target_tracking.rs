@@ -53,8 +53,9 @@ impl TargetTracking {
     /// How far it goes.
     pub const SIZE: Assumption = Assumption {
         name: "target tracking size",
-        text: "target tracking goes to capacity x metric / target, rounded up, by the newest datapoint; the vendor \
-               publishes only that it rounds up when adding and down when removing",
+        text: "target tracking goes to capacity x metric / target, rounded up, by the newest datapoint; while the \
+               cooldown of a scale-out runs, the capacity is that from before it; the vendor publishes only that it \
+               rounds up when adding and down when removing, and that what was added counts",
     };
 
     /// Where the alarms lie.

@@ -142,14 +142,8 @@ impl WaitingRoom {
         self.id
     }
 
-    /// How each worker's queue behaves: the standing queue of `control` in its usual proportion, a fifth.
+    /// How each worker's queue behaves.
     pub(crate) fn queue_settings(&self) -> WaitingSettings {
-        let Queue { places: capacity, longest_wait } = self.settings;
-        WaitingSettings {
-            capacity,
-            target: (longest_wait / 5).max(Duration::from_nanos(1)),
-            interval: longest_wait,
-            longest_wait,
-        }
+        WaitingSettings::bounded(self.settings.places, self.settings.longest_wait)
     }
 }

@@ -10,6 +10,7 @@ use super::remark::{AwsError, Cause};
 use super::schedule::Schedule;
 use super::walk::{Report, Spot};
 use super::{Platform, Service, Suspended};
+use control::scaling::{Periods, Preset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -257,16 +258,18 @@ impl Joined<'_> {
     /// Compares an alarm that target tracking made with what the simulator assumes of it.
     fn made(&mut self, part: &AlarmPart, target: f64, platform: Platform, high_resolution: bool) {
         let Some(alarm) = &part.settings else { return };
-        let share = if matches!(platform, Platform::Ecs) { ECS_LOW } else { EC2_LOW };
-        let (comparison, threshold, periods) = if alarm.comparison.is_upward() {
-            (Comparison::GreaterThan, target, HIGH_PERIODS)
+        let preset = if matches!(platform, Platform::Ecs) { Preset::ECS } else { Preset::EC2 };
+        let (comparison, threshold, expected) = if alarm.comparison.is_upward() {
+            (Comparison::GreaterThan, target, preset.high)
         } else {
-            (Comparison::LessThan, share * target, LOW_PERIODS)
+            (Comparison::LessThan, preset.low_threshold.of(target), preset.low)
         };
+        let Periods { period, evaluation_periods, datapoints_to_alarm } = expected;
         let as_assumed = alarm.comparison == comparison
             && (alarm.threshold - threshold).abs() <= 1e-6 * target.abs()
-            && (alarm.evaluation_periods, alarm.datapoints_to_alarm) == (periods, periods)
-            && alarm.period == MINUTE;
+            && alarm.evaluation_periods == evaluation_periods
+            && alarm.datapoints_to_alarm == datapoints_to_alarm
+            && alarm.period == period;
         if as_assumed || high_resolution {
             return;
         }
@@ -274,17 +277,10 @@ impl Joined<'_> {
             format!("{threshold} for {datapoints} of {periods} periods of {} s", period.as_secs())
         };
         let found = words(alarm.threshold, alarm.datapoints_to_alarm, alarm.evaluation_periods, alarm.period);
-        let assumed = words(threshold, periods, periods, MINUTE);
+        let assumed = words(threshold, datapoints_to_alarm, evaluation_periods, period);
         self.report.remarks.push(part.spot.remark(Cause::MadeAlarm { found, assumed }));
     }
 }
-
-// What target tracking is taken to make of a target; AWS publishes no numbers.
-const MINUTE: Duration = Duration::from_secs(60);
-const HIGH_PERIODS: u32 = 3;
-const LOW_PERIODS: u32 = 15;
-const ECS_LOW: f64 = 0.9;
-const EC2_LOW: f64 = 0.7;
 
 impl Service {
     /// Whether anything changes its capacity.

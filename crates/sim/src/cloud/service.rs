@@ -114,6 +114,9 @@ impl<'a> Governed<'a> {
             self.whole.used += all.used;
             self.whole.possible += all.possible;
             self.whole.queued += self.minute.queued;
+            for (reason, count) in &self.minute.shed {
+                *self.whole.shed.entry(reason).or_default() += count;
+            }
             self.whole.balancer.add(&self.minute.balancer);
             self.whole.application.add(&self.minute.application);
             let row = self.row(now, cost, all);
@@ -204,7 +207,9 @@ impl<'a> Governed<'a> {
         let totals = Totals::of(&self.rows, &self.whole, scaling.capacity);
         let refused =
             self.controller.refused().iter().map(|problem| format!("the policy was not run: {problem}"));
-        let remarks = refused.chain(crate::outcome::remarks(&self.rows, self.decisions.notes())).collect();
+        let remarks = refused
+            .chain(crate::outcome::remarks(&self.rows, self.decisions.notes(), &totals.shed))
+            .collect();
         ServiceOutcome {
             name: self.fleet.settings.name.clone(),
             remarks,

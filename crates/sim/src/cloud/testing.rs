@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Bytes, InstanceCount, Timestamp};
+use units::{InstanceCount, Timestamp};
 
 /// Processor time of a request, in seconds.
 pub(crate) const CPU: f64 = 0.010;
@@ -198,86 +198,45 @@ pub(crate) fn start() -> Start {
         provision: Duration::from_secs(45),
         boot: Duration::from_secs(40),
         boot_cpu: 1.0,
-        warm_up: Duration::ZERO,
-        warm_up_factor: 1.0,
         drain: Duration::from_secs(30),
-        launches_per_second: None,
-        launch_burst: 1,
+        ..Start::default()
     }
 }
 
 pub(crate) fn host() -> Host {
-    Host {
-        name: "small".to_owned(),
-        cores: 1,
-        speed: 1.0,
-        quota: None,
-        memory: None,
-        background: 0.0,
-        credits: None,
-        steal: None,
-    }
+    Host::new("small", 1)
 }
 
 /// One dollar an hour for each instance, so that costs are hours.
 pub(crate) fn service(instances: u32) -> Service {
+    let work = Step::Work {
+        cpu: Distribution::Constant(Duration::from_secs_f64(CPU)),
+        wait: Distribution::Constant(Duration::from_millis(50)),
+        bursts: 1,
+        incidents: None,
+    };
+    let server = Server { accept: Accept::Shared { bound: 1000 }, ..Server::new(1, 16) };
     Service {
-        name: "web".to_owned(),
-        endpoints: vec![Endpoint {
-            name: "page".to_owned(),
-            share: 1.0,
-            steps: vec![Step::Work {
-                cpu: Distribution::Constant(Duration::from_secs_f64(CPU)),
-                wait: Distribution::Constant(Duration::from_millis(50)),
-                bursts: 1,
-                incidents: None,
-            }],
-            errors: 0.0,
-        }],
-        server: Server {
-            processes: 1,
-            threads: 16,
-            lock: None,
-            accept: Accept::Shared { bound: 1000 },
-            front: None,
-            memory_per_process: Bytes::new(0),
-        },
-        hosts: vec![host()],
         balancing: Balancing {
-            algorithm: Algorithm::RoundRobin,
-            nodes: 1,
             connections: Connections::Kept { reuse: Reuse::Random, idle_timeout: Duration::from_secs(20) },
-            timeout: None,
-            retries: None,
-            instance_limit: None,
-            slow_start: None,
-            network: Duration::ZERO,
+            ..Balancing::default()
         },
         start: start(),
         instances: InstanceCount::new(instances),
         prices: vec![Price { per_hour: 1.0, minimum: Duration::from_secs(60) }],
-        deployments: Vec::new(),
-        failures: Vec::new(),
-        scaling: Scaling::default(),
+        ..Service::new("web", server, host(), vec![Endpoint::new("page", vec![work])])
     }
 }
 
 /// A system of one service with so many requests a second in each minute.
 pub(crate) fn system(service: Service, rates: &[f64]) -> System {
-    System {
-        services: vec![service],
-        pools: Vec::new(),
-        traffic: Traffic::Open {
-            rates: Arc::from(rates),
-            bin: Duration::from_secs(60),
-            arrivals: Arrivals::Even,
-            noise: None,
-        },
-        quotas: Quotas::default(),
-        warm_up: Duration::ZERO,
-        measured: Duration::from_secs(60 * rates.len() as u64),
-        seed: 1,
-    }
+    let traffic = Traffic::Open {
+        rates: Arc::from(rates),
+        bin: Duration::from_secs(60),
+        arrivals: Arrivals::Even,
+        noise: None,
+    };
+    System { measured: Duration::from_secs(60 * rates.len() as u64), ..System::new(traffic, vec![service]) }
 }
 
 /// Changes by hand: minute and count, through a group whose desired count is set at known instants.

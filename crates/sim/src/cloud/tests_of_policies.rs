@@ -63,6 +63,36 @@ fn an_alarm_acts_on_the_minute_before_the_last() {
 }
 
 #[test]
+fn what_is_being_provisioned_is_not_asked_for_again() {
+    for provision in [60, 90] {
+        let mut service = service(2);
+        service.start.provision = Duration::from_secs(provision);
+        service.scaling.policy = aws(steps(Platform::EC2, 1, 10, 60.0, 10.0), &[Metric::CpuUtilization]);
+        // The alarm goes on while the instance that it asked for comes up and warms up, for five minutes.
+        let outcome = run(&system(service, &[150.0; 8]));
+        let scaled =
+            outcome.services[0].decisions.notes().iter().filter(|note| note.what.to > note.what.from);
+        assert_eq!(scaled.count(), 1, "{:#?}", outcome.services[0].decisions.notes());
+    }
+}
+
+#[test]
+fn requests_for_each_target_are_known_without_healthy_ones() {
+    let mut service = service(2);
+    let mut scaler = ScalerSettings::new(Platform::Ecs, 1, 10);
+    scaler.policies.push(Rule::TargetTracking(TargetTracking {
+        statistic: Statistic::Sum,
+        ..TargetTracking::new(CPU, 2000.0, Preset::ECS)
+    }));
+    service.scaling.policy = aws(scaler, &[Metric::RequestCountPerTarget]);
+    // All are broken, and run on: 3,000 a minute for each of two.
+    service.failures =
+        vec![Failure { at: Duration::ZERO, instances: 2, noticed_after: Duration::from_secs(3600) }];
+    let outcome = run(&system(service, &[100.0; 10]));
+    assert!(outcome.services[0].totals.highest >= 3, "{:#?}", outcome.services[0].decisions.notes());
+}
+
+#[test]
 fn a_refusal_that_goes_on_is_told_once() {
     let mut service = service(2);
     service.scaling.policy = aws(steps(Platform::Ecs, 1, 2, 60.0, 10.0), &[Metric::CpuUtilization]);

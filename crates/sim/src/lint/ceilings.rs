@@ -1,54 +1,42 @@
 //! Quotas and addresses that end before the policies do.
 
 use super::{Finding, Rule};
-use crate::settings::System;
+use crate::settings::{Policy, Service, System};
 
 pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
     let names = || system.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", ");
-    let most = |of: &dyn Fn(u64, f64) -> f64| -> f64 {
-        system
-            .services
-            .iter()
-            .map(|service| {
-                let max = service.scaling.policy.bounds().map_or(service.instances.get(), |(_, max)| max);
-                let cores: u32 = service.hosts.iter().map(|host| host.cores).sum();
-                of(u64::from(max), f64::from(cores) / service.hosts.len().max(1) as f64)
-            })
-            .sum()
+    // The most of each service, and the most while it is deployed: then there are old and new ones.
+    let most = |of: &dyn Fn(f64, f64) -> f64| -> [f64; 2] {
+        system.services.iter().fold([0.0; 2], |[all, deployed], service| {
+            let max = f64::from(maximum(service));
+            let most = service.deployments.iter().map(|deployment| (max * deployment.most).floor());
+            let cores: u32 = service.hosts.iter().map(|host| host.cores).sum();
+            let each = f64::from(cores) / service.hosts.len().max(1) as f64;
+            [all + of(max, each), deployed + of(most.fold(max, f64::max), each)]
+        })
     };
-    // While a deployment runs there are old and new ones.
-    let deployed = system
-        .services
-        .iter()
-        .flat_map(|service| service.deployments.iter().map(|deployment| deployment.most))
-        .fold(1.0, f64::max);
     let quotas = &system.quotas;
-    let all: [(&str, Option<u32>, f64, &str); 3] = [
+    let all: [(&str, Option<u32>, [f64; 2], &str); 3] = [
         (
             "addresses in the subnets",
             quotas.addresses,
-            most(&|max, _| max as f64),
+            most(&|max, _| max),
             "add subnets, or instances of more cores",
         ),
-        (
-            "virtual processors",
-            quotas.vcpus,
-            most(&|max, cores| max as f64 * cores),
-            "ask for a higher quota",
-        ),
-        ("instances", quotas.instances, most(&|max, _| max as f64), "ask for a higher quota"),
+        ("virtual processors", quotas.vcpus, most(&|max, cores| max * cores), "ask for a higher quota"),
+        ("instances", quotas.instances, most(&|max, _| max), "ask for a higher quota"),
     ];
-    for (what, quota, needed, remedy) in all {
+    for (what, quota, [needed, deployed], remedy) in all {
         let Some(quota) = quota.map(f64::from) else { continue };
         let unbounded = needed >= f64::from(u32::MAX);
         let why = if needed > quota {
             let needed = if unbounded { "any number".to_owned() } else { format!("{needed:.0}") };
             format!("the policies may ask for {needed}, and there are {quota:.0}: the rest is never launched")
-        } else if needed * deployed > quota {
+        } else if deployed > quota {
             format!(
                 "at the maximum {needed:.0} are in use, and a deployment may run {:.0} at once, above {quota:.0}: it \
                  cannot go on then",
-                needed * deployed
+                deployed
             )
         } else {
             continue;
@@ -61,4 +49,12 @@ pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
             remedy: format!("{remedy}, or lower the maximum to what can be launched"),
         });
     }
+}
+
+/// The most instances that anything may ask for: a schedule may raise the maximum.
+fn maximum(service: &Service) -> u32 {
+    let policy = &service.scaling.policy;
+    let max = policy.bounds().map_or(service.instances.get(), |(_, max)| max);
+    let Policy::Aws(aws) = policy else { return max };
+    aws.scaler.scheduled.iter().filter_map(|one| one.max.max(one.min)).fold(max, u32::max)
 }

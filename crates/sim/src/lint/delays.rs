@@ -16,12 +16,13 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
         if !adds {
             continue;
         }
+        // A warm-up begins when the instance runs, after it was provisioned.
         let (field, found, start_up) = match (scaler.platform, policy) {
             (Platform::Ec2 { default_warm_up, .. }, Policy::Step(step)) => {
-                ("warm-up", step.warm_up.unwrap_or(default_warm_up), start.provision + start.boot)
+                ("warm-up", step.warm_up.unwrap_or(default_warm_up), start.boot)
             }
             (Platform::Ec2 { default_warm_up, .. }, Policy::TargetTracking(tracking)) => {
-                ("warm-up", tracking.warm_up.unwrap_or(default_warm_up), start.provision + start.boot)
+                ("warm-up", tracking.warm_up.unwrap_or(default_warm_up), start.boot)
             }
             // Its cooldown begins when the instances run.
             (_, Policy::Simple(_)) => continue,

@@ -12,8 +12,19 @@ use control::scaling::{Adjustment, AlarmId, Policy, StepScaling};
 struct Side<'a> {
     id: AlarmId,
     alarm: &'a AlarmSettings,
+    adjustment: Adjustment,
     /// The smallest change of the step that begins at the threshold: positive out, negative in.
     change: i32,
+    /// The least change of a percentage.
+    least: Option<u32>,
+}
+
+impl Side<'_> {
+    /// The number of instances after it has scaled so many.
+    fn after(&self, instances: u32, min: u32, max: u32) -> f64 {
+        let asked = self.adjustment.apply(instances, self.change, self.least);
+        asked.clamp(i64::from(min), i64::from(max)) as f64
+    }
 }
 
 pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
@@ -35,8 +46,9 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
 
 fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     let (high, low) = (out.alarm.threshold, inward.alarm.threshold);
-    let (more, fewer) = (f64::from(out.change), f64::from(-inward.change));
-    let (min, max) = (aws.aws.scaler.min.max(1), aws.aws.scaler.max);
+    let min = aws.aws.scaler.min.max(1);
+    // What flaps at more than these flaps at fewer too.
+    let max = aws.aws.scaler.max.min(min.saturating_add(MOST));
     let finding = |why: String, remedy: String| {
         Some(Finding {
             rule: Rule::FlappingBand,
@@ -50,33 +62,37 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
         let why = format!("between {high} and {low} both ask at once, at every number of instances");
         return finding(why, format!("lower the threshold of scaling in below {high}"));
     }
-    // From n instances, out to n + k at once below low; or in to n - j at once above high.
-    let outward = |n: u32| high * f64::from(n) / (f64::from(n) + more);
-    let inwards = |n: u32| low * f64::from(n) / (f64::from(n) - fewer);
-    let out_flaps = (min..max).take_while(|n| outward(*n) < low).last();
-    let in_flaps = (min..=max)
-        .filter(|n| f64::from(*n) - fewer >= f64::from(min))
-        .take_while(|n| inwards(*n) > high)
-        .last();
+    // From n instances, out at once below low; or in at once above high.
+    let outward = |n: u32| high * f64::from(n) / out.after(n, min, max);
+    let inwards = |n: u32| low * f64::from(n) / inward.after(n, min, max);
+    let mut out_flaps = (min..max).filter(|n| out.after(*n, min, max) > f64::from(*n) && outward(*n) < low);
+    let mut in_flaps =
+        (min + 1..=max).filter(|n| inward.after(*n, min, max) < f64::from(*n) && inwards(*n) > high);
+    let (out_flaps, in_flaps) = (out_flaps.next_back(), in_flaps.next_back());
     let n = out_flaps.max(in_flaps)?;
+    let words = |side: &Side<'_>| match side.adjustment {
+        Adjustment::PercentChangeInCapacity => format!("{:+} %", side.change),
+        _ => format!("{:+}", side.change),
+    };
     let why = if out_flaps >= in_flaps {
         format!(
-            "at {n} instances {:+} at {high} brings the metric to {:.1}, below {low}, where scaling in begins",
-            out.change,
+            "at {n} instances {} at {high} brings the metric to {:.1}, below {low}, where scaling in begins",
+            words(out),
             outward(n)
         )
     } else {
         format!(
-            "at {n} instances {:+} at {low} brings the metric to {:.1}, above {high}, where scaling out begins",
-            inward.change,
+            "at {n} instances {} at {low} brings the metric to {:.1}, above {high}, where scaling out begins",
+            words(inward),
             inwards(n)
         )
     };
-    // Wide enough for the fewest that are ever scaled.
-    let least = f64::from(min);
-    let below = (high * least / (least + more)).min(high * least / (least + fewer));
+    // Wide enough for all that are ever scaled.
+    let below = (min..=max)
+        .flat_map(|n| [outward(n), high * inward.after(n, min, max) / f64::from(n)])
+        .fold(high, f64::min);
     finding(
-        format!("{why}; so at every number from {min} to {n}"),
+        format!("{why}; so at numbers up to {n}"),
         format!("lower the threshold of scaling in to {below:.0} or less, or raise the minimum above {n}"),
     )
 }
@@ -84,22 +100,22 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
 fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
     let mut sides = Vec::new();
     for policy in &aws.aws.scaler.policies {
-        let Policy::Step(step) = policy else {
-            if let Policy::Simple(simple) = policy {
-                for id in &simple.alarms {
-                    sides.extend(aws.alarm(*id).map(|alarm| Side { id: *id, alarm, change: simple.change }));
-                }
-            }
-            continue;
+        let (alarms, adjustment, least) = match policy {
+            Policy::Step(step) => (&step.alarms, step.adjustment, step.min_adjustment_magnitude),
+            Policy::Simple(simple) => (&simple.alarms, simple.adjustment, simple.min_adjustment_magnitude),
+            Policy::TargetTracking(_) => continue,
         };
-        if step.adjustment != Adjustment::ChangeInCapacity {
+        if adjustment == Adjustment::ExactCapacity {
             continue;
         }
-        for id in &step.alarms {
+        for id in alarms {
             let Some(alarm) = aws.alarm(*id) else { continue };
-            if let Some(change) = at_threshold(step, alarm) {
-                sides.push(Side { id: *id, alarm, change });
-            }
+            let change = match policy {
+                Policy::Step(step) => at_threshold(step, alarm),
+                Policy::Simple(simple) => Some(simple.change),
+                Policy::TargetTracking(_) => None,
+            };
+            sides.extend(change.map(|change| Side { id: *id, alarm, adjustment, change, least }));
         }
     }
     sides
@@ -110,3 +126,6 @@ fn at_threshold(step: &StepScaling, alarm: &AlarmSettings) -> Option<i32> {
     let place = step.find(0.0, alarm.comparison)?;
     step.steps.get(place).map(|step| step.change)
 }
+
+/// Numbers of instances that are looked at.
+const MOST: u32 = 10_000;

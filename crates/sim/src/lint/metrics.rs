@@ -3,6 +3,7 @@
 use super::{Aws, Finding, Rule, Subject};
 use crate::settings::{Metric, PodMetric, Policy as Scaled};
 use control::metric::Statistic;
+use control::scaling::hpa::{ResourceTarget, Source};
 use control::scaling::{Policy, PolicyId};
 
 pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
@@ -22,9 +23,15 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
 /// The processor use of pods is misled by credits in the same way.
 pub(super) fn check_pods(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Scaled::Hpa(hpa) = &subject.service.scaling.policy else { return };
-    if hpa.metrics.contains(&PodMetric::Cpu) {
-        burstable(subject, &[(100.0, true)], findings);
+    let mut thresholds = Vec::new();
+    for (settings, metric) in hpa.hpa.metrics.iter().zip(&hpa.metrics) {
+        if let (PodMetric::Cpu, Source::Resource { target: ResourceTarget::Utilization(percent) }) =
+            (metric, &settings.source)
+        {
+            thresholds.extend([(f64::from(*percent), true), (f64::from(*percent), false)]);
+        }
     }
+    burstable(subject, &thresholds, findings);
 }
 
 fn not_proportional(aws: &Aws<'_>, findings: &mut Vec<Finding>) {

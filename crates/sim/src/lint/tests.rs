@@ -5,7 +5,10 @@ use crate::cloud::testing::{aws, host, service, system};
 use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing};
 use control::metric::Statistic;
-use control::scaling::{Platform, Policy as Rules, Preset, ScalerSettings, StepScaling, TargetTracking};
+use control::scaling::{
+    Adjustment, Platform, Policy as Rules, Preset, ScalerSettings, Scheduled, SimpleScaling, StepScaling,
+    TargetTracking,
+};
 use std::time::Duration;
 use units::Quantile;
 
@@ -62,6 +65,40 @@ fn narrow_bands_flap_up_to_a_number_of_instances() {
     assert!(findings[0].why.contains("at 7 instances +4 at 60 brings the metric to 38.2"), "{}", findings[0]);
     let findings = linted(|_, scaler| *scaler = band(4, 50.0, 1, 60.0, 1));
     assert!(findings[0].why.contains("both ask at once"), "{}", findings[0]);
+}
+
+#[test]
+fn bands_of_shares_and_of_simple_policies_are_judged_by_what_they_come_to() {
+    // From 4 instances, +50 % is +2: 60 * 4 / 6 is 40; from 14 to the most, 20, it is 42.
+    let shares = |low| {
+        linted(|_, scaler| {
+            *scaler = band(4, 60.0, 50, low, 1);
+            let Rules::Step(step) = &mut scaler.policies[0] else { unreachable!("a step policy") };
+            step.adjustment = Adjustment::PercentChangeInCapacity;
+        })
+    };
+    let findings = shares(45.0);
+    assert!(findings[0].why.contains("+50 % at 60 brings the metric to 42.0"), "{}", findings[0]);
+    assert_eq!(shares(39.0), []);
+    // A simple policy that sets a number says nothing about the next one.
+    let exact = linted(|_, scaler| {
+        *scaler = band(4, 60.0, 1, 20.0, 1);
+        scaler.platform = Platform::EC2;
+        scaler.policies[0] = Rules::Simple(SimpleScaling {
+            alarms: vec![AlarmId(0)],
+            adjustment: Adjustment::ExactCapacity,
+            change: 10,
+            min_adjustment_magnitude: None,
+            cooldown: None,
+        });
+    });
+    assert!(!rules(&exact).contains(&Rule::FlappingBand), "{exact:?}");
+    // Two are the most: +4 from one of them is +1, to 30 %.
+    let clamped = linted(|_, scaler| {
+        *scaler = band(1, 60.0, 4, 20.0, 1);
+        scaler.max = 2;
+    });
+    assert!(!rules(&clamped).contains(&Rule::FlappingBand), "{clamped:?}");
 }
 
 #[test]
@@ -135,6 +172,17 @@ fn quotas_below_the_maximum_are_named() {
     assert_eq!(lint(&system), []);
     system.services[0].deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.0, most: 2.0 }];
     assert!(lint(&system)[0].why.contains("may run 40 at once, above 30"));
+    // Another service beside it is not deployed.
+    let mut other = system.services[0].clone();
+    other.deployments.clear();
+    system.services.push(other);
+    system.quotas.addresses = Some(60);
+    assert_eq!(lint(&system), []);
+    // A schedule may raise the maximum.
+    let Policy::Aws(aws) = &mut system.services[1].scaling.policy else { unreachable!("a policy of AWS") };
+    let raise = Scheduled { at: units::Timestamp::ZERO, min: None, max: Some(50), desired: None };
+    aws.scaler.scheduled.push(raise);
+    assert!(lint(&system)[0].why.contains("may ask for 70"), "{:?}", lint(&system));
 }
 
 #[test]

@@ -135,13 +135,14 @@ impl Curve {
     ) -> Curve {
         let hosts = &system.services[service].hosts;
         let strength = hosts.iter().map(strength).sum::<f64>() / hosts.len().max(1) as f64;
-        let (mut rungs, mut most, mut waiting, mut for_each) = (Vec::new(), f64::INFINITY, 0.0_f64, 1.0);
+        let (mut rungs, mut most, mut waiting) = (Vec::new(), f64::INFINITY, 0.0_f64);
+        let (mut for_each, mut usual) = (1.0, 0.0);
         for at in recorded {
             if rungs.is_empty() {
-                for_each = at.arrived * at.instances / lowest;
+                (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
             }
             // Minutes are no equilibrium then.
-            if !at.carried() {
+            if !at.carried(usual) {
                 most = at.ended;
                 waiting = at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
                 break;
@@ -164,10 +165,16 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// What came was answered, but for what is under way at any time.
-    fn carried(&self) -> bool {
+    /// The share of what came that was not answered.
+    fn lost(&self) -> f64 {
+        if self.arrived > 0.0 { ((self.arrived - self.ended) / self.arrived).max(0.0) } else { 0.0 }
+    }
+
+    /// What came was answered, but for what is under way at any time and what is lost at any load: the time-outs of a
+    /// third party are no overload.
+    fn carried(&self, usual: f64) -> bool {
         let requests = self.instances * self.seconds;
-        (self.arrived - self.ended) * requests <= 0.03 * self.arrived * requests + UNDER_WAY
+        (self.arrived - self.ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
     }
 }
 
@@ -195,8 +202,11 @@ fn at_rate(system: &System, rate: f64) -> System {
 
 /// The traffic at which a service carries no more: doubled until then, halved in between.
 fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64 {
-    let carries = |rate: f64| record_at(system, rate, 2, 1, plant).iter().all(Recorded::carried);
     let mut low = 0.25;
+    let lost: Vec<f64> = record_at(system, low, 60, 1, plant).iter().map(Recorded::lost).collect();
+    let carries = |rate: f64| {
+        record_at(system, rate, 2, 1, plant).iter().zip(&lost).all(|(at, lost)| at.carried(*lost))
+    };
     let mut high = loop {
         let next = 2.0 * low;
         if next > HIGHEST_RATE || !carries(next) {

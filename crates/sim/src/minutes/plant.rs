@@ -396,11 +396,13 @@ impl<'a> Service<'a> {
         into.answered = answered;
         into.retried = share(f64::from(minute.retried));
         into.connections = if self.per_call { arrived } else { share(f64::from(minute.connections)) };
-        minute.balancer.fill(&mut into.balancer, answered, delay);
-        minute.application.fill(&mut into.application, answered, 0.0);
+        // Times are those of all that ended in one way or another but were not refused or broken.
+        let timed = answered + errors + timed_out;
+        minute.balancer.fill(&mut into.balancer, timed, delay);
+        minute.application.fill(&mut into.application, timed, 0.0);
         let queued = f64::from(minute.queued) + delay;
-        into.queueing.record_many(queued, answered as u32);
-        into.queued = queued * answered as f64;
+        into.queueing.record_many(queued, timed as u32);
+        into.queued = queued * timed as f64;
         into.in_system = open.in_system / open.seconds;
     }
 }

@@ -90,3 +90,33 @@ fn closed_users_wait_for_each_other() {
         assert!((fast / truth - 1.0).abs() < 0.06, "{users} users: {fast} for {truth}");
     }
 }
+
+#[test]
+fn requests_that_always_fail_are_no_overload() {
+    // One in twelve hangs with a third party until its client has had enough; one in twenty is an error.
+    let mut system = wave(30, false);
+    let service = &mut system.services[0];
+    service.balancing.timeout = Some(Duration::from_secs(1));
+    service.server.threads = 200;
+    let mut hangs = service.endpoints[0].clone();
+    hangs.share = 1.0 / 11.0;
+    hangs.steps = vec![Step::Work {
+        cpu: Distribution::ZERO,
+        wait: Distribution::Constant(Duration::from_secs(5)),
+        bursts: 1,
+        incidents: None,
+    }];
+    service.endpoints[0].errors = 0.05;
+    service.endpoints.push(hangs);
+    let (truth, fast) = (run(&system, Fidelity::Request), run(&system, Fidelity::Minute));
+    let (truth, fast) = (totals(&truth), totals(&fast));
+    let close = |what: &str, found: u64, expected: u64| {
+        assert!((found as f64 / expected as f64 - 1.0).abs() < 0.15, "{what}: {found} for {expected}");
+    };
+    close("answered", fast.answered, truth.answered);
+    close("errors", fast.errors, truth.errors);
+    close("timed out", fast.timed_out, truth.timed_out);
+    let times = |totals: &Totals| totals.balancer.unwrap();
+    assert!((times(fast).p50 / times(truth).p50 - 1.0).abs() < 0.1, "{:?} {:?}", times(fast), times(truth));
+    assert!((times(fast).p95 / times(truth).p95 - 1.0).abs() < 0.1, "{:?} {:?}", times(fast), times(truth));
+}

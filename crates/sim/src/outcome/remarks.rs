@@ -1,10 +1,22 @@
 //! What a reader of the metrics would get wrong.
 
 use super::{Decision, Noted, Row};
+use std::collections::BTreeMap;
 
 /// Sentences about some minutes and what was decided in them.
-pub(crate) fn remarks(rows: &[Row], decisions: &[Noted<Decision>]) -> Vec<String> {
-    credits(rows, decisions).into_iter().collect()
+pub(crate) fn remarks(
+    rows: &[Row],
+    decisions: &[Noted<Decision>],
+    shed: &BTreeMap<&'static str, u64>,
+) -> Vec<String> {
+    credits(rows, decisions).into_iter().chain(limits(shed)).collect()
+}
+
+/// What the limits before the balancer refused.
+fn limits(shed: &BTreeMap<&'static str, u64>) -> Option<String> {
+    let all: u64 = shed.values().sum();
+    let reasons: Vec<String> = shed.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    (all > 0).then(|| format!("limits before the balancer refused {all} requests: {}", reasons.join(", ")))
 }
 
 /// A fleet that is held at its baseline looks idle to the alarms.

@@ -15,6 +15,8 @@
 //! the minutes within the goal did not exceed. Then it says how the fleet was driven, not how it could be: to compare
 //! runs, set it.
 //!
+//! The BUNGEE tool divides θ by time only and counts υ in one direction: its numbers are not comparable.
+//!
 //! Source: Bauer, Herbst and others, "On the Value of Service Demand Estimation for Auto-Scaling" (2018), after
 //! Herbst and others, "Ready for Rain? A View from SPEC Research on the Future of Cloud Metrics" (2016).
 
@@ -41,7 +43,8 @@ impl Scores {
     /// Those of some minutes; none where nothing tells what an instance carries.
     pub fn of(rows: &[Row], capacity: Option<f64>) -> Option<Self> {
         let capacity = capacity.or_else(|| observed_capacity(rows)).filter(|capacity| *capacity > 0.0)?;
-        let demand = |row: &Row| (row.rate() / capacity).ceil().max(1.0);
+        // A hair above a whole number is that number; without traffic none is needed.
+        let demand = |row: &Row| (row.rate() / capacity - 1e-9).ceil().max(0.0);
         let supply = |row: &Row| f64::from(row.counts.serving);
         let minutes = rows.len() as f64;
         let mut scores = Scores {
@@ -54,8 +57,8 @@ impl Scores {
         };
         for row in rows {
             let (needed, there) = (demand(row), supply(row));
-            scores.missing += (needed - there).max(0.0) / needed / minutes;
-            scores.excess += (there - needed).max(0.0) / needed / minutes;
+            scores.missing += (needed - there).max(0.0) / needed.max(1.0) / minutes;
+            scores.excess += (there - needed).max(0.0) / needed.max(1.0) / minutes;
             scores.missing_time += f64::from(u8::from(needed > there)) / minutes;
             scores.excess_time += f64::from(u8::from(there > needed)) / minutes;
         }
@@ -104,6 +107,18 @@ mod tests {
         assert!((scores.missing - (1.0 / 3.0 + 0.5) / 4.0).abs() < 1e-12, "{scores:?}");
         assert_eq!((scores.excess, scores.missing_time, scores.excess_time), (0.25, 0.5, 0.25));
         assert_eq!(scores.instability, 1.0);
+    }
+
+    #[test]
+    fn nobody_is_missing_without_traffic_and_a_hair_is_no_instance() {
+        let scores = Scores::of(&[row(0, 0)], Some(100.0)).expect("a capacity is given");
+        assert_eq!((scores.missing, scores.missing_time), (0.0, 0.0));
+        // 7 / (7 / 3) is a hair above 3.
+        for n in 1..50_u32 {
+            let rows = [row(7, n)];
+            let scores = Scores::of(&rows, Some(7.0 / f64::from(n))).expect("a capacity is given");
+            assert_eq!((scores.missing_time, scores.excess_time), (0.0, 0.0), "{n}");
+        }
     }
 
     #[test]

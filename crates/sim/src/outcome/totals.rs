@@ -1,6 +1,7 @@
 //! The measured span as a whole.
 
 use super::{Quantiles, Row, Scores};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// An action that undoes one which is at most this old is a flap.
@@ -47,6 +48,8 @@ pub struct Totals {
     pub errors: u64,
     /// Refused for load.
     pub refused: u64,
+    /// Those of them that limits before the balancer refused, by [reason](control::admission::Reason::name).
+    pub shed: BTreeMap<&'static str, u64>,
     /// The client's patience ended.
     pub timed_out: u64,
     /// Broken connections.
@@ -71,7 +74,7 @@ pub struct Totals {
     pub minutes_judged: u64,
     /// Minutes outside it.
     pub minutes_outside: u64,
-    /// Changes of the desired count by the policies.
+    /// Changes of the desired count by policies, schedules and bounds.
     pub actions: u64,
     /// Actions that undo one of the last 15 minutes ([`FLAP_WINDOW`]): the other way than the action before.
     pub flaps: u64,
@@ -84,6 +87,7 @@ pub struct Totals {
 pub(crate) struct Whole {
     pub(crate) balancer: stats::Sketch,
     pub(crate) application: stats::Sketch,
+    pub(crate) shed: BTreeMap<&'static str, u64>,
     pub(crate) queued: f64,
     pub(crate) used: f64,
     pub(crate) possible: f64,
@@ -115,6 +119,7 @@ impl Totals {
             answered: sum(|row| row.answered),
             errors: sum(|row| row.errors),
             refused: sum(|row| row.refused),
+            shed: whole.shed.clone(),
             timed_out: sum(|row| row.timed_out),
             failed: sum(|row| row.failed),
             retried: sum(|row| row.retried),

@@ -39,8 +39,9 @@ impl Requests {
         if let Some(retries) = &mut state.retries {
             retries.budget.request(Timestamp::from_nanos(now));
         }
+        let limited = state.door.is_some();
         let visit = self.visits.begin(Visit::new(now, service, endpoint, rng, from, origin));
-        self.send(visit);
+        if limited { self.ask(visit) } else { self.send(visit) }
     }
 
     /// An attempt of a request goes to an instance.
@@ -131,7 +132,7 @@ impl Requests {
     pub(super) fn end(&mut self, v: u32, ended: Ended) {
         let now = self.now;
         let visit = &self.visits.slots[v as usize];
-        let (arrived, from, origin, number) = (visit.arrived, visit.from, visit.origin, visit.service);
+        let number = visit.service;
         let service = &mut self.services[number as usize];
         if visit.instance != NONE {
             let first_byte = took(now - visit.sent);
@@ -150,6 +151,18 @@ impl Requests {
         if matches!(ended, Ended::TimedOut | Ended::Failed) && self.try_again(v) {
             return;
         }
+        if self.services[number as usize].door.is_some() {
+            self.leave_door(v, number, ended);
+        }
+        self.conclude(v, ended);
+    }
+
+    /// A request leaves its service.
+    #[inline]
+    pub(super) fn conclude(&mut self, v: u32, ended: Ended) {
+        let now = self.now;
+        let visit = &self.visits.slots[v as usize];
+        let (arrived, from, origin, number) = (visit.arrived, visit.from, visit.origin, visit.service);
         let service = &mut self.services[number as usize];
         service.left(now);
         let window = &mut service.window;
@@ -180,7 +193,11 @@ impl Requests {
         service.window.retried += 1;
         let at = self.now.saturating_add(retries.backoff);
         let again = visit.again();
+        let number = again.service;
         let again = self.visits.begin(again);
+        if let Some(door) = &mut self.services[number as usize].door {
+            door.becomes(v, again);
+        }
         self.timers.push(at, Due::Visit(again));
         true
     }

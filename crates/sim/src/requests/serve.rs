@@ -307,7 +307,9 @@ impl Requests {
         let service = &mut self.services[number as usize];
         service.window.application.record((now - visit.taken) as f64 * 1e-9);
         if !abandoned {
-            service.window.queueing.record((visit.taken - visit.sent) as f64 * 1e-9);
+            // Waiting at limits before the balancer counts too.
+            let since = if visit.attempt == 0 { visit.arrived } else { visit.sent };
+            service.window.queueing.record((visit.taken - since) as f64 * 1e-9);
         }
         let mut lingers = false;
         if matches!(service.link, Link::Kept { .. }) {

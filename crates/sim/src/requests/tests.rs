@@ -3,4 +3,5 @@ mod clients;
 mod closed_forms;
 mod instances;
 mod laws;
+mod limits;
 mod world;

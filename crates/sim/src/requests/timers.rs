@@ -24,9 +24,13 @@ pub(super) enum Due {
     Linger(u16),
     /// The client of a service that waits longest loses patience, perhaps.
     Patience(u16),
+    /// The limits before a service look at the clock.
+    Door(u16),
+    /// A visit has waited for a place for as long as it may, perhaps.
+    Line(u32),
 }
 
-const KIND: u32 = 30;
+const KIND: u32 = 29;
 const NUMBER: u32 = (1 << KIND) - 1;
 
 impl Timers {
@@ -37,6 +41,8 @@ impl Timers {
             Due::User(user) => user | 1 << KIND,
             Due::Linger(service) => u32::from(service) | 2 << KIND,
             Due::Patience(service) => u32::from(service) | 3 << KIND,
+            Due::Door(service) => u32::from(service) | 4 << KIND,
+            Due::Line(visit) => visit | 5 << KIND,
         };
         self.sequence = self.sequence.wrapping_add(1);
         let key = u128::from(at) << 64 | u128::from(self.sequence) << 32 | u128::from(what);
@@ -58,7 +64,9 @@ impl Timers {
             0 => Due::Visit(number),
             1 => Due::User(number),
             2 => Due::Linger(number as u16),
-            _ => Due::Patience(number as u16),
+            3 => Due::Patience(number as u16),
+            4 => Due::Door(number as u16),
+            _ => Due::Line(number),
         })
     }
 }

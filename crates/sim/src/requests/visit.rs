@@ -50,6 +50,10 @@ pub(super) enum At {
     Gone,
     /// At the client, before another attempt.
     Backoff,
+    /// Waits for its turn at a rate class.
+    Turn,
+    /// Waits for a place at a concurrency limit.
+    Line,
     /// On the network.
     Travelling,
     /// Waits for a front worker, or is with one.

@@ -44,13 +44,19 @@ impl System {
     }
 }
 
-struct Check<'a> {
+pub(super) struct Check<'a> {
     system: &'a System,
     problems: Vec<Problem>,
 }
 
 impl Check<'_> {
-    fn that(&mut self, holds: bool, place: impl Into<String>, found: impl fmt::Display, bound: &'static str) {
+    pub(super) fn that(
+        &mut self,
+        holds: bool,
+        place: impl Into<String>,
+        found: impl fmt::Display,
+        bound: &'static str,
+    ) {
         if !holds {
             self.problems.push(Problem { place: place.into(), found: found.to_string(), bound });
         }
@@ -100,6 +106,7 @@ impl Check<'_> {
             self.distribution(&format!("{at}.server.front.cpu"), &front.cpu);
             self.distribution(&format!("{at}.server.front.wait"), &front.wait);
         }
+        self.admission(&format!("{at}.admission"), &service.admission);
         self.balancing(&at, service);
         self.cloud(&at, service);
         let start = &service.start;

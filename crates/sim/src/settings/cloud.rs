@@ -24,6 +24,22 @@ pub struct Start {
     pub launch_burst: u32,
 }
 
+impl Default for Start {
+    /// Everything takes no time.
+    fn default() -> Self {
+        Start {
+            provision: Duration::ZERO,
+            boot: Duration::ZERO,
+            boot_cpu: 0.0,
+            warm_up: Duration::ZERO,
+            warm_up_factor: 1.0,
+            drain: Duration::ZERO,
+            launches_per_second: None,
+            launch_burst: 1,
+        }
+    }
+}
+
 /// What an account allows in all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quotas {

@@ -24,6 +24,22 @@ pub struct Host {
     pub steal: Option<Steal>,
 }
 
+impl Host {
+    /// Cores of speed 1 and nothing else.
+    pub fn new(name: impl Into<String>, cores: u32) -> Self {
+        Host {
+            name: name.into(),
+            cores,
+            speed: 1.0,
+            quota: None,
+            memory: None,
+            background: 0.0,
+            credits: None,
+            steal: None,
+        }
+    }
+}
+
 /// A quota of processor time by period, as the Linux kernel enforces it (CFS bandwidth control): once the quota of a
 /// period is used, everything in the group stands still until the period ends.
 #[derive(Debug, Clone, Copy, PartialEq)]

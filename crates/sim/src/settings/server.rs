@@ -29,6 +29,20 @@ pub struct Server {
     pub memory_per_process: Bytes,
 }
 
+impl Server {
+    /// Processes of so many threads without a lock, and one queue without bound.
+    pub fn new(processes: u32, threads: u32) -> Self {
+        Server {
+            processes,
+            threads,
+            lock: None,
+            accept: Accept::Shared { bound: u32::MAX },
+            front: None,
+            memory_per_process: Bytes::new(0),
+        }
+    }
+}
+
 /// Where requests wait for a thread. Each queue has a bound; a request that finds it full is refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accept {

@@ -1,6 +1,6 @@
 //! Services: what a request does, how requests are balanced.
 
-use super::{Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
+use super::{Admission, Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -23,6 +23,8 @@ pub struct Service {
     pub server: Server,
     /// What instances run on: the n-th instance gets the n-th kind, and around again. At least one.
     pub hosts: Vec<Host>,
+    /// What passes to the balancer.
+    pub admission: Admission,
     /// How requests come to instances.
     pub balancing: Balancing,
     /// What it takes for an instance to start and to end.
@@ -39,6 +41,27 @@ pub struct Service {
     pub scaling: Scaling,
 }
 
+impl Service {
+    /// One instance that is there from the beginning, round robin over connections that cost nothing, no limits, no
+    /// prices, no policy.
+    pub fn new(name: impl Into<String>, server: Server, host: Host, endpoints: Vec<Endpoint>) -> Self {
+        Service {
+            name: name.into(),
+            endpoints,
+            server,
+            hosts: vec![host],
+            admission: Admission::default(),
+            balancing: Balancing::default(),
+            start: Start::default(),
+            instances: InstanceCount::new(1),
+            prices: Vec::new(),
+            deployments: Vec::new(),
+            failures: Vec::new(),
+            scaling: Scaling::default(),
+        }
+    }
+}
+
 /// A kind of request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Endpoint {
@@ -50,6 +73,13 @@ pub struct Endpoint {
     pub steps: Vec<Step>,
     /// Share of requests that end with a server error, 0 to 1.
     pub errors: f64,
+}
+
+impl Endpoint {
+    /// The only kind of request: it does this, without errors.
+    pub fn new(name: impl Into<String>, steps: Vec<Step>) -> Self {
+        Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0 }
+    }
 }
 
 /// One thing that a request does.
@@ -122,6 +152,26 @@ pub struct Balancing {
     pub slow_start: Option<Duration>,
     /// Time on the network, there and back together.
     pub network: Duration,
+}
+
+impl Default for Balancing {
+    /// Round robin on one node, over connections that cost nothing; clients of endless patience.
+    fn default() -> Self {
+        Balancing {
+            algorithm: Algorithm::RoundRobin,
+            nodes: 1,
+            connections: Connections::PerCall {
+                caller_cpu: Duration::ZERO,
+                server_cpu: Duration::ZERO,
+                delay: Duration::ZERO,
+            },
+            timeout: None,
+            retries: None,
+            instance_limit: None,
+            slow_start: None,
+            network: Duration::ZERO,
+        }
+    }
 }
 
 /// Which instance is next; all run in `control`.

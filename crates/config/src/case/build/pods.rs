@@ -6,7 +6,7 @@ use crate::case::scaling_file::{HpaTable, KnativeTable};
 use crate::case::words::Number;
 use crate::problem::Place;
 use crate::table::At;
-use control::scaling::hpa::{Behavior, Controller, HpaSettings, Metric, Milli, Source};
+use control::scaling::hpa::{Behavior, Controller, HpaSettings, Metric, Milli, Source, Version};
 use control::scaling::knative::KnativeSettings;
 use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
@@ -23,6 +23,7 @@ impl Builder<'_> {
             stabilize_up,
             tolerance,
             sync_period,
+            version,
         } = &at.value;
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
@@ -59,7 +60,17 @@ impl Builder<'_> {
         if let Some(at) = stabilize_up {
             rules.up.stabilization = Some(at.value.0);
         }
+        let version = version.as_ref().map_or(Some(Version::default()), |at| {
+            let known = u16::try_from(at.value.0).ok().and_then(Version::new);
+            if known.is_none() {
+                let message = format!("the rules of Kubernetes 1.{} are not known", at.value.0);
+                let help = format!("{} or later", Version::OLDEST.minor());
+                self.report.wrong(&at.place, message, "too old", help);
+            }
+            known
+        });
         let hpa = HpaSettings {
+            version: version.unwrap_or_default(),
             behavior: with_behavior.then_some(rules),
             controller: Controller { tolerance, sync_period: sync, ..usual },
             ..HpaSettings::new(count(&table.min), count(&table.max), metrics)
@@ -71,7 +82,8 @@ impl Builder<'_> {
     }
 
     pub(super) fn knative(&mut self, table: &ScalingTable, at: &At<KnativeTable>) -> KnativeScaling {
-        let KnativeTable { concurrency, requests_per_second, utilization, stable_window } = &at.value;
+        let KnativeTable { concurrency, requests_per_second, utilization, stable_window, scale_down_delay } =
+            &at.value;
         if let (Some(_), Some(second)) = (concurrency, requests_per_second) {
             let message = "expected only one of `concurrency` and `requests_per_second`".to_owned();
             self.report.wrong(&second.place, message, "another metric", "keep one of them".to_owned());
@@ -85,6 +97,7 @@ impl Builder<'_> {
         let knative = KnativeSettings {
             target,
             stable_window: self.span(stable_window.as_ref(), usual.stable_window),
+            scale_down_delay: self.span(scale_down_delay.as_ref(), usual.scale_down_delay),
             min: count(&table.min),
             max: Some(count(&table.max)),
             ..usual

@@ -9,12 +9,12 @@ use crate::scalar::Text;
 use crate::scenario::word;
 use crate::suggest::suggestion;
 use crate::table::{At, Named};
+use control::metric::Statistic;
 use control::scaling::{
-    Adjustment, Aggregation, AlarmId, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling, Step,
-    StepScaling, TargetTracking,
+    Adjustment, Aggregation, AlarmId, PRESETS, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling,
+    Step, StepScaling, TargetTracking,
 };
 use sim::settings::{Metric, Published};
-use std::time::Duration;
 
 impl Builder<'_> {
     pub(super) fn policy(
@@ -50,18 +50,32 @@ impl Builder<'_> {
             };
             let metric = self.metric(track)?;
             let target = self.amount(target, metric)?;
-            let preset = match platform {
+            let usual = match platform {
                 Platform::Ecs => Preset::ECS,
                 Platform::Application => Preset::APPLICATION,
                 Platform::Ec2 { .. } => Preset::EC2,
             };
+            let preset = table.preset.as_ref().map_or(Some(usual), |at| {
+                let found = PRESETS.iter().find(|preset| preset.name == at.value.0);
+                if found.is_none() {
+                    let help = suggestion(&at.value.0, PRESETS.iter().map(|preset| preset.name));
+                    let message = format!("unknown preset `{}`", at.value.0);
+                    self.report.wrong(&at.place, message, "not known", help);
+                }
+                found.copied()
+            })?;
             let never_in = table.never_in.as_ref().is_some_and(|at| at.value.0);
             return Some(AwsPolicy::TargetTracking(TargetTracking {
                 scale_in: if never_in { ScaleIn::Disabled } else { ScaleIn::Enabled },
                 scale_out_cooldown: cooldown,
                 scale_in_cooldown: table.cooldown_in.as_ref().map(|at| at.value.0).or(cooldown),
                 warm_up,
-                ..TargetTracking::new(published(metric, MINUTE, metrics), target, preset)
+                // The sum of a minute, which has one sample, in the vendor's words.
+                statistic: match metric {
+                    Metric::RequestCountPerTarget => Statistic::Sum,
+                    _ => Statistic::Average,
+                },
+                ..TargetTracking::new(published(metric, preset.high.period, metrics), target, preset)
             }));
         }
         let ids = self.alarm_ids(table.alarms.as_ref(), place, alarms)?;
@@ -187,5 +201,3 @@ impl Builder<'_> {
         }
     }
 }
-
-const MINUTE: Duration = Duration::from_secs(60);

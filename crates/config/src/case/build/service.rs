@@ -42,6 +42,7 @@ impl Builder<'_> {
             slow_start: None,
             network: None,
         };
+        let admission = self.admission(table.admission.as_ref());
         let balancing = self.balancing(table.balancing.as_ref().map_or(&no_balancing, |at| &at.value));
         if let (Some(At { value: server, .. }), Connections::PerCall { .. }) =
             (table.server.0.as_ref(), &balancing.connections)
@@ -60,6 +61,7 @@ impl Builder<'_> {
             endpoints: endpoints??,
             server: server?,
             hosts,
+            admission,
             balancing,
             start,
             instances: InstanceCount::new(instances),

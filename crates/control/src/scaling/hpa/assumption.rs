@@ -15,6 +15,10 @@ pub const ASSUMPTIONS: &[Assumption] = &[
         text: "an autoscaler is looked at exactly once in each sync period; the real controller works through a \
                queue and may be late where it has many",
     },
+    Assumption {
+        name: "hpa_metrics_at_once",
+        text: "the metrics of a sync period are seen at its end; a metrics server shows them later",
+    },
     Assumption { name: "hpa_scale_is_applied", text: "a new size is written at once and never refused" },
     Assumption {
         name: "hpa_gated_tolerance",

@@ -10,7 +10,13 @@ use sim::Outcome;
 use sim::outcome::{Averaged, Quantiles, ServiceOutcome};
 
 /// The whole result.
-pub fn json(done: &Done<'_>, verdicts: &[Verdict<'_>], versus: Option<&Versus>, decisions: bool) -> Json {
+pub fn json(
+    done: &Done<'_>,
+    fast: Option<&Done<'_>>,
+    verdicts: &[Verdict<'_>],
+    versus: Option<&Versus>,
+    decisions: bool,
+) -> Json {
     let stages = done.stages();
     let missed = verdicts.iter().any(Verdict::missed);
     let required = verdicts.iter().any(Verdict::required);
@@ -20,10 +26,12 @@ pub fn json(done: &Done<'_>, verdicts: &[Verdict<'_>], versus: Option<&Versus>, 
         "about": done.case.about,
         "seeds": done.seeds,
         "took_s": done.took.as_secs_f64(),
+        "recorded_s": done.recorded.as_secs_f64(),
         "stages": stages.map(|(stage, outcomes)| stage_json(stage, outcomes, decisions)).collect::<Vec<_>>(),
         "rows": verdicts.iter().map(row).collect::<Vec<_>>(),
         "met": required.then_some(!missed),
         "compare": versus.map(Versus::json),
+        "minute_by_minute": fast.map(|fast| super::fidelity::json(done, fast)),
         "assumptions": assumptions(done),
     })
 }
@@ -107,6 +115,7 @@ fn service_json(stage: &Stage, service: &ServiceOutcome, decisions: bool) -> Jso
             "answered": totals.answered,
             "errors": totals.errors,
             "refused": totals.refused,
+            "shed": totals.shed,
             "timed_out": totals.timed_out,
             "failed": totals.failed,
             "retried": totals.retried,

@@ -21,8 +21,10 @@ pub struct Done<'a> {
     pub seeds: Vec<u64>,
     /// By chosen stage, then by seed.
     pub outcomes: Vec<Vec<Outcome>>,
-    /// How long it took.
+    /// How long it took, without what was recorded.
     pub took: Duration,
+    /// How long it took to record the minutes of the fast way.
+    pub recorded: Duration,
 }
 
 impl Done<'_> {
@@ -67,6 +69,7 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
     }
     let minutes: u64 = systems.iter().map(|system| (system.warm_up + system.measured).as_secs() / 60).sum();
     let progress = Progress { done: AtomicU64::new(0), ended: AtomicBool::new(false) };
+    let mut recording = Duration::ZERO;
     let mut flat = std::thread::scope(|scope| {
         if stderr().is_terminal() {
             scope.spawn(|| progress.show(minutes, began));
@@ -84,6 +87,7 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
                 let recorded: Vec<Curves> = of_stage
                     .map(|runs| Curves::record(&runs[0], Ladder::default(), how.threads, Requests::new))
                     .collect();
+                recording = began.elapsed();
                 let runs: Vec<(&System, &Curves)> = systems
                     .iter()
                     .enumerate()
@@ -98,7 +102,7 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
         outcomes.into_iter()
     });
     let outcomes = chosen.iter().map(|_| flat.by_ref().take(seeds.len()).collect()).collect();
-    Done { case, chosen, seeds, outcomes, took: began.elapsed() }
+    Done { case, chosen, seeds, outcomes, took: began.elapsed() - recording, recorded: recording }
 }
 
 struct Progress {

@@ -37,19 +37,48 @@ pub fn table(truth: &Done<'_>, fast: &Done<'_>) -> Table {
         ("p99", Right),
         ("cost", Right),
     ]);
-    for ((stage, truth), (_, fast)) in truth.stages().zip(fast.stages()) {
-        let (Some(truth), Some(fast)) = (truth.first(), fast.first()) else { continue };
-        let many = truth.services.len() > 1;
-        for (truth, fast) in truth.services.iter().zip(&fast.services) {
-            let name = if many { format!("{} {}", stage.name, truth.name) } else { stage.name.clone() };
-            let errors = MEASURES.map(|of| match (of(truth), of(fast)) {
-                (Some(truth), Some(fast)) if truth > 0.0 => format!("{:+.1} %", 100.0 * (fast / truth - 1.0)),
-                _ => "-".to_owned(),
-            });
-            table.row([vec![name], errors.to_vec()].concat());
-        }
+    for (name, errors) in errors(truth, fast) {
+        let errors = errors.map(|error| match error {
+            Some(error) => format!("{:+.1} %", 100.0 * error),
+            None => "-".to_owned(),
+        });
+        table.row([vec![name], errors.to_vec()].concat());
     }
     table
+}
+
+/// The same: errors as shares of the truth.
+pub fn json(truth: &Done<'_>, fast: &Done<'_>) -> serde_json::Value {
+    let rows = errors(truth, fast).map(|(stage, [instances, cpu, p95, p99, cost])| {
+        serde_json::json!({
+            "stage": stage, "instances": instances, "cpu": cpu, "p95": p95, "p99": p99, "cost": cost,
+        })
+    });
+    serde_json::json!({
+        "took_s": fast.took.as_secs_f64(),
+        "recorded_s": fast.recorded.as_secs_f64(),
+        "errors": rows.collect::<Vec<_>>(),
+    })
+}
+
+/// By stage, or stage and service: how far the measures are off, as shares of the truth.
+fn errors<'a>(
+    truth: &'a Done<'_>,
+    fast: &'a Done<'_>,
+) -> impl Iterator<Item = (String, [Option<f64>; MEASURES.len()])> + 'a {
+    truth.stages().zip(fast.stages()).flat_map(|((stage, truth), (_, fast))| {
+        let services = truth.first().into_iter().zip(fast.first());
+        let services = services.flat_map(|(truth, fast)| truth.services.iter().zip(&fast.services));
+        let many = truth.first().is_some_and(|outcome| outcome.services.len() > 1);
+        services.map(move |(truth, fast)| {
+            let name = if many { format!("{} {}", stage.name, truth.name) } else { stage.name.clone() };
+            let errors = MEASURES.map(|of| match (of(truth), of(fast)) {
+                (Some(truth), Some(fast)) if truth > 0.0 => Some(fast / truth - 1.0),
+                _ => None,
+            });
+            (name, errors)
+        })
+    })
 }
 
 /// What is compared.

@@ -120,7 +120,7 @@ fn changes(outcome: &Outcome, stage: &Stage, service: &ServiceOutcome, way: fn(u
     let until = begins + outcome.measured.as_nanos() as u64;
     let counted = service.decisions.notes().iter().filter(|noted| {
         let at = noted.at.as_nanos();
-        begins <= at && at <= until && way(noted.what.from, noted.what.to)
+        begins < at && at <= until && way(noted.what.from, noted.what.to)
     });
     counted.count() as f64
 }

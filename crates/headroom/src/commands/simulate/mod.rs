@@ -242,7 +242,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         to_file(path, |out| out.write_all(page.as_bytes()))?;
     }
     let printed = if args.json {
-        let json = as_json::json(&done, &verdicts, versus.as_ref(), args.decisions);
+        let json = as_json::json(&done, fast.as_ref(), &verdicts, versus.as_ref(), args.decisions);
         output::print(&format!("{json:#}\n"))
     } else if args.csv.as_deref() == Some(Path::new("-")) {
         Exit::Done

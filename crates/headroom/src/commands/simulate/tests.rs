@@ -60,7 +60,7 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
     let said = words::whole(&done, &verdicts, false, 200);
     assert!(said.contains("3 of 4 required rows met, 1 missed"), "{said}");
     assert!(said.contains("wrong too: reported only, because it was never so slow"), "{said}");
-    let value = json(&done, &verdicts, None, true);
+    let value = json(&done, None, &verdicts, None, true);
     assert_eq!(value["met"], false);
     assert_eq!(value["stages"][1]["runs"][1]["seed"], 2);
     let arrived = value["stages"][0]["runs"][0]["services"][0]["requests"]["arrived"].as_u64().unwrap();

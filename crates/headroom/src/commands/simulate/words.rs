@@ -88,7 +88,7 @@ fn size_row(name: &str, stage: &Stage, service: &ServiceOutcome) -> [String; 10]
     let cost = if stage.prices.is_some() { format!("${:.2}", totals.cost) } else { "-".to_owned() };
     let outside = match totals.minutes_judged {
         0 => "-".to_owned(),
-        _ => show_duration(Duration::from_secs(totals.minutes_outside * 60)).to_string(),
+        _ => format!("{} min", grouped(totals.minutes_outside)),
     };
     let bad = bad(totals);
     [
@@ -290,8 +290,12 @@ pub fn clock(stage: &Stage, row: &Row) -> String {
 pub fn speed(done: &Done<'_>) -> String {
     let outcomes: Vec<&Outcome> = done.outcomes.iter().flatten().collect();
     let simulated: Duration = outcomes.iter().map(|outcome| outcome.measured).sum();
+    let recorded = match done.recorded {
+        Duration::ZERO => String::new(),
+        recorded => format!(", after recording for {}", show_duration(recorded)),
+    };
     format!(
-        "simulated {} with {} requests in {}",
+        "simulated {} with {} requests in {}{recorded}",
         show_duration(simulated),
         grouped(done.requests()),
         show_duration(done.took)

@@ -3,6 +3,7 @@
 mod metrics;
 
 use super::super::MINUTE;
+use super::super::instance::Instance;
 use super::{Rhythm, Seen};
 use crate::outcome::{Decision, Log};
 use crate::settings::{AwsScaling, ScalingNames};
@@ -66,11 +67,13 @@ impl Aws {
     }
 
     pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
-        let instances = || seen.fleet.instances.iter().filter(|one| one.is_running());
+        // Those that are launched and do not run yet are still to come too.
+        let is_warming =
+            |one: &&Instance| one.is_live() && (!one.is_running() || one.is_young(seen.now, self.warm_up));
         let facts = Facts {
             running: seen.counts.running,
             desired: seen.counts.desired,
-            warming_up: instances().filter(|one| one.is_young(seen.now, self.warm_up)).count() as u32,
+            warming_up: seen.fleet.instances.iter().filter(is_warming).count() as u32,
             terminating: seen.counts.draining,
             deploying: seen.fleet.is_rolling(),
         };

@@ -13,10 +13,12 @@ use units::InstanceCount;
 #[derive(Debug)]
 pub(crate) struct Knative {
     knative: knative::Knative,
+    /// Load came where there is no pod: it does not wait for its tick.
+    at_once: bool,
 }
 
 impl Knative {
-    pub(crate) const RHYTHM: Rhythm = Rhythm { reads: SECOND, decides: TICK, coarse: MINUTE };
+    pub(crate) const RHYTHM: Rhythm = Rhythm { reads: SECOND, decides: SECOND, coarse: MINUTE };
 
     /// # Errors
     /// Everything that is wrong with the settings, in words.
@@ -27,7 +29,7 @@ impl Knative {
             return Err(problems);
         }
         knative::Knative::new(units::Timestamp::ZERO, settings, ready)
-            .map(|knative| Knative { knative })
+            .map(|knative| Knative { knative, at_once: false })
             .map_err(|problem| vec![problem.to_string()])
     }
 
@@ -44,10 +46,14 @@ impl Knative {
         // Without pods, those that come are what the activator would hold.
         let waiting = if seen.counts.serving == 0 { window.arrived as f64 } else { 0.0 };
         let load = Load { concurrency: window.in_system + waiting, requests: ended as f64 };
-        self.knative.record(seen.now, load);
+        self.at_once |= self.knative.record(seen.now, load);
     }
 
     pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
+        let at_once = std::mem::take(&mut self.at_once);
+        if !at_once && !seen.now.as_nanos().is_multiple_of(TICK.as_nanos() as u64) {
+            return None;
+        }
         let tick = self.knative.tick(seen.now, InstanceCount::new(seen.counts.serving));
         let (from, to) = (seen.counts.desired, tick.applied.to.get());
         if to == from {

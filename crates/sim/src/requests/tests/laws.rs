@@ -4,10 +4,15 @@ use super::super::Requests;
 use super::world::*;
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
+use control::admission::WaitingSettings;
+use control::concurrency::AdaptiveSettings;
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{InstanceCount, Timestamp};
+use units::{InstanceCount, Rate, Timestamp};
 
 fn any_time() -> impl Strategy<Value = Distribution> {
     let mean = |millis: u64| Duration::from_micros(millis * 100);
@@ -112,6 +117,36 @@ fn any_balancing() -> impl Strategy<Value = Balancing> {
     )
 }
 
+fn any_admission() -> impl Strategy<Value = Admission> {
+    let rate = (1_u32..300, 0_u32..5, 1_u64..500).prop_map(|(rate, backlog, longest)| RateSettings {
+        per_second: Some(Limit { rate: Rate::per_second_of(f64::from(rate)), burst: 2 }),
+        per_minute: None,
+        backlog,
+        longest_wait: ms(longest),
+    });
+    let bound = prop_oneof![
+        (1_u32..30).prop_map(Bound::Fixed),
+        (1_u32..30).prop_map(|initial| {
+            Bound::Adaptive(AdaptiveSettings { initial, least: 1, most: 100, prior: None })
+        }),
+    ];
+    let queue = proptest::option::of((1_u32..20, 1_u64..500));
+    let concurrency = (bound, queue).prop_map(|(bound, queue)| ConcurrencyLimit {
+        bound,
+        queue: queue.map(|(places, longest)| WaitingSettings::bounded(places, ms(longest))),
+    });
+    let limits = (proptest::option::of(rate), proptest::option::of(concurrency))
+        .prop_map(|(rate, concurrency)| Limits { rate, concurrency });
+    let gated = proptest::option::of((1_u64..200, limits.clone())).prop_map(|gated| {
+        gated.map(|(target, limits)| Gated {
+            service_level: ServiceLevelSettings { target: ms(target), window: ms(1000) },
+            policy: PolicySettings::default(),
+            limits,
+        })
+    });
+    (limits, gated).prop_map(|(always, policy)| Admission { always, policy })
+}
+
 fn any_service(number: u16, services: u16) -> impl Strategy<Value = Service> {
     let steps = move || proptest::collection::vec(any_step(number, services), 0..4);
     let endpoints = proptest::collection::vec((steps(), 0_u32..2), 1..3).prop_map(|endpoints| {
@@ -119,8 +154,9 @@ fn any_service(number: u16, services: u16) -> impl Strategy<Value = Service> {
         endpoints.into_iter().map(one).collect::<Vec<_>>()
     });
     let hosts = proptest::collection::vec(any_host(), 1..3);
-    (endpoints, any_server(), hosts, any_balancing(), 0_u32..4, 0_u64..3).prop_map(
-        |(endpoints, server, hosts, balancing, instances, warm)| {
+    let admission = prop_oneof![2 => Just(Admission::default()), 1 => any_admission()];
+    (endpoints, any_server(), hosts, admission, any_balancing(), 0_u32..4, 0_u64..3).prop_map(
+        |(endpoints, server, hosts, admission, balancing, instances, warm)| {
             let mut service = service(1, Vec::new());
             service.start.warm_up = ms(1000 * warm);
             service.start.warm_up_factor = 3.0;
@@ -128,6 +164,7 @@ fn any_service(number: u16, services: u16) -> impl Strategy<Value = Service> {
                 endpoints,
                 server,
                 hosts,
+                admission,
                 balancing,
                 instances: InstanceCount::new(instances),
                 ..service
@@ -275,6 +312,7 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
 impl Requests {
     /// Nothing is left of any request.
     fn assert_idle(&self) {
+        use super::super::admission::Door;
         use super::super::instance::State;
         use super::super::list::NONE;
         use super::super::visit::At;
@@ -295,6 +333,7 @@ impl Requests {
             self.services.iter().all(|service| service.in_system == 0 && service.lingering.first().is_none())
         );
         self.assert_pools_free();
+        self.services.iter().flat_map(|service| &service.door).for_each(Door::assert_empty);
         let idle = self.pools.iter().flatten().filter(|&&(_, connection)| connection != NONE).count();
         assert_eq!(self.connections.open_now(), idle, "connections that nobody knows");
     }

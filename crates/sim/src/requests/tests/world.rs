@@ -5,7 +5,7 @@ use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
 use std::sync::Arc;
 use std::time::Duration;
-use units::{Bytes, InstanceCount, Timestamp};
+use units::Timestamp;
 
 pub(super) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -16,16 +16,7 @@ pub(super) fn secs(seconds: f64) -> Duration {
 }
 
 pub(super) fn host(cores: u32) -> Host {
-    Host {
-        name: "host".into(),
-        cores,
-        speed: 1.0,
-        quota: None,
-        memory: None,
-        background: 0.0,
-        credits: None,
-        steal: None,
-    }
+    Host::new("host", cores)
 }
 
 pub(super) fn work(cpu: Distribution, wait: Distribution, bursts: u32) -> Step {
@@ -33,53 +24,13 @@ pub(super) fn work(cpu: Distribution, wait: Distribution, bursts: u32) -> Step {
 }
 
 pub(super) fn endpoint(steps: Vec<Step>) -> Endpoint {
-    Endpoint { name: "endpoint".into(), share: 1.0, steps, errors: 0.0 }
+    Endpoint::new("endpoint", steps)
 }
 
 /// One service of one instance with so many threads and one queue without bound; connections cost nothing.
 pub(super) fn service(threads: u32, steps: Vec<Step>) -> Service {
-    Service {
-        name: "service".into(),
-        endpoints: vec![endpoint(steps)],
-        server: Server {
-            processes: 1,
-            threads,
-            lock: None,
-            accept: Accept::Shared { bound: u32::MAX },
-            front: None,
-            memory_per_process: Bytes::new(0),
-        },
-        hosts: vec![host(1)],
-        balancing: Balancing {
-            algorithm: Algorithm::RoundRobin,
-            nodes: 1,
-            connections: Connections::PerCall {
-                caller_cpu: Duration::ZERO,
-                server_cpu: Duration::ZERO,
-                delay: Duration::ZERO,
-            },
-            timeout: None,
-            retries: None,
-            instance_limit: None,
-            slow_start: None,
-            network: Duration::ZERO,
-        },
-        start: Start {
-            provision: Duration::ZERO,
-            boot: Duration::ZERO,
-            boot_cpu: 1.0,
-            warm_up: Duration::ZERO,
-            warm_up_factor: 1.0,
-            drain: Duration::from_secs(60),
-            launches_per_second: None,
-            launch_burst: 1,
-        },
-        instances: InstanceCount::new(1),
-        prices: Vec::new(),
-        deployments: Vec::new(),
-        failures: Vec::new(),
-        scaling: Scaling::default(),
-    }
+    let start = Start { boot_cpu: 1.0, drain: Duration::from_secs(60), ..Start::default() };
+    Service { start, ..Service::new("service", Server::new(1, threads), host(1), vec![endpoint(steps)]) }
 }
 
 pub(super) fn poisson(rate: f64) -> Traffic {
@@ -88,15 +39,7 @@ pub(super) fn poisson(rate: f64) -> Traffic {
 }
 
 pub(super) fn system(traffic: Traffic, services: Vec<Service>) -> System {
-    System {
-        services,
-        pools: Vec::new(),
-        traffic,
-        quotas: Quotas::default(),
-        warm_up: Duration::ZERO,
-        measured: Duration::ZERO,
-        seed: 1,
-    }
+    System::new(traffic, services)
 }
 
 /// A plant with its first instances, serving from the beginning.

@@ -135,8 +135,10 @@ fn requests(series: &mut Series, at: Timestamp, metric: Metric, seen: Seen<'_>) 
         Metric::RequestCount if window.arrived > 0 => {
             series.add(at, Point { count, sum: count, least: 1.0, most: 1.0 });
         }
-        Metric::RequestCountPerTarget if window.arrived > 0 && serving > 0 => {
-            series.add(at, Point::of(count / f64::from(serving)));
+        // Without healthy targets the cloud divides by the registered ones.
+        Metric::RequestCountPerTarget if window.arrived > 0 && seen.counts.running > 0 => {
+            let targets = if serving > 0 { serving } else { seen.counts.running };
+            series.add(at, Point::of(count / f64::from(targets)));
         }
         _ => {}
     }

@@ -1,0 +1,459 @@
+//! Admission before the balancer: the limits of `control`, asked in the order in which the gateway asks them.
+//!
+//! A request that waits for its turn at a rate class, or for a place at a concurrency limit, is at [`At::Turn`] or
+//! [`At::Line`]. Every tenth of a second the policy looks at its service level class and adaptive limits take a step,
+//! as in the gateway. One that is freed by somebody who leaves is given to the next in line at once.
+
+use super::Requests;
+use super::send::Ended;
+use super::timers::Due;
+use super::visit::At;
+use crate::settings::{self, Bound, ConcurrencyLimit};
+use control::ClassId;
+use control::admission::{
+    Admission, Admitted, Brought, Held, HeldTime, Limits, Next, Place, Reason, Ticket, Verdict, WaitingQueue,
+};
+use control::concurrency::{AdaptiveLimit, Concurrency, Priority, Samples};
+use control::policy::Policy;
+use control::rate::RateClass;
+use control::service_level::{ServiceLevel, Tally};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use units::Timestamp;
+
+/// The limits of a service, and what they know of its requests.
+#[derive(Debug)]
+pub(super) struct Door {
+    admission: Admission<Cell<u64>>,
+    /// Those that always apply, and those of the policy.
+    limits: [Option<Limit>; 2],
+    policy: Option<Watch>,
+    /// By the number of the visit.
+    guests: Vec<Guest>,
+}
+
+/// A concurrency limit with what refines it.
+#[derive(Debug)]
+struct Limit {
+    count: Arc<Concurrency<Cell<u64>>>,
+    adaptive: Option<Box<(AdaptiveLimit, Samples)>>,
+    line: Option<WaitingQueue<u32>>,
+    held: HeldTime,
+}
+
+/// What brings the gated limits into force.
+#[derive(Debug)]
+struct Watch {
+    policy: Policy,
+    level: ServiceLevel,
+    /// Since the policy was last asked.
+    tally: Tally,
+    target: Duration,
+    /// When requests become late, in order, and which.
+    late: VecDeque<(u64, u32)>,
+}
+
+/// What the limits know of a request.
+#[derive(Debug, Default)]
+struct Guest {
+    stands: Stands,
+    admitted_at: u64,
+    /// It is counted as late already.
+    late: bool,
+}
+
+#[derive(Debug, Default)]
+enum Stands {
+    #[default]
+    Outside,
+    Turn(Ticket),
+    Line {
+        limit: usize,
+        place: Place,
+        had_turn: bool,
+    },
+    Inside(Admitted),
+}
+
+/// What becomes of a request.
+enum Fate {
+    Passes,
+    /// Until then, if nothing else comes before.
+    Waits(At, Timestamp),
+    Refused(Reason),
+}
+
+impl Door {
+    /// None where nothing is limited. Settings that contradict themselves are among [`settings::System::problems`].
+    pub(super) fn new(settings: &settings::Admission) -> Option<Self> {
+        if settings.is_open() {
+            return None;
+        }
+        let gated = settings.policy.map(|gated| gated.limits).unwrap_or_default();
+        let both = [settings.always, gated];
+        let limits = [0, 1].map(|place| Limit::new(ClassId(CONCURRENCY + place), both[usize::from(place)]));
+        let rate = |place: u16| {
+            let settings = both[usize::from(place)].rate?;
+            RateClass::new(ClassId(place), settings).ok().map(Arc::new)
+        };
+        let of = |place: u16| Limits {
+            rate: rate(place),
+            concurrency: limits[usize::from(place)].as_ref().map(|limit| Arc::clone(&limit.count)),
+        };
+        let policy = settings.policy.and_then(|gated| {
+            Some(Watch {
+                policy: Policy::new(gated.policy).ok()?,
+                level: ServiceLevel::new(gated.service_level).ok()?,
+                tally: Tally::default(),
+                target: gated.service_level.target,
+                late: VecDeque::new(),
+            })
+        });
+        Some(Door { admission: Admission::new(of(0), of(1)), limits, policy, guests: Vec::new() })
+    }
+
+    /// Whether it has to look at the clock.
+    pub(super) fn ticks(&self) -> bool {
+        self.policy.is_some() || self.limits.iter().flatten().any(|limit| limit.adaptive.is_some())
+    }
+
+    fn guest(&mut self, v: u32) -> &mut Guest {
+        let place = v as usize;
+        if self.guests.len() <= place {
+            self.guests.resize_with(place + 1, Guest::default);
+        }
+        &mut self.guests[place]
+    }
+
+    /// A request comes, or goes on with what it has brought.
+    fn ask(&mut self, v: u32, now: Timestamp, brought: Brought) -> Fate {
+        if brought.place.is_none()
+            && let Some(limit) = self.line_before()
+        {
+            return self.wait_in_line(v, now, limit, brought.had_turn);
+        }
+        match self.admission.go_on(now, Priority::HIGHEST, brought) {
+            Verdict::Admitted(admitted) => self.admit(v, now, admitted),
+            Verdict::Wait(ticket) => {
+                let at = ticket.at();
+                self.guest(v).stands = Stands::Turn(ticket);
+                Fate::Waits(At::Turn, at)
+            }
+            Verdict::Shed(reason) => self.wait_or_refuse(v, now, reason, brought.had_turn),
+        }
+    }
+
+    /// Its turn has come.
+    fn turn(&mut self, v: u32, now: Timestamp) -> Fate {
+        let Stands::Turn(ticket) = std::mem::take(&mut self.guest(v).stands) else { return Fate::Passes };
+        match self.admission.turn_came(now, ticket) {
+            Ok(admitted) => self.admit(v, now, admitted),
+            Err(reason) => self.wait_or_refuse(v, now, reason, true),
+        }
+    }
+
+    fn admit(&mut self, v: u32, now: Timestamp, admitted: Admitted) -> Fate {
+        let guest = self.guest(v);
+        *guest = Guest { stands: Stands::Inside(admitted), admitted_at: now.as_nanos(), late: false };
+        if let Some(watch) = &mut self.policy {
+            watch.late.push_back(((now + watch.target).as_nanos(), v));
+        }
+        Fate::Passes
+    }
+
+    /// The queue that must not be overtaken.
+    fn line_before(&self) -> Option<usize> {
+        let waits = |limit: &Limit| limit.line.as_ref().is_some_and(|line| !line.is_empty());
+        (0..self.limits.len()).find(|&number| {
+            (number == ALWAYS || self.admission.is_engaged())
+                && self.limits[number].as_ref().is_some_and(waits)
+        })
+    }
+
+    fn wait_or_refuse(&mut self, v: u32, now: Timestamp, reason: Reason, had_turn: bool) -> Fate {
+        let full = matches!(reason, Reason::Concurrency { .. });
+        let at = self.limits.iter().position(|limit| {
+            limit.as_ref().is_some_and(|limit| limit.line.is_some() && limit.count.id() == reason.class())
+        });
+        match at {
+            Some(limit) if full => self.wait_in_line(v, now, limit, had_turn),
+            _ => Fate::Refused(reason),
+        }
+    }
+
+    fn wait_in_line(&mut self, v: u32, now: Timestamp, number: usize, had_turn: bool) -> Fate {
+        let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[number] else {
+            return Fate::Passes;
+        };
+        match line.enter(now, Timestamp::NEVER, held.pace(count.limit()), v) {
+            Ok(place) => {
+                let until = place.latest_start();
+                self.guest(v).stands = Stands::Line { limit: number, place, had_turn };
+                Fate::Waits(At::Line, until)
+            }
+            Err((_, reason)) => Fate::Refused(reason),
+        }
+    }
+
+    /// It has waited in line for as long as it may; nothing where it does not wait there any more.
+    fn waited_too_long(&mut self, v: u32, now: Timestamp) -> Option<Reason> {
+        let Stands::Line { limit, place, .. } = self.guest(v).stands else { return None };
+        if place.latest_start() != now {
+            return None;
+        }
+        self.guest(v).stands = Stands::Outside;
+        let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[limit] else { return None };
+        line.leave(place);
+        let needed = held.pace(count.limit()).service;
+        Some(Reason::Deadline { class: count.id(), left: Duration::ZERO, needed })
+    }
+
+    /// Another attempt of a request has another number.
+    pub(super) fn becomes(&mut self, v: u32, again: u32) {
+        let guest = std::mem::take(self.guest(v));
+        if let (Stands::Inside(_), false, Some(watch)) = (&guest.stands, guest.late, &mut self.policy) {
+            let at = Timestamp::from_nanos(guest.admitted_at) + watch.target;
+            // Among those that came at the same time; they are few.
+            let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
+            watch.late.insert(place, (at.as_nanos(), again));
+        }
+        *self.guest(again) = guest;
+    }
+
+    /// A request has ended for its client.
+    fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended) {
+        let Guest { stands: Stands::Inside(admitted), admitted_at, late } = std::mem::take(self.guest(v))
+        else {
+            return;
+        };
+        let held = now.since(Timestamp::from_nanos(admitted_at));
+        let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
+        self.admission.finished(admitted);
+        for (limit, in_flight) in self.limits.iter_mut().zip(in_flight) {
+            let Some(limit) = limit else { continue };
+            if let Some(adaptive) = &mut limit.adaptive {
+                let (_, samples) = &mut **adaptive;
+                match ended {
+                    Ended::Answered | Ended::TimedOut => samples.record(in_flight, held),
+                    Ended::Refused | Ended::Failed => samples.record_refused(),
+                    Ended::Error => {}
+                }
+            }
+            limit.held.record(held);
+        }
+        if let (Some(watch), false) = (&mut self.policy, late) {
+            match ended {
+                Ended::TimedOut | Ended::Failed => watch.tally.record_late(),
+                Ended::Answered | Ended::Error | Ended::Refused => watch.tally.record(held, watch.target),
+            }
+        }
+    }
+
+    /// The policy looks, and adaptive limits move.
+    fn tick(&mut self, now: Timestamp) {
+        if let Some(watch) = &mut self.policy {
+            while let Some(&(at, v)) = watch.late.front()
+                && at < now.as_nanos()
+            {
+                watch.late.pop_front();
+                let guest = &mut self.guests[v as usize];
+                let since = Timestamp::from_nanos(guest.admitted_at) + watch.target;
+                // The number may be another request's by now.
+                if matches!(guest.stands, Stands::Inside(_)) && !guest.late && since.as_nanos() == at {
+                    guest.late = true;
+                    watch.tally.record_late();
+                }
+            }
+            watch.level.absorb(now, std::mem::take(&mut watch.tally));
+            if let Some(transition) = watch.policy.tick(now, &watch.level) {
+                self.admission.apply(now, &transition);
+            }
+        }
+        for limit in self.limits.iter_mut().flatten() {
+            if let Some(adaptive) = &mut limit.adaptive {
+                let (adaptive, samples) = &mut **adaptive;
+                if let Some(change) = adaptive.step(now, &std::mem::take(samples)) {
+                    limit.count.set_limit(change.to);
+                }
+            }
+        }
+    }
+
+    /// The next in line for a place that is free: the place is taken for it, or it is refused.
+    fn next_in_line(&mut self, now: Timestamp) -> Option<(u32, Result<Brought, Reason>)> {
+        for number in 0..self.limits.len() {
+            let applies = number == ALWAYS || self.admission.is_engaged();
+            let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[number] else {
+                continue;
+            };
+            if line.is_empty() {
+                continue;
+            }
+            let in_flight = match applies {
+                true => match count.enter() {
+                    Ok(in_flight) => in_flight,
+                    Err(_) => continue,
+                },
+                false => count.enter_unbounded(),
+            };
+            let next = line.next(now, held.pace(count.limit()));
+            let Some(Next::Start { request, .. }) = next else {
+                count.leave();
+                let Some(Next::Shed { request, reason }) = next else { continue };
+                self.guest(request).stands = Stands::Outside;
+                return Some((request, Err(reason)));
+            };
+            let stands = std::mem::take(&mut self.guest(request).stands);
+            let had_turn = matches!(stands, Stands::Line { had_turn: true, .. });
+            let place = if number == ALWAYS { Held::Always(in_flight) } else { Held::Gated(in_flight) };
+            return Some((request, Ok(Brought { place: Some(place), had_turn })));
+        }
+        None
+    }
+}
+
+impl Limit {
+    #[expect(
+        clippy::arc_with_non_send_sync,
+        reason = "the gateway's limits are shared by threads, these are not"
+    )]
+    fn new(id: ClassId, limits: settings::Limits) -> Option<Self> {
+        let ConcurrencyLimit { bound, queue } = limits.concurrency?;
+        let (count, adaptive) = match bound {
+            Bound::Fixed(limit) => (Concurrency::new(id, limit).ok()?, None),
+            Bound::Adaptive(settings) => {
+                let adaptive = AdaptiveLimit::new(settings).ok()?;
+                let count = Concurrency::new(id, adaptive.limit()).ok()?;
+                (count, Some(Box::new((adaptive, Samples::default()))))
+            }
+        };
+        Some(Limit {
+            count: Arc::new(count),
+            adaptive,
+            line: queue.and_then(|queue| WaitingQueue::new(id, queue).ok()),
+            held: HeldTime::default(),
+        })
+    }
+}
+
+impl Requests {
+    /// A request stands before the limits of its service.
+    pub(super) fn ask(&mut self, v: u32) {
+        let now = Timestamp::from_nanos(self.now);
+        let fate = self.door(v, |door| door.ask(v, now, Brought::default()));
+        self.follow(v, fate);
+    }
+
+    /// Its turn at a rate class has come.
+    pub(super) fn turn_comes(&mut self, v: u32) {
+        let now = Timestamp::from_nanos(self.now);
+        let fate = self.door(v, |door| door.turn(v, now));
+        self.follow(v, fate);
+    }
+
+    /// It may have waited in line for as long as it may.
+    pub(super) fn line_ends(&mut self, v: u32) {
+        if self.visits.slots[v as usize].at != At::Line {
+            return;
+        }
+        let now = Timestamp::from_nanos(self.now);
+        if let Some(reason) = self.door(v, |door| door.waited_too_long(v, now)).flatten() {
+            self.turn_away(v, reason);
+        }
+    }
+
+    /// The limits of a service look at the clock.
+    pub(super) fn door_ticks(&mut self, number: u16) {
+        let now = Timestamp::from_nanos(self.now);
+        if let Some(door) = &mut self.services[usize::from(number)].door {
+            door.tick(now);
+            self.timers.push(self.now + TICK, Due::Door(number));
+            self.serve_line(number);
+        }
+    }
+
+    /// A request leaves the limits of its service, and others may follow.
+    pub(super) fn leave_door(&mut self, v: u32, number: u16, ended: Ended) {
+        let now = Timestamp::from_nanos(self.now);
+        if let Some(door) = &mut self.services[usize::from(number)].door {
+            door.leaves(v, now, ended);
+            self.serve_line(number);
+        }
+    }
+
+    fn serve_line(&mut self, number: u16) {
+        let now = Timestamp::from_nanos(self.now);
+        while let Some(door) = &mut self.services[usize::from(number)].door
+            && let Some((v, next)) = door.next_in_line(now)
+        {
+            match next {
+                Ok(brought) => {
+                    let fate = door.ask(v, now, brought);
+                    self.follow_later(v, fate);
+                }
+                Err(reason) => self.turn_away(v, reason),
+            }
+        }
+    }
+
+    fn door<R>(&mut self, v: u32, with: impl FnOnce(&mut Door) -> R) -> Option<R> {
+        let number = self.visits.slots[v as usize].service;
+        self.services[usize::from(number)].door.as_mut().map(with)
+    }
+
+    fn follow(&mut self, v: u32, fate: Option<Fate>) {
+        match fate {
+            None | Some(Fate::Passes) => self.send(v),
+            Some(Fate::Waits(at, until)) => self.wait_at_door(v, at, until),
+            Some(Fate::Refused(reason)) => self.turn_away(v, reason),
+        }
+    }
+
+    /// As [`follow`](Self::follow), but is sent by the loop: whoever has just left may be in the middle of something.
+    fn follow_later(&mut self, v: u32, fate: Fate) {
+        match fate {
+            Fate::Passes => self.wait_at_door(v, At::Backoff, Timestamp::from_nanos(self.now)),
+            fate => self.follow(v, Some(fate)),
+        }
+    }
+
+    fn wait_at_door(&mut self, v: u32, at: At, until: Timestamp) {
+        self.visits.slots[v as usize].at = at;
+        let due = if at == At::Line { Due::Line(v) } else { Due::Visit(v) };
+        self.timers.push(until.as_nanos(), due);
+    }
+
+    /// A request that is refused.
+    fn turn_away(&mut self, v: u32, reason: Reason) {
+        let number = self.visits.slots[v as usize].service;
+        let service = &mut self.services[usize::from(number)];
+        service.window.shed(reason.name());
+        if let Some(Door { policy: Some(watch), .. }) = &mut service.door {
+            watch.tally.record_shed();
+        }
+        self.conclude(v, Ended::Refused);
+        self.visits.end(v);
+    }
+}
+
+/// Where the limits that always apply are; those of the policy follow.
+const ALWAYS: usize = 0;
+/// Where the names of concurrency limits begin; those of rate classes are below.
+const CONCURRENCY: u16 = 2;
+/// How often the gateway asks its policies and moves adaptive limits.
+const TICK: u64 = 100_000_000;
+
+#[cfg(test)]
+impl Door {
+    /// Nobody is inside, and nobody waits.
+    pub(super) fn assert_empty(&self) {
+        for limit in self.limits.iter().flatten() {
+            assert_eq!((limit.count.in_flight(), limit.line.as_ref().map_or(0, WaitingQueue::len)), (0, 0));
+        }
+        for limits in [self.admission.always(), self.admission.gated()] {
+            assert_eq!(limits.rate.as_ref().map_or(0, |class| class.backlog()), 0);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Limits before the balancer: what they let through, what waits, what is refused and why.
+
+use super::world::*;
+use crate::plant::{Plant, Window};
+use crate::settings::*;
+use control::admission::WaitingSettings;
+use control::concurrency::{AdaptiveSettings, Prior};
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use std::sync::Arc;
+use std::time::Duration;
+use units::{Rate, Timestamp};
+
+fn rate(per_second: f64, backlog: u32) -> RateSettings {
+    RateSettings {
+        per_second: Some(Limit { rate: Rate::per_second_of(per_second), burst: 1 }),
+        per_minute: None,
+        backlog,
+        longest_wait: secs(10.0),
+    }
+}
+
+fn at_most(limit: u32, queue: Option<WaitingSettings>) -> Limits {
+    Limits { rate: None, concurrency: Some(ConcurrencyLimit { bound: Bound::Fixed(limit), queue }) }
+}
+
+/// One service whose requests wait so long, exponentially, behind limits that always apply.
+fn behind(limits: Limits, mean: f64) -> Service {
+    let wait = Distribution::Exponential { mean: secs(mean) };
+    let mut service = service(10_000, vec![work(Distribution::ZERO, wait, 1)]);
+    service.admission.always = limits;
+    service
+}
+
+#[test]
+fn a_rate_class_lets_its_rate_pass_and_a_turn_is_waited_for() {
+    let limits = Limits { rate: Some(rate(100.0, 5)), concurrency: None };
+    let window = measure(&system(poisson(110.0), vec![behind(limits, 0.02)]), 10.0, 1000.0);
+    // M/D/1 with six places at a load of 1.1: one in 7.44 is lost.
+    assert_close("admitted", window.answered as f64 / 1000.0, 95.218, 0.005);
+    assert_eq!(
+        window.shed.iter().map(|(reason, &count)| (*reason, count)).collect::<Vec<_>>(),
+        [("backlog_full", window.refused)]
+    );
+    // Most of the five places are taken most of the time, at 10 ms each.
+    let waited = window.balancer.mean().unwrap() - window.application.mean().unwrap();
+    assert!((0.02..0.05).contains(&waited), "{waited}");
+}
+
+#[test]
+fn a_concurrency_limit_loses_what_erlang_says() {
+    let window = measure(&system(poisson(5.0), vec![behind(at_most(6, None), 1.0)]), 100.0, 200_000.0);
+    assert_close("loss", window.refused as f64 / window.arrived as f64, 0.1918473, 0.01);
+    assert_eq!(window.shed.get("concurrency"), Some(&window.refused));
+}
+
+#[test]
+fn a_queue_before_a_limit_is_the_finite_queue_of_the_books() {
+    // M/M/16/32 at a load of 1.1: loss, and time in the system of those who come in.
+    let queue = WaitingSettings::bounded(16, Duration::from_secs(3600));
+    let service = behind(at_most(16, Some(queue)), 1.0);
+    let window = measure(&system(poisson(17.6), vec![service]), 100.0, 100_000.0);
+    assert_close("loss", window.refused as f64 / window.arrived as f64, 0.1044036, 0.02);
+    assert_close("response", window.balancer.mean().unwrap(), 1.59572, 0.01);
+    assert_eq!(window.shed.get("backlog_full"), Some(&window.refused));
+}
+
+#[test]
+fn nobody_waits_longer_than_allowed() {
+    let queue = WaitingSettings::bounded(1000, ms(200));
+    let mut service = behind(at_most(2, Some(queue)), 1.0);
+    service.endpoints = vec![endpoint(vec![work(Distribution::ZERO, Distribution::Constant(ms(100)), 1)])];
+    let window = measure(&system(poisson(40.0), vec![service]), 10.0, 1000.0);
+    assert!(window.balancer.most().unwrap() <= 0.3001, "{:?}", window.balancer.most());
+    // All of what can be served is.
+    assert_close("answered", window.answered as f64 / 1000.0, 20.0, 0.02);
+    assert!(window.shed.contains_key("deadline"), "{:?}", window.shed);
+}
+
+/// 10 ms of one processor; the limits apply while responses are late.
+fn protected(limits: Limits) -> Service {
+    let cpu = Distribution::LogNormal { mean: ms(10), cv: 0.05 };
+    let mut service = service(1000, vec![work(cpu, Distribution::ZERO, 1)]);
+    service.admission.policy = Some(Gated {
+        service_level: ServiceLevelSettings { target: ms(100), window: Duration::from_secs(10) },
+        policy: PolicySettings::default(),
+        limits,
+    });
+    service
+}
+
+fn minutes(rates: &[f64]) -> Traffic {
+    Traffic::Open {
+        rates: Arc::from(rates),
+        bin: Duration::from_secs(60),
+        arrivals: Arrivals::Even,
+        noise: None,
+    }
+}
+
+/// What happened in each minute.
+fn by_minute(system: &System, count: u64) -> Vec<Window> {
+    let (mut plant, _) = plant(system);
+    let each = (1..=count).map(|minute| {
+        let mut window = Window::default();
+        plant.run_until(Timestamp::from_secs(60 * minute));
+        plant.take_window(ServiceId(0), &mut window);
+        window
+    });
+    each.collect()
+}
+
+#[test]
+fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
+    let service = protected(Limits { rate: Some(rate(90.0, 0)), concurrency: None });
+    let system = system(minutes(&[80.0, 140.0, 140.0, 80.0, 80.0]), vec![service]);
+    let found = by_minute(&system, 5);
+    let refused: Vec<u64> = found.iter().map(|window| window.refused).collect();
+    assert_eq!((refused[0], refused[4]), (0, 0), "{refused:?}");
+    // Every other one of those that come evenly: two thirds of the rate come too early.
+    assert!(refused[1] > 1000 && refused[2] > 3000, "{refused:?}");
+    assert!(found[2].balancer.quantile(0.99).unwrap() < 0.1, "{:?}", found[2].balancer.quantile(0.99));
+    // The first minute of the flood was bad until the policy saw it.
+    assert!(found[1].balancer.most().unwrap() > 0.1);
+}
+
+#[test]
+fn a_hanging_service_is_late_before_it_answers() {
+    // Nobody is answered within a minute: only those that are late already can tell.
+    let mut service = protected(at_most(5, None));
+    service.endpoints =
+        vec![endpoint(vec![work(Distribution::ZERO, Distribution::Constant(secs(100.0)), 1)])];
+    let found = by_minute(&system(minutes(&[10.0]), vec![service]), 1);
+    assert!(found[0].answered == 0 && found[0].refused > 500, "{found:?}");
+}
+
+#[test]
+fn an_adaptive_limit_keeps_an_overloaded_service_at_its_best() {
+    let cpu = Distribution::Exponential { mean: ms(10) };
+    let prior = Prior { rate: Rate::per_second_of(90.0), response_time: ms(10), weight: 500 };
+    let adaptive = |most| {
+        let mut service = service(10_000, vec![work(cpu.clone(), Distribution::ZERO, 1)]);
+        let settings = AdaptiveSettings { initial: 4, least: 1, most, prior: Some(prior) };
+        let bound = Bound::Adaptive(settings);
+        service.admission.always.concurrency = Some(ConcurrencyLimit { bound, queue: None });
+        service.balancing.timeout = Some(secs(1.0));
+        measure(&system(poisson(200.0), vec![service]), 60.0, 600.0)
+    };
+    let window = adaptive(200);
+    // Unlimited, all 200 a second share the processor until they time out: hardly any is answered.
+    assert!(window.answered as f64 / 600.0 > 85.0, "{}", window.answered);
+    assert!(window.balancer.quantile(0.95).unwrap() < 0.5, "{:?}", window.balancer.quantile(0.95));
+    assert!(window.timed_out * 100 < window.answered, "{}", window.timed_out);
+}
+
+#[test]
+fn limits_that_contradict_themselves_are_named() {
+    let mut service = behind(at_most(0, None), 1.0);
+    service.admission.always.rate = Some(RateSettings { per_second: None, per_minute: None, ..rate(1.0, 0) });
+    let problems: Vec<String> =
+        system(poisson(1.0), vec![service]).problems().iter().map(ToString::to_string).collect();
+    assert!(problems.iter().any(|said| said.contains("admission.always.concurrency.bound")), "{problems:?}");
+}
