@@ -29,6 +29,7 @@
 use super::members::{FEW, Members};
 use super::penalty::Penalty;
 use super::{Balancer, InstanceId, Outcome, Weight};
+use alloc::vec::Vec;
 use stats::Rng;
 use units::Timestamp;
 
@@ -38,6 +39,13 @@ pub struct LeastOutstanding {
     members: Members<State>,
     /// The present turn: the latest that a request was sent in.
     turn: f64,
+    /// What decides between equals (see [`State::key`]), in the order of the members: a scan of it is a fraction of a
+    /// look at each of them.
+    keys: Vec<u128>,
+    /// Some weights differ.
+    uneven: bool,
+    /// Some instance may have a penalty.
+    penalised: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,6 +54,14 @@ struct State {
     /// The turn in which it is due.
     due: f64,
     penalty: Penalty,
+}
+
+impl State {
+    /// Fewer requests, then the earlier turn, as one number. Turns are never negative, so their bits are in their order.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.in_flight) << 64 | u128::from(self.due.to_bits())
+    }
 }
 
 /// What is compared.
@@ -98,26 +114,57 @@ impl LeastOutstanding {
     }
 
     fn best_of_all(&mut self, now: Timestamp) -> Option<InstanceId> {
+        if self.uneven || self.penalised {
+            return self.best_by_load(now);
+        }
+        let (mut best, mut least) = (0, *self.keys.first()?);
+        for (place, &key) in self.keys.iter().enumerate().skip(1) {
+            if key < least {
+                (best, least) = (place, key);
+            }
+        }
+        self.members.present().get(best).copied()
+    }
+
+    #[cold]
+    fn best_by_load(&mut self, now: Timestamp) -> Option<InstanceId> {
         let mut best = *self.members.present().first()?;
         let mut least = self.load(now, best);
+        let mut penalised = self.members.of(best).state.penalty.is_some();
         for index in 1..self.members.present().len() {
             let id = self.members.present()[index];
             let load = self.load(now, id);
+            penalised |= self.members.of(id).state.penalty.is_some();
             if load.is_better_than(least) {
                 (best, least) = (id, load);
             }
         }
+        self.penalised = penalised;
         Some(best)
+    }
+
+    /// Members have come, gone or changed.
+    fn changed(&mut self) {
+        let members = self.members.present().iter().filter_map(|id| self.members.known(*id));
+        self.keys.clear();
+        self.keys.extend(members.clone().map(|member| member.state.key()));
+        let mut weights = members.map(|member| member.weight);
+        let first = weights.next();
+        self.uneven = weights.any(|weight| Some(weight) != first);
+        // One that came back may have kept its penalty.
+        self.penalised = true;
     }
 }
 
 impl Balancer for LeastOutstanding {
     fn added(&mut self, id: InstanceId, weight: Weight) {
         self.members.insert(id, weight);
+        self.changed();
     }
 
     fn removed(&mut self, id: InstanceId) {
         self.members.remove(id);
+        self.changed();
     }
 
     #[inline]
@@ -136,6 +183,9 @@ impl Balancer for LeastOutstanding {
             member.state.in_flight += 1;
             self.turn = self.turn.max(member.state.due);
             member.state.due = self.turn + 1.0 / f64::from(member.weight.get());
+            if let Some(key) = self.keys.get_mut(member.place()) {
+                *key = member.state.key();
+            }
         }
     }
 
@@ -144,6 +194,10 @@ impl Balancer for LeastOutstanding {
         if let Some(member) = self.members.known_mut(from) {
             member.state.in_flight = member.state.in_flight.saturating_sub(1);
             member.state.penalty.count(now, outcome);
+            self.penalised |= member.state.penalty.is_some();
+            if let Some(key) = self.keys.get_mut(member.place()) {
+                *key = member.state.key();
+            }
         }
     }
 }
@@ -152,7 +206,6 @@ impl Balancer for LeastOutstanding {
 mod tests {
     use super::*;
     use crate::balance::penalty;
-    use alloc::vec::Vec;
     use core::time::Duration;
     use proptest::prelude::{any, prop_assert, proptest};
 
@@ -170,6 +223,35 @@ mod tests {
         let id = balancer.pick(now, rng).unwrap();
         balancer.sent(now, id);
         id
+    }
+
+    proptest! {
+        /// The scan of the keys picks what a look at each member picks, whatever happens to them.
+        #[test]
+        fn the_scan_agrees_with_a_look_at_each(
+            deeds in proptest::collection::vec((0_u8..9, 0_u32..6, 1_u32..3), 1..300),
+            even: bool,
+        ) {
+            let (mut balancer, mut rng) = (of(&[1, 1, 1, 1]), Rng::new(1, "picks"));
+            let mut now = Timestamp::ZERO;
+            for (deed, id, weight) in deeds {
+                let id = InstanceId(id);
+                let weight = Weight::new(if even { 1 } else { weight }).unwrap();
+                now += Duration::from_millis(u64::from(deed) * 300);
+                match deed {
+                    0 => balancer.added(id, weight),
+                    1 => balancer.removed(id),
+                    2 => balancer.answered(now, id, Outcome::Failed),
+                    3..6 => balancer.answered(now, id, OK),
+                    _ => {
+                        let expected = balancer.clone().best_by_load(now);
+                        let picked = balancer.pick(now, &mut rng);
+                        assert_eq!(picked, expected);
+                        picked.into_iter().for_each(|id| balancer.sent(now, id));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -28,6 +28,14 @@ impl<T> Default for Members<T> {
     }
 }
 
+impl<T> Member<T> {
+    /// Its place among those that may be picked; beyond the last where it may not.
+    #[inline]
+    pub(super) fn place(&self) -> usize {
+        self.position as usize
+    }
+}
+
 impl<T: Default> Members<T> {
     /// Puts an instance in, or changes its weight. Its state is that of before, where it was known.
     pub(super) fn insert(&mut self, id: InstanceId, weight: Weight) -> &mut Member<T> {

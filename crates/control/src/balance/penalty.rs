@@ -41,6 +41,12 @@ impl Penalty {
         value as u32
     }
 
+    /// Whether there was one when it was last asked for.
+    #[inline]
+    pub(super) fn is_some(&self) -> bool {
+        self.value != 0.0
+    }
+
     /// Counts what became of a request.
     #[inline]
     pub(super) fn count(&mut self, now: Timestamp, outcome: Outcome) {
