@@ -2,10 +2,10 @@
 
 use super::shape::Shape;
 use crate::plant::{Plant, Window};
-use crate::settings::{Arrivals, Host, ServiceId, System, Traffic};
+use crate::settings::{Host, ServiceId, System, Traffic};
 use std::sync::Arc;
 use std::time::Duration;
-use units::Timestamp;
+use units::{InstanceCount, Timestamp};
 
 /// How much is recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,8 @@ pub struct Ladder {
 }
 
 impl Default for Ladder {
-    /// Twelve loads of an hour each, after five minutes.
+    /// Twelve loads of an hour each, after five minutes; of less than an hour where there are many requests (see
+    /// [`Curves::record`]).
     fn default() -> Self {
         Ladder { rungs: 12, minutes: 60, warm_up: 5 }
     }
@@ -29,6 +30,8 @@ impl Default for Ladder {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
     pub(super) services: Vec<Curve>,
+    /// Of a closed model: users for each instance of the first service, rung by rung.
+    pub(super) users: Option<Vec<f64>>,
 }
 
 /// One service's.
@@ -100,57 +103,156 @@ impl Minute {
 impl Curves {
     /// Records a system: its fleets at their first sizes, without policies, under rising traffic until a service
     /// carries no more. `threads` loads are tried at once; the result does not depend on how many.
+    ///
+    /// Large fleets are recorded smaller, all services by the same share, and loads of many requests for fewer
+    /// minutes, so that a recording stays within some tens of millions of requests.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
         threads: usize,
         plant: impl Fn(&System) -> P + Sync,
     ) -> Curves {
-        let most = most_traffic(system, &plant);
-        // Closer together where queues begin to matter.
+        let system = &smaller(system);
         let rungs = ladder.rungs.max(2);
-        let loads: Vec<f64> = (1..=rungs)
-            .map(|rung| {
-                let share = f64::from(rung) / f64::from(rungs);
-                most * share * (1.6 - 0.6 * share)
+        let (loads, most) = match &system.traffic {
+            Traffic::Open { .. } => {
+                let most = most_traffic(system, &plant);
+                // Closer together where queues begin to matter.
+                let rung =
+                    |rung| Load::Rate(most * (1.0 - (1.0 - f64::from(rung) / f64::from(rungs)).powi(2)));
+                ((1..=rungs).map(rung).chain([Load::Rate(1.3 * most)]).collect::<Vec<_>>(), most)
+            }
+            Traffic::Closed { users, .. } => {
+                // As many users as there are, twice as many, and down in steps of the root of two.
+                let up = rungs.min(2);
+                let rung = |rung: u32| {
+                    let steps = f64::from(rung) - f64::from(rungs - up);
+                    (f64::from(*users) * 0.5_f64.powf(-0.5 * steps)).round().max(1.0) as u32
+                };
+                let mut loads: Vec<u32> = (1..=rungs).map(rung).collect();
+                loads.dedup();
+                let users = loads.last().copied().unwrap_or(1);
+                let most = record_at(system, Load::Users(users), 1, 1, &plant);
+                let most = most.first().map_or(0.0, |at| at.arrived * at.instances);
+                (loads.into_iter().map(Load::Users).collect(), most)
+            }
+        };
+        let minutes = (REQUESTS / (60.0 * most).max(1.0)) as u32;
+        let minutes = minutes.clamp(LEAST_MINUTES.min(ladder.minutes), ladder.minutes);
+        let record = |loads: &[Load]| {
+            crate::run::run_parallel(loads, threads, |&load| {
+                record_at(system, load, minutes, ladder.warm_up, &plant)
             })
-            .chain([1.3 * most])
-            .collect();
-        let recorded = crate::run::run_parallel(&loads, threads, |&load| {
-            record_at(system, load, ladder.minutes, ladder.warm_up, &plant)
+        };
+        let mut recorded = record(&loads);
+        // Where it ends to be carried, the steps are too wide for what happens between them.
+        let carried = recorded.iter().take_while(|at| {
+            at.iter().zip(&recorded[0]).all(|(at, lowest)| at.carried(lowest.lost()) && at.is_steady())
         });
-        let services = (0..system.services.len())
-            .map(|service| Curve::of(system, service, loads[0], recorded.iter().map(|at| &at[service])))
-            .collect();
-        Curves { services }
+        let carried = carried.count();
+        if let (Some(&Load::Rate(low)), Some(&Load::Rate(high))) =
+            (loads.get(carried.wrapping_sub(1)), loads.get(carried))
+        {
+            let between = [0.25, 0.5, 0.75].map(|share| Load::Rate(low + share * (high - low)));
+            recorded.splice(carried..carried, record(&between));
+        }
+        let services = 0..system.services.len();
+        match system.traffic {
+            Traffic::Open { .. } => {
+                let lowest = match loads[0] {
+                    Load::Rate(rate) => rate,
+                    Load::Users(_) => 1.0,
+                };
+                let of = |service| {
+                    Curve::of_rates(system, service, lowest, recorded.iter().map(|at| &at[service]))
+                };
+                Curves { services: services.map(of).collect(), users: None }
+            }
+            Traffic::Closed { .. } => {
+                let instances = recorded.first().map_or(1.0, |at| at[0].instances);
+                let users = loads.iter().map(|load| match load {
+                    Load::Users(users) => f64::from(*users) / instances,
+                    Load::Rate(_) => 0.0,
+                });
+                let of = |service| Curve::of_users(system, service, &recorded);
+                Curves { users: Some(users.collect()), services: services.map(of).collect() }
+            }
+        }
     }
 }
 
+/// What is put on a recorded system.
+#[derive(Debug, Clone, Copy)]
+enum Load {
+    /// Requests a second.
+    Rate(f64),
+    Users(u32),
+}
+
+/// The same system with fleets of a size that can be recorded.
+fn smaller(system: &System) -> System {
+    let mut system = system.clone();
+    let largest = system.services.iter().map(|service| service.instances.get()).max().unwrap_or(1);
+    // Limits before a balancer are those of a whole service.
+    let limited = system.services.iter().any(|service| !service.admission.is_open());
+    if largest <= LARGEST_FLEET || limited {
+        return system;
+    }
+    let share = f64::from(LARGEST_FLEET) / f64::from(largest);
+    let part = |count: u32| (f64::from(count) * share).round().max(1.0) as u32;
+    for service in &mut system.services {
+        service.instances = InstanceCount::new(part(service.instances.get()));
+    }
+    for pool in &mut system.pools {
+        pool.places = part(pool.places);
+    }
+    if let Traffic::Closed { users, .. } = &mut system.traffic {
+        *users = part(*users);
+    }
+    system
+}
+
 impl Curve {
-    fn of<'a>(
+    fn of_rates<'a>(
         system: &System,
         service: usize,
         lowest: f64,
         recorded: impl Iterator<Item = &'a Recorded>,
     ) -> Curve {
-        let hosts = &system.services[service].hosts;
-        let strength = hosts.iter().map(strength).sum::<f64>() / hosts.len().max(1) as f64;
-        let (mut rungs, mut most, mut waiting) = (Vec::new(), f64::INFINITY, 0.0_f64);
+        let (mut rungs, mut most, mut waiting) = (Vec::<Rung>::new(), f64::INFINITY, 0.0_f64);
         let (mut for_each, mut usual) = (1.0, 0.0);
         for at in recorded {
             if rungs.is_empty() {
                 (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
             }
             // Minutes are no equilibrium then.
-            if !at.carried(usual) {
-                most = at.ended;
+            if !(at.carried(usual) && at.is_steady()) {
+                // Where all time out nothing is answered, but what was carried before could be.
+                most = rungs.last().map_or(at.ended, |rung| at.ended.max(rung.load));
                 waiting = at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
                 break;
             }
             rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone() });
         }
-        Curve { rungs, most, for_each, strength, waiting }
+        Curve { rungs, most, for_each, strength: mean_strength(system, service), waiting }
     }
+
+    /// A closed model is in equilibrium whatever the load.
+    fn of_users(system: &System, service: usize, recorded: &[Vec<Recorded>]) -> Curve {
+        let rungs = recorded.iter().map(|at| &at[service]);
+        let rungs = rungs.map(|at| Rung { load: at.arrived, minutes: at.minutes.clone() });
+        let for_each = recorded.last().map_or(1.0, |at| {
+            let entered = at[0].arrived * at[0].instances;
+            if entered > 0.0 { at[service].arrived * at[service].instances / entered } else { 1.0 }
+        });
+        let strength = mean_strength(system, service);
+        Curve { rungs: rungs.collect(), most: f64::INFINITY, for_each, strength, waiting: 0.0 }
+    }
+}
+
+fn mean_strength(system: &System, service: usize) -> f64 {
+    let hosts = &system.services[service].hosts;
+    hosts.iter().map(strength).sum::<f64>() / hosts.len().max(1) as f64
 }
 
 /// One load of one service, for each instance.
@@ -176,6 +278,17 @@ impl Recorded {
         let requests = self.instances * self.seconds;
         (self.arrived - self.ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
     }
+
+    /// There are not many more requests in the service at the end than at the beginning.
+    fn is_steady(&self) -> bool {
+        let third = (self.minutes.len() / 3).max(1);
+        let mean = |minutes: &[Minute]| {
+            minutes.iter().map(|minute| f64::from(minute.in_system)).sum::<f64>()
+                / minutes.len().max(1) as f64
+        };
+        let (first, last) = (&self.minutes[..third], &self.minutes[self.minutes.len() - third..]);
+        mean(last) <= 2.0 * mean(first) + UNDER_WAY / self.instances
+    }
 }
 
 /// What an instance on this host can do: its cores, or what its quota leaves of them, at its speed.
@@ -184,28 +297,29 @@ pub(super) fn strength(host: &Host) -> f64 {
     cores * host.speed
 }
 
-/// The system under a constant rate. Closed users are recorded as open traffic, and their rate follows from the
-/// response time.
-fn at_rate(system: &System, rate: f64) -> System {
+/// The system under a constant load.
+fn under(system: &System, load: Load) -> System {
     let mut system = system.clone();
-    system.traffic = Traffic::Open {
-        rates: Arc::from([rate]),
-        bin: Duration::from_secs(3600),
-        arrivals: match system.traffic {
-            Traffic::Open { arrivals, .. } => arrivals,
-            Traffic::Closed { .. } => Arrivals::Poisson,
-        },
-        noise: None,
-    };
+    match (load, &mut system.traffic) {
+        (Load::Users(now), Traffic::Closed { users, .. }) => *users = now,
+        (Load::Rate(rate), Traffic::Open { rates, bin, noise, .. }) => {
+            *rates = Arc::from([rate]);
+            *bin = Duration::from_secs(3600);
+            *noise = None;
+        }
+        _ => {}
+    }
     system
 }
 
 /// The traffic at which a service carries no more: doubled until then, halved in between.
 fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64 {
     let mut low = 0.25;
-    let lost: Vec<f64> = record_at(system, low, 60, 1, plant).iter().map(Recorded::lost).collect();
+    let lost = record_at(system, Load::Rate(low), 60, 1, plant);
+    let lost: Vec<f64> = lost.iter().map(Recorded::lost).collect();
     let carries = |rate: f64| {
-        record_at(system, rate, 2, 1, plant).iter().zip(&lost).all(|(at, lost)| at.carried(*lost))
+        let recorded = record_at(system, Load::Rate(rate), 3, 1, plant);
+        recorded.iter().zip(&lost).all(|(at, lost)| at.carried(*lost) && at.is_steady())
     };
     let mut high = loop {
         let next = 2.0 * low;
@@ -214,7 +328,7 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64
         }
         low = next;
     };
-    for _ in 0..4 {
+    for _ in 0..6 {
         let middle = 0.5 * (low + high);
         if carries(middle) { low = middle } else { high = middle }
     }
@@ -223,12 +337,12 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64
 
 fn record_at<P: Plant>(
     system: &System,
-    rate: f64,
+    load: Load,
     minutes: u32,
     warm_up: u32,
     plant: &impl Fn(&System) -> P,
 ) -> Vec<Recorded> {
-    let system = at_rate(system, rate);
+    let system = under(system, load);
     let mut plant = plant(&system);
     let fleets: Vec<Vec<_>> = system
         .services
@@ -301,3 +415,9 @@ fn minute_of(window: &Window, instances: f64, cores: f64, busiest: f64) -> Minut
 const UNDER_WAY: f64 = 10.0;
 /// More than any fleet here carries: where it stops to look.
 const HIGHEST_RATE: f64 = 4e6;
+/// Instances of the largest service of a recording.
+const LARGEST_FLEET: u32 = 24;
+/// Requests that a load is recorded for, about.
+const REQUESTS: f64 = 2e6;
+/// Fewer minutes would leave out too much of what minutes are like.
+const LEAST_MINUTES: u32 = 10;

@@ -11,6 +11,7 @@ use units::Timestamp;
 #[derive(Debug, Clone)]
 pub struct Minutes<'a> {
     system: &'a System,
+    curves: &'a Curves,
     now: Timestamp,
     entry: Entry,
     services: Vec<Service<'a>>,
@@ -23,14 +24,9 @@ pub struct Minutes<'a> {
 #[derive(Debug, Clone)]
 enum Entry {
     /// At rates of their own; the level of the noise is that of the bin.
-    Open {
-        bin: Duration,
-        rates: Levels,
-    },
-    Closed {
-        users: f64,
-        think: f64,
-    },
+    Open { bin: Duration, rates: Levels },
+    /// So many, who wait for each other; beside it, how many there are for each recorded instance, rung by rung.
+    Closed { users: f64 },
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +44,6 @@ struct Service<'a> {
     /// The part of a request that was not counted yet.
     rest: f64,
     patience: f64,
-    network: f64,
     /// Processor time of a connection's two ends is in the recorded minutes; this says whether there is one a request.
     per_call: bool,
 }
@@ -60,9 +55,9 @@ struct Open {
     arrived: f64,
     refused: f64,
     failed: f64,
-    /// Sum over time of requests in the service, of load, and of the delay of the backlog.
+    /// Sum over time of requests in the service, of the place on the ladder, and of the delay of the backlog.
     in_system: f64,
-    load: f64,
+    place: f64,
     delay: f64,
 }
 
@@ -91,20 +86,26 @@ enum Phase {
 }
 
 impl<'a> Minutes<'a> {
-    /// A plant without instances, for the system that the curves were recorded from or one that differs in traffic,
-    /// sizes and policies only.
+    /// A plant without instances, for the system that the curves were recorded from or one that differs in sizes,
+    /// policies and traffic only: open traffic for open, users for users.
     pub fn new(system: &'a System, curves: &'a Curves) -> Self {
         let entry = match &system.traffic {
             Traffic::Open { rates, bin, noise, .. } => {
                 Entry::Open { bin: *bin, rates: Levels::new(rates, *noise, system.seed) }
             }
-            Traffic::Closed { users, think } => {
-                Entry::Closed { users: f64::from(*users), think: think.mean().as_secs_f64() }
-            }
+            Traffic::Closed { users, .. } => Entry::Closed { users: f64::from(*users) },
         };
         let services = curves.services.iter().zip(&system.services);
         let services = services.map(|(curve, settings)| Service::new(curve, &settings.balancing)).collect();
-        Minutes { system, now: Timestamp::ZERO, entry, services, instances: Vec::new(), free: Vec::new() }
+        Minutes {
+            system,
+            curves,
+            now: Timestamp::ZERO,
+            entry,
+            services,
+            instances: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     fn instance(&mut self, id: InstanceId) -> &mut Instance {
@@ -133,31 +134,45 @@ impl<'a> Minutes<'a> {
         service.failing = if failing > 0.0 { failing / (well + failing) } else { 0.0 };
     }
 
-    /// The rate at which requests enter, until the end of the bin or for so long as it holds.
-    fn rate(&mut self) -> (f64, Timestamp) {
+    /// What comes, until the end of the bin or for so long as it holds.
+    fn load(&mut self) -> (Load, Timestamp) {
         match &mut self.entry {
             Entry::Open { bin, rates } => {
                 let nanos = bin.as_nanos().max(1) as u64;
                 let number = self.now.as_nanos() / nanos;
-                (rates.at(number), Timestamp::from_nanos((number + 1).saturating_mul(nanos)))
+                let holds = Timestamp::from_nanos((number + 1).saturating_mul(nanos));
+                (Load { rate: rates.at(number), place: None, over: 0.0 }, holds)
             }
-            Entry::Closed { users, think } => {
-                let (users, think) = (*users, *think);
-                let rate =
-                    self.services.first().map_or(0.0, |service| service.closed_rate(users, think, self.now));
-                (rate, self.now + MINUTE)
+            Entry::Closed { users } => {
+                let users = *users;
+                (self.closed(users), self.now + MINUTE)
             }
         }
     }
 
+    /// So many users, who wait for each other.
+    fn closed(&self, users: f64) -> Load {
+        let nothing = Load { rate: 0.0, place: Some(-1.0), over: 0.0 };
+        let (Some(ladder), Some(first)) = (&self.curves.users, self.services.first()) else { return nothing };
+        if first.strength <= 0.0 {
+            return nothing;
+        }
+        let place = place_on(ladder.iter().copied(), users / first.strength);
+        let most = ladder.last().copied().unwrap_or(0.0) * first.strength;
+        let rate = first.load_at(place) * first.strength / first.curve.for_each;
+        Load { rate, place: Some(place), over: (users - most).max(0.0) }
+    }
+
     /// Lets time pass in which nothing changes.
-    fn pass(&mut self, rate: f64, span: Duration) {
+    fn pass(&mut self, load: Load, span: Duration) {
         let seconds = span.as_secs_f64();
         let number = self.now.as_nanos() / MINUTE.as_nanos() as u64;
         for place in 0..self.services.len() {
             let service = &mut self.services[place];
-            let minute = service.pass(rate * service.curve.for_each, seconds, number);
-            let load = service.open_load(rate * service.curve.for_each);
+            let rate = load.rate * service.curve.for_each;
+            // Who finds no room in what was recorded waits at the first.
+            let over = if place == 0 { load.over } else { 0.0 };
+            let minute = service.pass(rate, Load { rate, over, ..load }, seconds, number);
             let (busiest, count) = (f64::from(minute.busiest), service.serving.len());
             // The busiest takes turns, and the others have so much less that the mean stays.
             let chosen = number as usize % count.max(1);
@@ -174,7 +189,7 @@ impl<'a> Minutes<'a> {
                 let cores = f64::from(minute.cores) * share * instance.strength.max(f64::MIN_POSITIVE)
                     / instance.whole;
                 instance.used += cores.clamp(0.0, instance.host_cores) * seconds;
-                instance.in_hand = load * f64::from(minute.in_system) / service.curve.most.max(load);
+                instance.in_hand = f64::from(minute.in_system);
             }
         }
         for instance in self.instances.iter_mut().filter(|one| one.phase == Phase::Booting) {
@@ -255,11 +270,11 @@ impl Plant for Minutes<'_> {
 
     fn run_until(&mut self, until: Timestamp) {
         while self.now < until {
-            let (rate, holds) = self.rate();
+            let (load, holds) = self.load();
             // Minutes are looked up by their number.
             let minute = MINUTE.as_nanos() as u64;
             let turn = Timestamp::from_nanos((self.now.as_nanos() / minute + 1).saturating_mul(minute));
-            self.pass(rate, holds.min(turn).min(until).since(self.now));
+            self.pass(load, holds.min(turn).min(until).since(self.now));
         }
     }
 
@@ -284,7 +299,6 @@ impl<'a> Service<'a> {
             open: Open::default(),
             rest: 0.0,
             patience: balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64()),
-            network: balancing.network.as_secs_f64(),
             per_call: matches!(balancing.connections, Connections::PerCall { .. }),
         }
     }
@@ -294,25 +308,42 @@ impl<'a> Service<'a> {
         if self.strength > 0.0 { rate / self.strength } else { 0.0 }
     }
 
-    /// The minute of this number at a load.
-    fn look_up(&self, load: f64, number: u64) -> Minute {
+    /// Where a load lies on the ladder.
+    fn place(&self, load: f64) -> f64 {
+        place_on(self.curve.rungs.iter().map(|rung| rung.load), load)
+    }
+
+    /// The load at a place.
+    fn load_at(&self, place: f64) -> f64 {
+        let rungs = &self.curve.rungs;
+        let Some(first) = rungs.first() else { return 0.0 };
+        if place < 0.0 {
+            return first.load * (1.0 + place);
+        }
+        let below = (place as usize).min(rungs.len() - 1);
+        let above = (below + 1).min(rungs.len() - 1);
+        rungs[below].load + place.fract() * (rungs[above].load - rungs[below].load)
+    }
+
+    /// The minute of this number at a place.
+    fn look_up(&self, place: f64, number: u64) -> Minute {
         let rungs = &self.curve.rungs;
         let Some(first) = rungs.first() else { return Minute::default() };
         let number = (number % first.minutes.len().max(1) as u64) as usize;
-        let above = rungs.partition_point(|rung| rung.load <= load);
         let at = |rung: usize| rungs[rung].minutes.get(number).copied().unwrap_or_default();
-        if above == 0 {
+        if place < 0.0 {
             let mut minute = at(0);
-            let share = (load / first.load) as f32;
+            let share = (1.0 + place) as f32;
             // Less load is less use, down to what there is without any; times hardly change.
             minute.in_system *= share;
             minute.cores = self.idle() + (minute.cores - self.idle()) * share;
-            minute
-        } else if above == rungs.len() {
-            at(above - 1)
+            return minute;
+        }
+        let below = (place as usize).min(rungs.len() - 1);
+        if below + 1 == rungs.len() {
+            at(below)
         } else {
-            let (low, high) = (rungs[above - 1].load, rungs[above].load);
-            at(above - 1).between(&at(above), ((load - low) / (high - low)) as f32)
+            at(below).between(&at(below + 1), place.fract() as f32)
         }
     }
 
@@ -330,7 +361,7 @@ impl<'a> Service<'a> {
     }
 
     /// Lets requests come at a rate for so long.
-    fn pass(&mut self, rate: f64, seconds: f64, number: u64) -> Minute {
+    fn pass(&mut self, rate: f64, load: Load, seconds: f64, number: u64) -> Minute {
         let came = rate * seconds;
         self.open.seconds += seconds;
         self.open.arrived += came;
@@ -340,33 +371,26 @@ impl<'a> Service<'a> {
         }
         self.open.failed += came * self.failing;
         let carried = self.curve.most * self.strength;
-        let minute = self.look_up(self.open_load(rate).min(self.curve.most), number);
-        // What is over waits, up to the bounds of the queues.
-        let before = self.backlog;
-        let room = (self.curve.waiting * self.strength).min(self.patience * carried);
-        let after = before + (rate - carried) * seconds;
-        self.backlog = after.clamp(0.0, room.max(0.0));
-        self.open.refused += (after - room).max(0.0);
-        let backlog = 0.5 * (before + self.backlog);
-        self.open.delay += backlog / carried * seconds;
-        self.open.load += self.open_load(rate).min(self.curve.most) * seconds;
+        let place = load.place.unwrap_or_else(|| self.place(self.open_load(rate).min(self.curve.most)));
+        let minute = self.look_up(place, number);
+        let backlog = if load.place.is_some() {
+            self.backlog = load.over;
+            self.open.delay += if rate > 0.0 { load.over / rate * seconds } else { 0.0 };
+            load.over
+        } else {
+            // What is over waits, up to the bounds of the queues.
+            let before = self.backlog;
+            let room = (self.curve.waiting * self.strength).min(self.patience * carried);
+            let after = before + (rate - carried) * seconds;
+            self.backlog = after.clamp(0.0, room.max(0.0));
+            self.open.refused += (after - room).max(0.0);
+            let backlog = 0.5 * (before + self.backlog);
+            self.open.delay += backlog / carried * seconds;
+            backlog
+        };
+        self.open.place += place * seconds;
         self.open.in_system += (f64::from(minute.in_system) * self.strength + backlog) * seconds;
         minute
-    }
-
-    /// The rate of so many users: each waits for the response and thinks.
-    fn closed_rate(&self, users: f64, think: f64, now: Timestamp) -> f64 {
-        let number = now.as_nanos() / MINUTE.as_nanos() as u64;
-        let carried = self.curve.most * self.strength;
-        // More users in the service than it has at a load means that the load is higher: a monotone search.
-        let (mut low, mut high) = (0.0, carried.min(if think > 0.0 { users / think } else { f64::MAX }));
-        for _ in 0..30 {
-            let rate = 0.5 * (low + high);
-            let minute = self.look_up(self.open_load(rate), number);
-            let there = f64::from(minute.in_system) * self.strength + rate * (think + self.network);
-            if there < users { low = rate } else { high = rate }
-        }
-        low
     }
 
     /// Fills the window with what came since it was last taken.
@@ -375,7 +399,7 @@ impl<'a> Service<'a> {
         if open.seconds <= 0.0 {
             return;
         }
-        let minute = self.look_up(open.load / open.seconds, number);
+        let minute = self.look_up(open.place / open.seconds, number);
         let delay = open.delay / open.seconds;
         // Whole requests; what is left over counts in the next window.
         let came = open.arrived + self.rest;
@@ -405,6 +429,29 @@ impl<'a> Service<'a> {
         into.queued = queued * timed as f64;
         into.in_system = open.in_system / open.seconds;
     }
+}
+
+/// What comes to the system for a while.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    /// Requests a second.
+    rate: f64,
+    /// Where it lies on the ladder of users, in a closed model.
+    place: Option<f64>,
+    /// Users beyond the most that were recorded.
+    over: f64,
+}
+
+/// Where a value lies between the steps of a ladder: 0 is the first, 0.5 half way to the second, -1 nothing at all.
+fn place_on(steps: impl Iterator<Item = f64>, value: f64) -> f64 {
+    let (mut before, mut place) = (0.0, -1.0);
+    for step in steps {
+        if value < step {
+            return place + (value - before) / (step - before);
+        }
+        (before, place) = (step, place + 1.0);
+    }
+    place
 }
 
 /// The length of a recorded minute.

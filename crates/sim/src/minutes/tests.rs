@@ -80,14 +80,19 @@ fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
 #[test]
 fn closed_users_wait_for_each_other() {
     let mut system = wave(20, false);
-    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 5, warm_up: 1 }, 2, Requests::new);
     let think = Distribution::Constant(Duration::from_secs(1));
-    for users in [50, 300, 1000] {
+    system.traffic = Traffic::Closed { users: 700, think: think.clone() };
+    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    // Below, on and above what was recorded.
+    for users in [50, 300, 700, 3000] {
         system.traffic = Traffic::Closed { users, think: think.clone() };
         let fast = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
         let truth = run(&system, Fidelity::Request);
-        let (fast, truth) = (totals(&fast).arrived as f64, totals(&truth).arrived as f64);
-        assert!((fast / truth - 1.0).abs() < 0.06, "{users} users: {fast} for {truth}");
+        let (fast, truth) = (totals(&fast), totals(&truth));
+        let rate = fast.arrived as f64 / truth.arrived as f64;
+        assert!((rate - 1.0).abs() < 0.03, "{users} users: {rate}");
+        let p50 = fast.balancer.unwrap().p50 / truth.balancer.unwrap().p50;
+        assert!((p50 - 1.0).abs() < 0.1, "{users} users: {p50}");
     }
 }
 
