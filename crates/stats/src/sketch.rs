@@ -22,6 +22,8 @@ const LEAST: i32 = -20;
 /// Powers of two that are told apart.
 const OCTAVES: usize = 32;
 const BUCKETS: usize = OCTAVES << FINE;
+/// Buckets that are added up at once.
+const STRIDE: usize = 16;
 /// The bits of the least value, shifted as an index is.
 const BASE: u64 = ((1023 + LEAST) as u64) << FINE;
 
@@ -134,19 +136,7 @@ impl Sketch {
 
     /// The value that a share (0 to 1) of all values does not exceed; none without values.
     pub fn quantile(&self, share: f64) -> Option<f64> {
-        if self.count == 0 {
-            return None;
-        }
-        let wanted = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
-        let (first, last) = (index(self.least), index(self.most));
-        let mut seen = 0_u64;
-        for bucket in first..=last {
-            seen += u64::from(self.buckets[bucket]);
-            if seen >= wanted {
-                return Some(middle(bucket).clamp(self.least, self.most));
-            }
-        }
-        Some(self.most)
+        self.quantiles([share]).map(|[quantile]| quantile)
     }
 
     /// Several of them at once, the shares in rising order; none without values.
@@ -157,6 +147,15 @@ impl Sketch {
         let (mut bucket, mut seen) = (index(self.least), 0_u64);
         Some(shares.map(|share| {
             let wanted = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
+            // Most buckets of a wide distribution are passed over: many at a time.
+            while let Some(stride) = self.buckets.get(bucket..bucket + STRIDE) {
+                let many = stride.iter().map(|&count| u64::from(count)).sum::<u64>();
+                if seen + many >= wanted {
+                    break;
+                }
+                seen += many;
+                bucket += STRIDE;
+            }
             while seen + u64::from(self.buckets[bucket]) < wanted {
                 seen += u64::from(self.buckets[bucket]);
                 bucket += 1;
