@@ -125,7 +125,7 @@ impl Requests {
                 plant.thinking = Draw::new(think);
                 let mut seeds = Rng::new(seed, "users");
                 plant.users = (0..*users).map(|_| SplitMix::new(seeds.bits())).collect();
-                (0..*users).for_each(|user| plant.think(user));
+                (0..*users).for_each(|user| plant.think(user, 0));
             }
         }
         for (number, service) in (0..).zip(&plant.services) {

@@ -147,7 +147,9 @@ impl LeastOutstanding {
     fn changed(&mut self) {
         let members = self.members.present().iter().filter_map(|id| self.members.known(*id));
         self.keys.clear();
-        self.keys.extend(members.clone().map(|member| member.state.key()));
+        if self.members.present().len() <= FEW {
+            self.keys.extend(members.clone().map(|member| member.state.key()));
+        }
         let mut weights = members.map(|member| member.weight);
         let first = weights.next();
         self.uneven = weights.any(|weight| Some(weight) != first);

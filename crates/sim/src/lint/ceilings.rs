@@ -5,15 +5,17 @@ use crate::settings::{Policy, Service, System};
 
 pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
     let names = || system.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", ");
-    // The most of each service, and the most while it is deployed: then there are old and new ones.
+    // The most of all services, and the most while one of them is deployed: then it has old and new ones.
     let most = |of: &dyn Fn(f64, f64) -> f64| -> [f64; 2] {
-        system.services.iter().fold([0.0; 2], |[all, deployed], service| {
+        let [all, more] = system.services.iter().fold([0.0_f64; 2], |[all, more], service| {
             let max = f64::from(maximum(service));
             let most = service.deployments.iter().map(|deployment| (max * deployment.most).floor());
             let cores: u32 = service.hosts.iter().map(|host| host.cores).sum();
             let each = f64::from(cores) / service.hosts.len().max(1) as f64;
-            [all + of(max, each), deployed + of(most.fold(max, f64::max), each)]
-        })
+            let deployed = of(most.fold(max, f64::max), each) - of(max, each);
+            [all + of(max, each), more.max(deployed)]
+        });
+        [all, all + more]
     };
     let quotas = &system.quotas;
     let all: [(&str, Option<u32>, [f64; 2], &str); 3] = [

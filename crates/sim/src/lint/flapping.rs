@@ -47,8 +47,9 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
 fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     let (high, low) = (out.alarm.threshold, inward.alarm.threshold);
     let min = aws.aws.scaler.min.max(1);
-    // What flaps at more than these flaps at fewer too.
-    let max = aws.aws.scaler.max.min(min.saturating_add(MOST));
+    let max = aws.aws.scaler.max;
+    // A number that nobody runs is not looked at.
+    let last = max.min(min.saturating_add(MOST));
     let finding = |why: String, remedy: String| {
         Some(Finding {
             rule: Rule::FlappingBand,
@@ -65,9 +66,9 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     // From n instances, out at once below low; or in at once above high.
     let outward = |n: u32| high * f64::from(n) / out.after(n, min, max);
     let inwards = |n: u32| low * f64::from(n) / inward.after(n, min, max);
-    let mut out_flaps = (min..max).filter(|n| out.after(*n, min, max) > f64::from(*n) && outward(*n) < low);
+    let mut out_flaps = (min..last).filter(|n| out.after(*n, min, max) > f64::from(*n) && outward(*n) < low);
     let mut in_flaps =
-        (min + 1..=max).filter(|n| inward.after(*n, min, max) < f64::from(*n) && inwards(*n) > high);
+        (min + 1..=last).filter(|n| inward.after(*n, min, max) < f64::from(*n) && inwards(*n) > high);
     let (out_flaps, in_flaps) = (out_flaps.next_back(), in_flaps.next_back());
     let n = out_flaps.max(in_flaps)?;
     let words = |side: &Side<'_>| match side.adjustment {
@@ -88,12 +89,15 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
         )
     };
     // Wide enough for all that are ever scaled.
-    let below = (min..=max)
+    let below = (min..=last)
         .flat_map(|n| [outward(n), high * inward.after(n, min, max) / f64::from(n)])
         .fold(high, f64::min);
     finding(
         format!("{why}; so at numbers up to {n}"),
-        format!("lower the threshold of scaling in to {below:.0} or less, or raise the minimum above {n}"),
+        format!(
+            "lower the threshold of scaling in to {:.0} or less, or raise the minimum above {n}",
+            below.floor()
+        ),
     )
 }
 

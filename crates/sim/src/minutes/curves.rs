@@ -104,8 +104,8 @@ impl Curves {
     /// Records a system: its fleets at their first sizes, without policies, under rising traffic until a service
     /// carries no more. `threads` loads are tried at once; the result does not depend on how many.
     ///
-    /// Large fleets are recorded smaller, all services by the same share, and loads of many requests for fewer
-    /// minutes, so that a recording stays within some tens of millions of requests.
+    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer;
+    /// loads of many requests are recorded for fewer minutes.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -124,7 +124,7 @@ impl Curves {
             }
             Traffic::Closed { users, .. } => {
                 // As many users as there are, twice as many, and down in steps of the root of two.
-                let up = rungs.min(2);
+                let up = if rungs > 2 { 2 } else { 0 };
                 let rung = |rung: u32| {
                     let steps = f64::from(rung) - f64::from(rungs - up);
                     (f64::from(*users) * 0.5_f64.powf(-0.5 * steps)).round().max(1.0) as u32
@@ -138,7 +138,8 @@ impl Curves {
             }
         };
         let minutes = (REQUESTS / (60.0 * most).max(1.0)) as u32;
-        let minutes = minutes.clamp(LEAST_MINUTES.min(ladder.minutes), ladder.minutes);
+        let most_minutes = ladder.minutes.max(1);
+        let minutes = minutes.clamp(LEAST_MINUTES.min(most_minutes), most_minutes);
         let record = |loads: &[Load]| {
             crate::run::run_parallel(loads, threads, |&load| {
                 record_at(system, load, minutes, ladder.warm_up, &plant)
@@ -279,15 +280,14 @@ impl Recorded {
         (self.arrived - self.ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
     }
 
-    /// There are not many more requests in the service at the end than at the beginning.
+    /// What is in the service does not grow. A queue that does is long at any time of the second half; after an
+    /// incident it is short again.
     fn is_steady(&self) -> bool {
-        let third = (self.minutes.len() / 3).max(1);
-        let mean = |minutes: &[Minute]| {
-            minutes.iter().map(|minute| f64::from(minute.in_system)).sum::<f64>()
-                / minutes.len().max(1) as f64
-        };
-        let (first, last) = (&self.minutes[..third], &self.minutes[self.minutes.len() - third..]);
-        mean(last) <= 2.0 * mean(first) + UNDER_WAY / self.instances
+        let (first, second) = self.minutes.split_at(self.minutes.len() / 2);
+        let in_system = |minute: &Minute| f64::from(minute.in_system);
+        let mean = first.iter().map(in_system).sum::<f64>() / first.len().max(1) as f64;
+        let least = second.iter().map(in_system).fold(f64::INFINITY, f64::min);
+        first.is_empty() || least <= 1.5 * mean + UNDER_WAY / self.instances
     }
 }
 
@@ -318,7 +318,7 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64
     let lost = record_at(system, Load::Rate(low), 60, 1, plant);
     let lost: Vec<f64> = lost.iter().map(Recorded::lost).collect();
     let carries = |rate: f64| {
-        let recorded = record_at(system, Load::Rate(rate), 3, 1, plant);
+        let recorded = record_at(system, Load::Rate(rate), 8, 1, plant);
         recorded.iter().zip(&lost).all(|(at, lost)| at.carried(*lost) && at.is_steady())
     };
     let mut high = loop {
@@ -328,7 +328,7 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64
         }
         low = next;
     };
-    for _ in 0..6 {
+    for _ in 0..5 {
         let middle = 0.5 * (low + high);
         if carries(middle) { low = middle } else { high = middle }
     }

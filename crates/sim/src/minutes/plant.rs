@@ -25,7 +25,7 @@ pub struct Minutes<'a> {
 enum Entry {
     /// At rates of their own; the level of the noise is that of the bin.
     Open { bin: Duration, rates: Levels },
-    /// So many, who wait for each other; beside it, how many there are for each recorded instance, rung by rung.
+    /// So many, who wait for each other.
     Closed { users: f64 },
 }
 
@@ -385,7 +385,7 @@ impl<'a> Service<'a> {
             self.backlog = after.clamp(0.0, room.max(0.0));
             self.open.refused += (after - room).max(0.0);
             let backlog = 0.5 * (before + self.backlog);
-            self.open.delay += backlog / carried * seconds;
+            self.open.delay += if carried > 0.0 { backlog / carried * seconds } else { 0.0 };
             backlog
         };
         self.open.place += place * seconds;

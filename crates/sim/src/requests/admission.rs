@@ -5,6 +5,7 @@
 //! as in the gateway. One that is freed by somebody who leaves is given to the next in line at once.
 
 use super::Requests;
+use super::list::NONE;
 use super::send::Ended;
 use super::timers::Due;
 use super::visit::At;
@@ -60,6 +61,8 @@ struct Watch {
 struct Guest {
     stands: Stands,
     admitted_at: u64,
+    /// When its present attempt was sent: what a service level counts from.
+    sent_at: u64,
     /// It is counted as late already.
     late: bool,
 }
@@ -156,7 +159,8 @@ impl Door {
 
     fn admit(&mut self, v: u32, now: Timestamp, admitted: Admitted) -> Fate {
         let guest = self.guest(v);
-        *guest = Guest { stands: Stands::Inside(admitted), admitted_at: now.as_nanos(), late: false };
+        let at = now.as_nanos();
+        *guest = Guest { stands: Stands::Inside(admitted), admitted_at: at, sent_at: at, late: false };
         if let Some(watch) = &mut self.policy {
             watch.late.push_back(((now + watch.target).as_nanos(), v));
         }
@@ -187,6 +191,10 @@ impl Door {
         let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[number] else {
             return Fate::Passes;
         };
+        let (bound, waiting) = (line.settings().capacity, line.len());
+        if waiting >= bound {
+            return Fate::Refused(Reason::BacklogFull { class: count.id(), bound, waiting });
+        }
         match line.enter(now, Timestamp::NEVER, held.pace(count.limit()), v) {
             Ok(place) => {
                 let until = place.latest_start();
@@ -210,35 +218,35 @@ impl Door {
         Some(Reason::Deadline { class: count.id(), left: Duration::ZERO, needed })
     }
 
-    /// Another attempt of a request has another number.
-    pub(super) fn becomes(&mut self, v: u32, again: u32) {
-        let guest = std::mem::take(self.guest(v));
+    /// Another attempt of a request, which is sent at a time, has another number.
+    pub(super) fn becomes(&mut self, v: u32, again: u32, sent_at: u64) {
+        let mut guest = std::mem::take(self.guest(v));
+        guest.sent_at = sent_at;
         if let (Stands::Inside(_), false, Some(watch)) = (&guest.stands, guest.late, &mut self.policy) {
-            let at = Timestamp::from_nanos(guest.admitted_at) + watch.target;
-            // Among those that came at the same time; they are few.
+            let at = Timestamp::from_nanos(sent_at) + watch.target;
+            // After a wait it is later than those that come meanwhile.
             let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
             watch.late.insert(place, (at.as_nanos(), again));
         }
         *self.guest(again) = guest;
     }
 
-    /// A request has ended for its client.
-    fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended) {
-        let Guest { stands: Stands::Inside(admitted), admitted_at, late } = std::mem::take(self.guest(v))
-        else {
-            return;
-        };
+    /// A request has ended for its client; `sent` says whether it came to an instance at all.
+    fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended, sent: bool) {
+        let guest = std::mem::take(self.guest(v));
+        let Guest { stands: Stands::Inside(admitted), admitted_at, sent_at, late } = guest else { return };
         let held = now.since(Timestamp::from_nanos(admitted_at));
         let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
         self.admission.finished(admitted);
         for (limit, in_flight) in self.limits.iter_mut().zip(in_flight) {
-            let Some(limit) = limit else { continue };
+            // Nothing is learned of the service from what never came to it.
+            let Some(limit) = limit.as_mut().filter(|_| sent && ended != Ended::Full) else { continue };
             if let Some(adaptive) = &mut limit.adaptive {
                 let (_, samples) = &mut **adaptive;
                 match ended {
                     Ended::Answered | Ended::TimedOut => samples.record(in_flight, held),
                     Ended::Refused | Ended::Failed => samples.record_refused(),
-                    Ended::Error => {}
+                    Ended::Error | Ended::Full => {}
                 }
             }
             limit.held.record(held);
@@ -246,7 +254,10 @@ impl Door {
         if let (Some(watch), false) = (&mut self.policy, late) {
             match ended {
                 Ended::TimedOut | Ended::Failed => watch.tally.record_late(),
-                Ended::Answered | Ended::Error | Ended::Refused => watch.tally.record(held, watch.target),
+                Ended::Answered | Ended::Error | Ended::Refused => {
+                    watch.tally.record(now.since(Timestamp::from_nanos(sent_at)), watch.target);
+                }
+                Ended::Full => {}
             }
         }
     }
@@ -259,7 +270,7 @@ impl Door {
             {
                 watch.late.pop_front();
                 let guest = &mut self.guests[v as usize];
-                let since = Timestamp::from_nanos(guest.admitted_at) + watch.target;
+                let since = Timestamp::from_nanos(guest.sent_at) + watch.target;
                 // The number may be another request's by now.
                 if matches!(guest.stands, Stands::Inside(_)) && !guest.late && since.as_nanos() == at {
                     guest.late = true;
@@ -377,8 +388,9 @@ impl Requests {
     /// A request leaves the limits of its service, and others may follow.
     pub(super) fn leave_door(&mut self, v: u32, number: u16, ended: Ended) {
         let now = Timestamp::from_nanos(self.now);
+        let sent = self.visits.slots[v as usize].instance != NONE;
         if let Some(door) = &mut self.services[usize::from(number)].door {
-            door.leaves(v, now, ended);
+            door.leaves(v, now, ended, sent);
             self.serve_line(number);
         }
     }
@@ -430,7 +442,10 @@ impl Requests {
         let number = self.visits.slots[v as usize].service;
         let service = &mut self.services[usize::from(number)];
         service.window.shed(reason.name());
-        if let Some(Door { policy: Some(watch), .. }) = &mut service.door {
+        // What those refuse that always apply says nothing about a flood.
+        if let Some(Door { policy: Some(watch), .. }) = &mut service.door
+            && GATED.contains(&reason.class())
+        {
             watch.tally.record_shed();
         }
         self.conclude(v, Ended::Refused);
@@ -442,6 +457,8 @@ impl Requests {
 const ALWAYS: usize = 0;
 /// Where the names of concurrency limits begin; those of rate classes are below.
 const CONCURRENCY: u16 = 2;
+/// The names of the policy's limits.
+const GATED: [ClassId; 2] = [ClassId(1), ClassId(CONCURRENCY + 1)];
 /// How often the gateway asks its policies and moves adaptive limits.
 const TICK: u64 = 100_000_000;
 

@@ -18,6 +18,8 @@ pub(super) enum Ended {
     Answered,
     Error,
     Refused,
+    /// Refused because its instance has as many as it may.
+    Full,
     TimedOut,
     Failed,
 }
@@ -36,9 +38,6 @@ impl Requests {
         let now = self.now;
         let state = &mut self.services[service as usize];
         state.arrived(now);
-        if let Some(retries) = &mut state.retries {
-            retries.budget.request(Timestamp::from_nanos(now));
-        }
         let limited = state.door.is_some();
         let visit = self.visits.begin(Visit::new(now, service, endpoint, rng, from, origin));
         if limited { self.ask(visit) } else { self.send(visit) }
@@ -51,6 +50,9 @@ impl Requests {
         let visit = &mut self.visits.slots[v as usize];
         let service = &mut self.services[visit.service as usize];
         visit.sent = now;
+        if let (0, Some(retries)) = (visit.attempt, &mut service.retries) {
+            retries.budget.request(Timestamp::from_nanos(now));
+        }
         visit.op = service.endpoints[visit.endpoint as usize];
         visit.node = visit.rng.below(service.nodes as usize) as u16;
         let (node, number, failed) = (visit.node, visit.service, visit.instance);
@@ -72,7 +74,7 @@ impl Requests {
         let instance = &mut self.instances[picked as usize];
         instance.in_flight += 1;
         if instance.in_flight > service.instance_limit {
-            return self.refuse(v);
+            return self.refuse(v, Ended::Full);
         }
         let pool = instance.pools + u32::from(node);
         let travel = service.travel;
@@ -139,7 +141,7 @@ impl Requests {
             let outcome = match ended {
                 Ended::Answered => Outcome::Answered { first_byte },
                 Ended::Error => Outcome::ServerError { first_byte },
-                Ended::Refused => Outcome::Refused { retry_after: None },
+                Ended::Refused | Ended::Full => Outcome::Refused { retry_after: None },
                 Ended::TimedOut => Outcome::TimedOut,
                 Ended::Failed => Outcome::Failed,
             };
@@ -169,16 +171,17 @@ impl Requests {
         match ended {
             Ended::Answered => window.answered += 1,
             Ended::Error => window.errors += 1,
-            Ended::Refused => window.refused += 1,
+            Ended::Refused | Ended::Full => window.refused += 1,
             Ended::TimedOut => window.timed_out += 1,
             Ended::Failed => window.failed += 1,
         }
-        if !matches!(ended, Ended::Refused | Ended::Failed) {
+        let in_vain = matches!(ended, Ended::Refused | Ended::Full | Ended::Failed);
+        if !in_vain {
             window.balancer.record((now - arrived) as f64 * 1e-9);
         }
         match from {
             From::Open => {}
-            From::User => self.think(origin),
+            From::User => self.think(origin, if in_vain { AGAIN } else { 0 }),
             From::Visit => self.called(origin, ended == Ended::Answered),
         }
     }
@@ -196,16 +199,16 @@ impl Requests {
         let number = again.service;
         let again = self.visits.begin(again);
         if let Some(door) = &mut self.services[number as usize].door {
-            door.becomes(v, again);
+            door.becomes(v, again, at);
         }
         self.timers.push(at, Due::Visit(again));
         true
     }
 
-    /// A user thinks.
-    pub(super) fn think(&mut self, user: u32) {
+    /// A user thinks, for at least so long.
+    pub(super) fn think(&mut self, user: u32, least: u64) {
         let time = self.thinking.draw(&mut self.users[user as usize]);
-        self.timers.push(self.now.saturating_add(time as u64), Due::User(user));
+        self.timers.push(self.now.saturating_add((time as u64).max(least)), Due::User(user));
     }
 
     /// A user has thought enough.
@@ -214,6 +217,9 @@ impl Requests {
         self.enter(rng, From::User, user);
     }
 }
+
+/// A user who was refused or lost the connection does not come back at the same instant: time would stand still.
+const AGAIN: u64 = 1_000_000;
 
 #[inline]
 fn next_idle(pool: &mut IdlePool, reuse: Reuse, rng: &mut stats::Rng) -> Option<(u64, u32)> {

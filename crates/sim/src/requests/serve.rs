@@ -27,7 +27,7 @@ impl Requests {
             visit.at = At::FrontQueue;
             instance.front_queue.push(&mut self.visits.slots, v);
         } else {
-            self.refuse(v);
+            self.refuse(v, Ended::Refused);
         }
     }
 
@@ -85,7 +85,7 @@ impl Requests {
                 } else if self.instances[number as usize].queue.len() < bound {
                     self.instances[number as usize].queue.push(&mut self.visits.slots, v);
                 } else {
-                    self.refuse(v);
+                    self.refuse(v, Ended::Refused);
                 }
             }
             Queueing::PerProcess => {
@@ -119,7 +119,7 @@ impl Requests {
         } else if process.queue.len() < bound {
             process.queue.push(&mut self.visits.slots, v);
         } else {
-            self.refuse(v);
+            self.refuse(v, Ended::Refused);
         }
     }
 
@@ -366,10 +366,10 @@ impl Requests {
     }
 
     /// No room: the request is answered at once.
-    pub(super) fn refuse(&mut self, v: u32) {
+    pub(super) fn refuse(&mut self, v: u32, ended: Ended) {
         self.leave(v);
         if !self.visits.slots[v as usize].abandoned {
-            self.end(v, Ended::Refused);
+            self.end(v, ended);
         }
         self.visits.end(v);
     }

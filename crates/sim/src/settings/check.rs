@@ -269,7 +269,7 @@ impl Check<'_> {
                 }
             }
             Traffic::Closed { users, think } => {
-                self.that((1..1 << 30).contains(users), "traffic.users", users, "from 1 to a billion");
+                self.that((1..1 << 29).contains(users), "traffic.users", users, "from 1 to half a billion");
                 self.distribution("traffic.think", think);
             }
         }

@@ -22,7 +22,8 @@ pub enum Traffic {
     Closed {
         /// How many users.
         users: u32,
-        /// Time between a response and the user's next request.
+        /// Time between a response and the user's next request; at least a millisecond after one that was refused or
+        /// broke.
         think: Distribution,
     },
 }

@@ -116,11 +116,22 @@ impl Builder<'_> {
         let limit = concurrency.as_ref();
         let limit = limit
             .and_then(|wanted| find(tables.concurrency_limits, "concurrency limit", wanted, self.report));
-        let policy = policy.as_ref();
-        let policy = policy.and_then(|wanted| find(tables.policies, "policy", wanted, self.report));
+        let found = policy.as_ref();
+        let found = found.and_then(|wanted| find(tables.policies, "policy", wanted, self.report));
+        if let (Some(at), Some(gated)) = (policy, found.and_then(|place| self.classes.policies.get(place))) {
+            let twice = [
+                rate.filter(|rate| gated.rate_class == Some(*rate)).map(|_| "rate class"),
+                limit.filter(|limit| gated.concurrency == Some(*limit)).map(|_| "concurrency limit"),
+            ];
+            for what in twice.into_iter().flatten() {
+                let message = format!("the {what} of the policy `{}` applies always already", gated.name);
+                let help = "leave it out here, or give the policy one of its own".to_owned();
+                self.report.wrong(&at.place, message, "applied twice", help);
+            }
+        }
         Admission {
             always: self.classes.limits(rate, limit),
-            policy: policy.and_then(|policy| self.classes.gated(policy)),
+            policy: found.and_then(|policy| self.classes.gated(policy)),
         }
     }
 }

@@ -47,7 +47,10 @@ pub fn page(done: &Done<'_>, verdicts: &[Verdict<'_>], versus: Option<&Versus>) 
     let seeds: Vec<String> = done.seeds.iter().map(u64::to_string).collect();
     html(&Report {
         title: format!("Simulated: {}", done.case.name),
-        subtitle: format!("{} Seed {}.", done.case.about, seeds.join(", ")),
+        subtitle: match done.case.about.trim_end_matches('.') {
+            "" => format!("Seed {}.", seeds.join(", ")),
+            about => format!("{about}. Seed {}.", seeds.join(", ")),
+        },
         sections,
     })
 }

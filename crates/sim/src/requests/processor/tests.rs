@@ -3,16 +3,7 @@ use crate::settings::Quota;
 use std::time::Duration;
 
 fn host(cores: u32) -> Host {
-    Host {
-        name: "test".into(),
-        cores,
-        speed: 1.0,
-        quota: None,
-        memory: None,
-        background: 0.0,
-        credits: None,
-        steal: None,
-    }
+    Host::new("test", cores)
 }
 
 /// Runs bursts (when, work) to their ends; returns when each ended.

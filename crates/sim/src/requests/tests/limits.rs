@@ -139,26 +139,62 @@ fn a_hanging_service_is_late_before_it_answers() {
 fn an_adaptive_limit_keeps_an_overloaded_service_at_its_best() {
     let cpu = Distribution::Exponential { mean: ms(10) };
     let prior = Prior { rate: Rate::per_second_of(90.0), response_time: ms(10), weight: 500 };
-    let adaptive = |most| {
+    let with = |bound: Option<Bound>| {
         let mut service = service(10_000, vec![work(cpu.clone(), Distribution::ZERO, 1)]);
-        let settings = AdaptiveSettings { initial: 4, least: 1, most, prior: Some(prior) };
-        let bound = Bound::Adaptive(settings);
-        service.admission.always.concurrency = Some(ConcurrencyLimit { bound, queue: None });
+        service.admission.always.concurrency = bound.map(|bound| ConcurrencyLimit { bound, queue: None });
         service.balancing.timeout = Some(secs(1.0));
         measure(&system(poisson(200.0), vec![service]), 60.0, 600.0)
     };
-    let window = adaptive(200);
     // Unlimited, all 200 a second share the processor until they time out: hardly any is answered.
+    assert!(with(None).answered < 6_000);
+    let settings = AdaptiveSettings { initial: 4, least: 1, most: 200, prior: Some(prior) };
+    let window = with(Some(Bound::Adaptive(settings)));
     assert!(window.answered as f64 / 600.0 > 85.0, "{}", window.answered);
     assert!(window.balancer.quantile(0.95).unwrap() < 0.5, "{:?}", window.balancer.quantile(0.95));
     assert!(window.timed_out * 100 < window.answered, "{}", window.timed_out);
 }
 
 #[test]
+fn a_policy_lifts_while_limits_that_always_apply_refuse() {
+    // Late for a minute now and then. Of 80 evenly spaced a second, 60/s admits every other one, whatever happens: at
+    // most three are in flight. Of 59 it admits all, and there are four: unless the policy is still in force.
+    let mut service = protected(at_most(3, None));
+    service.admission.always.rate = Some(rate(60.0, 0));
+    service.endpoints[0].steps = vec![Step::Work {
+        cpu: Distribution::ZERO,
+        wait: Distribution::Constant(ms(60)),
+        bursts: 1,
+        incidents: Some(Incidents { per_hour: 6.0, duration: secs(60.0), factor: 5.0 }),
+    }];
+    let day = [80.0, 80.0, 80.0, 59.0].repeat(20);
+    let found = by_minute(&system(minutes(&day), vec![service]), 80);
+    let refused: Vec<[u64; 4]> =
+        found.chunks(4).map(|found| [0, 1, 2, 3].map(|minute| found[minute].refused)).collect();
+    assert!(refused.iter().all(|refused| refused[..3].iter().all(|refused| *refused > 2000)), "{refused:?}");
+    let (engaged, lifted): (Vec<_>, Vec<_>) = (
+        refused.iter().filter(|refused| refused[..3].iter().any(|refused| *refused > 3000)).collect(),
+        refused.iter().filter(|refused| refused[3] == 0).collect(),
+    );
+    assert!(engaged.len() > 3 && lifted.len() > 10, "{refused:?}");
+    assert!(engaged.iter().any(|refused| refused[3] == 0), "{refused:?}");
+}
+
+#[test]
+fn users_who_are_refused_come_back_a_little_later() {
+    let mut service = behind(at_most(2, None), 0.1);
+    service.balancing.network = ms(1);
+    let traffic = Traffic::Closed { users: 10, think: Distribution::ZERO };
+    let window = measure(&system(traffic, vec![service]), 1.0, 100.0);
+    assert!(window.answered > 1_500 && window.refused > 100_000, "{window:?}");
+}
+
+#[test]
 fn limits_that_contradict_themselves_are_named() {
     let mut service = behind(at_most(0, None), 1.0);
-    service.admission.always.rate = Some(RateSettings { per_second: None, per_minute: None, ..rate(1.0, 0) });
+    service.admission.always.rate = Some(RateSettings { longest_wait: Duration::ZERO, ..rate(1.0, 1) });
     let problems: Vec<String> =
         system(poisson(1.0), vec![service]).problems().iter().map(ToString::to_string).collect();
-    assert!(problems.iter().any(|said| said.contains("admission.always.concurrency.bound")), "{problems:?}");
+    for place in ["admission.always.concurrency.bound", "admission.always.rate"] {
+        assert!(problems.iter().any(|said| said.contains(place)), "{problems:?}");
+    }
 }
