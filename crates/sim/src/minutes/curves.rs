@@ -280,14 +280,17 @@ impl Recorded {
         (self.arrived - self.ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
     }
 
-    /// What is in the service does not grow. A queue that does is long at any time of the second half; after an
-    /// incident it is short again.
+    /// There are not many more requests in the service at the end than at the beginning: medians, so that an incident in
+    /// between is no overload.
     fn is_steady(&self) -> bool {
-        let (first, second) = self.minutes.split_at(self.minutes.len() / 2);
-        let in_system = |minute: &Minute| f64::from(minute.in_system);
-        let mean = first.iter().map(in_system).sum::<f64>() / first.len().max(1) as f64;
-        let least = second.iter().map(in_system).fold(f64::INFINITY, f64::min);
-        first.is_empty() || least <= 1.5 * mean + UNDER_WAY / self.instances
+        let third = (self.minutes.len() / 3).max(1);
+        let usual = |minutes: &[Minute]| {
+            let mut counts: Vec<f32> = minutes.iter().map(|minute| minute.in_system).collect();
+            counts.sort_by(f32::total_cmp);
+            counts.get(counts.len().saturating_sub(1) / 2).map_or(0.0, |count| f64::from(*count))
+        };
+        let (first, last) = (&self.minutes[..third], &self.minutes[self.minutes.len() - third..]);
+        usual(last) <= 2.0 * usual(first) + UNDER_WAY / self.instances
     }
 }
 
@@ -421,3 +424,25 @@ const LARGEST_FLEET: u32 = 24;
 const REQUESTS: f64 = 2e6;
 /// Fewer minutes would leave out too much of what minutes are like.
 const LEAST_MINUTES: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incident_is_no_overload_and_a_queue_that_grows_is() {
+        let recorded = |in_system: &dyn Fn(u32) -> f32| Recorded {
+            instances: 2.0,
+            arrived: 10.0,
+            ended: 10.0,
+            seconds: 3600.0,
+            minutes: (0..60)
+                .map(|minute| Minute { in_system: in_system(minute), ..Minute::default() })
+                .collect(),
+        };
+        assert!(recorded(&|_| 20.0).is_steady());
+        assert!(recorded(&|minute| if minute > 55 { 2000.0 } else { 20.0 }).is_steady());
+        assert!(recorded(&|minute| if minute % 7 == 0 { 2000.0 } else { 20.0 }).is_steady());
+        assert!(!recorded(&|minute| 20.0 + minute as f32).is_steady());
+    }
+}

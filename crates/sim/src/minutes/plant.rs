@@ -44,6 +44,8 @@ struct Service<'a> {
     /// The part of a request that was not counted yet.
     rest: f64,
     patience: f64,
+    /// No client waits longer, with all attempts.
+    longest: f64,
     /// Processor time of a connection's two ends is in the recorded minutes; this says whether there is one a request.
     per_call: bool,
 }
@@ -96,7 +98,7 @@ impl<'a> Minutes<'a> {
             Traffic::Closed { users, .. } => Entry::Closed { users: f64::from(*users) },
         };
         let services = curves.services.iter().zip(&system.services);
-        let services = services.map(|(curve, settings)| Service::new(curve, &settings.balancing)).collect();
+        let services = services.map(|(curve, settings)| Service::new(curve, settings)).collect();
         Minutes {
             system,
             curves,
@@ -289,7 +291,14 @@ impl Plant for Minutes<'_> {
 }
 
 impl<'a> Service<'a> {
-    fn new(curve: &'a Curve, balancing: &crate::settings::Balancing) -> Self {
+    fn new(curve: &'a Curve, settings: &crate::settings::Service) -> Self {
+        let balancing = &settings.balancing;
+        let patience = balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64());
+        let again = balancing
+            .retries
+            .map_or(0.0, |again| f64::from(again.most) * (again.backoff.as_secs_f64() + patience));
+        // The time-out does not run while a request waits at a limit.
+        let limited = !settings.admission.is_open();
         Service {
             curve,
             serving: Vec::new(),
@@ -298,7 +307,8 @@ impl<'a> Service<'a> {
             backlog: 0.0,
             open: Open::default(),
             rest: 0.0,
-            patience: balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64()),
+            patience,
+            longest: if limited { f64::INFINITY } else { patience + again },
             per_call: matches!(balancing.connections, Connections::PerCall { .. }),
         }
     }
@@ -422,8 +432,8 @@ impl<'a> Service<'a> {
         into.connections = if self.per_call { arrived } else { share(f64::from(minute.connections)) };
         // Times are those of all that ended in one way or another but were not refused or broken.
         let timed = answered + errors + timed_out;
-        minute.balancer.fill(&mut into.balancer, timed, delay);
-        minute.application.fill(&mut into.application, timed, 0.0);
+        minute.balancer.fill(&mut into.balancer, timed, delay, self.longest);
+        minute.application.fill(&mut into.application, timed, 0.0, f64::INFINITY);
         let queued = f64::from(minute.queued) + delay;
         into.queueing.record_many(queued, timed as u32);
         into.queued = queued * timed as f64;

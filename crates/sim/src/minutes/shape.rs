@@ -39,12 +39,12 @@ impl Shape {
         between
     }
 
-    /// Counts so many requests, each later by `delay` seconds.
-    pub(super) fn fill(self, sketch: &mut Sketch, requests: u64, delay: f64) {
+    /// Counts so many requests, each later by `delay` seconds, but none later than `longest`.
+    pub(super) fn fill(self, sketch: &mut Sketch, requests: u64, delay: f64, longest: f64) {
         let mut filled = 0;
         for ((up_to, _), time) in PARTS.into_iter().zip(self.0) {
             let end = (up_to * requests as f64).round() as u64;
-            sketch.record_many(f64::from(time) + delay, (end - filled) as u32);
+            sketch.record_many((f64::from(time) + delay).min(longest), (end - filled) as u32);
             filled = end;
         }
     }
@@ -60,7 +60,7 @@ mod tests {
         let mut sketch = Sketch::new();
         (0..20_000).for_each(|_| sketch.record(0.1 * rng.exponential()));
         let mut filled = Sketch::new();
-        Shape::of(&sketch).fill(&mut filled, 12_345, 0.0);
+        Shape::of(&sketch).fill(&mut filled, 12_345, 0.0, f64::INFINITY);
         assert_eq!(filled.count(), 12_345);
         for share in [0.5, 0.75, 0.9, 0.95, 0.99] {
             let (found, expected) = (filled.quantile(share), sketch.quantile(share));

@@ -78,6 +78,18 @@ fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
 }
 
 #[test]
+fn nobody_waits_longer_than_the_time_out() {
+    let mut system = wave(30, false);
+    system.services[0].balancing.timeout = Some(Duration::from_secs(2));
+    let curves = Curves::record(&system, Ladder { rungs: 4, minutes: 5, warm_up: 1 }, 2, Requests::new);
+    let Traffic::Open { rates, .. } = &mut system.traffic else { unreachable!("the traffic is open") };
+    *rates = [700.0].into();
+    let outcome = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
+    let times = outcome.services[0].rows[20].balancer.unwrap();
+    assert!((1.0..2.02).contains(&times.p50) && times.p99 < 2.02, "{times:?}");
+}
+
+#[test]
 fn closed_users_wait_for_each_other() {
     let mut system = wave(20, false);
     let think = Distribution::Constant(Duration::from_secs(1));
