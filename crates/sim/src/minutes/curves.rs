@@ -80,18 +80,21 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// Between two: `towards` 0 is this one, 1 the other.
-    pub(super) fn between(&self, other: &Minute, towards: f32) -> Minute {
+    /// Between two: `towards` 0 is this one, 1 the other, at `other_load` times as many requests. Counts lie on a line
+    /// between them, not their shares.
+    pub(super) fn between(&self, other: &Minute, towards: f32, other_load: f32) -> Minute {
         let mix = |mine: f32, theirs: f32| mine + towards * (theirs - mine);
+        let of_requests = towards * other_load / mix(1.0, other_load);
+        let mix_shares = |mine: f32, theirs: f32| mine + of_requests * (theirs - mine);
         Minute {
             cores: mix(self.cores, other.cores),
             busiest: mix(self.busiest, other.busiest),
-            errors: mix(self.errors, other.errors),
-            refused: mix(self.refused, other.refused),
-            timed_out: mix(self.timed_out, other.timed_out),
-            failed: mix(self.failed, other.failed),
-            retried: mix(self.retried, other.retried),
-            connections: mix(self.connections, other.connections),
+            errors: mix_shares(self.errors, other.errors),
+            refused: mix_shares(self.refused, other.refused),
+            timed_out: mix_shares(self.timed_out, other.timed_out),
+            failed: mix_shares(self.failed, other.failed),
+            retried: mix_shares(self.retried, other.retried),
+            connections: mix_shares(self.connections, other.connections),
             queued: mix(self.queued, other.queued),
             in_system: mix(self.in_system, other.in_system),
             balancer: self.balancer.between(other.balancer, towards),
@@ -104,8 +107,9 @@ impl Curves {
     /// Records a system: its fleets at their first sizes, without policies, under rising traffic until a service
     /// carries no more. `threads` loads are tried at once; the result does not depend on how many.
     ///
-    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer;
-    /// loads of many requests are recorded for fewer minutes.
+    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer: then
+    /// loads beyond are recorded too, of which these refuse a part. Loads of many requests are recorded for fewer
+    /// minutes.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -120,7 +124,9 @@ impl Curves {
                 // Closer together where queues begin to matter.
                 let rung =
                     |rung| Load::Rate(most * (1.0 - (1.0 - f64::from(rung) / f64::from(rungs)).powi(2)));
-                ((1..=rungs).map(rung).chain([Load::Rate(1.3 * most)]).collect::<Vec<_>>(), most)
+                let beyond: &[f64] = if is_limited(system) { &[1.3, 2.0, 4.0] } else { &[1.3] };
+                let beyond = beyond.iter().map(|times| Load::Rate(times * most));
+                ((1..=rungs).map(rung).chain(beyond).collect::<Vec<_>>(), most)
             }
             Traffic::Closed { users, .. } => {
                 // As many users as there are, twice as many, and down in steps of the root of two.
@@ -195,8 +201,7 @@ fn smaller(system: &System) -> System {
     let mut system = system.clone();
     let largest = system.services.iter().map(|service| service.instances.get()).max().unwrap_or(1);
     // Limits before a balancer are those of a whole service.
-    let limited = system.services.iter().any(|service| !service.admission.is_open());
-    if largest <= LARGEST_FLEET || limited {
+    if largest <= LARGEST_FLEET || is_limited(&system) {
         return system;
     }
     let share = f64::from(LARGEST_FLEET) / f64::from(largest);
@@ -213,6 +218,10 @@ fn smaller(system: &System) -> System {
     system
 }
 
+fn is_limited(system: &System) -> bool {
+    system.services.iter().any(|service| !service.admission.is_open())
+}
+
 impl Curve {
     fn of_rates<'a>(
         system: &System,
@@ -226,14 +235,15 @@ impl Curve {
             if rungs.is_empty() {
                 (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
             }
-            // Minutes are no equilibrium then.
-            if !(at.carried(usual) && at.is_steady()) {
+            if !at.is_balanced(usual) {
                 // Where all time out nothing is answered, but what was carried before could be.
                 most = rungs.last().map_or(at.ended, |rung| at.ended.max(rung.load));
                 waiting = at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
                 break;
             }
             rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone() });
+            // What is more than was recorded is refused like the rest.
+            most = if at.shed > 0.0 { at.arrived } else { f64::INFINITY };
         }
         Curve { rungs, most, for_each, strength: mean_strength(system, service), waiting }
     }
@@ -263,6 +273,8 @@ struct Recorded {
     arrived: f64,
     /// Answered in one way or another, but not refused, timed out or broken.
     ended: f64,
+    /// Refused by limits before the balancer.
+    shed: f64,
     seconds: f64,
     minutes: Vec<Minute>,
 }
@@ -276,8 +288,17 @@ impl Recorded {
     /// What came was answered, but for what is under way at any time and what is lost at any load: the time-outs of a
     /// third party are no overload.
     fn carried(&self, usual: f64) -> bool {
+        self.is_all(self.ended, usual)
+    }
+
+    fn is_all(&self, ended: f64, usual: f64) -> bool {
         let requests = self.instances * self.seconds;
-        (self.arrived - self.ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
+        (self.arrived - ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
+    }
+
+    /// Its minutes are an equilibrium, of which limits may have refused a part.
+    fn is_balanced(&self, usual: f64) -> bool {
+        self.is_all(self.ended + self.shed, usual) && self.is_steady()
     }
 
     /// There are not many more requests in the service at the end than at the beginning: medians, so that an incident in
@@ -367,6 +388,7 @@ fn record_at<P: Plant>(
             instances: fleet.len() as f64,
             arrived: 0.0,
             ended: 0.0,
+            shed: 0.0,
             seconds: 60.0 * f64::from(minutes),
             minutes: Vec::new(),
         })
@@ -388,6 +410,7 @@ fn record_at<P: Plant>(
                 let seconds = at.seconds * at.instances;
                 at.arrived += window.arrived as f64 / seconds;
                 at.ended += (window.answered + window.errors) as f64 / seconds;
+                at.shed += window.shed.values().sum::<u64>() as f64 / seconds;
                 at.minutes.push(minute_of(&window, fleet.len() as f64, cores, busiest));
             }
         }
@@ -435,6 +458,7 @@ mod tests {
             instances: 2.0,
             arrived: 10.0,
             ended: 10.0,
+            shed: 0.0,
             seconds: 3600.0,
             minutes: (0..60)
                 .map(|minute| Minute { in_system: in_system(minute), ..Minute::default() })

@@ -353,7 +353,9 @@ impl<'a> Service<'a> {
         if below + 1 == rungs.len() {
             at(below)
         } else {
-            at(below).between(&at(below + 1), place.fract() as f32)
+            let (low, high) = (rungs[below].load, rungs[below + 1].load);
+            let other_load = if low > 0.0 { high / low } else { 1.0 };
+            at(below).between(&at(below + 1), place.fract() as f32, other_load as f32)
         }
     }
 
@@ -417,10 +419,13 @@ impl<'a> Service<'a> {
         let arrived = came as u64;
         let share = |part: f64| (part * arrived as f64).round() as u64;
         let of = |count: f64| if open.arrived > 0.0 { count / open.arrived } else { 0.0 };
-        let refused = share(of(open.refused) + f64::from(minute.refused)).min(arrived);
-        let failed = share(of(open.failed) + f64::from(minute.failed)).min(arrived - refused);
-        let timed_out = share(f64::from(minute.timed_out)).min(arrived - refused - failed);
-        let errors = share(f64::from(minute.errors)).min(arrived - refused - failed - timed_out);
+        // The minute's shares are of what is neither too much nor lost with its instance.
+        let within = (1.0 - of(open.refused) - of(open.failed)).max(0.0);
+        let usual = |part: f32| within * f64::from(part);
+        let refused = share(of(open.refused) + usual(minute.refused)).min(arrived);
+        let failed = share(of(open.failed) + usual(minute.failed)).min(arrived - refused);
+        let timed_out = share(usual(minute.timed_out)).min(arrived - refused - failed);
+        let errors = share(usual(minute.errors)).min(arrived - refused - failed - timed_out);
         let answered = arrived - refused - failed - timed_out - errors;
         into.arrived = arrived;
         into.refused = refused;

@@ -5,6 +5,7 @@ use crate::run::run_on;
 use crate::settings::{Arrivals, Distribution, Metric, Noise, Step, System, Traffic};
 use crate::{Fidelity, Requests, run};
 use control::metric::MetricId;
+use control::rate::{Limit, RateSettings};
 use control::scaling::{Platform, Policy as Rule, Preset, ScalerSettings, TargetTracking};
 use std::time::Duration;
 
@@ -87,6 +88,29 @@ fn nobody_waits_longer_than_the_time_out() {
     let outcome = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
     let times = outcome.services[0].rows[20].balancer.unwrap();
     assert!((1.0..2.02).contains(&times.p50) && times.p99 < 2.02, "{times:?}");
+}
+
+#[test]
+fn limits_before_the_balancer_keep_what_is_let_in_good() {
+    let mut system = wave(20, false);
+    let rate = Limit { rate: units::Rate::per_second_of(200.0), burst: 20 };
+    let second = Duration::from_secs(1);
+    let limit = RateSettings { per_second: Some(rate), per_minute: None, backlog: 10, longest_wait: second };
+    system.services[0].admission.always.rate = Some(limit);
+    let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 10, warm_up: 1 }, 2, Requests::new);
+    // Below the limit, a little above, and far beyond all that was recorded.
+    for rate in [100.0, 230.0, 500.0, 3000.0] {
+        let Traffic::Open { rates, noise, .. } = &mut system.traffic else { unreachable!("it is open") };
+        (*rates, *noise) = ([rate].into(), None);
+        let fast = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
+        let truth = run(&system, Fidelity::Request);
+        let (fast, truth) = (totals(&fast), totals(&truth));
+        let answered = fast.answered as f64 / truth.answered as f64;
+        assert!((answered - 1.0).abs() < 0.03, "{rate}/s: answered {answered}");
+        assert_eq!(fast.arrived, fast.answered + fast.refused);
+        let p95 = fast.balancer.unwrap().p95 / truth.balancer.unwrap().p95;
+        assert!((p95 - 1.0).abs() < 0.1, "{rate}/s: p95 {p95}");
+    }
 }
 
 #[test]
