@@ -35,14 +35,15 @@ fn one_byte_a_second_is_a_408_and_nobody_else_notices() {
         })
         .collect();
     let mut client = client(&gateway);
-    let mut longest = Duration::ZERO;
+    let mut late = 0;
     for _ in 0..50 {
         let begin = Instant::now();
         assert_eq!(client.ask(get("/")).text(), "hello");
-        longest = longest.max(begin.elapsed());
+        late += u32::from(begin.elapsed() > Duration::from_millis(100));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(longest < Duration::from_millis(200), "{longest:?}");
+    // Whoever waits for slow clients waits at every request; a machine stalls now and then.
+    assert!(late < 4, "{late} of 50");
     for slow in slow {
         let (status, took) = slow.join().unwrap();
         assert_eq!(status, 408);
