@@ -267,10 +267,13 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
     deeds.sort_by_key(|&(at, ..)| at);
     let mut next = deeds.into_iter().peekable();
     let mut now = 0;
-    while now < HOURS {
-        // In steps of a hundredth of a second while something is done, then all at once.
+    // Until everything was done a step before.
+    let mut was_quiet = false;
+    while now < HOURS && !was_quiet {
+        was_quiet = now >= 20_000 && fleet.plant.is_quiet();
+        // In small steps while something is done, then in long ones that end at the same times for every cut.
         let deed = next.peek().map(|&(at, ..)| at * 10);
-        let until = if now < 20_000 { now + cut } else { HOURS };
+        let until = if now < 20_000 { now + cut } else { (now / MINUTES + 1) * MINUTES };
         let until = deed.map_or(until, |at| at.max(now).min(until));
         fleet.plant.run_until(Timestamp::from_millis(until));
         now = until;
@@ -310,6 +313,11 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
 }
 
 impl Requests {
+    /// No request is anywhere.
+    fn is_quiet(&self) -> bool {
+        self.visits.slots.iter().all(|visit| visit.at == super::super::visit::At::Free)
+    }
+
     /// Nothing is left of any request.
     fn assert_idle(&self) {
         use super::super::admission::Door;
@@ -400,3 +408,6 @@ fn memory_is_for_what_is_in_flight_and_not_for_time() {
 
 /// Long enough for whatever was left to be done, in milliseconds.
 const HOURS: u64 = 300_000_000;
+
+/// Long enough for whatever goes on after the last request, in milliseconds.
+const MINUTES: u64 = 600_000;
