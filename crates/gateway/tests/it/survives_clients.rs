@@ -35,15 +35,14 @@ fn one_byte_a_second_is_a_408_and_nobody_else_notices() {
         })
         .collect();
     let mut client = client(&gateway);
-    let mut late = 0;
+    let mut longest = Duration::ZERO;
     for _ in 0..50 {
         let begin = Instant::now();
         assert_eq!(client.ask(get("/")).text(), "hello");
-        late += u32::from(begin.elapsed() > Duration::from_millis(100));
+        longest = longest.max(begin.elapsed());
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Whoever waits for slow clients waits at every request; a machine stalls now and then.
-    assert!(late < 4, "{late} of 50");
+    assert!(longest < Duration::from_millis(200), "{longest:?}");
     for slow in slow {
         let (status, took) = slow.join().unwrap();
         assert_eq!(status, 408);

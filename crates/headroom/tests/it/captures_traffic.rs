@@ -1,6 +1,6 @@
 //! `headroom gateway --capture` and `headroom replay` of what it wrote.
 
-use crate::programs::{Server, alone, free_address, headroom, json, refused};
+use crate::programs::{Server, free_address, headroom, json, refused};
 use crate::service;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -44,57 +44,54 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 
 #[test]
 fn what_was_captured_can_be_replayed() {
-    alone(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("capture.ndjson");
-        let (live, _) = remembering();
-        let listen = free_address();
-        let [to, at, capture] = [live.to_string(), listen.to_string(), file.display().to_string()];
-        let flags = ["--capture", &capture, "--mask", "X-Api-Key", "--mask-query", "token"];
-        let gateway = Server::start(
-            headroom(&[&["gateway", "--to", &to, "--listen", &at][..], &flags].concat()),
-            listen,
-        );
-        for session in ["one", "two", "one"] {
-            let head = format!(
-                "GET /cart?token=s3cret&n={session} HTTP/1.1\r\nCookie: sid=s3cret-{session}\r\n\
+    let _alone = crate::programs::alone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("capture.ndjson");
+    let (live, _) = remembering();
+    let listen = free_address();
+    let [to, at, capture] = [live.to_string(), listen.to_string(), file.display().to_string()];
+    let flags = ["--capture", &capture, "--mask", "X-Api-Key", "--mask-query", "token"];
+    let gateway =
+        Server::start(headroom(&[&["gateway", "--to", &to, "--listen", &at][..], &flags].concat()), listen);
+    for session in ["one", "two", "one"] {
+        let head = format!(
+            "GET /cart?token=s3cret&n={session} HTTP/1.1\r\nCookie: sid=s3cret-{session}\r\n\
              Authorization: Bearer s3cret-{session}\r\nX-Api-Key: s3cret"
-            );
-            ask(listen, &head, "");
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        ask(listen, "POST /order HTTP/1.1", "{\"id\": 7}");
-        // It ends as it is told, and writes what it still has.
-        drop(gateway);
-
-        let text = std::fs::read_to_string(&file).unwrap();
-        assert_eq!(text.lines().count(), 4, "{text}");
-        for secret in ["s3cret", "127.0.0.1", "x-forwarded-for", "x-request-start"] {
-            assert!(!text.to_lowercase().contains(secret), "{secret} in {text}");
-        }
-        assert!(
-            text.contains("\"status\":200") && text.contains("\"url\":\"http://shop.example/order\""),
-            "{text}"
         );
+        ask(listen, &head, "");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    ask(listen, "POST /order HTTP/1.1", "{\"id\": 7}");
+    // It ends as it is told, and writes what it still has.
+    drop(gateway);
 
-        let (next, seen) = remembering();
-        let output =
-            headroom(&["replay", &capture, &format!("http://{next}"), "--unsafe-methods", "--json"]).output();
-        let result = json(&output.unwrap());
-        assert_eq!(result["accounting"]["scheduled"], 4);
-        let seen = seen.lock().unwrap();
-        let lines: Vec<&str> = seen.iter().map(|(_, head, _)| start_line(head)).collect();
-        assert_eq!(lines.len(), 4, "{lines:?}");
-        assert!(lines[..3].iter().all(|line| line.starts_with("get /cart?token=masked-")), "{lines:?}");
-        assert!(lines[3].starts_with("post /order "), "{lines:?}");
-        assert_eq!(seen[3].2, b"{\"id\": 7}");
-        let cookie = |index: usize| header(&seen[index].1, "cookie").unwrap();
-        assert!(cookie(0).starts_with("sid=masked-"), "{}", cookie(0));
-        assert_eq!(cookie(0), cookie(2));
-        assert_ne!(cookie(0), cookie(1), "sessions stay apart");
-        let took = seen[3].0 - seen[0].0;
-        assert!(took >= Duration::from_millis(700), "at their own times: {took:?}");
-    });
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 4, "{text}");
+    for secret in ["s3cret", "127.0.0.1", "x-forwarded-for", "x-request-start"] {
+        assert!(!text.to_lowercase().contains(secret), "{secret} in {text}");
+    }
+    assert!(
+        text.contains("\"status\":200") && text.contains("\"url\":\"http://shop.example/order\""),
+        "{text}"
+    );
+
+    let (next, seen) = remembering();
+    let output =
+        headroom(&["replay", &capture, &format!("http://{next}"), "--unsafe-methods", "--json"]).output();
+    let result = json(&output.unwrap());
+    assert_eq!(result["accounting"]["scheduled"], 4);
+    let seen = seen.lock().unwrap();
+    let lines: Vec<&str> = seen.iter().map(|(_, head, _)| start_line(head)).collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[..3].iter().all(|line| line.starts_with("get /cart?token=masked-")), "{lines:?}");
+    assert!(lines[3].starts_with("post /order "), "{lines:?}");
+    assert_eq!(seen[3].2, b"{\"id\": 7}");
+    let cookie = |index: usize| header(&seen[index].1, "cookie").unwrap();
+    assert!(cookie(0).starts_with("sid=masked-"), "{}", cookie(0));
+    assert_eq!(cookie(0), cookie(2));
+    assert_ne!(cookie(0), cookie(1), "sessions stay apart");
+    let took = seen[3].0 - seen[0].0;
+    assert!(took >= Duration::from_millis(700), "at their own times: {took:?}");
 }
 
 #[test]

@@ -107,57 +107,50 @@ fn keeps_to_the_limit(proxy: &str, [(passed, shed), (others, others_shed)]: [(u6
 
 #[test]
 fn nginx_sheds_above_the_limit() {
-    alone(|| {
-        let Some(program) = peer("nginx") else { return };
-        let directory = tempfile::tempdir().unwrap();
-        let [listen] = free_addresses();
-        nginx_folder(
-            directory.path(),
-            &emitted(directory.path(), "nginx", service::start(Answer::Ok), listen),
-        );
-        let _server = Server::start(nginx(&program, directory.path()), listen);
-        keeps_to_the_limit("nginx", flood(listen));
-    });
+    let Some(program) = peer("nginx") else { return };
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let [listen] = free_addresses();
+    nginx_folder(directory.path(), &emitted(directory.path(), "nginx", service::start(Answer::Ok), listen));
+    let _server = Server::start(nginx(&program, directory.path()), listen);
+    keeps_to_the_limit("nginx", flood(listen));
 }
 
 #[test]
 fn haproxy_sheds_above_the_limit() {
-    alone(|| {
-        let Some(program) = peer("haproxy") else { return };
-        let directory = tempfile::tempdir().unwrap();
-        let [listen] = free_addresses();
-        let file = directory.path().join("haproxy.cfg");
-        std::fs::write(&file, emitted(directory.path(), "haproxy", service::start(Answer::Ok), listen))
-            .unwrap();
-        let mut command = Command::new(program);
-        command.arg("-f").arg(&file);
-        let _server = Server::start(command, listen);
-        keeps_to_the_limit("HAProxy", flood(listen));
-    });
+    let Some(program) = peer("haproxy") else { return };
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let [listen] = free_addresses();
+    let file = directory.path().join("haproxy.cfg");
+    std::fs::write(&file, emitted(directory.path(), "haproxy", service::start(Answer::Ok), listen)).unwrap();
+    let mut command = Command::new(program);
+    command.arg("-f").arg(&file);
+    let _server = Server::start(command, listen);
+    keeps_to_the_limit("HAProxy", flood(listen));
 }
 
 #[test]
 fn haproxy_bounds_what_waits() {
-    alone(|| {
-        let Some(program) = peer("haproxy") else { return };
-        let directory = tempfile::tempdir().unwrap();
-        let [listen] = free_addresses();
-        let file = directory.path().join("haproxy.cfg");
-        let slow = service::start(Answer::After(Duration::from_millis(700)));
-        std::fs::write(
-            &file,
-            emitted(directory.path(), "haproxy", slow, listen).replace("maxconn 40", "maxconn 2"),
-        )
-        .unwrap();
-        let mut command = Command::new(program);
-        command.arg("-f").arg(&file);
-        let _server = Server::start(command, listen);
-        let output = load(&format!("http://{listen}/search.cgi"), &["-c", "30", "-n", "30", "--json"]);
-        let value = json(&output);
-        let count = |status: &str| value["status"][status].as_u64().unwrap_or(0);
-        // Whoever waits is refused after the 50 ms that the goal allows.
-        assert_eq!((count("200"), count("503")), (2, 28), "{value}");
-    });
+    let Some(program) = peer("haproxy") else { return };
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let [listen] = free_addresses();
+    let file = directory.path().join("haproxy.cfg");
+    let slow = service::start(Answer::After(Duration::from_millis(700)));
+    std::fs::write(
+        &file,
+        emitted(directory.path(), "haproxy", slow, listen).replace("maxconn 40", "maxconn 2"),
+    )
+    .unwrap();
+    let mut command = Command::new(program);
+    command.arg("-f").arg(&file);
+    let _server = Server::start(command, listen);
+    let output = load(&format!("http://{listen}/search.cgi"), &["-c", "30", "-n", "30", "--json"]);
+    let value = json(&output);
+    let count = |status: &str| value["status"][status].as_u64().unwrap_or(0);
+    // Whoever waits is refused after the 50 ms that the goal allows.
+    assert_eq!((count("200"), count("503")), (2, 28), "{value}");
 }
 
 #[test]

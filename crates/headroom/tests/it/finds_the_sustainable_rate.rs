@@ -1,3 +1,4 @@
+use crate::disturbance::again_if_disturbed;
 use crate::peers::peer;
 use crate::programs::{Server, alone, free_address, headroom, text};
 use crate::schema::check;
@@ -29,94 +30,90 @@ fn preset() -> (Server, SocketAddr) {
     (Server::start(command, address), address)
 }
 
-/// The best rate that wrk's closed loop reaches, in runs as long as a search's shortest trials: on a machine that
-/// others use, both look for the seconds in which they do not.
+/// The best rate that wrk's closed loop reaches.
 fn wrk_best(wrk: &Path, url: &str, connections: &[u32]) -> f64 {
     let rate = |connections: &u32| {
         let count = connections.to_string();
-        let output = Command::new(wrk).args(["-t1", "-c", &count, "-d", "2s", url]).output().unwrap();
+        let output = Command::new(wrk).args(["-t1", "-c", &count, "-d", "5s", url]).output().unwrap();
         let said = text(&output.stdout);
         let line = said.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
         line.unwrap_or_else(|| panic!("{said}")).trim().parse::<f64>().unwrap()
     };
-    connections.repeat(3).iter().map(rate).fold(0.0, f64::max)
+    connections.iter().map(rate).fold(0.0, f64::max)
 }
 
 /// Compares a search with the best of wrk on the same server, before and after it.
 fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
     let Some(wrk) = peer("wrk") else { return };
-    let before = wrk_best(&wrk, url, connections);
-    let begun = Instant::now();
-    let output = find(url, &["--slo", "p(95)<100ms", "--no-write", "--json"]).output().unwrap();
-    let seconds = begun.elapsed().as_secs_f64();
-    let best = before.max(wrk_best(&wrk, url, connections));
-    let story = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{story}");
-    let rate = &json(&output)["sustainable_rate"];
-    let [low, high] = ["low", "high"].map(|end| rate[end].as_f64().unwrap_or_else(|| panic!("{story}")));
-    let (low_share, high_share) = (low / best, high / best);
-    let told = format!(
-        "{name}: {low:.1} to {high:.1} in {seconds:.0} s; wrk {best:.1}: low {low_share:.3}, high {high_share:.3}"
-    );
-    // Users who send when they are answered reach a little less than arrivals do that find a thread free at once:
-    // gunicorn looks at a kept connection again only after its answer.
-    assert!(low_share >= 0.88 && high_share <= 1.05 && seconds < 120.0, "{told}\n{story}");
-    eprintln!("{told}");
+    again_if_disturbed(|| {
+        let before = wrk_best(&wrk, url, connections);
+        let begun = Instant::now();
+        let output = find(url, &["--slo", "p(95)<100ms", "--no-write", "--json"]).output().unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
+        let best = before.max(wrk_best(&wrk, url, connections));
+        let story = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{story}");
+        let rate = &json(&output)["sustainable_rate"];
+        let [low, high] = ["low", "high"].map(|end| rate[end].as_f64().unwrap_or_else(|| panic!("{story}")));
+        let (low_share, high_share) = (low / best, high / best);
+        let told = format!(
+            "{name}: {low:.1} to {high:.1} in {seconds:.0} s; wrk {best:.1}: low {low_share:.3}, high {high_share:.3}"
+        );
+        assert!(low_share >= 0.88 && high_share <= 1.03 && seconds < 120.0, "{told}\n{story}");
+        eprintln!("{told}");
+    });
 }
 
 #[test]
 fn finds_the_known_limit_of_the_preset() {
-    alone(|| {
-        let (_server, address) = preset();
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("gateway.yaml");
-        let page = directory.path().join("report.html");
-        let proxy = directory.path().join("proxy.conf");
-        let url = format!("http://{address}/search.cgi");
-        let begun = Instant::now();
-        let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
-        let output = find(&url, &arguments)
-            .arg("--write")
-            .arg(&file)
-            .arg("--report")
-            .arg(&page)
-            .args(["--emit", "haproxy", "--emit-to"])
-            .arg(&proxy)
-            .output()
-            .unwrap();
-        let seconds = begun.elapsed().as_secs_f64();
-        let story = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{story}");
-        let found = json(&output);
-        let rate = &found["sustainable_rate"];
-        let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
-        // Two slots of 18.6 ms.
-        assert!(low >= 0.88 * 107.5 && high <= 1.03 * 107.5 && low <= high, "{low} to {high}\n{story}");
-        assert!(seconds < 120.0, "{seconds} s\n{story}");
-        let headroom = found["peak"]["headroom"].as_f64().unwrap();
-        assert!((headroom - (1.0 - 72.0 / low)).abs() < 1e-3, "{headroom}");
-        assert_eq!(found["peak"]["instances_needed"], 4);
-        assert!((2..=5).contains(&found["knee"]["in_flight"].as_u64().unwrap()), "{}", found["knee"]);
-        assert_eq!(found["binding"], "p(95)<50ms");
-        // Whether it comes back by itself depends on how far it was pushed: it is a service that may not.
-        assert!(found["overload"]["recovery"]["recovered"].is_boolean(), "{story}");
-        let limit = found["gateway"]["rate"].as_f64().unwrap();
-        assert!(limit <= 0.95 * low && limit > 0.93 * low, "{limit}");
-        let proxy = std::fs::read_to_string(proxy).unwrap();
-        assert!(proxy.contains(&format!(" ge {} }}", limit as u32)) && proxy.contains(&url), "{proxy}");
-        assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
-        let checked =
-            Command::new(env!("CARGO_BIN_EXE_headroom")).args(["config", "check"]).arg(&file).output();
-        assert!(checked.unwrap().status.success());
-    });
+    let _alone = alone();
+    let (_server, address) = preset();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gateway.yaml");
+    let page = directory.path().join("report.html");
+    let proxy = directory.path().join("proxy.conf");
+    let url = format!("http://{address}/search.cgi");
+    let begun = Instant::now();
+    let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
+    let output = find(&url, &arguments)
+        .arg("--write")
+        .arg(&file)
+        .arg("--report")
+        .arg(&page)
+        .args(["--emit", "haproxy", "--emit-to"])
+        .arg(&proxy)
+        .output()
+        .unwrap();
+    let seconds = begun.elapsed().as_secs_f64();
+    let story = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{story}");
+    let found = json(&output);
+    let rate = &found["sustainable_rate"];
+    let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
+    // Two slots of 18.6 ms.
+    assert!(low >= 0.88 * 107.5 && high <= 1.03 * 107.5 && low <= high, "{low} to {high}\n{story}");
+    assert!(seconds < 120.0, "{seconds} s\n{story}");
+    let headroom = found["peak"]["headroom"].as_f64().unwrap();
+    assert!((headroom - (1.0 - 72.0 / low)).abs() < 1e-3, "{headroom}");
+    assert_eq!(found["peak"]["instances_needed"], 4);
+    assert!((2..=5).contains(&found["knee"]["in_flight"].as_u64().unwrap()), "{}", found["knee"]);
+    assert_eq!(found["binding"], "p(95)<50ms");
+    // Whether it comes back by itself depends on how far it was pushed: it is a service that may not.
+    assert!(found["overload"]["recovery"]["recovered"].is_boolean(), "{story}");
+    let limit = found["gateway"]["rate"].as_f64().unwrap();
+    assert!(limit <= 0.95 * low && limit > 0.93 * low, "{limit}");
+    let proxy = std::fs::read_to_string(proxy).unwrap();
+    assert!(proxy.contains(&format!(" ge {} }}", limit as u32)) && proxy.contains(&url), "{proxy}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
+    let checked = Command::new(env!("CARGO_BIN_EXE_headroom")).args(["config", "check"]).arg(&file).output();
+    assert!(checked.unwrap().status.success());
 }
 
 #[test]
 fn agrees_with_wrk_on_the_preset() {
-    alone(|| {
-        let (_server, address) = preset();
-        agrees_with_wrk("preset", &format!("http://{address}/search.cgi"), &[2, 4, 8]);
-    });
+    let _alone = alone();
+    let (_server, address) = preset();
+    agrees_with_wrk("preset", &format!("http://{address}/search.cgi"), &[2, 4, 8]);
 }
 
 const APP: &str = r#"import time
@@ -129,19 +126,14 @@ def app(environ, start_response):
 "#;
 
 fn agrees_with_wrk_on_gunicorn(name: &str, arguments: &[&str], connections: &[u32]) {
-    alone(|| {
-        let Some(gunicorn) = peer("gunicorn") else { return };
-        let (directory, address) = (tempfile::tempdir().unwrap(), free_address());
-        std::fs::write(directory.path().join("app.py"), APP).unwrap();
-        let mut command = Command::new(gunicorn);
-        command
-            .current_dir(directory.path())
-            .args(["-b", &address.to_string()])
-            .args(arguments)
-            .arg("app:app");
-        let _server = Server::start(command, address);
-        agrees_with_wrk(name, &format!("http://{address}/"), connections);
-    });
+    let _alone = alone();
+    let Some(gunicorn) = peer("gunicorn") else { return };
+    let (directory, address) = (tempfile::tempdir().unwrap(), free_address());
+    std::fs::write(directory.path().join("app.py"), APP).unwrap();
+    let mut command = Command::new(gunicorn);
+    command.current_dir(directory.path()).args(["-b", &address.to_string()]).args(arguments).arg("app:app");
+    let _server = Server::start(command, address);
+    agrees_with_wrk(name, &format!("http://{address}/"), connections);
 }
 
 #[test]
@@ -156,17 +148,16 @@ fn agrees_with_wrk_on_gunicorn_with_eight_threads() {
 
 #[test]
 fn agrees_with_wrk_on_puma_with_sixteen_threads() {
-    alone(|| {
-        let Some(puma) = peer("puma") else { return };
-        let (directory, address) = (tempfile::tempdir().unwrap(), free_address());
-        let app = "run ->(_env) { sleep 0.02; [200, { \"content-type\" => \"text/plain\" }, [\"ok\\n\"]] }\n";
-        std::fs::write(directory.path().join("config.ru"), app).unwrap();
-        let mut command = Command::new(puma);
-        let bind = format!("tcp://{address}");
-        command.current_dir(directory.path()).args(["-b", &bind, "-w", "0", "-t", "16:16", "config.ru"]);
-        let _server = Server::start(command, address);
-        agrees_with_wrk("puma, 16 threads", &format!("http://{address}/"), &[16, 32, 64]);
-    });
+    let _alone = alone();
+    let Some(puma) = peer("puma") else { return };
+    let (directory, address) = (tempfile::tempdir().unwrap(), free_address());
+    let app = "run ->(_env) { sleep 0.02; [200, { \"content-type\" => \"text/plain\" }, [\"ok\\n\"]] }\n";
+    std::fs::write(directory.path().join("config.ru"), app).unwrap();
+    let mut command = Command::new(puma);
+    let bind = format!("tcp://{address}");
+    command.current_dir(directory.path()).args(["-b", &bind, "-w", "0", "-t", "16:16", "config.ru"]);
+    let _server = Server::start(command, address);
+    agrees_with_wrk("puma, 16 threads", &format!("http://{address}/"), &[16, 32, 64]);
 }
 
 #[test]

@@ -61,22 +61,21 @@ fn carries_http2(name: &str, url: &str, flags: &[&str]) -> u64 {
 
 #[test]
 fn nginx_agrees_with_the_account_by_every_protocol() {
-    alone(|| {
-        let Some(nginx) = Nginx::start() else { return };
-        let authority = nginx.certificates.authority();
-        let trust = ["--cacert", authority.as_str()];
-        let count = carries_http1("nginx", &format!("http://{}/", nginx.plain), &[], true);
-        assert_eq!(nginx.answered(nginx.plain, count), [("HTTP/1.1 - 200".to_owned(), count)].into());
-        let url = format!("https://{}/", nginx.tls);
-        for (flags, form) in
-            [(&["--tls-max", "1.2"][..], "HTTP/1.1 TLSv1.2 200"), (&["--tlsv1.3"], "HTTP/1.1 TLSv1.3 200")]
-        {
-            let count = carries_http1("nginx with TLS", &url, &[&trust, flags].concat(), true);
-            assert_eq!(nginx.answered(nginx.tls, count), [(form.to_owned(), count)].into(), "{flags:?}");
-        }
-        let count = carries_http2("nginx with HTTP/2", &url, &[&trust[..], &["--http2"]].concat());
-        assert_eq!(nginx.answered(nginx.tls, count), [("HTTP/2.0 TLSv1.3 200".to_owned(), count)].into());
-    });
+    let _alone = alone();
+    let Some(nginx) = Nginx::start() else { return };
+    let authority = nginx.certificates.authority();
+    let trust = ["--cacert", authority.as_str()];
+    let count = carries_http1("nginx", &format!("http://{}/", nginx.plain), &[], true);
+    assert_eq!(nginx.answered(nginx.plain, count), [("HTTP/1.1 - 200".to_owned(), count)].into());
+    let url = format!("https://{}/", nginx.tls);
+    for (flags, form) in
+        [(&["--tls-max", "1.2"][..], "HTTP/1.1 TLSv1.2 200"), (&["--tlsv1.3"], "HTTP/1.1 TLSv1.3 200")]
+    {
+        let count = carries_http1("nginx with TLS", &url, &[&trust, flags].concat(), true);
+        assert_eq!(nginx.answered(nginx.tls, count), [(form.to_owned(), count)].into(), "{flags:?}");
+    }
+    let count = carries_http2("nginx with HTTP/2", &url, &[&trust[..], &["--http2"]].concat());
+    assert_eq!(nginx.answered(nginx.tls, count), [("HTTP/2.0 TLSv1.3 200".to_owned(), count)].into());
 }
 
 /// Starts `command`, in the folder of the apps, and drives HTTP/1.1 load at it.
@@ -89,96 +88,75 @@ fn carries_load(name: &str, mut command: Command, address: SocketAddr, kept: boo
 
 #[test]
 fn gunicorn_carries_load_with_threads_that_keep_connections() {
-    alone(|| {
-        let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
-        let mut command = Command::new(gunicorn);
-        command.args([
-            "-b",
-            &address.to_string(),
-            "-w",
-            "1",
-            "--threads",
-            "8",
-            "--keep-alive",
-            "75",
-            "app:app",
-        ]);
-        carries_load("gunicorn, threads", command, address, true);
-    });
+    let _alone = alone();
+    let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
+    let mut command = Command::new(gunicorn);
+    command.args(["-b", &address.to_string(), "-w", "1", "--threads", "8", "--keep-alive", "75", "app:app"]);
+    carries_load("gunicorn, threads", command, address, true);
 }
 
 #[test]
 fn gunicorn_carries_load_with_workers_that_close_each_connection() {
-    alone(|| {
-        let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
-        let mut command = Command::new(gunicorn);
-        command.args(["-b", &address.to_string(), "-w", "2", "app:app"]);
-        carries_load("gunicorn, sync", command, address, false);
-    });
+    let _alone = alone();
+    let (Some(gunicorn), address) = (peer("gunicorn"), free_address()) else { return };
+    let mut command = Command::new(gunicorn);
+    command.args(["-b", &address.to_string(), "-w", "2", "app:app"]);
+    carries_load("gunicorn, sync", command, address, false);
 }
 
 #[test]
 fn puma_carries_load() {
-    alone(|| {
-        let (Some(puma), address) = (peer("puma"), free_address()) else { return };
-        let mut command = Command::new(puma);
-        command.args(["-b", &format!("tcp://{address}"), "-w", "0", "-t", "8:8", "config.ru"]);
-        carries_load("puma", command, address, true);
-    });
+    let _alone = alone();
+    let (Some(puma), address) = (peer("puma"), free_address()) else { return };
+    let mut command = Command::new(puma);
+    command.args(["-b", &format!("tcp://{address}"), "-w", "0", "-t", "8:8", "config.ru"]);
+    carries_load("puma", command, address, true);
 }
 
 #[test]
 fn node_carries_load_by_http1_and_by_http2_in_clear_text() {
-    alone(|| {
-        let (Some(node), [address, http2]) = (peer("node"), free_addresses()) else { return };
-        let mut command = Command::new(node);
-        command.args(["server.js", &address.port().to_string(), &http2.port().to_string()]);
-        let _server = carries_load("node", command, address, true);
-        let url = format!("http://{http2}/HTTP/2.0");
-        carries_http2("node, http2", &url, &["--http2-prior-knowledge"]);
-    });
+    let _alone = alone();
+    let (Some(node), [address, http2]) = (peer("node"), free_addresses()) else { return };
+    let mut command = Command::new(node);
+    command.args(["server.js", &address.port().to_string(), &http2.port().to_string()]);
+    let _server = carries_load("node", command, address, true);
+    let url = format!("http://{http2}/HTTP/2.0");
+    carries_http2("node, http2", &url, &["--http2-prior-knowledge"]);
 }
 
 #[test]
 fn go_carries_load_by_http1_and_by_http2_over_tls() {
-    alone(|| {
-        let (Some(go), Some(certificates)) = (peer("go"), Certificates::make()) else { return };
-        let (server, [address, tls]) = (certificates.file("server"), free_addresses());
-        let mut build = Command::new(go);
-        build
-            .env("GOTOOLCHAIN", "local")
-            .current_dir(APPS)
-            .args(["build", "-o"])
-            .arg(&server)
-            .arg("server.go");
-        assert!(build.status().unwrap().success(), "{build:?}");
-        let mut command = Command::new(server);
-        let [certificate, key] = ["good.pem", "good.key"].map(|name| certificates.file(name));
-        command.args([address.to_string(), tls.to_string()]).args([certificate, key]);
-        let _server = carries_load("go", command, address, true);
-        let (url, authority) = (format!("https://{tls}/HTTP/2.0"), certificates.authority());
-        carries_http2("go, http2", &url, &["--http2", "--cacert", &authority]);
-    });
+    let _alone = alone();
+    let (Some(go), Some(certificates)) = (peer("go"), Certificates::make()) else { return };
+    let (server, [address, tls]) = (certificates.file("server"), free_addresses());
+    let mut build = Command::new(go);
+    build.env("GOTOOLCHAIN", "local").current_dir(APPS).args(["build", "-o"]).arg(&server).arg("server.go");
+    assert!(build.status().unwrap().success(), "{build:?}");
+    let mut command = Command::new(server);
+    let [certificate, key] = ["good.pem", "good.key"].map(|name| certificates.file(name));
+    command.args([address.to_string(), tls.to_string()]).args([certificate, key]);
+    let _server = carries_load("go", command, address, true);
+    let (url, authority) = (format!("https://{tls}/HTTP/2.0"), certificates.authority());
+    carries_http2("go, http2", &url, &["--http2", "--cacert", &authority]);
 }
 
 #[test]
 fn h2o_carries_load_by_http2_over_tls() {
-    alone(|| {
-        let (Some(h2o), Some(certificates)) = (peer("h2o"), Certificates::make()) else { return };
-        let (address, log) = (free_address(), certificates.file("h2o.log"));
-        let file = certificates.file("h2o.yaml");
-        std::fs::write(&file, h2o_configuration(certificates.folder(), address)).unwrap();
-        let mut command = Command::new(h2o);
-        command.arg("-c").arg(file);
-        let server = Server::start(command, address);
-        let (url, authority) = (format!("https://{address}/ca.conf"), certificates.authority());
-        let count = carries_http2("h2o", &url, &["--http2", "--cacert", &authority]);
-        // It writes its log when it ends, at the latest.
-        drop(server);
-        let log = std::fs::read_to_string(log).unwrap();
-        assert!(log.lines().all(|line| line == "HTTP/2 200"), "{log}");
-        assert_eq!(log.lines().count() as u64, count);
-    });
+    let _alone = alone();
+    let (Some(h2o), Some(certificates)) = (peer("h2o"), Certificates::make()) else { return };
+    let (address, log) = (free_address(), certificates.file("h2o.log"));
+    let file = certificates.file("h2o.yaml");
+    std::fs::write(&file, h2o_configuration(certificates.folder(), address)).unwrap();
+    let mut command = Command::new(h2o);
+    command.arg("-c").arg(file);
+    let server = Server::start(command, address);
+    let (url, authority) = (format!("https://{address}/ca.conf"), certificates.authority());
+    let count = carries_http2("h2o", &url, &["--http2", "--cacert", &authority]);
+    // It writes its log when it ends, at the latest.
+    drop(server);
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.lines().all(|line| line == "HTTP/2 200"), "{log}");
+    assert_eq!(log.lines().count() as u64, count);
 }
 
 fn h2o_configuration(folder: &Path, address: SocketAddr) -> String {

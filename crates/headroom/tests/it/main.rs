@@ -9,6 +9,9 @@ mod certificates;
 mod compares_runs;
 /// `headroom conformance`: what others' autoscalers answer, and files that are wrong.
 mod conforms;
+/// Tests that measure, on a machine that others use too.
+#[path = "../../../../tests/disturbance.rs"]
+mod disturbance;
 /// The limit that was found in the words of nginx and HAProxy, which take it and keep to it.
 mod emits_for_other_proxies;
 /// `headroom find`: its interval against known limits and against wrk on others' services.

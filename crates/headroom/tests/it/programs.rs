@@ -3,7 +3,6 @@
 use crate::schema::check;
 use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -112,32 +111,8 @@ pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     listeners.map(|listener| listener.local_addr().unwrap())
 }
 
-/// Runs a test that measures: by itself, as two at a time would measure each other, and again where it failed while the
-/// hypervisor gave this machine's processor time to others. Where it did not, or after the last attempt, it has failed.
-pub fn alone(test: impl Fn()) {
+/// Some tests measure, and two at a time would measure each other.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    const ATTEMPTS: u32 = 4;
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for attempt in 1..=ATTEMPTS {
-        let before = host::Sample::now();
-        let Err(failure) = catch_unwind(AssertUnwindSafe(&test)) else { return };
-        let stolen = stolen_since(&before);
-        if attempt == ATTEMPTS || stolen < 0.002 {
-            resume_unwind(failure);
-        }
-        eprintln!("attempt {attempt} failed while others had {:.1} % of the processor time", 100.0 * stolen);
-        // For a minute at most, until it is over.
-        for _ in 0..30 {
-            let before = host::Sample::now();
-            std::thread::sleep(Duration::from_secs(2));
-            if stolen_since(&before) < 0.02 {
-                break;
-            }
-        }
-    }
-}
-
-/// The share of this machine's processor time that the hypervisor gave to others.
-fn stolen_since(before: &host::Sample) -> f64 {
-    host::Disturbance::between(before, &host::Sample::now()).stolen.map_or(0.0, units::Ratio::get)
+    ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

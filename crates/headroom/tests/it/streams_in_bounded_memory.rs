@@ -74,22 +74,21 @@ fn exchange(gateway: SocketAddr) -> usize {
 
 #[test]
 fn a_gigabyte_of_zeros_each_way_takes_no_memory() {
-    alone(|| {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let to = listener.local_addr().unwrap().to_string();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                std::thread::spawn(move || serve(stream));
-            }
-        });
-        let address = free_address();
-        let gateway =
-            Server::start(headroom(&["gateway", "--to", &to, "--listen", &address.to_string()]), address);
-        let before = peak_bytes(gateway.id());
-        let count = exchange(address);
-        assert!(count > SIZE, "{count}");
-        let grown = peak_bytes(gateway.id()) - before;
-        assert!(grown < GROWTH_BYTES_MAX, "grew by {grown} bytes");
+    let _alone = alone();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            std::thread::spawn(move || serve(stream));
+        }
     });
+    let address = free_address();
+    let gateway =
+        Server::start(headroom(&["gateway", "--to", &to, "--listen", &address.to_string()]), address);
+    let before = peak_bytes(gateway.id());
+    let count = exchange(address);
+    assert!(count > SIZE, "{count}");
+    let grown = peak_bytes(gateway.id()) - before;
+    assert!(grown < GROWTH_BYTES_MAX, "grew by {grown} bytes");
 }

@@ -1,8 +1,8 @@
 //! What leaves a run beside its summary: exit codes of thresholds, stages, files, what is watched, what is sent on.
 
+use crate::disturbance::again_if_disturbed;
 use crate::programs::{
-    Server, alone, free_address, free_addresses, headroom, json, judged, load, measured, refused, summary,
-    text,
+    Server, free_address, free_addresses, headroom, json, judged, load, measured, refused, summary, text,
 };
 use crate::service::{self, Answer};
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn stages_have_their_own_numbers_and_no_common_quantile() {
 
 #[test]
 fn users_in_stages_are_read_as_users_bound_or_queue_bound() {
-    alone(|| {
+    again_if_disturbed(|| {
         // Two at a time: the third user waits.
         let output = load(&url(), &["--stage", "1s:1", "--stage", "1s:2", "--think", "20ms"]);
         let said = summary(&output);

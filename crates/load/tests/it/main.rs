@@ -1,6 +1,9 @@
 //! Runs against small servers: what came of every arrival, whatever the server does.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+/// Tests that measure, on a machine that others use too.
+#[path = "../../../../tests/disturbance.rs"]
+mod disturbance;
 mod failures;
 mod http2;
 mod inputs;

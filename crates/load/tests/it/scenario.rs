@@ -2,6 +2,7 @@
 
 mod parts;
 
+use crate::disturbance::again_if_disturbed;
 use crate::servers::{adds_up, answer_each, header, nobody, ok, path, plan, run_plan, server, slow};
 use crate::servers::{closed, open, stop_in_the_middle};
 use load::scenario::{
@@ -249,24 +250,27 @@ fn flows_are_drawn_by_weight() {
 
 #[test]
 fn users_think_between_their_requests() {
+    again_if_disturbed(users_think);
+}
+
+fn users_think() {
     let (address, _) = site(|_| said(200, "", ""));
     let mut steps = ["/a", "/b"].map(|url| step("GET", url, &Scope::default())).to_vec();
     steps[0].think = Think::Constant(Duration::from_millis(50));
     steps[1].think = Think::Constant(Duration::from_millis(100));
     let measured = run(address, one_flow(steps.clone(), &[]), closed(2), |_| {});
-    // Two users, 600 ms, 150 ms an iteration, or more where the machine stalls.
-    assert!((4..=8).contains(&measured.iterations.started), "{:?}", measured.iterations);
+    // Two users, 600 ms, 150 ms an iteration.
+    assert!((6..=8).contains(&measured.iterations.started), "{:?}", measured.iterations);
     let time = measured.iterations.time.quantile(units::Quantile::P50).unwrap().at;
     assert!(time >= Duration::from_millis(49) && time < Duration::from_millis(90), "{time:?}");
     // The response time leaves the thought aside.
-    let median = |measured: &Measurement| measured.response.quantile(units::Quantile::P50).unwrap().at;
-    assert!(median(&measured) < Duration::from_millis(49), "{:?}", median(&measured));
+    assert!(measured.response.max().unwrap().at < Duration::from_millis(49), "{:?}", measured.response.max());
     assert_eq!(measured.accounting.answered, measured.accounting.scheduled);
     // In the open model each arrival is a new user.
     let measured = run(address, one_flow(steps, &[]), open(50.0, 0), |_| {});
     assert_eq!(measured.iterations.started, 30);
     assert!(measured.iterations.completed >= 25, "{:?}", measured.iterations);
-    assert!(median(&measured) < Duration::from_millis(49), "{:?}", median(&measured));
+    assert!(measured.response.max().unwrap().at < Duration::from_millis(49));
 }
 
 #[test]
