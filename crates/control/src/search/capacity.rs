@@ -128,7 +128,14 @@ impl CapacitySearch {
             self.disturbed_in_a_row += 1;
             if self.disturbed_in_a_row > REPEATS {
                 self.disturbed_in_a_row = 0;
-                self.ceiling = (outcome.trial.rate * BELOW_DISTURBED, Ceiling::Generator);
+                // A rate that the generator has sent already, or a higher one, is not too much for it.
+                let rate = outcome.trial.rate;
+                let sent = self.trials.iter().filter(|trial| trial.verdict != Verdict::Disturbed);
+                let sent = sent.map(|trial| trial.trial.rate.per_second()).fold(0.0, f64::max);
+                if sent < rate.per_second() {
+                    let below = (rate * BELOW_DISTURBED).per_second().max(sent);
+                    self.ceiling = (Rate::per_second_of(below), Ceiling::Generator);
+                }
             }
         } else {
             self.disturbed_in_a_row = 0;
@@ -387,7 +394,8 @@ impl CapacitySearch {
 
 /// Were the threshold above them, each would have been good with probability of at least one half.
 const BAD_BEYOND_CHANCE: usize = 4;
-/// How often a disturbed trial is repeated before its rate counts as more than the generator can send.
+/// How often a disturbed trial is repeated before its rate counts as more than the generator can send, unless it has
+/// sent as much before.
 const REPEATS: u32 = 2;
 /// The new ceiling, as a share of a rate that the generator cannot send.
 const BELOW_DISTURBED: f64 = 0.8;

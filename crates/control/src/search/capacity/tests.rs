@@ -96,6 +96,29 @@ fn repeats_a_disturbed_trial_and_then_tries_less() {
 }
 
 #[test]
+fn disturbances_are_no_ceiling_below_what_the_generator_has_sent() {
+    // As on a shared machine: one trial after the other is disturbed, at a rate below others that were not.
+    for calm in 3..8 {
+        let mut trials = 0;
+        let mut service = sharp(97.0);
+        let report = run(hinted(100.0), |trial| {
+            trials += 1;
+            if (calm..calm + 4).contains(&trials) { disturbed(trial) } else { service(trial) }
+        });
+        let Found::Within(found) = report.found else { panic!("{calm} calm trials: {}", report.found) };
+        assert!(found.low <= rate(97.0) && rate(97.0) <= found.high, "{calm} calm trials: {found}");
+        assert!(
+            found.high / found.low < 1.08 && found.verified && found.confirmed,
+            "{calm} calm trials: {found}"
+        );
+        let lowest_good = report.trials.iter().filter(|trial| trial.is_good());
+        let lowest_good =
+            lowest_good.map(|trial| trial.trial.rate.per_second()).fold(f64::INFINITY, f64::min);
+        assert!(lowest_good > 85.0, "{calm} calm trials: a trial at {lowest_good}/s taught nothing");
+    }
+}
+
+#[test]
 fn knows_nothing_where_every_trial_is_disturbed() {
     assert_eq!(run(hinted(100.0), disturbed).found, Found::Invalid);
 }
