@@ -246,12 +246,19 @@ impl Driver<'_> {
 }
 
 /// Whether the generator's own machine may have made this verdict.
+///
+/// Being late only makes a service look worse: response times count from when requests were due, and those that leave
+/// late leave together. A good trial is good all the same, unless some of its requests were never sent.
 fn disturbed(goal: &Goal, trial: &Trial, verdict: Verdict, last: &Progress, measured: &Measurement) -> bool {
+    let reasons = &measured.validity.reasons;
+    let unsent = reasons.iter().any(|reason| matches!(reason, Reason::OutOfResources { .. }));
+    if matches!(verdict, Verdict::Good(_)) {
+        return unsent;
+    }
     let bound = goal.shortest_bound().unwrap_or(LAG_FLOOR);
-    let ours =
-        |reason: &Reason| matches!(reason, Reason::GeneratorBusy { .. } | Reason::OutOfResources { .. });
-    let stalled = matches!(verdict, Verdict::Bad(_)) && last.longest_stall > bound.max(trial.length / STALL);
-    last.lag > LAG_FLOOR.max(bound / LAG) || stalled || measured.validity.reasons.iter().any(ours)
+    let busy = reasons.iter().any(|reason| matches!(reason, Reason::GeneratorBusy { .. }));
+    let stalled = last.longest_stall > bound.max(trial.length / STALL);
+    unsent || busy || stalled || last.lag > LAG_FLOOR.max(bound / LAG)
 }
 
 /// Ctrl-C is noticed within this time.
@@ -286,3 +293,45 @@ const LAG_FLOOR: Duration = Duration::from_millis(2);
 const LAG: u32 = 10;
 /// A machine that stood still for a fiftieth of the trial can.
 const STALL: u32 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control::search::{Bad, Condition, Good, Purpose, Share};
+    use units::Ratio;
+
+    #[test]
+    fn what_only_makes_a_service_look_worse_disturbs_no_good_trial() {
+        let condition = Condition::ResponseTime { quantile: Quantile::P95, below: Duration::from_millis(50) };
+        let goal = Goal::new(vec![condition]).unwrap();
+        let trial = Trial {
+            rate: Rate::per_second_of(100.0),
+            length: Duration::from_secs(10),
+            purpose: Purpose::Narrow,
+        };
+        let share = Share { condition, missed: 0, of: 1_000 };
+        let (good, bad) = (Verdict::Good(Good::FullLength(share)), Verdict::Bad(Bad::FullLength(share)));
+        let ms = Duration::from_millis;
+        let busy = Reason::GeneratorBusy { busy: Ratio::ONE };
+        for (what, lag, longest_stall, reason, disturbs_good, disturbs_bad) in [
+            ("nothing", ms(1), ms(20), None, false, false),
+            ("late by more than a tenth of the bound", ms(6), ms(20), None, false, true),
+            ("stood still for more than a fiftieth of the trial", ms(1), ms(201), None, false, true),
+            ("no processor time left", ms(1), ms(20), Some(busy), false, true),
+            (
+                "requests that were not sent",
+                ms(1),
+                ms(20),
+                Some(Reason::OutOfResources { count: 1 }),
+                true,
+                true,
+            ),
+        ] {
+            let last = Progress { lag, longest_stall, ..Progress::default() };
+            let validity = Validity::of(reason.into_iter().collect());
+            let measured = Measurement { validity, ..Measurement::default() };
+            let of = |verdict| disturbed(&goal, &trial, verdict, &last, &measured);
+            assert_eq!((of(good), of(bad)), (disturbs_good, disturbs_bad), "{what}");
+        }
+    }
+}
