@@ -7,8 +7,10 @@
 //! but their last milliseconds, so that a busy loop makes no extra system call.
 //!
 //! A lenient wait, for a loop that would rather do less ([`KernelNet::lenient`]): epoll's own time-out in nanoseconds
-//! (`epoll_pwait2`, Linux 5.11). No system call sets it, and it is late by the slack. Where the system knows no such
-//! time-out, or does not allow it, waits are exact.
+//! (`epoll_pwait2`, Linux 5.11). No system call sets it, and it is late by the slack. A loop that is asked to wait until
+//! the same instant again and again, as one that ticks is, sets the timer descriptor once instead: each time-out costs a
+//! timer of the kernel's that is set and taken away. Where the system knows no such time-out, or does not allow it, waits
+//! are exact.
 
 use super::stream::KernelStream;
 use super::{Net, Ready, Token};
@@ -52,6 +54,8 @@ pub struct KernelNet {
     events: Events,
     timer: OwnedFd,
     timer_armed: Timestamp,
+    /// Until when the last lenient wait was to last.
+    last_until: Timestamp,
     exact: bool,
 }
 
@@ -78,7 +82,15 @@ impl KernelNet {
         let mut source = mio::unix::SourceFd(&timer.as_raw_fd());
         poll.registry().register(&mut source, TIMER, Interest::READABLE)?;
         let events = Events::with_capacity(EVENTS);
-        Ok(KernelNet { clock, poll, events, timer, timer_armed: Timestamp::NEVER, exact: true })
+        Ok(KernelNet {
+            clock,
+            poll,
+            events,
+            timer,
+            timer_armed: Timestamp::NEVER,
+            last_until: Timestamp::NEVER,
+            exact: true,
+        })
     }
 
     /// As [`KernelNet::new`], with waits that cost no system call of their own and may end 50 µs after their instant.
@@ -115,7 +127,7 @@ impl KernelNet {
         Ok(stream)
     }
 
-    fn arm_timer(&mut self, until: Timestamp, now: Timestamp) -> io::Result<()> {
+    fn arm_timer(&mut self, until: Timestamp, now: Timestamp) -> rustix::io::Result<()> {
         if self.timer_armed == until {
             return Ok(());
         }
@@ -130,7 +142,17 @@ impl KernelNet {
     /// Waits until `until` or a little longer.
     fn wait_leniently(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> rustix::io::Result<()> {
         let mut room = [const { MaybeUninit::uninit() }; EVENTS];
-        let timeout = (until != Timestamp::NEVER).then(|| timespec(until.since(self.clock.now())));
+        let again = until == std::mem::replace(&mut self.last_until, until);
+        let timeout = if until == self.timer_armed {
+            None
+        } else {
+            let now = self.clock.now();
+            let repeated = again && until > now && until != Timestamp::NEVER;
+            if repeated {
+                self.arm_timer(until, now)?;
+            }
+            (!repeated).then(|| timespec(until.since(now)))
+        };
         let (found, _) = epoll::wait(self.poll.registry(), &mut room, timeout.as_ref())?;
         for event in found {
             // Copies, as the struct is packed. mio keeps its token in `data`.
@@ -142,8 +164,10 @@ impl KernelNet {
                 closed: flags.intersects(EventFlags::HUP | EventFlags::ERR)
                     || flags.contains(EventFlags::IN | EventFlags::RDHUP),
             };
-            if hint.token.0 != WAKER.0 {
-                ready.push(hint);
+            match hint.token.0 {
+                of if of == TIMER.0 => self.timer_armed = Timestamp::NEVER,
+                of if of == WAKER.0 => {}
+                _ => ready.push(hint),
             }
         }
         Ok(())
@@ -276,6 +300,31 @@ mod tests {
             let best = late.iter().min().unwrap();
             assert!(*best < Duration::from_micros(400), "{late:?}");
         }
+    }
+
+    #[test]
+    fn a_wait_until_the_same_instant_again_ends_there_too() {
+        let mut net = KernelNet::lenient(Clock::starting_now()).unwrap();
+        let waker = net.waker().unwrap();
+        let (mut ready, mut late) = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            let begun = net.now();
+            let (near, far) = (begun + Duration::from_millis(4), begun + Duration::from_millis(9));
+            for _ in 0..3 {
+                waker.wake().unwrap();
+                net.wait(far, &mut ready).unwrap();
+            }
+            // Something nearer comes in between.
+            for until in [near, far] {
+                while net.now() < until {
+                    net.wait(until, &mut ready).unwrap();
+                }
+                late.push(net.now().since(until));
+            }
+            assert!(ready.is_empty());
+        }
+        let best = late.iter().min().unwrap();
+        assert!(*best < Duration::from_micros(400), "{late:?}");
     }
 
     /// Sends `hello` from the client to whoever `accept` gives, and returns what arrived there.
