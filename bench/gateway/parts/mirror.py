@@ -72,7 +72,7 @@ def mirror(world):
     result = {"rate": world.options.rate, "fraction": FRACTION / 100, "deadline_s": DEADLINE_S,
               "trip_at_ms": world.options.trip_at or None, "runs": {}, "targets": [],
               "lines": [f"at {world.options.rate:,}/s, {FRACTION} % mirrored; differences are with - without a mirror"]}
-    for how in shadow.MODES:
+    for how in world.options.shadows:
         say(f" a shadow that {how}")
         attempt(result, f"mirror: a shadow that {how}", beside, world, how, result)
     return result
