@@ -164,9 +164,9 @@ impl KernelNet {
                 closed: flags.intersects(EventFlags::HUP | EventFlags::ERR)
                     || flags.contains(EventFlags::IN | EventFlags::RDHUP),
             };
-            match hint.token.0 {
-                of if of == TIMER.0 => self.timer_armed = Timestamp::NEVER,
-                of if of == WAKER.0 => {}
+            match mio::Token(hint.token.0) {
+                TIMER => self.timer_armed = Timestamp::NEVER,
+                WAKER => {}
                 _ => ready.push(hint),
             }
         }
@@ -282,23 +282,31 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// Waits until an instant, and says how late it was then.
+    fn late_at(net: &mut KernelNet, until: Timestamp) -> Duration {
+        let mut ready = Vec::new();
+        while net.now() < until {
+            net.wait(until, &mut ready).unwrap();
+        }
+        assert!(ready.is_empty());
+        net.now().since(until)
+    }
+
+    /// A machine that is busy is late at times. One that counts milliseconds is always.
+    fn assert_on_time(late: &[Duration]) {
+        assert!(*late.iter().min().unwrap() < Duration::from_micros(400), "{late:?}");
+    }
+
     #[test]
     fn a_wait_ends_at_its_instant() {
         for make in [KernelNet::new, KernelNet::lenient] {
             let mut net = make(Clock::starting_now()).unwrap();
-            let mut ready = Vec::new();
             let mut late = Vec::new();
             for micros in [200, 200, 200, 200, 200, 1_000, 7_300, 12_000] {
                 let until = net.now() + Duration::from_micros(micros);
-                while net.now() < until {
-                    net.wait(until, &mut ready).unwrap();
-                }
-                late.push(net.now().since(until));
-                assert!(ready.is_empty());
+                late.push(late_at(&mut net, until));
             }
-            // A machine that is busy is late at times. One that counts milliseconds is always.
-            let best = late.iter().min().unwrap();
-            assert!(*best < Duration::from_micros(400), "{late:?}");
+            assert_on_time(&late);
         }
     }
 
@@ -314,17 +322,11 @@ mod tests {
                 waker.wake().unwrap();
                 net.wait(far, &mut ready).unwrap();
             }
-            // Something nearer comes in between.
-            for until in [near, far] {
-                while net.now() < until {
-                    net.wait(until, &mut ready).unwrap();
-                }
-                late.push(net.now().since(until));
-            }
             assert!(ready.is_empty());
+            // Something nearer comes in between.
+            late.extend([near, far].map(|until| late_at(&mut net, until)));
         }
-        let best = late.iter().min().unwrap();
-        assert!(*best < Duration::from_micros(400), "{late:?}");
+        assert_on_time(&late);
     }
 
     /// Sends `hello` from the client to whoever `accept` gives, and returns what arrived there.

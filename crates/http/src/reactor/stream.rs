@@ -5,8 +5,8 @@
 //! measured beside the system call behind it. A type parameter would carry the choice through every loop.
 //!
 //! ## Why reads and writes pass the C library by
-//! In a process of several threads each of its calls is a point at which the thread may be cancelled, and setting that up
-//! and down costs about a hundredth of what a gateway does for a request. Nobody cancels threads here.
+//! In a process of several threads each of its calls is a point at which the thread may be cancelled, which it sets up and
+//! down each time. Nobody cancels threads here.
 
 use crate::dial::Address;
 use mio::event::Source;
