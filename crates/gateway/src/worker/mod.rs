@@ -16,6 +16,8 @@ mod claims;
 mod connection;
 mod decide;
 mod downstream;
+#[cfg(test)]
+mod fairness;
 #[cfg(any(test, feature = "laws"))]
 pub mod laws;
 mod learn;
