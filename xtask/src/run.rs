@@ -2,10 +2,12 @@
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;
+use std::time::Instant;
 
-/// Runs a program with its output shown.
+/// Runs a program with its output shown, and says how long it took.
 pub fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     println!("$ {program} {}", arguments.join(" "));
+    let begun = Instant::now();
     let status = Command::new(program)
         .args(arguments)
         .envs(environment.iter().copied())
@@ -14,6 +16,7 @@ pub fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> R
     if !status.success() {
         bail!("{program} {} ended with {status}", arguments.join(" "));
     }
+    println!("{:.0} s: {program} {}", begun.elapsed().as_secs_f64(), arguments.join(" "));
     Ok(())
 }
 
