@@ -30,8 +30,8 @@ fn preset() -> (Server, SocketAddr) {
     (Server::start(command, address), address)
 }
 
-/// The best rate that wrk's closed loop reaches. What is in flight at the end of a run does not count, which makes it
-/// the lower the more connections and the shorter the run.
+/// The best rate that wrk's closed loop reaches. It reaches it with a few more connections than the server answers at
+/// once: with as many there are gaps, with many more there is less.
 fn wrk_best(wrk: &Path, url: &str, connections: [u32; 2]) -> f64 {
     let rate = |connections: u32| {
         let count = connections.to_string();
@@ -89,7 +89,7 @@ fn finds_the_known_limit() {
     let proxy = directory.path().join("proxy.conf");
     let url = format!("http://{address}/search.cgi");
     let wrk = peer("wrk");
-    let best = || wrk.as_deref().map(|wrk| wrk_best(wrk, &url, [2, 4]));
+    let best = || wrk.as_deref().map(|wrk| wrk_best(wrk, &url, [3, 4]));
     let before = best();
     let begun = Instant::now();
     let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
@@ -151,12 +151,12 @@ fn agrees_with_wrk_on_gunicorn(name: &str, arguments: &[&str], connections: [u32
 
 #[test]
 fn agrees_with_wrk_on_gunicorn_with_two_sync_workers() {
-    agrees_with_wrk_on_gunicorn("gunicorn, 2 sync workers", &["-w", "2"], [2, 4]);
+    agrees_with_wrk_on_gunicorn("gunicorn, 2 sync workers", &["-w", "2"], [4, 8]);
 }
 
 #[test]
 fn agrees_with_wrk_on_gunicorn_with_eight_threads() {
-    agrees_with_wrk_on_gunicorn("gunicorn, 8 threads", &["-w", "1", "--threads", "8"], [8, 16]);
+    agrees_with_wrk_on_gunicorn("gunicorn, 8 threads", &["-w", "1", "--threads", "8"], [12, 16]);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn agrees_with_wrk_on_puma_with_sixteen_threads() {
     let bind = format!("tcp://{address}");
     command.current_dir(directory.path()).args(["-b", &bind, "-w", "0", "-t", "16:16", "config.ru"]);
     let _server = Server::start(command, address);
-    agrees_with_wrk("puma, 16 threads", &format!("http://{address}/"), [16, 32]);
+    agrees_with_wrk("puma, 16 threads", &format!("http://{address}/"), [24, 32]);
 }
 
 #[test]
