@@ -289,7 +289,8 @@ impl Judge {
         // Upper limit of the share: three clumps more than were seen, and the spread of those seen.
         let missed = share.missed as f64;
         let upper = missed + 2.0 * libm::sqrt(clump * missed) + 3.0 * clump;
-        if upper > 0.6 * share.condition.allowed() * share.of as f64 {
+        let most = if self.near_limit { FEW_NEAR_LIMIT } else { FEW };
+        if upper > most * share.condition.allowed() * share.of as f64 {
             return false;
         }
         let Some(bound) = self.goal.shortest_bound() else { return true };
@@ -353,6 +354,10 @@ const CLUMP: f64 = 6.0;
 const CLUMP_CALM: f64 = 1.5;
 /// Response times hardly vary where the mean of every look is within this share of the mean of all.
 const CALM_SPREAD: f64 = 0.1;
+/// Misses are few where their upper limit is at most this share of those allowed.
+const FEW: f64 = 0.6;
+/// The same near the limit, where a service that misses more and more begins with a few.
+const FEW_NEAR_LIMIT: f64 = 0.3;
 /// How many batches that assumption is worth.
 const CLUMP_WEIGHT: f64 = 5.0;
 

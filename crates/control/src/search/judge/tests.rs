@@ -45,6 +45,17 @@ fn a_steady_service_far_from_the_bound_passes_early() {
     assert!(after_s < 4.0, "took {after_s} s");
 }
 
+/// Puma with 16 threads, a little above what it can carry: nearly all are answered as in calm, and those that are not
+/// become more.
+#[test]
+fn a_calm_service_that_begins_to_miss_does_not_pass_early_near_the_limit() {
+    let missed = |look: u32| if look < 24 { u64::from(look % 8 == 0) } else { 3 };
+    let (verdict, after_s) = watch(judge(Purpose::Bracket), missed, |_| 20.0);
+    assert!(matches!(verdict, Verdict::Good(Good::ClearlyFine(_))), "{verdict} after {after_s} s");
+    let (verdict, after_s) = watch(judge(Purpose::Narrow), missed, |_| 20.0);
+    assert!(matches!(verdict, Verdict::Bad(_)), "{verdict} after {after_s} s");
+}
+
 #[test]
 fn a_noisy_service_passes_early_only_far_from_the_limit() {
     let (verdict, after_s) = watch(judge(Purpose::Bracket), |_| 0, noisy);
