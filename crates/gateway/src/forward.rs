@@ -7,6 +7,7 @@
 use crate::address;
 use crate::answer::Connection;
 use crate::hops::Hops;
+use crate::mirror;
 use crate::settings::Pool;
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
@@ -121,28 +122,33 @@ enum About {
     Proto,
     Forwarded,
     Start,
-    /// Ours to say, whoever says it.
+    /// Not to be passed on, whoever says it.
     Ours,
-    /// Something else that services take for the word of a proxy, such as the host or the port.
+    /// Something else that services take for the word of a proxy, such as the host, the port or the mark of a copy.
     Other,
 }
 
 impl About {
     #[inline(never)]
     fn of(name: &str) -> Self {
-        let is = |known: &str| name.eq_ignore_ascii_case(known);
-        match name.len() {
-            9 if is("forwarded") => About::Forwarded,
-            9 if is("x-real-ip") => About::Other,
-            14 if is("x-gateway-wait") => About::Ours,
-            15 if is("x-forwarded-for") => About::ForwardedFor,
-            15 if is("x-request-start") => About::Start,
-            17 if is("x-forwarded-proto") => About::Proto,
-            12.. if name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case("x-forwarded-")) => {
-                About::Other
-            }
+        let begins = |known: &str| {
+            let same =
+                |(byte, known): (u8, u8)| byte.to_ascii_lowercase() == known || byte == b'_' && known == b'-';
+            name.bytes().zip(known.bytes()).all(same)
+        };
+        let about = match name.len() {
+            9 if begins("forwarded") => About::Forwarded,
+            9 if begins("x-real-ip") => About::Other,
+            14 if begins("x-gateway-wait") => About::Ours,
+            15 if begins("x-forwarded-for") => About::ForwardedFor,
+            15 if begins("x-request-start") => About::Start,
+            17 if begins("x-forwarded-proto") => About::Proto,
+            17 if begins(mirror::head::MARK) => About::Other,
+            12.. if begins("x-forwarded-") => About::Other,
             _ => About::Nothing,
-        }
+        };
+        // CGI and WSGI tell services of `X_Real_IP` by the same name as of `X-Real-IP` (RFC 3875, 4.1.18).
+        if about != About::Nothing && name.contains('_') { About::Ours } else { about }
     }
 }
 
@@ -242,7 +248,8 @@ mod tests {
         X-Forwarded-For: 10.0.0.1\r\nX-Request-Start: t=1700000000000000\r\nX-Forwarded-Proto: https\r\n\
         X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Gateway-Wait: 5\r\n\
         traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
-        X-Forwarded-For: 10.0.0.2\r\nFrom: a\r\nContent-Length: 2\r\n\r\nhi";
+        X-Forwarded-For: 10.0.0.2\r\nX_Forwarded_For: 10.0.0.3\r\nX-Forwarded_Port: 1\r\nx_real-ip: 10.0.0.3\r\n\
+        X_Request-Start: t=1\r\nX-Headroom-Mirror: shadow\r\nX_Y: z\r\nFrom: a\r\nContent-Length: 2\r\n\r\nhi";
 
     #[test]
     fn a_stranger_is_not_believed_and_what_is_for_this_hop_stays_here() {
@@ -250,7 +257,7 @@ mod tests {
             forwarded(SAID, &[]),
             "POST /a?b HTTP/1.1\r\nHost: x\r\n\
              traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
-             From: a\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+             X_Y: z\r\nFrom: a\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
              x-request-start: t=1700000000000001\r\ncontent-length: 2\r\n\r\n"
         );
     }
@@ -262,7 +269,8 @@ mod tests {
             "POST /a?b HTTP/1.1\r\nHost: x\r\nX-Request-Start: t=1700000000000000\r\nX-Forwarded-Proto: https\r\n\
              X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\n\
              traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
-             From: a\r\nx-forwarded-for: 10.0.0.1, 10.0.0.2, 127.0.0.1\r\n\
+             X-Headroom-Mirror: shadow\r\nX_Y: z\r\nFrom: a\r\n\
+             x-forwarded-for: 10.0.0.1, 10.0.0.2, 127.0.0.1\r\n\
              forwarded: for=10.0.0.1, for=127.0.0.1;proto=http\r\ncontent-length: 2\r\n\r\n"
         );
     }

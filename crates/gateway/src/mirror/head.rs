@@ -54,7 +54,7 @@ fn is_withheld(line: &[u8], credentials: bool) -> bool {
 }
 
 /// The field that marks a copy.
-const MARK: &str = "x-headroom-mirror";
+pub(crate) const MARK: &str = "x-headroom-mirror";
 
 #[cfg(test)]
 mod tests {
