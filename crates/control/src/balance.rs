@@ -100,7 +100,9 @@ pub enum Outcome {
         /// From sending the request to the first byte of the response.
         first_byte: Duration,
     },
-    /// The instance refused for load: 429 or 503.
+    /// The instance refused this client, for its own rate: 429.
+    Limited,
+    /// The instance refused for load: 503.
     Refused {
         /// What it said about coming back.
         retry_after: Option<Duration>,

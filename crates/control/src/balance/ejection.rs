@@ -10,7 +10,7 @@
 //!
 //! ## What it never does
 //! It never ejects more than a share of the instances (but may eject one of a small fleet), and never the last one.
-//! A refusal for load (429, 503) speaks neither for nor against: to eject who is overloaded hands the load to the
+//! A refusal (429, 503) speaks neither for nor against: to eject who is overloaded hands the load to the
 //! next. The balancers' penalty is for that.
 
 mod settings;
@@ -68,7 +68,7 @@ impl Seen {
     #[inline]
     pub fn count(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Cancelled | Outcome::Refused { .. } => {}
+            Outcome::Cancelled | Outcome::Limited | Outcome::Refused { .. } => {}
             Outcome::Answered { .. } => {
                 self.succeeded += 1;
                 self.run = 0;

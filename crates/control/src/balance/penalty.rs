@@ -69,7 +69,9 @@ pub(super) fn failure(outcome: Outcome) -> Option<Duration> {
     match outcome {
         Outcome::Answered { .. } | Outcome::Cancelled => None,
         Outcome::Refused { retry_after } => Some(retry_after.unwrap_or(Duration::ZERO)),
-        Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut => Some(Duration::ZERO),
+        Outcome::Limited | Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut => {
+            Some(Duration::ZERO)
+        }
     }
 }
 
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(penalty.at(at(0)), 0);
         penalty.count(at(0), Outcome::Failed);
         assert_eq!(penalty.at(at(0)), 4);
-        penalty.count(at(0), Outcome::TimedOut);
+        penalty.count(at(0), Outcome::Limited);
         penalty.count(at(0), Outcome::ServerError { first_byte: Duration::from_millis(1) });
         // (after so many milliseconds, the penalty)
         for (millis, expected) in

@@ -705,7 +705,8 @@ fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &Res
 
 fn outcome(status: u16, first_byte: Duration, stay_away: Option<Duration>) -> Outcome {
     match status {
-        429 | 503 => Outcome::Refused { retry_after: stay_away },
+        429 => Outcome::Limited,
+        503 => Outcome::Refused { retry_after: stay_away },
         500.. => Outcome::ServerError { first_byte },
         _ => Outcome::Answered { first_byte },
     }

@@ -77,6 +77,7 @@ fn a_success_in_between_begins_anew_and_refusals_do_not_count() {
     for _ in 0..20 {
         let refused = Outcome::Refused { retry_after: None };
         assert_eq!(ejection.ended(at(1), InstanceId(3), refused), None);
+        assert_eq!(ejection.ended(at(1), InstanceId(3), Outcome::Limited), None);
         assert_eq!(ejection.ended(at(1), InstanceId(3), Outcome::Cancelled), None);
     }
 }
