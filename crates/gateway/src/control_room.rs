@@ -62,6 +62,8 @@ pub(crate) struct ControlRoom {
     /// Held by whoever makes a new configuration out of the one in force.
     changing: Mutex<()>,
     draining: AtomicBool,
+    /// Client connections of all workers.
+    connections: AtomicU64,
     counts: Mutex<Vec<Counts>>,
     changes: Mutex<Changes>,
     limit_changes: Mutex<VecDeque<LimitChange>>,
@@ -87,6 +89,7 @@ impl ControlRoom {
             shared: Mutex::new(Arc::new(shared)),
             changing: Mutex::new(()),
             draining: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
             counts: Mutex::new(vec![Counts::default(); workers]),
             changes: Mutex::default(),
             limit_changes: Mutex::new(VecDeque::new()),
@@ -96,6 +99,16 @@ impl ControlRoom {
             log_reopenings: AtomicU64::new(0),
             mirror: Ends::default(),
         }
+    }
+
+    /// Counts a client connection in, where there are fewer than so many.
+    pub(crate) fn connection_opened(&self, most: u32) -> bool {
+        let more = |open| (open < u64::from(most)).then_some(open + 1);
+        self.connections.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The configuration in force, with its version.

@@ -244,7 +244,7 @@ impl<N: Net> Worker<N> {
             match self.net.accept(listener, Token(downstream_token(index))) {
                 Ok((stream, client)) => {
                     self.counts.connections_accepted += 1;
-                    if self.counts.connections_open >= self.connections_max() {
+                    if !self.room.connection_opened(self.local.shared.settings.limits.connections) {
                         self.counts.connections_refused += 1;
                         continue;
                     }
@@ -281,11 +281,6 @@ impl<N: Net> Worker<N> {
                 }
             }
         }
-    }
-
-    fn connections_max(&self) -> u64 {
-        let settings = &self.local.shared.settings;
-        u64::from(settings.limits.connections.div_ceil(settings.workers.get()))
     }
 
     fn wall_us(&self, now: Timestamp) -> u64 {
@@ -445,16 +440,21 @@ impl<N: Net> Worker<N> {
 
     fn remove_downstream(&mut self, index: usize) {
         let removed = self.downstreams.remove(index);
+        self.closed(removed.requests);
+    }
+
+    /// Counts a connection out that has carried so many requests.
+    fn closed(&mut self, requests: u32) {
+        self.room.connection_closed();
         self.counts.connections_open -= 1;
-        self.counts.connections.ended(removed.requests);
+        self.counts.connections.ended(requests);
     }
 
     /// Closes a connection in the middle of whatever it was about. Where the client could take the end of the
     /// connection for the end of its answer, it is reset.
     fn break_downstream(&mut self, index: usize) {
         let broken = self.downstreams.remove(index);
-        self.counts.connections_open -= 1;
-        self.counts.connections.ended(broken.requests);
+        self.closed(broken.requests);
         let half = broken.exchange.answer.is_some_and(|answer| answer.until_close);
         if half || !broken.outbox.is_empty() {
             self.net.reset(broken.stream);

@@ -5,6 +5,7 @@ use crate::support::{
     under_rate,
 };
 use gateway::settings::Class;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -153,6 +154,8 @@ fn too_many_are_closed_at_once_and_room_is_found_again() {
     let upstream = Upstream::hello();
     let mut settings = settings(&[upstream.address]);
     settings.limits.connections = 3;
+    // Whichever worker the kernel gives a connection to.
+    settings.workers = NonZeroU32::new(3).unwrap();
     let gateway = started(settings);
     let mut clients: Vec<Peer> = (0..3).map(|_| client(&gateway)).collect();
     for client in &mut clients {
