@@ -173,13 +173,19 @@ impl<W: Word> Admission<W> {
     /// Decides about a request of a priority class that arrives now.
     #[inline]
     pub fn arrive_as(&self, now: Timestamp, priority: Priority) -> Verdict {
-        self.go_on(now, priority, Brought::default())
+        self.go_on(now, priority, Timestamp::NEVER, Brought::default())
     }
 
-    /// Decides about a request that has waited in a queue for a place and now has one. Where it does not pass, the
-    /// place is free again.
+    /// Decides about a request whose client leaves at `client_leaves`, and that may have waited in a queue for a place
+    /// and now have one. Where it does not pass, the place is free again.
     #[inline]
-    pub fn go_on(&self, now: Timestamp, priority: Priority, brought: Brought) -> Verdict {
+    pub fn go_on(
+        &self,
+        now: Timestamp,
+        priority: Priority,
+        client_leaves: Timestamp,
+        brought: Brought,
+    ) -> Verdict {
         let engaged = self.is_engaged();
         let in_flight = match self.enter(engaged, priority, brought.place) {
             Ok(in_flight) => in_flight,
@@ -188,7 +194,7 @@ impl<W: Word> Admission<W> {
         if brought.had_turn {
             return Verdict::Admitted(Admitted { waited: Duration::ZERO, in_flight });
         }
-        let verdict = match self.reserve(now, priority, engaged) {
+        let verdict = match self.reserve(now, priority, client_leaves, engaged) {
             Ok(ticket) if ticket.at > now => Verdict::Wait(ticket),
             Ok(ticket) => {
                 self.free_places(ticket);
@@ -295,15 +301,21 @@ impl<W: Word> Admission<W> {
         }
     }
 
-    fn reserve(&self, now: Timestamp, priority: Priority, engaged: bool) -> Result<Ticket, Reason> {
+    fn reserve(
+        &self,
+        now: Timestamp,
+        priority: Priority,
+        client_leaves: Timestamp,
+        engaged: bool,
+    ) -> Result<Ticket, Reason> {
         let mut ticket = Ticket { arrived: now, at: now, priority, always: None, gated: None };
         if let Some(class) = &self.always.rate {
-            let turn = class.reserve(now, now)?;
+            let turn = class.reserve(now, now, client_leaves)?;
             ticket.at = turn.at();
             ticket.always = Some(turn);
         }
         if let (true, Some(class)) = (engaged, &self.gated.rate) {
-            match class.reserve(now, ticket.at) {
+            match class.reserve(now, ticket.at, client_leaves) {
                 Ok(turn) => {
                     if let (Some(always), Some(first)) = (&self.always.rate, &mut ticket.always)
                         && turn.at() > ticket.at

@@ -144,7 +144,13 @@ impl<W: Word> RateClass<W> {
     /// Asks to pass now, or at a turn within the backlog's bounds.
     #[inline]
     pub fn claim(&self, now: Timestamp) -> Claim {
-        match self.reserve(now, now) {
+        self.claim_before(now, Timestamp::NEVER)
+    }
+
+    /// As [`claim`](Self::claim), for a client that has left at `client_leaves`: it gets no turn after that.
+    #[inline]
+    pub fn claim_before(&self, now: Timestamp, client_leaves: Timestamp) -> Claim {
+        match self.reserve(now, now, client_leaves) {
             Ok(turn) if turn.holds_place => Claim::At(turn),
             Ok(_) => Claim::Now,
             Err(reason) => Claim::Shed(reason),
@@ -240,14 +246,19 @@ impl<W: Word> RateClass<W> {
         &self.settings
     }
 
-    /// A turn for a request that arrives now and cannot pass before `from` (another class's turn). It takes a place
-    /// in the backlog only where this class delays it further.
+    /// A turn, before its client leaves, for a request that arrives now and cannot pass before `from` (another class's
+    /// turn). It takes a place in the backlog only where this class delays it further.
     #[inline]
-    pub(crate) fn reserve(&self, now: Timestamp, from: Timestamp) -> Result<Turn, Reason> {
+    pub(crate) fn reserve(
+        &self,
+        now: Timestamp,
+        from: Timestamp,
+        client_leaves: Timestamp,
+    ) -> Result<Turn, Reason> {
         match self.take(from, from) {
             Ok(turn) => Ok(turn),
             Err(earliest) if self.settings.backlog == 0 => Err(self.exceeded(now, earliest)),
-            Err(_) => self.wait(now, from),
+            Err(_) => self.wait(now, from, client_leaves),
         }
     }
 
@@ -261,14 +272,15 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    fn wait(&self, now: Timestamp, from: Timestamp) -> Result<Turn, Reason> {
+    fn wait(&self, now: Timestamp, from: Timestamp, client_leaves: Timestamp) -> Result<Turn, Reason> {
         let bound = self.settings.backlog;
         let places = u64::from(bound);
         if let Err(waiting) = self.waiting.update(|waiting| (waiting < places).then_some(waiting + 1)) {
             let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
             return Err(Reason::BacklogFull { class: self.id, bound, waiting });
         }
-        match self.take(from, now + self.settings.longest_wait) {
+        let latest = now + self.settings.longest_wait;
+        match self.take(from, latest.min(client_leaves)) {
             Ok(turn) if turn.at > from => Ok(Turn { holds_place: true, ..turn }),
             // Another core gave its turn back in between.
             Ok(turn) => {
@@ -277,8 +289,12 @@ impl<W: Word> RateClass<W> {
             }
             Err(earliest) => {
                 self.free_place();
-                let (wait, longest) = (earliest.since(now), self.settings.longest_wait);
-                Err(Reason::WaitTooLong { class: self.id, longest, wait })
+                let (class, wait, longest) = (self.id, earliest.since(now), self.settings.longest_wait);
+                Err(if earliest > latest {
+                    Reason::WaitTooLong { class, longest, wait }
+                } else {
+                    Reason::Deadline { class, left: client_leaves.since(now), needed: wait }
+                })
             }
         }
     }

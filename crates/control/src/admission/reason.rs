@@ -57,11 +57,12 @@ pub enum Reason {
     },
     /// The request could not be answered before its deadline.
     Deadline {
-        /// The concurrency limit.
+        /// The concurrency limit, or the rate class.
         class: ClassId,
         /// The time that was left until the deadline.
         left: Duration,
-        /// The time that it would have taken to be answered: to wait, as far as is known, and to be served.
+        /// The time that it would have taken to be answered, as far as is known: to wait, and under a concurrency limit
+        /// to be served.
         needed: Duration,
     },
     /// The queue has been standing, and the request was old in it.

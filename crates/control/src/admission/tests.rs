@@ -66,24 +66,41 @@ fn a_place_that_was_waited_for_is_not_taken_twice_and_not_lost() {
     let now = Timestamp::from_secs(1);
     for held in [Held::Always as fn(u32) -> Held, Held::Gated] {
         // Its turn has come before, so that the rate is not asked.
-        let passed = admitted(admission.go_on(now, Priority::HIGHEST, bring(held, true)));
+        let passed = admitted(admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, bring(held, true)));
         assert_eq!(passed.in_flight(), InFlight { always: 1, gated: 1 });
         admission.finished(passed);
         assert_eq!((in_flight(admission.always()), in_flight(admission.gated())), (0, 0));
     }
     admission.finished(admitted(admission.arrive(now)));
     let brought = bring(Held::Gated, false);
-    let ticket = waits(admission.go_on(now, Priority::HIGHEST, brought));
+    let ticket = waits(admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, brought));
     assert_eq!((in_flight(admission.always()), in_flight(admission.gated())), (0, 0), "waits outside");
     let brought = bring(Held::Always, false);
-    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, brought) else { panic!("too fast") };
+    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, brought) else {
+        panic!("too fast")
+    };
     assert_eq!((reason.name(), in_flight(admission.always())), ("backlog_full", 0));
     // The other limit is full.
     admission.always().concurrency.as_ref().unwrap().enter().unwrap();
     let brought = bring(Held::Gated, true);
-    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, brought) else { panic!("no room") };
+    let Verdict::Shed(reason) = admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, brought) else {
+        panic!("no room")
+    };
     assert_eq!((reason.class(), in_flight(admission.gated())), (LIMIT, 0));
     admission.give_up(ticket);
+}
+
+#[test]
+fn a_turn_that_comes_too_late_at_one_class_is_given_back_to_the_other() {
+    let limits = |id, per_second| Limits { rate: rate(id, per_second, 5), concurrency: None };
+    let admission = Admission::<Core>::new(limits(RATE, 10.0), limits(GATED_RATE, 5.0));
+    engage(&admission, Timestamp::ZERO);
+    let leaves = Timestamp::from_millis(150);
+    let verdict = admission.go_on(Timestamp::ZERO, Priority::HIGHEST, leaves, Brought::default());
+    let (left, needed) = (Duration::from_millis(150), Duration::from_millis(200));
+    assert_eq!(verdict, Verdict::Shed(Reason::Deadline { class: GATED_RATE, left, needed }));
+    let always = admission.always().rate.as_ref().unwrap();
+    assert!(always.is_as_new(Timestamp::ZERO));
 }
 
 #[test]

@@ -276,7 +276,8 @@ mod tests {
         let settings = RateSettings { backlog: 1, longest_wait: Duration::from_secs(9), ..one_a_second(1) };
         let mut table = Table::new(ClassId(0), settings, 1).unwrap();
         let class = Arc::clone(table.class(Timestamp::ZERO, &"ann"));
-        let turns = [(); 2].map(|()| class.reserve(Timestamp::ZERO, Timestamp::ZERO).unwrap());
+        let turns =
+            [(); 2].map(|()| class.reserve(Timestamp::ZERO, Timestamp::ZERO, Timestamp::NEVER).unwrap());
         // Her bucket is full again, but her turn has not been taken back yet.
         table.class(Timestamp::from_secs(60), &"bob");
         assert_eq!(table.shared(), 1);

@@ -37,6 +37,21 @@ fn excess(times: &[u64], limit: Limit) -> Option<usize> {
     })
 }
 
+#[test]
+fn nobody_gets_a_turn_after_which_he_has_left() {
+    let class = class(settings(10.0, 1, 5));
+    let claim = || class.claim_before(Timestamp::ZERO, Timestamp::from_millis(150));
+    assert_eq!(claim(), Claim::Now);
+    let Claim::At(first) = claim() else { panic!("100 ms are early enough") };
+    let (left, needed) = (Duration::from_millis(150), Duration::from_millis(200));
+    assert_eq!(claim(), Claim::Shed(Reason::Deadline { class: ID, left, needed }));
+    assert_eq!(class.backlog(), 1);
+    let Claim::At(second) = class.claim(Timestamp::ZERO) else { panic!("there is room") };
+    assert_eq!(second.at(), Timestamp::from_millis(200), "the turn was not used up");
+    class.give_up(second);
+    class.give_up(first);
+}
+
 /// Arrivals on a beat; the turns of those who wait come before an arrival at the same instant.
 fn admitted_and_shed(class: &RateClass<Cell<u64>>, per_second: u64, seconds: u64) -> (u64, u64) {
     let (mut waiting, mut admitted, mut shed) = (Vec::<Turn>::new(), 0, 0);

@@ -48,7 +48,7 @@ impl<N: Net> Worker<N> {
                 }
                 continue;
             }
-            match class.claim(now) {
+            match class.claim_before(now, exchange.claims.deadline) {
                 Claim::Now => {}
                 Claim::At(turn) => {
                     let owner = (downstream_token(index), downstream.generation);
@@ -78,7 +78,7 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
-        match limits.admission.go_on(now, exchange.claims.priority, brought) {
+        match limits.admission.go_on(now, exchange.claims.priority, exchange.claims.deadline, brought) {
             Verdict::Admitted(admitted) => self.admit(index, admitted),
             Verdict::Wait(ticket) => {
                 // Who waits for his turn leaves his place to others.

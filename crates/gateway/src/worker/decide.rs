@@ -207,6 +207,7 @@ pub(super) struct Asked<'a> {
     path: Cow<'a, str>,
     query: Option<&'a str>,
     client: IpAddr,
+    client_leaves: Timestamp,
     now: Timestamp,
     pub(super) answers: Answers,
 }
@@ -232,8 +233,8 @@ impl<'a> Asked<'a> {
         let target = std::str::from_utf8(&exchange.target).unwrap_or_default();
         let path = route::normal(route::path_of(target));
         let query = target.split_once('?').map(|(_, query)| query);
-        let (route, client) = (exchange.route, exchange.client);
-        Asked { local, route, head, path, query, client, now, answers: Answers::default() }
+        let (route, client, client_leaves) = (exchange.route, exchange.client, exchange.claims.deadline);
+        Asked { local, route, head, path, query, client, client_leaves, now, answers: Answers::default() }
     }
 
     fn class(&self, class: RateClassId, key: Option<&[u8]>) -> Arc<RateClass<AtomicU64>> {
@@ -321,7 +322,7 @@ impl Host for Asked<'_> {
             self.watch(&class);
             return rule::Claim::Now;
         }
-        match class.claim(self.now) {
+        match class.claim_before(self.now, self.client_leaves) {
             Claim::Now => rule::Claim::Now,
             Claim::At(turn) => {
                 self.answers.turn = Some((class, turn));

@@ -8,7 +8,7 @@ use control::rate::RateSettings;
 use gateway::Gateway;
 use gateway::settings::{
     Adaptive, Class, ConcurrencySettings, KeyBy, Keyed, PathMatch, Queue, RateClassSettings, RoutePriority,
-    Settings,
+    Rule, Settings,
 };
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -106,6 +106,30 @@ fn a_client_says_how_long_it_waits() {
     assert_eq!((refused.status(), reason_of(&refused).as_str()), (503, "deadline"));
     assert_eq!(shed(&gateway, "deadline").max(1.0), 1.0);
     assert_eq!(holder.answer().status(), 200);
+}
+
+#[test]
+fn a_turn_after_a_client_has_left_is_not_given() {
+    let upstream = Upstream::hello();
+    let ruled = |mut settings: Settings| {
+        settings.routes[0].rate_class = None;
+        settings.routes[0].rule =
+            Some(Rule { name: "test.luau".to_owned(), source: "rate.use(\"rate\")".to_owned() });
+        settings
+    };
+    let joined = under_rate(settings(&[upstream.address]), rate("1/s", 1, 5));
+    let by_key = keyed(&upstream, KeyBy::Client, rate("1/s", 1, 5));
+    for mut settings in [ruled(joined.clone()), joined, by_key] {
+        settings.routes[0].deadline_header = Some("x-request-timeout".to_owned());
+        let gateway = started(settings);
+        assert_eq!(client(&gateway).ask(get("/")).status(), 200);
+        let begin = Instant::now();
+        let refused =
+            client(&gateway).ask("GET / HTTP/1.1\r\nHost: test\r\nX-Request-Timeout: 100ms\r\n\r\n");
+        assert_eq!((refused.status(), reason_of(&refused).as_str()), (503, "deadline"));
+        assert!(begin.elapsed() < Duration::from_millis(500), "at once: {:?}", begin.elapsed());
+        assert_eq!(client(&gateway).ask(get("/")).status(), 200, "who has time gets the turn");
+    }
 }
 
 #[test]

@@ -137,7 +137,7 @@ impl Door {
         {
             return self.wait_in_line(v, now, limit, brought.had_turn);
         }
-        match self.admission.go_on(now, Priority::HIGHEST, brought) {
+        match self.admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, brought) {
             Verdict::Admitted(admitted) => self.admit(v, now, admitted),
             Verdict::Wait(ticket) => {
                 let at = ticket.at();

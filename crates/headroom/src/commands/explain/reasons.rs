@@ -107,7 +107,8 @@ const REASONS: &[Reason] = &[
         name: "deadline",
         told: SHED,
         means: "The request would have had to wait longer than the queue lets it (`longest_wait`), or could not have \
-                been answered before the deadline that it brought along (`deadline_header`).",
+                been answered, or had its turn at a rate class, before the deadline that it brought along \
+                (`deadline_header`).",
         remedy: "Serving it late would have been work for nobody. Look at how long requests wait \
                  (headroom_wait_seconds) and whether clients set their deadlines too short.",
     },
