@@ -87,6 +87,9 @@ static_resources:
                 \"@type\": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
                 stat_prefix: headroom
                 use_remote_address: true
+                # Or another spelling of the path would lead past the limit.
+                normalize_path: true
+                merge_slashes: true
                 route_config:
                   name: headroom
                   virtual_hosts:

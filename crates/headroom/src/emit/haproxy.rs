@@ -10,7 +10,7 @@
 //!
 //! Source: the configuration manual of HAProxy, 2.4 and later.
 
-use super::{Limit, comment, listen, millis};
+use super::{Limit, comment, decoded, listen, millis};
 
 pub(super) fn text(limit: &Limit) -> String {
     let mut text = limit.head("HAProxy");
@@ -42,7 +42,7 @@ pub(super) fn text(limit: &Limit) -> String {
     text += &format!(
         "\nfrontend headroom\n    mode http\n    bind {listen}\n    timeout client 60s\n    \
          timeout http-request 10s\n    timeout http-keep-alive 60s\n    option forwardfor\n\
-         \n    acl headroom_limited path -m str {path}\n    \
+         \n    acl headroom_limited path,url_dec -m str {path}\n    \
          http-request track-sc0 int(1) table headroom_rate if headroom_limited\n    \
          # At most {room} wait, and those above the rate do not.\n    \
          {refused} {{ queue(headroom_limited) ge {room} }}\n    \
@@ -53,7 +53,7 @@ pub(super) fn text(limit: &Limit) -> String {
          \n# {rate}: {count} in {period}.\nbackend headroom_rate\n    \
          stick-table type integer size 1 expire 10m store gpc0,gpc0_rate({period})\n",
         listen = listen(),
-        path = quoted(&limit.path),
+        path = quoted(&decoded(&limit.path)),
         rate = limit.limits.rate,
     );
     let queue = format!(

@@ -177,3 +177,20 @@ fn millis(span: Duration) -> u128 {
 fn comment(indent: &str, text: &str) -> String {
     text.lines().map(|line| format!("{indent}# {line}").trim_end().to_owned() + "\n").collect()
 }
+
+/// The path with its escapes resolved: what proxies compare, or one escaped byte would lead past the limit.
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            bytes.push((high * 16 + low) as u8);
+            rest = &behind[2..];
+        } else {
+            bytes.push(first);
+            rest = behind;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -3,7 +3,7 @@
 //! Sources: ngx_http_limit_req_module and ngx_http_limit_conn_module of the nginx documentation. Rates are whole numbers
 //! a second or a minute; a key that is empty is not limited, so the key is a constant.
 
-use super::{Limit, comment, listen};
+use super::{Limit, comment, decoded, listen};
 
 pub(super) fn text(limit: &Limit) -> String {
     let mut text = limit.head("nginx");
@@ -69,23 +69,6 @@ fn rate(limit: &Limit) -> (String, String) {
     }
     let per_minute = (per_second * 60.0 + ROUNDING).floor().max(1.0);
     (format!("{per_minute}r/m"), format!("# {}: nginx takes whole numbers only.\n", limit.limits.rate))
-}
-
-/// nginx compares a location with the path after its escapes are resolved.
-fn decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
-            bytes.push((high * 16 + low) as u8);
-            rest = &behind[2..];
-        } else {
-            bytes.push(first);
-            rest = behind;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// In quotes where nginx could take a character for its own.

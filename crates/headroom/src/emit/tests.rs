@@ -69,7 +69,7 @@ fn odd_paths_and_hosts_stand_as_they_must() {
         nginx.contains("proxy_pass https://headroom_service;") && nginx.contains("server shop.example:443;")
     );
     let haproxy = emit(Proxy::Haproxy, &search).unwrap();
-    assert!(haproxy.contains("path -m str \"/a%20b/%22;{\\$x}\""), "{haproxy}");
+    assert!(haproxy.contains("path,url_dec -m str \"/a b/\\\";{\\$x}\""), "{haproxy}");
     assert!(haproxy.contains("sni str(shop.example)"));
     let envoy = yaml(&emit(Proxy::Envoy, &search).unwrap());
     let cluster = &envoy["static_resources"]["clusters"][0];
@@ -126,6 +126,8 @@ const MESSAGES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("stat_prefix", ""),
             ("use_remote_address", ""),
+            ("normalize_path", ""),
+            ("merge_slashes", ""),
             ("route_config", "RouteConfiguration"),
             ("http_filters", "Filter"),
         ],
