@@ -202,7 +202,6 @@ fn limits() {
             "limit: 12",
             "limit: 12, adaptive: { least: 2, most: 50, prior: { rate: 0/s, response_time: 20ms } }"
         ),
-        ("limit: 12", "limit: 12, adaptive: { least: 2, most: 50 }, shadow: true"),
         ("limit: 12", "limit: 12, queue: { places: 0, longest_wait: 0s }"),
         ("limit: 12", "limit: 12, priorities: [50%, 100%]"),
         ("concurrency_limits:", "priorities: [low, Low]\nconcurrency_limits:"),

@@ -178,18 +178,9 @@ pub(crate) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
                 help,
             );
         }
-        let shadow = found.shadow.as_ref().filter(|at| at.value.0);
-        if let (Some(shadow), Some(limit)) = (shadow, &found.concurrency)
-            && let Some(named) = classes.concurrency_limits.iter().find(|named| named.name == limit.value.0)
-            && named.value.as_ref().is_some_and(|limit| limit.adaptive.is_some())
-        {
-            let message = format!("the limit `{}` adapts, which it cannot in shadow", limit.value.0);
-            let help = "remove its `adaptive` while the policy is tried, or `shadow`".to_owned();
-            report.wrong(&shadow.place, message, "in shadow", help);
-        }
         Policy {
             name: name.name.clone(),
-            shadow: shadow.is_some(),
+            shadow: found.shadow.as_ref().is_some_and(|at| at.value.0),
             service_level: find(classes.service_levels, "service level class", &found.service_level, report)
                 .unwrap_or(0),
             settings,

@@ -64,7 +64,6 @@ pub(super) fn concurrency(
     if let Err(error) = Concurrency::<AtomicU64>::new(ClassId(0), limit) {
         refused(error, &found.limit.place, report);
     }
-    let shadow = found.shadow.as_ref().is_some_and(|at| at.value.0);
     let adaptive = found.adaptive.as_ref().map(|at| {
         let table = &at.value;
         let prior = table.prior.as_ref().map(|at| Prior {
@@ -83,12 +82,6 @@ pub(super) fn concurrency(
                 refused(error, blamed, report);
             }
         }
-        if let (true, Some(shadow)) = (shadow, &found.shadow) {
-            let message =
-                "a limit in shadow cannot adapt: it does not decide what the service gets".to_owned();
-            let help = "remove `adaptive` while the limit is tried, or `shadow`".to_owned();
-            report.wrong(&shadow.place, message, "in shadow", help);
-        }
         Adaptive { least, most, prior }
     });
     let shares: Vec<Ratio> = found.priorities.iter().flat_map(|at| &at.value).map(|at| at.value.0).collect();
@@ -98,6 +91,7 @@ pub(super) fn concurrency(
         priority_shares(&shares, &at.place, classes.priorities, report);
     }
     let queue = found.queue.as_ref().map(|at| queue(&at.value, report));
+    let shadow = found.shadow.as_ref().is_some_and(|at| at.value.0);
     ConcurrencySettings { limit, adaptive, queue, priorities: shares, shadow }
 }
 

@@ -60,20 +60,31 @@ pub struct ShadowTally {
 #[must_use = "a request that is observed counts as in flight until it is given to `finished`"]
 pub struct Observed {
     decided: Result<Duration, Reason>,
+    /// In flight for the shadow, with this one; zero where it is not, or nothing counts them.
+    in_flight: u32,
 }
 
-/// What is left of an [`Observed`] once it was counted: whether the request is in flight for the shadow. Given back to
-/// [`Shadow::left`], it keeps a request's memory small.
+/// What is left of an [`Observed`] once it was counted: how many were in flight for the shadow, where the request is.
+/// Given back to [`Shadow::left`], it keeps a request's memory small.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a request that is watched counts as in flight until it is given to `left`"]
 pub struct Watched {
-    in_flight: bool,
+    in_flight: u32,
+}
+
+impl Watched {
+    /// How many were in flight for the shadow's concurrency limit when the request passed, with itself: what an
+    /// [adaptive limit](crate::concurrency::AdaptiveLimit) learns from. Zero where it would have been refused, or where
+    /// there is no such limit.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
 }
 
 impl Observed {
     /// What has to be kept until the request ends.
     pub fn watched(self) -> Watched {
-        Watched { in_flight: self.decided.is_ok() }
+        Watched { in_flight: self.in_flight }
     }
 
     /// Why the request would have been refused; `None` where it would have passed.
@@ -96,7 +107,10 @@ impl<W: Word> Shadow<W> {
     /// Decides about a request that was admitted now, which passes in any case.
     #[inline]
     pub fn arrive(&self, now: Timestamp, priority: Priority) -> Observed {
-        let decided = self.decide(now, priority);
+        let (decided, in_flight) = match self.decide(now, priority) {
+            Ok((wait, in_flight)) => (Ok(wait), in_flight),
+            Err(reason) => (Err(reason), 0),
+        };
         let one_more = |word: &W| {
             let _ = word.update(|count| Some(count + 1));
         };
@@ -109,16 +123,14 @@ impl<W: Word> Shadow<W> {
             }
             Err(_) => one_more(&self.shed),
         }
-        Observed { decided }
+        Observed { decided, in_flight }
     }
 
     /// A request passes while the limits do not apply: it is counted in, so that they know of it when they do.
     #[inline]
     pub fn pass(&self) -> Observed {
-        if let Some(limit) = &self.limits.concurrency {
-            limit.enter_unbounded();
-        }
-        Observed { decided: Ok(Duration::ZERO) }
+        let in_flight = self.limits.concurrency.as_ref().map_or(0, |limit| limit.enter_unbounded());
+        Observed { decided: Ok(Duration::ZERO), in_flight }
     }
 
     /// A request that was observed is answered, failed or left.
@@ -130,7 +142,7 @@ impl<W: Word> Shadow<W> {
     /// A request that was watched is answered, failed or left.
     #[inline]
     pub fn left(&self, watched: Watched) {
-        if let (true, Some(limit)) = (watched.in_flight, &self.limits.concurrency) {
+        if let (1.., Some(limit)) = (watched.in_flight, &self.limits.concurrency) {
             limit.leave();
         }
     }
@@ -146,13 +158,18 @@ impl<W: Word> Shadow<W> {
         &self.limits
     }
 
-    fn decide(&self, now: Timestamp, priority: Priority) -> Result<Duration, Reason> {
+    /// How long it would have waited, and how many are in flight with it.
+    fn decide(&self, now: Timestamp, priority: Priority) -> Result<(Duration, u32), Reason> {
         let Limits { rate, concurrency } = &self.limits;
-        if let Some(limit) = concurrency {
-            limit.enter_as(priority).map_err(|full| Reason::concurrency(limit.id(), priority, full))?;
-        }
-        let Some(rate) = rate else { return Ok(Duration::ZERO) };
-        rate.watch(now).inspect_err(|_| concurrency.iter().for_each(|limit| limit.leave()))
+        let in_flight = match concurrency {
+            Some(limit) => {
+                limit.enter_as(priority).map_err(|full| Reason::concurrency(limit.id(), priority, full))?
+            }
+            None => 0,
+        };
+        let Some(rate) = rate else { return Ok((Duration::ZERO, in_flight)) };
+        let wait = rate.watch(now).inspect_err(|_| concurrency.iter().for_each(|limit| limit.leave()))?;
+        Ok((wait, in_flight))
     }
 }
 

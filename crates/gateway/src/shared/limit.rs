@@ -16,7 +16,7 @@ use units::{Ratio, Timestamp};
 #[derive(Debug)]
 pub(crate) struct Limit {
     pub(crate) count: Arc<Concurrency<AtomicU64>>,
-    /// The same limit for policies in shadow.
+    /// The same limit for policies in shadow, at the same value.
     pub(crate) tried: Arc<Concurrency<AtomicU64>>,
     pub(crate) waiting: Option<WaitingRoom>,
     /// How many priority classes tell requests apart; 1 without classes.
@@ -49,7 +49,7 @@ impl Limit {
         let shares = if priorities.is_empty() { &[Ratio::ONE][..] } else { priorities };
         let priorities = Priorities::new(shares)?;
         Ok(Limit {
-            tried: Arc::new(Concurrency::new(id, *limit)?.with_priorities(priorities)),
+            tried: Arc::new(Concurrency::new(id, count.limit())?.with_priorities(priorities)),
             count: Arc::new(count.with_priorities(priorities)),
             waiting: queue.map(|queue| WaitingRoom::new(id, queue, priorities)).transpose()?,
             classes: shares.len(),
@@ -73,6 +73,7 @@ impl Limit {
         let mut adaptive = lock(self.adaptive.as_ref()?);
         let change = adaptive.step(now, samples)?;
         self.count.set_limit(change.to);
+        self.tried.set_limit(change.to);
         let place = WHYS.iter().position(|why| *why == change.why)?;
         self.changes[place].fetch_add(1, Ordering::Relaxed);
         Some(change)

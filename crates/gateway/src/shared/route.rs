@@ -27,6 +27,8 @@ pub(crate) struct RouteLimits {
     pub(crate) shadows: [Option<Shadow<AtomicU64>>; 2],
     /// The concurrency limits that decide: the one that always applies, the policy's.
     pub(crate) limits: [Option<usize>; 2],
+    /// The adaptive limits that learn from what is in shadow here, because they decide nowhere.
+    pub(crate) learning: [Option<usize>; 2],
 }
 
 /// A rate class by key.
@@ -82,6 +84,7 @@ impl RouteLimits {
                 let shadow = shadow || in_shadow;
                 part.side(shadow).concurrency = Some(Arc::clone(count));
                 part.limit = (!shadow).then_some(index);
+                part.learning = (shadow && limit.is_adaptive() && !decides(settings, index)).then_some(index);
             }
             part
         });
@@ -100,6 +103,7 @@ impl RouteLimits {
             priority: route.priority.clone(),
             deadline_header: route.deadline_header.clone(),
             limits: [always.limit, gated.limit],
+            learning: [always.learning, gated.learning],
             keyed: [always.keyed, gated.keyed],
             shadows: [always.watching.map(Shadow::new), gated.watching.map(Shadow::new)],
             admission: Admission::new(always.live, gated.live),
@@ -132,10 +136,21 @@ struct Part {
     /// Rate classes by key that decide.
     deciding: Option<ClassId>,
     limit: Option<usize>,
+    learning: Option<usize>,
 }
 
 impl Part {
     fn side(&mut self, shadow: bool) -> &mut Limits<AtomicU64> {
         if shadow { self.watching.get_or_insert_default() } else { &mut self.live }
     }
+}
+
+/// Whether a concurrency limit decides on any route. One that does must not notice that a policy tries it.
+fn decides(settings: &Settings, limit: usize) -> bool {
+    !settings.concurrency_limits[limit].settings.shadow
+        && settings.routes.iter().any(|route| {
+            let policy = route.policy.map(|index| &settings.policies[index]);
+            let gated = policy.filter(|policy| !policy.shadow).and_then(|policy| policy.concurrency);
+            route.concurrency == Some(limit) || gated == Some(limit)
+        })
 }

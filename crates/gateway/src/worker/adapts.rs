@@ -4,9 +4,10 @@ use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{
-    AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Pool, Queue, Route, Settings,
+    AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Policy, Pool, Queue, Route, Settings,
 };
 use crate::shared::Shared;
+use control::service_level::ServiceLevelSettings;
 use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -18,6 +19,9 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 
 /// Far above what the virtual net delays.
 const SERVICE: Duration = Duration::from_millis(500);
+
+const LEVEL: ServiceLevelSettings =
+    ServiceLevelSettings { target: Duration::from_secs(1), window: Duration::from_secs(10) };
 
 /// Works on so many requests at once; the others queue in it.
 struct Service {
@@ -81,66 +85,115 @@ impl User {
     }
 }
 
+/// A gateway with one adaptive limit before a service, and its users.
+struct Story {
+    world: World,
+    room: Arc<ControlRoom>,
+    worker: Worker<VirtualNet>,
+    service: Service,
+    users: Vec<User>,
+}
+
+impl Story {
+    fn new(limit: ConcurrencySettings, edit: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings {
+            access_log: AccessLog::Off,
+            pools: vec![Pool::new("pool", vec![ADDRESS])],
+            concurrency_limits: vec![Class::new("limit", limit)],
+            routes: vec![Route {
+                concurrency: Some(0),
+                ..Route::new("all", PathMatch::Prefix("/".to_owned()), 0)
+            }],
+            ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+        };
+        edit(&mut settings);
+        let world = World::new(1);
+        world.set_reach(ADDRESS, Reach::Accepts);
+        let shared = Shared::new(settings, None, Timestamp::ZERO).unwrap();
+        let room = Arc::new(ControlRoom::new(shared, 1));
+        let ends = Ends {
+            net: world.net(),
+            listener: world.listen(LISTENER),
+            log: Log::open(&AccessLog::Off).unwrap(),
+            wall_clock: || 1_800_000_000_000_000,
+            seed: 1,
+        };
+        let worker: Worker<VirtualNet> = Worker::new(ends, 0, Arc::clone(&room)).unwrap();
+        let service =
+            Service { slots: 16, connections: Vec::new(), queue: VecDeque::new(), busy: Vec::new() };
+        Story { world, room, worker, service, users: Vec::new() }
+    }
+
+    /// So many users come.
+    fn users(&mut self, count: u16) {
+        let connect = |number: u16| {
+            let peer = self.world.connect(SocketAddr::from(([10, 1, 0, 0], number))).unwrap();
+            User { peer, input: Vec::new(), asks_at: Some(self.world.now()), answered: 0, refused: 0 }
+        };
+        let there = self.users.len() as u16;
+        self.users.extend((there + 1..=there + count).map(connect));
+    }
+
+    /// Goes on until so many seconds have passed; where the limit stands then.
+    fn until(&mut self, seconds: u64) -> u32 {
+        let mut ready = Vec::new();
+        while self.world.now() < Timestamp::from_secs(seconds) {
+            self.users.iter_mut().for_each(|user| user.act(self.world.now()));
+            self.service.act(&self.world);
+            let next = self.users.iter().filter_map(|user| user.asks_at).chain(self.service.next()).min();
+            self.world.wake_at(next.unwrap_or(Timestamp::NEVER));
+            assert!(!self.worker.step(&mut ready).unwrap());
+        }
+        self.worker.local.shared.concurrency[0].count.limit()
+    }
+}
+
+fn adaptive(limit: u32) -> ConcurrencySettings {
+    ConcurrencySettings { adaptive: Some(Adaptive { least: 2, most: 200, prior: None }), ..limit.into() }
+}
+
 #[test]
 fn an_adaptive_limit_follows_a_service_whose_capacity_changes() {
-    let limit = ConcurrencySettings {
-        adaptive: Some(Adaptive { least: 2, most: 200, prior: None }),
-        queue: Some(Queue { places: 10, longest_wait: Duration::from_secs(2) }),
-        ..6.into()
-    };
-    let settings = Settings {
-        access_log: AccessLog::Off,
-        pools: vec![Pool::new("pool", vec![ADDRESS])],
-        concurrency_limits: vec![Class::new("limit", limit)],
-        routes: vec![Route {
-            concurrency: Some(0),
-            ..Route::new("all", PathMatch::Prefix("/".to_owned()), 0)
-        }],
-        ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
-    };
-    let world = World::new(1);
-    world.set_reach(ADDRESS, Reach::Accepts);
-    let shared = Shared::new(settings, None, Timestamp::ZERO).unwrap();
-    let room = Arc::new(ControlRoom::new(shared, 1));
-    let ends = Ends {
-        net: world.net(),
-        listener: world.listen(LISTENER),
-        log: Log::open(&AccessLog::Off).unwrap(),
-        wall_clock: || 1_800_000_000_000_000,
-        seed: 1,
-    };
-    let mut worker: Worker<VirtualNet> = Worker::new(ends, 0, Arc::clone(&room)).unwrap();
-    let mut service =
-        Service { slots: 16, connections: Vec::new(), queue: VecDeque::new(), busy: Vec::new() };
-    let connect = |number: u16| {
-        let peer = world.connect(SocketAddr::from(([10, 1, 0, 0], number))).unwrap();
-        User { peer, input: Vec::new(), asks_at: Some(Timestamp::ZERO), answered: 0, refused: 0 }
-    };
-    let mut users: Vec<User> = (1..=60).map(connect).collect();
-
-    let mut ready = Vec::new();
+    let queue = Some(Queue { places: 10, longest_wait: Duration::from_secs(2) });
+    let mut story = Story::new(ConcurrencySettings { queue, ..adaptive(6) }, |_| {});
+    story.users(60);
     let mut limits = Vec::new();
     for (slots, until) in [(16, 60), (4, 160), (16, 240)] {
-        service.slots = slots;
-        while world.now() < Timestamp::from_secs(until) {
-            users.iter_mut().for_each(|user| user.act(world.now()));
-            service.act(&world);
-            let next = users.iter().filter_map(|user| user.asks_at).chain(service.next()).min();
-            world.wake_at(next.unwrap_or(Timestamp::NEVER));
-            assert!(!worker.step(&mut ready).unwrap());
-        }
-        limits.push(worker.local.shared.concurrency[0].count.limit());
+        story.service.slots = slots;
+        limits.push(story.until(until));
     }
     // It settles where `limit = 1.25 · slots + √limit`.
     let [first, second, third] = limits[..] else { panic!("{limits:?}") };
     assert!((18..=34).contains(&first) && (5..=12).contains(&second), "{limits:?}");
     assert!((18..=34).contains(&third), "{limits:?}");
-    let answered: u32 = users.iter().map(|user| user.answered).sum();
-    let refused: u32 = users.iter().map(|user| user.refused).sum();
+    let answered: u32 = story.users.iter().map(|user| user.answered).sum();
+    let refused: u32 = story.users.iter().map(|user| user.refused).sum();
     // As much as the service can: 16 slots for 140 s, 4 for 100 s, half a second each.
     let most = (16 * 140 + 4 * 100) * 2;
     assert!(answered > most * 8 / 10, "{answered} of {most}");
-    assert!(refused > 0 && worker.line.waiting <= 10);
-    let changes = room.take_limit_changes();
+    assert!(refused > 0 && story.worker.line.waiting <= 10);
+    let changes = story.room.take_limit_changes();
     assert!(changes.windows(2).all(|pair| pair[0].change.to == pair[1].change.from), "{changes:?}");
+}
+
+#[test]
+fn one_in_shadow_follows_too_and_refuses_nobody() {
+    let in_shadow = |settings: &mut Settings| settings.concurrency_limits[0].settings.shadow = true;
+    let by_policy = |settings: &mut Settings| {
+        settings.routes[0].concurrency = None;
+        settings.service_levels = vec![Class::new("level", LEVEL)];
+        settings.policies = vec![Policy { shadow: true, concurrency: Some(0), ..Policy::new("policy", 0) }];
+        settings.routes[0].policy = Some(0);
+    };
+    for edit in [in_shadow as fn(&mut Settings), by_policy] {
+        let mut story = Story::new(adaptive(6), edit);
+        story.users(12);
+        let calm = story.until(60);
+        assert!((12..=34).contains(&calm), "{calm}: all would pass");
+        story.users(48);
+        story.service.slots = 4;
+        let overload = story.until(160);
+        assert!(overload < calm, "{overload} after {calm}");
+        assert_eq!(story.users.iter().map(|user| user.refused).sum::<u32>(), 0);
+    }
 }

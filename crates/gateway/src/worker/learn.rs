@@ -19,20 +19,26 @@ pub(super) fn learn(
     now: Timestamp,
 ) {
     let limits = &local.shared.routes[exchange.route];
-    for (shadow, watched) in limits.shadows.iter().zip(&mut exchange.claims.watched) {
-        if let (Some(shadow), Some(watched)) = (shadow, watched.take()) {
-            shadow.left(watched);
-        }
-    }
-    let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
     let held = now.since(exchange.claims.admitted_at);
-    for (limit, in_flight) in limits.limits.into_iter().zip(in_flight) {
-        let Some(limit) = limit else { continue };
+    // To the first byte: how fast the client takes the rest is not the service's doing.
+    let answered = exchange.first_byte.unwrap_or(now).since(exchange.claims.admitted_at);
+    let sample = |limit: usize, in_flight: u32| {
         if let Some(samples) = &mut local.samples.borrow_mut()[limit] {
-            // To the first byte: how fast the client takes the rest is not the service's doing.
-            let answered = exchange.first_byte.unwrap_or(now).since(exchange.claims.admitted_at);
             record(samples, outcome, in_flight, [answered, held]);
         }
+    };
+    let shadows = limits.shadows.iter().zip(limits.learning).zip(&mut exchange.claims.watched);
+    for ((shadow, learning), watched) in shadows {
+        let (Some(shadow), Some(watched)) = (shadow, watched.take()) else { continue };
+        if let (Some(limit), in_flight @ 1..) = (learning, watched.in_flight()) {
+            sample(limit, in_flight);
+        }
+        shadow.left(watched);
+    }
+    let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
+    for (limit, in_flight) in limits.limits.into_iter().zip(in_flight) {
+        let Some(limit) = limit else { continue };
+        sample(limit, in_flight);
         if !matches!(outcome, Outcome::Cancelled)
             && let Some(queue) = local.queues.borrow_mut().at(At::Limit(limit))
         {
