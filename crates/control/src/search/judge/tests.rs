@@ -49,7 +49,7 @@ fn a_steady_service_far_from_the_bound_passes_early() {
 /// become more.
 #[test]
 fn a_calm_service_that_begins_to_miss_does_not_pass_early_near_the_limit() {
-    let missed = |look: u32| if look < 24 { u64::from(look % 8 == 0) } else { 3 };
+    let missed = |look: u32| if look < 24 { u64::from(look.is_multiple_of(8)) } else { 3 };
     let (verdict, after_s) = watch(judge(Purpose::Bracket), missed, |_| 20.0);
     assert!(matches!(verdict, Verdict::Good(Good::ClearlyFine(_))), "{verdict} after {after_s} s");
     let (verdict, after_s) = watch(judge(Purpose::Narrow), missed, |_| 20.0);
