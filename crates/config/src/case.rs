@@ -12,6 +12,7 @@
 //! An account says "we raised the threshold from 40 to 55 percent". A stage says only that, and the rest cannot differ
 //! by mistake.
 
+mod behavior_file;
 mod build;
 mod counts;
 mod file;

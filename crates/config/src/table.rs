@@ -218,6 +218,11 @@ pub(crate) fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
+/// The key of a field, which Rust calls `r#type` where the file says `type`.
+pub(crate) fn key(field: &'static str) -> &'static str {
+    field.strip_prefix("r#").unwrap_or(field)
+}
+
 /// Declares tables of the file: a struct, its reader and its JSON Schema.
 macro_rules! tables {
     ($( $(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident: $type:ty, )* } )*) => { $(
@@ -232,9 +237,10 @@ macro_rules! tables {
                 path: &str,
                 report: &mut $crate::table::Report,
             ) -> Option<Self> {
-                let table = $crate::table::Table::open(node, path, &[$(stringify!($field)),*], report)?;
+                let known = [$($crate::table::key(stringify!($field))),*];
+                let table = $crate::table::Table::open(node, path, &known, report)?;
                 // All are read before the first `?`, so that each says what is wrong with it.
-                $( let $field = table.field(stringify!($field), report); )*
+                $( let $field = table.field($crate::table::key(stringify!($field)), report); )*
                 Some($name { $( $field: $field?, )* })
             }
         }

@@ -1,6 +1,7 @@
 //! Case files that ship are valid, and what they say arrives.
 
 use config::case::{Given, parse, schema_text};
+use control::scaling::hpa::{Behavior, Change, HpaSettings, RatePolicy, Rules, Select};
 use sim::settings::{Policy, Traffic};
 use std::path::Path;
 use std::time::Duration;
@@ -100,6 +101,56 @@ services:
     assert_eq!(stage.system.warm_up.as_secs(), 180);
     assert_eq!(rates[..5], [2.0, 2.0, 2.0, 2.0, 4.0]);
     assert_eq!((stage.system.measured.as_secs(), stage.begins.as_secs()), (1800, 6 * 3600));
+}
+
+/// A service with this scaling.
+fn scaled(scaling: &str) -> Policy {
+    let text = format!(
+        "case: pods\ntraffic: {{ rate: 10/s }}\nservices:\n  web:\n    endpoints: {{ page: {{ cpu: 5ms }} }}\n    \
+         server: {{}}\n    hosts: {{ pod: {{ cores: 1 }} }}\n    scaling: {{ min: 1, max: 10, {scaling} }}\n"
+    );
+    let case = parse("case.yaml", &text, Path::new(""), Given::default());
+    let case = case.unwrap_or_else(|problems| panic!("{}", problems.plain()));
+    case.stages[0].system.services[0].scaling.policy.clone()
+}
+
+fn hpa(words: &str) -> HpaSettings {
+    let Policy::Hpa(scaling) = scaled(&format!("hpa: {{ {words} }}")) else { panic!("no pods") };
+    scaling.hpa
+}
+
+#[test]
+fn the_behavior_of_a_manifest_arrives() {
+    let behavior = |words: &str| hpa(&format!("cpu: 70%, {words}")).behavior;
+    let usual = Behavior::default();
+    assert_eq!(behavior("version: 30"), None);
+    assert_eq!(behavior("behavior: false"), None);
+    assert_eq!(behavior("behavior: true"), Some(usual.clone()));
+    let seconds = Duration::from_secs;
+    let down = Rules { stabilization: Some(seconds(60)), ..usual.down.clone() };
+    assert_eq!(
+        behavior("behavior: true, stabilize_down: 1m"),
+        Some(Behavior { down: down.clone(), ..usual.clone() })
+    );
+    assert_eq!(
+        behavior("behavior: { scaleDown: { stabilizationWindowSeconds: 60 } }"),
+        Some(Behavior { down, ..usual.clone() })
+    );
+    let said = behavior(
+        "behavior: {
+            scaleUp: { stabilizationWindowSeconds: 30, selectPolicy: Min, tolerance: 0.05, policies: [
+                { type: Pods, value: 2, periodSeconds: 60 }, { type: Percent, value: 50, periodSeconds: 15 } ] },
+            scaleDown: { selectPolicy: Disabled } }",
+    );
+    let pods = RatePolicy { change: Change::Pods(2), period: seconds(60) };
+    let percent = RatePolicy { change: Change::Percent(50), period: seconds(15) };
+    let up = Rules {
+        stabilization: Some(seconds(30)),
+        select: Select::Min,
+        tolerance: Some(0.05),
+        ..Rules::of(vec![pods, percent])
+    };
+    assert_eq!(said, Some(Behavior { up, down: Rules { select: Select::Disabled, ..usual.down } }));
 }
 
 #[test]

@@ -43,12 +43,35 @@ fn parsed(text: &str) -> Result<config::case::Case, config::Problems> {
     parse("case.yaml", text, Path::new(""), Given::default())
 }
 
+/// The same with the autoscalers of pods.
+const PODS: &str = "\
+case: pods
+traffic: { rate: 100/s }
+services:
+  web:
+    endpoints: { list: { cpu: 5ms } }
+    server: {}
+    hosts: { pod: { cores: 1 } }
+    scaling:
+      min: 1
+      max: 10
+      hpa:
+        cpu: 70%
+        behavior:
+          scaleUp: { policies: [{ type: Pods, value: 2, periodSeconds: 60 }] }
+          scaleDown: { selectPolicy: Disabled }
+";
+
 /// The plain lines for each change of the valid file.
 fn told(changes: &[(&str, &str)]) -> String {
+    told_of(BASE, changes)
+}
+
+fn told_of(base: &str, changes: &[(&str, &str)]) -> String {
     let mut told = String::new();
     for (from, to) in changes {
-        assert!(BASE.contains(from), "{from}");
-        let text = BASE.replacen(from, to, 1);
+        assert!(base.contains(from), "{from}");
+        let text = base.replacen(from, to, 1);
         match parsed(&text) {
             Ok(_) => panic!("accepted:\n{text}"),
             Err(problems) => told += &format!("--- {to}\n{}", problems.plain()),
@@ -58,8 +81,10 @@ fn told(changes: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_base_is_valid() {
-    parsed(BASE).unwrap_or_else(|problems| panic!("{problems}"));
+fn the_bases_are_valid() {
+    for base in [BASE, PODS] {
+        parsed(base).unwrap_or_else(|problems| panic!("{problems}"));
+    }
 }
 
 #[test]
@@ -127,6 +152,32 @@ fn scaling() {
         ("alarms: [high], change: +1", "alarms: [high], steps: [{ from: 0%, to: 10%, change: +1 }]"),
         ("alarms: [high], change: +1", "alarms: [high], change: +1, simple: true"),
     ]));
+}
+
+#[test]
+fn autoscalers_of_pods() {
+    let policies = "policies: [{ type: Pods, value: 2, periodSeconds: 60 }]";
+    let rules = "behavior:
+          scaleUp: { policies: [{ type: Pods, value: 2, periodSeconds: 60 }] }
+          scaleDown: { selectPolicy: Disabled }";
+    insta::assert_snapshot!(told_of(
+        PODS,
+        &[
+            ("scaleUp", "scaleup"),
+            ("type: Pods", "type: Pod"),
+            ("value: 2", "value: 0"),
+            ("periodSeconds: 60", "periodSeconds: 1801"),
+            ("periodSeconds: 60", "periodSeconds: 60s"),
+            (policies, "policies: []"),
+            (policies, "stabilizationWindowSeconds: 3601"),
+            ("selectPolicy: Disabled", "selectPolicy: disabled"),
+            ("selectPolicy: Disabled }", "tolerance: 5% }\n        version: 32"),
+            ("cpu: 70%", "cpu: 70%\n        stabilize_down: 1m"),
+            (rules, "stabilize_down: 1m"),
+            (rules, "behavior: {}"),
+            (rules, "behavior: yes"),
+        ]
+    ));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod admission;
 mod alarms;
 mod balancing;
+mod behavior;
 mod pods;
 mod policies;
 mod scaling;

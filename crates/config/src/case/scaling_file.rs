@@ -1,5 +1,6 @@
 //! The tables that say who changes the number of instances, and on which metrics.
 
+use super::behavior_file::FileBehavior;
 use super::words::{Change, Number, TimeOfDay};
 use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
 use crate::table::{At, Names, tables};
@@ -50,12 +51,12 @@ tables! {
         in_flight: Option<At<Number>>,
         /// Cores that a pod requests. Default: what it is allotted.
         request: Option<At<Number>>,
-        /// Whether `behavior` is set at all, with the defaults of autoscaling/v2; without it the rules of old hold.
-        /// Default: false.
-        behavior: Option<At<Switch>>,
-        /// With `behavior`: how long a lower count must be recommended. Default: 5m.
+        /// How fast pods may come and go: what a manifest has under `spec.behavior`, in its own words, or `true` for the
+        /// defaults of autoscaling/v2; without it the rules of old hold. Default: false.
+        behavior: Option<At<FileBehavior>>,
+        /// With `behavior: true`: how long a lower count must be recommended. Default: 5m.
         stabilize_down: Option<At<Span>>,
-        /// With `behavior`: how long a higher count must be recommended. Default: 0.
+        /// With `behavior: true`: how long a higher count must be recommended. Default: 0.
         stabilize_up: Option<At<Span>>,
         /// How far a metric may be off its target. Default: 10%.
         tolerance: Option<At<Share>>,

@@ -1,12 +1,13 @@
 //! Who changes the number of pods: Kubernetes' and Knative's autoscalers, as `control` has them.
 
 use super::Builder;
+use super::behavior::blamed;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
 use crate::case::words::Number;
 use crate::problem::Place;
 use crate::table::At;
-use control::scaling::hpa::{Behavior, Controller, HpaSettings, Metric, Milli, Source, Version};
+use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::KnativeSettings;
 use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
@@ -14,16 +15,7 @@ use units::InstanceCount;
 impl Builder<'_> {
     pub(super) fn hpa(&mut self, table: &ScalingTable, at: &At<HpaTable>) -> HpaScaling {
         let HpaTable {
-            cpu,
-            requests_per_second,
-            in_flight,
-            request,
-            behavior,
-            stabilize_down,
-            stabilize_up,
-            tolerance,
-            sync_period,
-            version,
+            cpu, requests_per_second, in_flight, request, tolerance, sync_period, version, ..
         } = &at.value;
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
@@ -41,11 +33,7 @@ impl Builder<'_> {
             metrics.push(Metric { name: name.to_owned(), source: Source::Pods { average } });
             kinds.push(kind);
         }
-        let with_behavior = behavior.as_ref().is_some_and(|at| at.value.0);
-        for at in [stabilize_down, stabilize_up].into_iter().flatten().filter(|_| !with_behavior) {
-            let help = "add `behavior: true`, or remove it".to_owned();
-            self.report.wrong(&at.place, "only with `behavior: true`".to_owned(), "means nothing", help);
-        }
+        let behavior = self.behavior(&at.value);
         let usual = Controller::default();
         let tolerance = tolerance.as_ref().map_or(usual.tolerance, |at| at.value.0.get());
         let sync = self.span(sync_period.as_ref(), usual.sync_period);
@@ -54,11 +42,6 @@ impl Builder<'_> {
         {
             let message = "the sync period does not divide a minute".to_owned();
             self.report.wrong(&at.place, message, "this span", "15s is usual".to_owned());
-        }
-        let mut rules = Behavior::default();
-        rules.down.stabilization = stabilize_down.as_ref().map(|at| at.value.0);
-        if let Some(at) = stabilize_up {
-            rules.up.stabilization = Some(at.value.0);
         }
         let version = version.as_ref().map_or(Some(Version::default()), |at| {
             let known = u16::try_from(at.value.0).ok().and_then(Version::new);
@@ -71,12 +54,17 @@ impl Builder<'_> {
         });
         let hpa = HpaSettings {
             version: version.unwrap_or_default(),
-            behavior: with_behavior.then_some(rules),
+            behavior,
             controller: Controller { tolerance, sync_period: sync, ..usual },
             ..HpaSettings::new(count(&table.min), count(&table.max), metrics)
         };
-        for error in hpa.problems() {
-            self.refused(&at.place, &error.to_string());
+        let place = |error: &HpaSettingsError| blamed(error, &at.value).unwrap_or(&at.place);
+        let problems = hpa.problems();
+        // What is wrong because a value could not be read is not said again.
+        let said = |error: &&HpaSettingsError| self.report.knows_of(&place(error).path);
+        let (_, unsaid): (Vec<_>, Vec<_>) = problems.iter().partition(said);
+        for error in unsaid {
+            self.refused(place(error), &error.to_string());
         }
         HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0) }
     }

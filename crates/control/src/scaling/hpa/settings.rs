@@ -293,7 +293,9 @@ pub enum HpaSettingsError {
         direction: &'static str,
     },
     /// A period that the API does not allow.
-    #[error("`{direction}.policies[{policy}].periodSeconds` is {found}, but it may be from 1 to 1800")]
+    #[error(
+        "`{direction}.policies[{policy}].periodSeconds` is {found}, but it may be from 1 to 1800: 15 is usual"
+    )]
     Period {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,

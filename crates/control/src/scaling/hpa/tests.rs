@@ -306,7 +306,7 @@ fn all_problems_of_settings_are_found() {
             "there is no metric to scale by: Kubernetes would take a processor utilization of 80 %",
             "`scaleUp.stabilizationWindowSeconds` is 7200, above the most of 3600: lower it",
             "`scaleUp.policies` is empty, so nothing would be allowed: add one, or set `selectPolicy` to `Disabled`",
-            "`scaleDown.policies[0].periodSeconds` is 1801, but it may be from 1 to 1800",
+            "`scaleDown.policies[0].periodSeconds` is 1801, but it may be from 1 to 1800: 15 is usual",
             "`scaleDown.tolerance` is set, but Kubernetes 1.30 has none of its own: leave it out, or say 1.33 or later",
         ]
     );
