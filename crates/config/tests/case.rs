@@ -1,7 +1,7 @@
 //! Case files that ship are valid, and what they say arrives.
 
 use config::case::{Given, parse, schema_text};
-use control::scaling::hpa::{Behavior, Change, HpaSettings, RatePolicy, Rules, Select};
+use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, RatePolicy, Rules, Select};
 use sim::settings::{Policy, Traffic};
 use std::path::Path;
 use std::time::Duration;
@@ -151,6 +151,12 @@ fn the_behavior_of_a_manifest_arrives() {
         ..Rules::of(vec![pods, percent])
     };
     assert_eq!(said, Some(Behavior { up, down: Rules { select: Select::Disabled, ..usual.down } }));
+}
+
+#[test]
+fn pods_may_use_more_than_they_request() {
+    assert_eq!(hpa("cpu: 150%, request: 0.5").metrics, [Metric::cpu_utilization(150)]);
+    assert_eq!(hpa("cpu: 0.7").metrics, [Metric::cpu_utilization(70)]);
 }
 
 #[test]

@@ -173,6 +173,8 @@ fn autoscalers_of_pods() {
             ("selectPolicy: Disabled", "selectPolicy: disabled"),
             ("selectPolicy: Disabled }", "tolerance: 5% }\n        version: 32"),
             ("cpu: 70%", "cpu: 70%\n        stabilize_down: 1m"),
+            ("cpu: 70%", "cpu: 150%"),
+            ("cpu: 70%", "cpu: 70"),
             (rules, "stabilize_down: 1m"),
             (rules, "behavior: {}"),
             (rules, "behavior: yes"),

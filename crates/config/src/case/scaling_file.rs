@@ -1,7 +1,7 @@
 //! The tables that say who changes the number of instances, and on which metrics.
 
 use super::behavior_file::FileBehavior;
-use super::words::{Change, Number, TimeOfDay};
+use super::words::{Change, Number, TimeOfDay, Utilization};
 use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
 use crate::table::{At, Names, tables};
 
@@ -43,8 +43,8 @@ tables! {
 
     /// A HorizontalPodAutoscaler (autoscaling/v2). Give it at least one of its targets.
     HpaTable {
-        /// Processor use over what pods request, such as `70%`.
-        cpu: Option<At<Share>>,
+        /// Processor use over what pods request, such as `70%`; above 100% where they may use more than `request`.
+        cpu: Option<At<Utilization>>,
         /// Requests a second that a pod should have.
         requests_per_second: Option<At<Number>>,
         /// Requests in flight that a pod should have.

@@ -1,6 +1,6 @@
 //! Values that only case files have: each says how it is written, and reads itself.
 
-use crate::scalar::{Scalar, scalar};
+use crate::scalar::{Scalar, Share, scalar};
 use crate::table::{At, Read, Report};
 use crate::yaml::{Kind, Node};
 use control::search::Condition;
@@ -21,6 +21,25 @@ impl Scalar for Number {
     fn parse(text: &str) -> Option<Self> {
         let number = decimal(text)?;
         (number >= 0.0).then_some(Number(number))
+    }
+}
+
+/// Processor use over what is requested, which may be above all of that; without `%` it is at most 1, because nobody
+/// sees whether `70` means percent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Utilization(pub(crate) f64);
+scalar!(Utilization, {
+    "type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": "^[0-9]+(\\.[0-9]+)?%?$"
+});
+
+impl Scalar for Utilization {
+    const EXPECTED: &'static str = "a share of what is requested, such as `70%` or `150%`";
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(share) = Share::parse(text) {
+            return Some(Utilization(share.0.get()));
+        }
+        let percent = decimal(text.strip_suffix('%')?)?;
+        (percent >= 0.0).then_some(Utilization(percent / 100.0))
     }
 }
 
@@ -151,7 +170,7 @@ crate::table::tables! {
         /// Times up to this.
         at_most: At<crate::scalar::Span>,
         /// The share of all times that are at most this; it rises to 100%.
-        share: At<crate::scalar::Share>,
+        share: At<Share>,
     }
 }
 

@@ -20,7 +20,14 @@ impl Builder<'_> {
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
         if let Some(at) = cpu {
-            metrics.push(Metric::cpu_utilization((at.value.0.get() * 100.0).round() as u32));
+            let percent = (at.value.0 * 100.0).round();
+            if percent > 100.0 && request.is_none() {
+                let message = format!("pods never use {percent}% of what they request");
+                let help =
+                    "add `request`, in cores: without it that is all that they are allotted".to_owned();
+                self.report.wrong(&at.place, message, "above 100%", help);
+            }
+            metrics.push(Metric::cpu_utilization(percent as u32));
             kinds.push(PodMetric::Cpu);
         }
         let of_pods = [

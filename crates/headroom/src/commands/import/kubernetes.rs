@@ -5,10 +5,10 @@ use super::{read, refuse, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::kubernetes::{self, Autoscaler, Autoscalers, Cluster, Effect};
-use ::import::width;
-use control::scaling::hpa::{Behavior, HpaSettings, Metric, ResourceTarget, Rules, Source};
+use control::scaling::hpa::{
+    Behavior, Change, HpaSettings, Metric, RatePolicy, ResourceTarget, Rules, Select, Source,
+};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Read HorizontalPodAutoscalers from YAML or JSON, as the scaling of a case file
 ///
@@ -87,7 +87,7 @@ fn words(autoscaler: &Autoscaler, left_out: &mut Vec<String>) -> Option<String> 
     let mut cpu = None;
     for metric in metrics {
         match utilization(metric) {
-            Some(percent) if percent <= 100 && cpu.is_none() => cpu = Some(percent),
+            Some(percent) if cpu.is_none() => cpu = Some(percent),
             _ => {
                 left_out.push(format!("{place}: {metric} is a target that a case file cannot say; left out"))
             }
@@ -98,23 +98,8 @@ fn words(autoscaler: &Autoscaler, left_out: &mut Vec<String>) -> Option<String> 
         return None;
     };
     let mut words = vec![format!("cpu: {cpu}%")];
-    if let Some(Behavior { up, down }) = behavior {
-        let usual = Behavior::default();
-        words.push("behavior: true".to_owned());
-        let mut stabilize = |key: &str, span: Option<Duration>, usual: Duration| {
-            let other = span.filter(|span| *span != usual);
-            words.extend(other.map(|span| format!("{key}: {}", width(span))));
-        };
-        stabilize("stabilize_up", up.stabilization, Duration::ZERO);
-        stabilize("stabilize_down", down.stabilization, FIVE_MINUTES);
-        for (which, rules, usual) in [("scaleUp", up, &usual.up), ("scaleDown", down, &usual.down)] {
-            if rules.policies != usual.policies || rules.select != usual.select {
-                left_out.push(format!(
-                    "{place}: the policies of behavior.{which} are not the default, and a case file has only that; it is taken"
-                ));
-            }
-        }
-        words.extend(tolerance(up, down, &place, left_out));
+    if let Some(behavior) = behavior {
+        words.push(behavior_words(behavior, &place, left_out));
     }
     Some(words.join(", "))
 }
@@ -128,18 +113,53 @@ fn utilization(metric: &Metric) -> Option<u32> {
     }
 }
 
-/// One tolerance for both directions is all that a case file has.
-fn tolerance(up: &Rules, down: &Rules, place: &str, left_out: &mut Vec<String>) -> Option<String> {
-    match (up.tolerance, down.tolerance) {
-        (None, None) => None,
-        (Some(up), Some(down)) if up == down => Some(format!("tolerance: {}%", up * 100.0)),
-        _ => {
-            left_out.push(format!(
-                "{place}: a tolerance for one direction; a case file has one for both; left out"
-            ));
-            None
+/// What is not Kubernetes' default, in its own words.
+fn behavior_words(behavior: &Behavior, place: &str, left_out: &mut Vec<String>) -> String {
+    let usual = Behavior::default();
+    let ways = [("scaleUp", &behavior.up, &usual.up), ("scaleDown", &behavior.down, &usual.down)];
+    let mut words = Vec::new();
+    for (way, rules, usual) in ways {
+        let said = rules_words(rules, usual, &format!("{place}: behavior.{way}"), left_out);
+        if !said.is_empty() {
+            words.push(format!("{way}: {{ {} }}", said.join(", ")));
         }
     }
+    if words.is_empty() {
+        "behavior: true".to_owned()
+    } else {
+        format!("behavior: {{ {} }}", words.join(", "))
+    }
+}
+
+fn rules_words(rules: &Rules, usual: &Rules, place: &str, left_out: &mut Vec<String>) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(window) = rules.stabilization.filter(|_| rules.stabilization != usual.stabilization) {
+        words.push(format!("stabilizationWindowSeconds: {}", window.as_secs()));
+    }
+    match rules.select {
+        Select::Max => {}
+        Select::Min => words.push("selectPolicy: Min".to_owned()),
+        Select::Disabled => words.push("selectPolicy: Disabled".to_owned()),
+    }
+    if rules.policies != usual.policies {
+        let policies: Vec<String> = rules.policies.iter().map(rate_words).collect();
+        words.push(format!("policies: [{}]", policies.join(", ")));
+    }
+    match rules.tolerance {
+        Some(tolerance) if tolerance > 1.0 => left_out
+            .push(format!("{place}.tolerance is {tolerance}, and a case file has at most 1; left out")),
+        Some(tolerance) => words.push(format!("tolerance: {tolerance}")),
+        None => {}
+    }
+    words
+}
+
+fn rate_words(policy: &RatePolicy) -> String {
+    let (kind, value) = match policy.change {
+        Change::Pods(pods) => ("Pods", pods),
+        Change::Percent(percent) => ("Percent", percent),
+    };
+    format!("{{ type: {kind}, value: {value}, periodSeconds: {} }}", policy.period.as_secs())
 }
 
 fn summary(found: &Autoscalers, left_out: usize, path: &Path) -> String {
@@ -160,9 +180,6 @@ fn summary(found: &Autoscalers, left_out: usize, path: &Path) -> String {
     let path = path.display();
     text + &format!("next: describe servers and traffic in {path} too, then headroom simulate {path}\n")
 }
-
-/// Kubernetes' default for scaling down.
-const FIVE_MINUTES: Duration = Duration::from_secs(300);
 
 const NEXT: &str = "# next: describe servers and traffic too, then headroom simulate CASE.yaml\n";
 
@@ -203,14 +220,58 @@ spec:
         insta::assert_snapshot!(shown(PHP));
     }
 
+    /// The section with what it leaves to users, read as a case file.
+    fn read_again(section: &str, request: &str) -> HpaSettings {
+        let rest =
+            "    endpoints: { page: { cpu: 5ms } }\n    server: {}\n    hosts: { pod: { cores: 1 } }\n";
+        let whole = section
+            .replace("    scaling:", &format!("{rest}    scaling:"))
+            .replace("hpa: {", &format!("hpa: {{ {request}"));
+        let text = format!("case: shop\ntraffic: {{ rate: 10/s }}\n{whole}");
+        let case = config::case::parse("case.yaml", &text, Path::new(""), config::case::Given::default());
+        let case = case.unwrap_or_else(|problems| panic!("{}\n{text}", problems.plain()));
+        match &case.stages[0].system.services[0].scaling.policy {
+            sim::settings::Policy::Hpa(scaling) => scaling.hpa.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn behavior_is_carried_as_it_is() {
+        let mut shown = String::new();
+        for behavior in [
+            "{ scaleDown: { selectPolicy: Disabled } }",
+            "{ scaleUp: { policies: [{ type: Pods, value: 4, periodSeconds: 15 }, { type: Percent, value: 100, \
+             periodSeconds: 15 }] } }",
+            "{ scaleUp: { stabilizationWindowSeconds: 30, selectPolicy: Min, policies: [{ type: Percent, value: 10, \
+             periodSeconds: 60 }, { type: Pods, value: 2, periodSeconds: 120 }], tolerance: 70m }, scaleDown: { \
+             stabilizationWindowSeconds: 0, tolerance: 0 } }",
+        ] {
+            let text = format!("{PHP}  behavior: {behavior}\n");
+            let found = kubernetes::read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
+            let (section, left_out) = section(&found);
+            assert_eq!(left_out, Vec::<String>::new());
+            assert_eq!(read_again(&section, "").behavior, found.autoscalers[0].settings.behavior);
+            shown += section.lines().last().unwrap();
+            shown += "\n";
+        }
+        insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn a_target_above_what_is_requested_is_carried() {
+        let text = PHP.replace("averageUtilization: 50", "averageUtilization: 150");
+        let found = kubernetes::read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
+        let (section, left_out) = section(&found);
+        assert_eq!(left_out, Vec::<String>::new());
+        assert_eq!(read_again(&section, "request: 0.5, ").metrics, [Metric::cpu_utilization(150)]);
+    }
+
     #[test]
     fn what_a_case_file_cannot_say_is_told() {
         let more = "    - type: Resource
       resource: { name: memory, target: { type: Utilization, averageUtilization: 60 } }
-  behavior:
-    scaleDown:
-      stabilizationWindowSeconds: 60
-      policies: [{ type: Pods, value: 1, periodSeconds: 60 }]
+  behavior: { scaleDown: { tolerance: 2 } }
 ";
         insta::assert_snapshot!(shown(&format!("{PHP}{more}")));
         insta::assert_snapshot!(shown(&PHP.replace("name: cpu", "name: memory")));
