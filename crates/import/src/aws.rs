@@ -29,6 +29,7 @@ pub use policy::{Adjustment, Aggregation, Policy, Rule, Step};
 pub use remark::{AwsError, Cause, Effect, Remark};
 pub use schedule::{Recurrence, Schedule};
 
+use control::scaling::Preset;
 use join::Parts;
 use serde_json::Value;
 use std::time::Duration;
@@ -69,6 +70,19 @@ pub enum Platform {
         /// The warm-up where a policy names none.
         default_warm_up: Duration,
     },
+}
+
+impl Platform {
+    /// What target tracking is taken to make of a target, by the length of its metric's points; none where that is not
+    /// known.
+    pub fn preset(self, resolution: Duration) -> Option<Preset> {
+        let known = match self {
+            Platform::Ecs => [Preset::ECS, Preset::ECS_HIGH_RESOLUTION].as_slice(),
+            Platform::Ec2 { .. } => &[Preset::EC2],
+        };
+        let period = resolution.min(Preset::ECS.high.period);
+        known.iter().find(|preset| preset.high.period == period).copied()
+    }
 }
 
 /// What is switched off.

@@ -190,12 +190,18 @@ impl Joined<'_> {
                 return None;
             }
         };
-        if let Rule::TargetTracking { target, .. } = &rule {
-            if policy.high_resolution {
-                self.report.remarks.push(policy.spot.remark(Cause::HighResolution));
-            }
-            for alarm in triggers {
-                self.made(alarm, *target, platform, policy.high_resolution);
+        if let Rule::TargetTracking { target, resolution, .. } = &rule {
+            match platform.preset(*resolution) {
+                Some(preset) => {
+                    if preset == Preset::ECS_HIGH_RESOLUTION {
+                        self.report.remarks.push(policy.spot.remark(Cause::HighResolution));
+                    }
+                    triggers.into_iter().for_each(|alarm| self.made(alarm, *target, preset));
+                }
+                None => {
+                    let cause = Cause::OtherResolution(resolution.as_secs());
+                    self.report.remarks.push(policy.spot.remark(cause));
+                }
             }
             return Some(Policy { name: policy.name.clone(), alarms: Vec::new(), rule });
         }
@@ -256,9 +262,8 @@ impl Joined<'_> {
     }
 
     /// Compares an alarm that target tracking made with what the simulator assumes of it.
-    fn made(&mut self, part: &AlarmPart, target: f64, platform: Platform, high_resolution: bool) {
+    fn made(&mut self, part: &AlarmPart, target: f64, preset: Preset) {
         let Some(alarm) = &part.settings else { return };
-        let preset = if matches!(platform, Platform::Ecs) { Preset::ECS } else { Preset::EC2 };
         let (comparison, threshold, expected) = if alarm.comparison.is_upward() {
             (Comparison::GreaterThan, target, preset.high)
         } else {
@@ -270,7 +275,7 @@ impl Joined<'_> {
             && alarm.evaluation_periods == evaluation_periods
             && alarm.datapoints_to_alarm == datapoints_to_alarm
             && alarm.period == period;
-        if as_assumed || high_resolution {
+        if as_assumed {
             return;
         }
         let words = |threshold: f64, datapoints: u32, periods: u32, period: Duration| {

@@ -54,6 +54,8 @@ pub enum Rule {
         metric: Metric,
         /// As CloudWatch writes it.
         statistic: String,
+        /// Length of a point of the metric: a minute, or less for metrics of high resolution.
+        resolution: Duration,
         /// In the unit of the metric.
         target: f64,
         /// Holds back after scaling out (ECS); none: 300 s.
@@ -110,8 +112,6 @@ pub(super) struct PolicyPart {
     /// Name and ARN of each alarm.
     pub(super) alarms: Vec<(String, String)>,
     pub(super) rule: Result<Rule, Cause>,
-    /// Tracks metrics of 20 s.
-    pub(super) high_resolution: bool,
 }
 
 /// Reads one of `ScalingPolicies`, of either service.
@@ -132,8 +132,7 @@ pub(super) fn read(object: &Object<'_>, parts: &mut Parts, report: &mut Report) 
         alarms.push((text("AlarmName", report), text("AlarmARN", report)));
         alarm.finish(report);
     }
-    let mut high_resolution = false;
-    let rule = rule(object, &owner, &mut high_resolution, report);
+    let rule = rule(object, &owner, report);
     let disabled = object.flag("Enabled", report) == Some(false);
     let rule = match rule {
         Some(_) if disabled => Err(Cause::PolicyDisabled),
@@ -142,16 +141,11 @@ pub(super) fn read(object: &Object<'_>, parts: &mut Parts, report: &mut Report) 
     };
     object.finish(report);
     let (spot, arn, name) = (object.spot(Some(name)), arn.to_owned(), name.to_owned());
-    parts.policy(PolicyPart { spot, arn, name, owner, alarms, rule, high_resolution }, report);
+    parts.policy(PolicyPart { spot, arn, name, owner, alarms, rule }, report);
 }
 
 /// None where something is wrong, which is told.
-fn rule(
-    object: &Object<'_>,
-    owner: &Owner,
-    high_resolution: &mut bool,
-    report: &mut Report,
-) -> Option<Result<Rule, Cause>> {
+fn rule(object: &Object<'_>, owner: &Owner, report: &mut Report) -> Option<Result<Rule, Cause>> {
     let kind = object.text("PolicyType", report).unwrap_or("SimpleScaling");
     // Policies of EC2 have their settings beside the name, the others in an object.
     let nested = |key, report: &mut Report| {
@@ -184,7 +178,7 @@ fn rule(
                 Owner::Group(_) => "TargetTrackingConfiguration",
             };
             let settings = nested(key, report)?;
-            let rule = track(&settings, object, owner, high_resolution, report);
+            let rule = track(&settings, object, owner, report);
             settings.finish(report);
             rule
         }
@@ -242,7 +236,6 @@ fn track(
     settings: &Object<'_>,
     policy: &Object<'_>,
     owner: &Owner,
-    high_resolution: &mut bool,
     report: &mut Report,
 ) -> Option<Result<Rule, Cause>> {
     let target = settings.number("TargetValue", report);
@@ -251,7 +244,7 @@ fn track(
     let scale_in_cooldown = settings.seconds("ScaleInCooldown", report);
     let disable_scale_in = settings.flag("DisableScaleIn", report).unwrap_or(false);
     let warm_up = policy.seconds("EstimatedInstanceWarmup", report);
-    let (metric, statistic) = match (
+    let (metric, statistic, resolution) = match (
         settings.object("PredefinedMetricSpecification", report),
         settings.object("CustomizedMetricSpecification", report),
     ) {
@@ -259,10 +252,12 @@ fn track(
             predefined.without_effect(&["ResourceLabel"]);
             let kind = predefined.text("PredefinedMetricType", report)?;
             predefined.finish(report);
-            *high_resolution = kind.ends_with("HighResolution");
-            match kind.strip_suffix("HighResolution").unwrap_or(kind) {
-                "ECSServiceAverageCPUUtilization" | "ASGAverageCPUUtilization" => (Metric::Cpu, "Average"),
-                "ALBRequestCountPerTarget" => (Metric::RequestsPerTarget, "Sum"),
+            match kind {
+                "ECSServiceAverageCPUUtilization" | "ASGAverageCPUUtilization" => {
+                    (Metric::Cpu, "Average", MINUTE)
+                }
+                "ECSServiceAverageCPUUtilizationHighResolution" => (Metric::Cpu, "Average", TWENTY_SECONDS),
+                "ALBRequestCountPerTarget" => (Metric::RequestsPerTarget, "Sum", MINUTE),
                 _ => {
                     let (namespace, name) = ("predefined".to_owned(), kind.to_owned());
                     return Some(Err(Cause::OtherMetric { namespace, name }));
@@ -275,10 +270,10 @@ fn track(
             }
             let named = Named::read(&custom, report);
             let statistic = custom.text("Statistic", report).unwrap_or("Average");
-            *high_resolution = custom.count("Period", report).is_some_and(|seconds| seconds < 60);
+            let resolution = custom.seconds("Period", report).unwrap_or(MINUTE);
             custom.finish(report);
             match named.of(owner) {
-                Ok(metric) => (metric, statistic),
+                Ok(metric) => (metric, statistic, resolution),
                 Err(cause) => return Some(Err(cause)),
             }
         }
@@ -290,6 +285,7 @@ fn track(
     Some(Ok(Rule::TargetTracking {
         metric,
         statistic,
+        resolution,
         target,
         scale_out_cooldown,
         scale_in_cooldown,
@@ -297,3 +293,7 @@ fn track(
         warm_up,
     }))
 }
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// Of ECS's metrics of high resolution.
+const TWENTY_SECONDS: Duration = Duration::from_secs(20);

@@ -116,8 +116,14 @@ pub enum Cause {
         assumed: String,
     },
     /// Target tracking by metrics of 20 s.
-    #[error("tracks metrics of 20 s; the simulator is told the metric, and not its resolution")]
+    #[error(
+        "tracks metrics of 20 s, by the preset `ecs-high-resolution`; that they are published sooner than those of a \
+         minute is not in the files: set `publication_delay`"
+    )]
     HighResolution,
+    /// Target tracking by metrics of another resolution, in seconds.
+    #[error("tracks metrics of {0} s; the simulator takes it for metrics of a minute")]
+    OtherResolution(u64),
     /// A schedule that cannot be understood.
     #[error("the schedule `{found}` cannot be read: {problem}; left out")]
     Schedule {
@@ -158,9 +164,10 @@ impl Cause {
     /// What becomes of it.
     pub fn effect(&self) -> Effect {
         match self {
-            Cause::MadeAlarm { .. } | Cause::HighResolution | Cause::SeveralBalancers { .. } => {
-                Effect::Assumed
-            }
+            Cause::MadeAlarm { .. }
+            | Cause::HighResolution
+            | Cause::OtherResolution(_)
+            | Cause::SeveralBalancers { .. } => Effect::Assumed,
             Cause::OtherAlarms(_) | Cause::OtherTarget(_) => Effect::Noted,
             _ => Effect::LeftOut,
         }

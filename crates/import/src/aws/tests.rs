@@ -113,6 +113,7 @@ fn what_is_not_understood_is_named() {
     let custom = json!({"TargetValue": 50.0, "CustomizedMetricSpecification": {"Metrics": [{"Id": "m1"}]}});
     let memory = json!({"TargetValue": 50.0, "PredefinedMetricSpecification": {"PredefinedMetricType": "ECSServiceAverageMemoryUtilization"}});
     let quick = json!({"TargetValue": 50.0, "PredefinedMetricSpecification": {"PredefinedMetricType": "ECSServiceAverageCPUUtilizationHighResolution"}});
+    let fine = json!({"TargetValue": 50.0, "CustomizedMetricSpecification": {"Namespace": "AWS/ECS", "MetricName": "CPUUtilization", "Dimensions": [{"Name": "ClusterName", "Value": "shop"}, {"Name": "ServiceName", "Value": "accounts"}], "Statistic": "Average", "Period": 10}});
     let track = |settings: Value| {
         let text = policy("PolicyType", json!("TargetTrackingScaling"));
         with(&text, "/ScalingPolicies/0/TargetTrackingScalingPolicyConfiguration", settings)
@@ -161,6 +162,7 @@ fn what_is_not_understood_is_named() {
         ("tracked math", track(custom)),
         ("tracked memory", track(memory)),
         ("tracked in 20 s", track(quick)),
+        ("tracked in 10 s", track(fine)),
         ("a new field", policy("Mood", json!("good"))),
         ("a new field within", policy("StepScalingPolicyConfiguration/Mood", json!("good"))),
         ("another target", policy("ResourceId", json!("service/shop/web"))),

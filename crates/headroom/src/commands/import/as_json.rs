@@ -100,6 +100,7 @@ fn policy(policy: &Policy, service: &Service) -> Value {
         Rule::TargetTracking {
             metric,
             statistic,
+            resolution,
             target,
             scale_out_cooldown,
             scale_in_cooldown,
@@ -109,6 +110,7 @@ fn policy(policy: &Policy, service: &Service) -> Value {
             "kind": "target-tracking",
             "metric": metric.name(),
             "statistic": statistic,
+            "resolution_s": resolution.as_secs(),
             "target": target,
             "scale_out_cooldown_s": seconds(*scale_out_cooldown),
             "scale_in_cooldown_s": seconds(*scale_in_cooldown),

@@ -151,6 +151,7 @@ impl Writer {
             Rule::TargetTracking {
                 metric,
                 statistic,
+                resolution,
                 target,
                 scale_out_cooldown,
                 scale_in_cooldown,
@@ -158,11 +159,15 @@ impl Writer {
                 warm_up,
             } => {
                 self.tracked(*metric, statistic, &name)?;
+                // The usual one is a case file's default.
+                let preset = service.platform.preset(*resolution);
+                let preset = preset.filter(|preset| Some(*preset) != service.platform.preset(MINUTE));
                 // Where only the first is given, a case file takes it for both, and AWS takes its default.
                 let default_in = scale_out_cooldown.map(|_| FIVE_MINUTES);
                 vec![
                     Some(format!("track: {}", metric.name())),
                     Some(format!("target: {}", amount(*target, *metric))),
+                    preset.map(|preset| format!("preset: {}", preset.name)),
                     span("cooldown", *scale_out_cooldown),
                     span("cooldown_in", scale_in_cooldown.or(default_in)),
                     span("warm_up", warm_up.or(default_warm_up)),
@@ -263,7 +268,7 @@ impl Writer {
     fn in_utc(&mut self, schedule: &Schedule, times: &[(u8, u8)], zone: &str, name: &str) -> Vec<(u8, u8)> {
         let always = Schedule { start: None, end: None, ..schedule.clone() };
         let minutes = always.between(self.now, self.now.saturating_add(DAY)).into_iter();
-        let minutes = minutes.map(|at| at.rem_euclid(DAY) / MINUTE);
+        let minutes = minutes.map(|at| at.rem_euclid(DAY) / MINUTE_MICROS);
         let utc: Vec<(u8, u8)> = minutes
             .filter_map(|at| Some((u8::try_from(at / 60).ok()?, u8::try_from(at % 60).ok()?)))
             .collect();
@@ -372,8 +377,10 @@ fn schedule_words(schedule: &Schedule, (hour, minute): (u8, u8)) -> String {
 }
 
 // In microseconds.
-const MINUTE: i64 = 60_000_000;
-const DAY: i64 = 24 * 60 * MINUTE;
+const MINUTE_MICROS: i64 = 60_000_000;
+const DAY: i64 = 24 * 60 * MINUTE_MICROS;
+/// Points of metrics, unless they are of high resolution.
+const MINUTE: Duration = Duration::from_secs(60);
 /// AWS's default where a target tracking policy of ECS names none.
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
 /// More times a day are no list that somebody reads.

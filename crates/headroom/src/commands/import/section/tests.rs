@@ -50,6 +50,7 @@ fn what_a_case_file_cannot_say_is_told() {
         rule: Rule::TargetTracking {
             metric: Metric::Latency,
             statistic: "p90".to_owned(),
+            resolution: MINUTE,
             target: 0.25,
             scale_out_cooldown: None,
             scale_in_cooldown: None,
@@ -58,6 +59,36 @@ fn what_a_case_file_cannot_say_is_told() {
         },
     };
     insta::assert_snapshot!(shown(&fleet));
+}
+
+#[test]
+fn metrics_of_high_resolution_have_their_preset() {
+    let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
+    let mut tracked = |resolution: u64, platform: Platform| {
+        fleet.services[0].platform = platform;
+        fleet.services[0].policies = vec![Policy {
+            name: "track".to_owned(),
+            alarms: Vec::new(),
+            rule: Rule::TargetTracking {
+                metric: Metric::Cpu,
+                statistic: "Average".to_owned(),
+                resolution: Duration::from_secs(resolution),
+                target: 50.0,
+                scale_out_cooldown: None,
+                scale_in_cooldown: None,
+                disable_scale_in: false,
+                warm_up: None,
+            },
+        }];
+        let Section { text, .. } = of(&fleet, NOON);
+        text.lines().last().unwrap().trim().to_owned()
+    };
+    let group = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
+    assert_eq!(tracked(60, Platform::Ecs), "track: { track: cpu, target: 50% }");
+    assert_eq!(tracked(20, Platform::Ecs), "track: { track: cpu, target: 50%, preset: ecs-high-resolution }");
+    // No preset is known of these.
+    assert_eq!(tracked(10, Platform::Ecs), "track: { track: cpu, target: 50% }");
+    assert_eq!(tracked(10, group), "track: { track: cpu, target: 50%, warm_up: 5m }");
 }
 
 #[test]
