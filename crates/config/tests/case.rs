@@ -160,6 +160,20 @@ fn pods_may_use_more_than_they_request() {
 }
 
 #[test]
+fn basic_monitoring_has_a_point_every_five_minutes() {
+    let rest = "platform: ec2, alarms: { high: { metric: cpu, above: 60%, period: 5m }, slow: { metric: latency, above: \
+                1s } }, policies: { up: { alarms: [high, slow], change: +1 } }";
+    let resolutions = |said: &str| -> Vec<u64> {
+        let Policy::Aws(aws) = scaled(&format!("{said}{rest}")) else { panic!("no alarms") };
+        aws.metrics.iter().map(|metric| metric.resolution.as_secs()).collect()
+    };
+    assert_eq!(resolutions(""), [60, 60]);
+    assert_eq!(resolutions("monitoring: detailed, "), [60, 60]);
+    // What the balancer publishes is none of EC2's.
+    assert_eq!(resolutions("monitoring: basic, "), [300, 60]);
+}
+
+#[test]
 fn the_schema_in_the_repository_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/case.schema.json");
     let current = schema_text();

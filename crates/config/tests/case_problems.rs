@@ -151,6 +151,16 @@ fn scaling() {
         ("alarms: [high], change: +1", "track: cpu, target: 50%"),
         ("alarms: [high], change: +1", "alarms: [high], steps: [{ from: 0%, to: 10%, change: +1 }]"),
         ("alarms: [high], change: +1", "alarms: [high], change: +1, simple: true"),
+        ("min: 2", "min: 2\n      monitoring: basic"),
+        ("min: 2", "min: 2\n      platform: ec2\n      monitoring: some"),
+        ("min: 2", "min: 2\n      platform: ec2\n      monitoring: basic"),
+        (
+            "down: { alarms: [low], change: -1 }",
+            "down: { alarms: [low], change: -1 }
+        keep: { track: cpu, target: 50% }
+      platform: ec2
+      monitoring: basic",
+        ),
     ]));
 }
 

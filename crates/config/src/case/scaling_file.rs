@@ -14,6 +14,9 @@ tables! {
         max: At<Count>,
         /// From the end of a period until alarms see its datapoint. Default: 1m.
         publication_delay: Option<At<Span>>,
+        /// For `platform: ec2`: whether `cpu` has a point each minute (`detailed`) or every five (`basic`, which is EC2's
+        /// default). Default: detailed.
+        monitoring: Option<At<Text>>,
         /// Which instances end when there are too many: `oldest` or `newest`. Default: oldest.
         ends: Option<At<Text>>,
         /// Requests that one instance carries within the goal; the supply is scored with it. Default: as the run shows.

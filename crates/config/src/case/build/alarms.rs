@@ -9,6 +9,7 @@ use crate::suggest::suggestion;
 use crate::table::At;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing, Repeat, Windows};
 use control::metric::{MetricId, Statistic};
+use control::scaling::Platform;
 use sim::settings::{Metric, Published};
 use std::time::Duration;
 use units::parse_duration;
@@ -150,6 +151,43 @@ impl Builder<'_> {
     }
 }
 
+impl Builder<'_> {
+    /// Makes the points of EC2's own metric as long as its monitoring has them.
+    pub(super) fn monitoring(
+        &mut self,
+        at: &At<Text>,
+        platform: Platform,
+        periods: &[(&Place, Duration)],
+        metrics: &mut [Published],
+    ) {
+        let lengths = [("detailed", MINUTE), ("basic", FIVE_MINUTES)];
+        let length = word(Some(at), &lengths, self.report);
+        if !matches!(platform, Platform::Ec2 { .. }) {
+            let help = "write `platform: ec2`, or remove it".to_owned();
+            return self.report.wrong(
+                &at.place,
+                "`monitoring` is of EC2 only".to_owned(),
+                "means nothing",
+                help,
+            );
+        }
+        if length == MINUTE {
+            return;
+        }
+        for (place, period) in periods {
+            if !period.as_secs().is_multiple_of(length.as_secs()) {
+                let (period, length) = (period.as_secs(), length.as_secs());
+                let message = format!("a period of {period} s on `cpu`, which has a point every {length} s");
+                let help = "take `period: 5m` and steps, or `monitoring: detailed`".to_owned();
+                self.report.wrong(place, message, "with basic monitoring", help);
+            }
+        }
+        for published in metrics.iter_mut().filter(|published| published.metric == Metric::CpuUtilization) {
+            published.resolution = length;
+        }
+    }
+}
+
 /// The place of a metric among those that are published; periods below a minute need points as fine.
 pub(super) fn published(metric: Metric, period: Duration, metrics: &mut Vec<Published>) -> MetricId {
     let resolution = if period < MINUTE && !period.is_zero() { period } else { MINUTE };
@@ -162,3 +200,5 @@ pub(super) fn published(metric: Metric, period: Duration, metrics: &mut Vec<Publ
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
+/// EC2's basic monitoring.
+const FIVE_MINUTES: Duration = Duration::from_secs(300);

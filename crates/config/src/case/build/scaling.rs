@@ -11,8 +11,10 @@ use crate::problem::Place;
 use crate::scenario::word;
 use crate::table::{At, Names};
 use control::alarm::Repeat;
-use control::scaling::{CooldownFrom, CooldownScope, Platform, ScalerSettings, ScalingError, Scheduled};
-use sim::settings::{AwsScaling, Ends, Policy, Scaling, ScalingNames};
+use control::scaling::{
+    CooldownFrom, CooldownScope, Platform, Policy as AwsPolicy, ScalerSettings, ScalingError, Scheduled,
+};
+use sim::settings::{AwsScaling, Ends, Metric, Policy, Published, Scaling, ScalingNames};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -36,6 +38,7 @@ impl Builder<'_> {
             table.policies.is_some(),
             table.schedule.is_some(),
             table.platform.is_some(),
+            table.monitoring.is_some(),
         ];
         let kinds = [aws.contains(&true), table.hpa.is_some(), table.knative.is_some()];
         if kinds.iter().filter(|&&given| given).count() > 1 {
@@ -73,7 +76,7 @@ impl Builder<'_> {
             let alarm = named.value.as_ref().and_then(|at| self.alarm(at, repeat, &mut metrics));
             alarms.push((&named.name, &named.place, alarm));
         }
-        let mut policies = Vec::new();
+        let mut policies: Vec<NamedPolicy<'_>> = Vec::new();
         for named in table.policies.iter().flat_map(Names::iter) {
             let policy = self.policy(named, platform, &alarms, &mut metrics);
             policies.push((named.name.clone(), &named.place, policy));
@@ -89,6 +92,10 @@ impl Builder<'_> {
                 let help = "name it in `alarms` of a policy, or remove it".to_owned();
                 self.report.wrong(place, message, "unused", help);
             }
+        }
+        if let Some(at) = &table.monitoring {
+            let periods = periods_on_cpu(&alarms, &policies, &metrics);
+            self.monitoring(at, platform, &periods, &mut metrics);
         }
         let scheduled = self.schedule(table);
         let froms = [("fulfilled", CooldownFrom::Fulfilled), ("decision", CooldownFrom::Decision)];
@@ -153,6 +160,27 @@ impl Builder<'_> {
         scheduled
     }
 }
+
+/// The periods of all that looks at `cpu`, with the alarm or policy that says them.
+fn periods_on_cpu<'a>(
+    alarms: &[NamedAlarm<'a>],
+    policies: &[NamedPolicy<'a>],
+    metrics: &[Published],
+) -> Vec<(&'a Place, Duration)> {
+    let of_alarms = alarms.iter().filter_map(|(_, place, alarm)| {
+        let (metric, alarm) = alarm.as_ref()?;
+        (*metric == Metric::CpuUtilization).then_some((*place, alarm.period))
+    });
+    let of_tracking = policies.iter().filter_map(|(_, place, policy)| {
+        let AwsPolicy::TargetTracking(tracking) = policy.as_ref()? else { return None };
+        let metric = metrics.get(usize::from(tracking.metric.0))?.metric;
+        (metric == Metric::CpuUtilization).then_some((*place, tracking.preset.high.period))
+    });
+    of_alarms.chain(of_tracking).collect()
+}
+
+/// A policy with its name and its place in the file; nothing where it was refused.
+type NamedPolicy<'a> = (String, &'a Place, Option<AwsPolicy>);
 
 /// CloudWatch's metrics of a minute are there about a minute after its end.
 const DELAY: Duration = Duration::from_secs(60);

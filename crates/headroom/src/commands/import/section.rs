@@ -68,6 +68,9 @@ impl Writer {
         self.line(2, "scaling:");
         let platform = if service.platform == Platform::Ecs { "ecs" } else { "ec2" };
         self.line(3, &format!("platform: {platform}"));
+        if service.platform != Platform::Ecs {
+            self.line(3, "# EC2's default is `monitoring: basic`; which one it has is not in the files.");
+        }
         self.line(3, &format!("min: {}", service.min));
         self.line(3, &format!("max: {}", service.max));
         let mut alarm_keys = Vec::new();
