@@ -2,6 +2,7 @@
 
 use config::case::{Given, parse, schema_text};
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, RatePolicy, Rules, Select};
+use control::scaling::{Adjustment, Step};
 use sim::settings::{Policy, Traffic};
 use std::path::Path;
 use std::time::Duration;
@@ -171,6 +172,34 @@ fn basic_monitoring_has_a_point_every_five_minutes() {
     assert_eq!(resolutions("monitoring: detailed, "), [60, 60]);
     // What the balancer publishes is none of EC2's.
     assert_eq!(resolutions("monitoring: basic, "), [300, 60]);
+}
+
+#[test]
+fn a_policy_may_set_the_number_itself() {
+    let policy = |platform: &str, words: &str| {
+        let alarm = "alarms: { high: { metric: cpu, above: 60% } }";
+        let policies = format!("policies: {{ set: {{ alarms: [high], {words} }} }}");
+        let Policy::Aws(aws) = scaled(&format!("platform: {platform}, {alarm}, {policies}")) else {
+            panic!("no alarms")
+        };
+        aws.scaler.policies[0].clone()
+    };
+    let steps = |words: &str| {
+        let control::scaling::Policy::Step(step) = policy("ecs", words) else { panic!("no steps") };
+        assert_eq!(step.adjustment, Adjustment::ExactCapacity);
+        step.steps
+    };
+    let step = |lower, upper, change| Step { lower, upper, change };
+    assert_eq!(steps("change: =8"), [step(None, Some(0.0), 8), step(Some(0.0), None, 8)]);
+    assert_eq!(steps("change: =0").len(), 2);
+    assert_eq!(
+        steps("steps: [{ from: 0%, to: 20%, change: =8 }, { from: 20%, change: =9 }]"),
+        [step(Some(0.0), Some(20.0), 8), step(Some(20.0), None, 9)]
+    );
+    let control::scaling::Policy::Simple(simple) = policy("ec2", "change: =8, simple: true") else {
+        panic!("not simple")
+    };
+    assert_eq!((simple.adjustment, simple.change), (Adjustment::ExactCapacity, 8));
 }
 
 #[test]

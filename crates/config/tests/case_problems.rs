@@ -147,6 +147,12 @@ fn scaling() {
         ("alarms: [high]", "alarms: [hihg]"),
         ("alarms: [high], change: +1", "alarms: [high], change: 0"),
         ("alarms: [high], change: +1", "alarms: [high], change: some"),
+        ("alarms: [high], change: +1", "alarms: [high], change: =-1"),
+        (
+            "alarms: [high], change: +1",
+            "alarms: [high], steps: [{ from: 0%, to: 10%, change: +1 }, { from: 10%, change: =9 }]",
+        ),
+        ("alarms: [high], change: +1", "alarms: [high], change: =9, least: 2"),
         ("alarms: [high], change: +1", "alarms: [high], track: cpu, target: 50%"),
         ("alarms: [high], change: +1", "track: cpu, target: 50%"),
         ("alarms: [high], change: +1", "alarms: [high], steps: [{ from: 0%, to: 10%, change: +1 }]"),

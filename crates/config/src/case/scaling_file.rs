@@ -117,7 +117,7 @@ tables! {
     PolicyTable {
         /// Any of these alarms invokes it.
         alarms: Option<At<Vec<At<Text>>>>,
-        /// The change: instances such as `+1`, or a share of them such as `+10%`.
+        /// The change: instances such as `+1`, or a share of them such as `+10%`; or the number itself, such as `=4`.
         change: Option<At<Change>>,
         /// Changes by how far the metric is beyond the threshold.
         steps: Option<At<Vec<At<SizeStepTable>>>>,

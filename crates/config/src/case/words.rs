@@ -192,17 +192,23 @@ fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution
     Some(Distribution::Empirical(Arc::from(points)))
 }
 
-/// By how much a policy changes the size: instances, or a share of them.
+/// By how much a policy changes the size: instances, or a share of them; or the size itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Instances(i32),
     Percent(i32),
+    Exact(i32),
 }
-scalar!(Change, { "type": ["integer", "string"], "pattern": "^[+-]?[0-9]+%?$" });
+scalar!(Change, { "type": ["integer", "string"], "pattern": "^([+-]?[0-9]+%?|=[0-9]+)$" });
 
 impl Scalar for Change {
-    const EXPECTED: &'static str = "a change of the number of instances, such as `+1`, `-3` or `+10%`";
+    const EXPECTED: &'static str =
+        "a change of the number of instances, such as `+1`, `-3`, `+10%`, or `=4` for exactly four";
     fn parse(text: &str) -> Option<Self> {
+        if let Some(number) = text.strip_prefix('=') {
+            let digits = number.chars().all(|c| c.is_ascii_digit());
+            return digits.then(|| number.parse().ok().map(Change::Exact)).flatten();
+        }
         match text.strip_suffix('%') {
             Some(number) => number.parse().ok().map(Change::Percent),
             None => text.parse().ok().map(Change::Instances),

@@ -87,7 +87,7 @@ impl Builder<'_> {
         let (adjustment, steps) = self.changes(table, place, metric?)?;
         let least = table.least.as_ref().map(|at| at.value.0);
         if simple {
-            let [step] = steps.as_slice() else {
+            let (Some(_), Some(step)) = (&table.change, steps.first()) else {
                 let help = "write `change: +1`".to_owned();
                 self.report.wrong(place, "simple scaling has one change".to_owned(), "with `steps`", help);
                 return None;
@@ -150,10 +150,17 @@ impl Builder<'_> {
         let kind = |change: Change| match change {
             Change::Instances(count) => (Adjustment::ChangeInCapacity, count),
             Change::Percent(percent) => (Adjustment::PercentChangeInCapacity, percent),
+            Change::Exact(count) => (Adjustment::ExactCapacity, count),
         };
         match (&table.change, &table.steps) {
             (Some(at), None) => {
                 let (adjustment, change) = kind(at.value);
+                if adjustment == Adjustment::ExactCapacity {
+                    // Whichever side of its threshold the metric is on.
+                    let below = Step { lower: None, upper: Some(0.0), change };
+                    let above = Step { lower: Some(0.0), upper: None, change };
+                    return Some((adjustment, vec![below, above]));
+                }
                 if change == 0 {
                     let help = "write `+1` or `-1`".to_owned();
                     self.report.wrong(&at.place, "a change that changes nothing".to_owned(), "zero", help);
@@ -179,13 +186,9 @@ impl Builder<'_> {
                 }
                 let adjustment = *adjustments.first()?;
                 if adjustments.iter().any(|other| *other != adjustment) {
-                    let help = "write all as instances or all in percent".to_owned();
-                    self.report.wrong(
-                        &at.place,
-                        "steps in instances and in percent".to_owned(),
-                        "mixed",
-                        help,
-                    );
+                    let message = "steps with changes of several kinds".to_owned();
+                    let help = "write all as `+1`, all as `+10%` or all as `=4`".to_owned();
+                    self.report.wrong(&at.place, message, "mixed", help);
                     return None;
                 }
                 Some((adjustment, steps))

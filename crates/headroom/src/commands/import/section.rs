@@ -110,14 +110,6 @@ impl Writer {
             self.left_out.push(format!("{name}: {why}; left out"));
             return None;
         }
-        let exact = |adjustment: &Adjustment| *adjustment == Adjustment::ExactCapacity;
-        if let Rule::Step { adjustment, .. } | Rule::Simple { adjustment, .. } = &policy.rule
-            && exact(adjustment)
-        {
-            self.left_out
-                .push(format!("{name}: it sets an exact capacity, which a case file cannot say; left out"));
-            return None;
-        }
         let alarms = policy.alarms.iter().filter_map(|alarm| Some(keys.get(*alarm)?.as_str()));
         let alarms = format!("alarms: [{}]", alarms.collect::<Vec<_>>().join(", "));
         let (default_cooldown, default_warm_up) = match service.platform {
@@ -190,7 +182,10 @@ impl Writer {
         adjustment: Adjustment,
         name: &str,
     ) -> Option<String> {
-        if let [step] = steps {
+        // An exact capacity is set on both sides of the threshold by a single change, and on one by a step.
+        if let [step] = steps
+            && adjustment != Adjustment::ExactCapacity
+        {
             let plain = if step.change < 0 { (None, Some(0.0)) } else { (Some(0.0), None) };
             if (step.lower, step.upper) == plain {
                 return Some(format!("change: {}", change_words(step.change, adjustment)));
@@ -341,7 +336,13 @@ fn amount(value: f64, metric: Metric) -> String {
 /// Why a policy does nothing, or more in a case file than on AWS.
 fn held(policy: &Policy, suspended: Suspended) -> Option<&'static str> {
     let Suspended { scaling_in, scaling_out, .. } = suspended;
+    let exact = |adjustment: Adjustment| adjustment == Adjustment::ExactCapacity;
     let changes: Vec<i32> = match &policy.rule {
+        Rule::Step { adjustment, .. } | Rule::Simple { adjustment, .. }
+            if exact(*adjustment) && scaling_in != scaling_out =>
+        {
+            return Some("scaling is suspended one way, and a case file cannot say so of an exact capacity");
+        }
         Rule::Step { steps, .. } => steps.iter().map(|step| step.change).collect(),
         Rule::Simple { change, .. } => vec![*change],
         Rule::TargetTracking { .. } if scaling_out => {
@@ -368,8 +369,11 @@ fn span(key: &str, found: Option<Duration>) -> Option<String> {
 }
 
 fn change_words(change: i32, adjustment: Adjustment) -> String {
-    let unit = if adjustment == Adjustment::PercentChangeInCapacity { "%" } else { "" };
-    format!("{change:+}{unit}")
+    match adjustment {
+        Adjustment::ChangeInCapacity => format!("{change:+}"),
+        Adjustment::PercentChangeInCapacity => format!("{change:+}%"),
+        Adjustment::ExactCapacity => format!("={change}"),
+    }
 }
 
 fn schedule_words(schedule: &Schedule, (hour, minute): (u8, u8)) -> String {

@@ -38,9 +38,6 @@ fn services_are_written_as_a_case_file_has_them() {
 fn what_a_case_file_cannot_say_is_told() {
     let mut fleet = fleet(&["targets.json", "policies.json", "alarms.json"]);
     let service = &mut fleet.services[0];
-    if let Rule::Step { adjustment, .. } = &mut service.policies[1].rule {
-        *adjustment = Adjustment::ExactCapacity;
-    }
     if let Rule::Step { steps, .. } = &mut service.policies[0].rule {
         steps[0].upper = Some(12.5);
     }
@@ -89,6 +86,33 @@ fn metrics_of_high_resolution_have_their_preset() {
     // No preset is known of these.
     assert_eq!(tracked(10, Platform::Ecs), "track: { track: cpu, target: 50% }");
     assert_eq!(tracked(10, group), "track: { track: cpu, target: 50%, warm_up: 5m }");
+}
+
+#[test]
+fn an_exact_capacity_is_carried() {
+    let mut fleet = fleet(&["groups.json", "group-policies.json", "group-alarms.json"]);
+    for policy in &mut fleet.services[0].policies {
+        if let Rule::Step { adjustment, .. } | Rule::Simple { adjustment, .. } = &mut policy.rule {
+            *adjustment = Adjustment::ExactCapacity;
+        }
+        if let Rule::Step { min_adjustment_magnitude, .. } = &mut policy.rule {
+            *min_adjustment_magnitude = None;
+        }
+        if let Rule::Simple { change, .. } = &mut policy.rule {
+            *change = 3;
+        }
+    }
+    let Section { text, left_out } = of(&fleet, NOON);
+    assert_eq!(left_out, Vec::<String>::new());
+    assert!(
+        text.contains("steps: [{ from: 0%, to: 10%, change: =10 }, { from: 10%, change: =30 }]"),
+        "{text}"
+    );
+    assert!(text.contains("change: =3, simple: true"), "{text}");
+    fleet.services[0].suspended.scaling_in = true;
+    let Section { text, left_out } = of(&fleet, NOON);
+    assert!(!text.contains('='), "{text}");
+    assert!(left_out.iter().any(|told| told.contains("of an exact capacity")), "{left_out:?}");
 }
 
 #[test]
