@@ -2,10 +2,12 @@
 
 use config::case::{Given, parse, schema_text};
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, RatePolicy, Rules, Select};
+use control::scaling::knative::KnativeSettings;
 use control::scaling::{Adjustment, Step};
 use sim::settings::{Policy, Traffic};
 use std::path::Path;
 use std::time::Duration;
+use units::InstanceCount;
 
 const ACCOUNTS: &str = include_str!("../../../cases/accounts.yaml");
 
@@ -200,6 +202,37 @@ fn a_policy_may_set_the_number_itself() {
         panic!("not simple")
     };
     assert_eq!((simple.adjustment, simple.change), (Adjustment::ExactCapacity, 8));
+}
+
+#[test]
+fn knative_has_its_own_names() {
+    let knative = |words: &str| {
+        let Policy::Knative(scaling) = scaled(&format!("knative: {{ concurrency: 10, {words} }}")) else {
+            panic!("no revision")
+        };
+        scaling.knative
+    };
+    let count = InstanceCount::new;
+    let usual = KnativeSettings { min: count(1), max: Some(count(10)), ..KnativeSettings::concurrency(10.0) };
+    assert_eq!(knative("utilization: 70%"), usual);
+    assert_eq!(
+        knative("panic_window_percentage: 10, panic_threshold_percentage: 200%, max_scale_up_rate: 1000"),
+        usual
+    );
+    assert_eq!(
+        knative(
+            "panic_window_percentage: 20.5, panic_threshold_percentage: 150, max_scale_up_rate: 10, \
+             max_scale_down_rate: 1.5, activation_scale: 3"
+        ),
+        KnativeSettings {
+            panic_window_share: 0.205,
+            panic_threshold: 1.5,
+            max_scale_up_rate: 10.0,
+            max_scale_down_rate: 1.5,
+            activation_scale: count(3),
+            ..usual
+        }
+    );
 }
 
 #[test]

@@ -199,6 +199,25 @@ fn autoscalers_of_pods() {
 }
 
 #[test]
+fn knative() {
+    let base = PODS.split("      hpa:").next().unwrap().to_owned() + "      knative: { concurrency: 10 }\n";
+    let with = |words| format!("knative: {{ {words}");
+    let words = [
+        "panic_window_percentage: 0.5,",
+        "panic_threshold_percentage: 2.0,",
+        "panic_threshold_percentage: 1001%,",
+        "panic_window_percentage: some,",
+        "max_scale_up_rate: 1,",
+        "max_scale_down_rate: 0.5,",
+        "activation_scale: 0,",
+        "stable_window: 5s,",
+    ]
+    .map(with);
+    let changes: Vec<_> = words.iter().map(|words| ("knative: {", words.as_str())).collect();
+    insta::assert_snapshot!(told_of(&base, &changes));
+}
+
+#[test]
 fn stages_and_rows() {
     insta::assert_snapshot!(told(&[
         ("min: 3", "mni: 3"),

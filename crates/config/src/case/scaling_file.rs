@@ -1,7 +1,7 @@
 //! The tables that say who changes the number of instances, and on which metrics.
 
 use super::behavior_file::FileBehavior;
-use super::words::{Change, Number, TimeOfDay, Utilization};
+use super::words::{Change, Number, Percentage, TimeOfDay, Utilization};
 use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
 use crate::table::{At, Names, tables};
 
@@ -81,6 +81,16 @@ tables! {
         stable_window: Option<At<Span>>,
         /// How long fewer pods must be enough before there are fewer. Default: 0.
         scale_down_delay: Option<At<Span>>,
+        /// The window of panic, in percent of the stable one: 1 to 100. Default: 10.
+        panic_window_percentage: Option<At<Percentage>>,
+        /// A panic begins where the short window wants so many percent of the ready pods: 110 to 1000. Default: 200.
+        panic_threshold_percentage: Option<At<Percentage>>,
+        /// How many times the ready pods may be wanted at once; above 1. Default: 1000.
+        max_scale_up_rate: Option<At<Number>>,
+        /// By how much the ready pods may be divided at once; above 1. Default: 2.
+        max_scale_down_rate: Option<At<Number>>,
+        /// The fewest pods once there is any traffic; at least 1. Default: 1.
+        activation_scale: Option<At<Count>>,
     }
 
     /// Has a metric been beyond a threshold for long enough? As CloudWatch's alarms.

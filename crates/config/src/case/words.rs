@@ -43,6 +43,19 @@ impl Scalar for Utilization {
     }
 }
 
+/// A share whose key names the unit: a number is in percent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Percentage(pub(crate) f64);
+scalar!(Percentage, { "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?%?$" });
+
+impl Scalar for Percentage {
+    const EXPECTED: &'static str = "a percentage, such as `200` or `200%`";
+    fn parse(text: &str) -> Option<Self> {
+        let percent = decimal(text.strip_suffix('%').unwrap_or(text))?;
+        (percent >= 0.0).then_some(Percentage(percent))
+    }
+}
+
 /// A number without the words that Rust takes for numbers.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));

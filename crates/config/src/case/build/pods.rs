@@ -4,11 +4,12 @@ use super::Builder;
 use super::behavior::blamed;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
-use crate::case::words::Number;
+use crate::case::words::{Number, Percentage};
+use crate::check::between;
 use crate::problem::Place;
 use crate::table::At;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
-use control::scaling::knative::KnativeSettings;
+use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
 use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
 
@@ -77,8 +78,18 @@ impl Builder<'_> {
     }
 
     pub(super) fn knative(&mut self, table: &ScalingTable, at: &At<KnativeTable>) -> KnativeScaling {
-        let KnativeTable { concurrency, requests_per_second, utilization, stable_window, scale_down_delay } =
-            &at.value;
+        let KnativeTable {
+            concurrency,
+            requests_per_second,
+            utilization,
+            stable_window,
+            scale_down_delay,
+            panic_window_percentage,
+            panic_threshold_percentage,
+            max_scale_up_rate,
+            max_scale_down_rate,
+            activation_scale,
+        } = &at.value;
         if let (Some(_), Some(second)) = (concurrency, requests_per_second) {
             let message = "expected only one of `concurrency` and `requests_per_second`".to_owned();
             self.report.wrong(&second.place, message, "another metric", "keep one of them".to_owned());
@@ -89,18 +100,55 @@ impl Builder<'_> {
             (None, None) => KnativeSettings::concurrency(CONCURRENCY),
         };
         let target = utilization.as_ref().map_or(usual.target, |at| usual.total * at.value.0.get());
+        let share =
+            |at: &Option<At<Percentage>>, usual: f64| at.as_ref().map_or(usual, |at| at.value.0 / 100.0);
+        let number = |at: &Option<At<Number>>, usual: f64| at.as_ref().map_or(usual, |at| at.value.0);
+        let activation_scale = activation_scale.as_ref().map_or(usual.activation_scale, |at| {
+            InstanceCount::new(between(at, 1, u32::MAX, "1 is usual", self.report))
+        });
         let knative = KnativeSettings {
             target,
             stable_window: self.span(stable_window.as_ref(), usual.stable_window),
             scale_down_delay: self.span(scale_down_delay.as_ref(), usual.scale_down_delay),
+            panic_window_share: share(panic_window_percentage, usual.panic_window_share),
+            panic_threshold: share(panic_threshold_percentage, usual.panic_threshold),
+            max_scale_up_rate: number(max_scale_up_rate, usual.max_scale_up_rate),
+            max_scale_down_rate: number(max_scale_down_rate, usual.max_scale_down_rate),
+            activation_scale,
             min: count(&table.min),
             max: Some(count(&table.max)),
             ..usual
         };
         for error in knative.problems() {
-            self.refused(&at.place, &error.to_string());
+            self.refused_of_knative(&error, at);
         }
         KnativeScaling { knative }
+    }
+
+    /// Blames the key that says it, which is in percent where Knative's is.
+    fn refused_of_knative(&mut self, error: &KnativeSettingsError, at: &At<KnativeTable>) {
+        use KnativeSettingsError::{Between, Rate};
+        let table = &at.value;
+        let percentage = match error {
+            Between { field: "panic_window_share", found, least, most } => {
+                Some((&table.panic_window_percentage, found, least, most, "10% is usual"))
+            }
+            Between { field: "panic_threshold", found, least, most } => {
+                Some((&table.panic_threshold_percentage, found, least, most, "200% is usual"))
+            }
+            _ => None,
+        };
+        if let Some((Some(at), found, least, most, help)) = percentage {
+            let [found, least, most] = [found, least, most].map(|share| (share * 1e6).round() / 1e4);
+            let message = format!("{found}% is outside {least}% to {most}%");
+            return self.report.wrong(&at.place, message, "outside the bounds", help.to_owned());
+        }
+        let rate = match error {
+            Rate { field: "max_scale_up_rate", .. } => table.max_scale_up_rate.as_ref(),
+            Rate { field: "max_scale_down_rate", .. } => table.max_scale_down_rate.as_ref(),
+            _ => None,
+        };
+        self.refused(rate.map_or(&at.place, |rate| &rate.place), &error.to_string());
     }
 
     /// What `control` refuses, with its way out.
