@@ -245,3 +245,52 @@ fn the_schema_in_the_repository_is_current() {
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(kept == current, "run `UPDATE_SCHEMA=1 cargo test -p config` and commit the schema");
 }
+
+/// From 11:00 to 18:00, between 4 and 40 but for what is scheduled.
+fn scheduled(schedule: &str) -> config::case::Case {
+    let text = format!(
+        "
+case: scheduled
+begins: '12:00'
+warm_up: 1h
+measured: 6h
+traffic: {{ rate: 5/s }}
+services:
+  web:
+    endpoints: {{ page: {{ cpu: 10ms }} }}
+    server: {{ threads: 4 }}
+    hosts: {{ machine: {{ cores: 1 }} }}
+    scaling: {{ min: 4, max: 40, platform: ec2, schedule: [{schedule}] }}
+"
+    );
+    let case = parse("scheduled.yaml", &text, Path::new(""), Given::default());
+    case.unwrap_or_else(|problems| panic!("{}", problems.plain()))
+}
+
+#[test]
+fn what_was_scheduled_before_the_beginning_is_in_force() {
+    for (schedule, bounds, instances, later) in [
+        // The last one counts, whatever the order of the file.
+        ("{ at: '07:30', min: 10 }, { at: '22:00', min: 4 }", (10, 40), 10, vec![]),
+        ("{ at: '22:00', min: 4 }, { at: '07:30', min: 10 }", (10, 40), 10, vec![]),
+        // That of yesterday evening.
+        ("{ at: '22:00', min: 6, max: 8 }", (6, 8), 6, vec![]),
+        // What is set later today was set yesterday too.
+        ("{ at: '12:30', min: 10 }, { at: '15:00', min: 5 }", (5, 40), 5, vec![90, 240]),
+        // Exactly at the beginning.
+        ("{ at: '11:00', min: 9 }, { at: '10:59', min: 8 }", (9, 40), 9, vec![]),
+        // A bound moves the other one; a count is what was last set, within the bounds.
+        ("{ at: '09:00', max: 3 }", (3, 3), 3, vec![]),
+        ("{ at: '08:00', desired: 12 }, { at: '09:00', min: 5 }", (5, 40), 12, vec![]),
+        ("{ at: '08:00', desired: 12 }, { at: '09:00', max: 7 }", (4, 7), 7, vec![]),
+    ] {
+        let case = scheduled(schedule);
+        let service = &case.stages[0].system.services[0];
+        let Policy::Aws(aws) = &service.scaling.policy else { panic!("no policy of AWS") };
+        assert_eq!((aws.scaler.min, aws.scaler.max), bounds, "{schedule}");
+        assert_eq!(service.instances.get(), instances, "{schedule}");
+        let minutes: Vec<u64> =
+            aws.scaler.scheduled.iter().map(|one| one.at.as_nanos() / 60_000_000_000).collect();
+        assert_eq!(minutes, later, "{schedule}");
+    }
+}

@@ -50,12 +50,19 @@ struct Clock {
 }
 
 impl Clock {
-    /// Each time that it is this time of the day, from the beginning of the simulated time.
-    fn each_day(self, at: Duration) -> impl Iterator<Item = Duration> {
+    /// The first time after the beginning of the simulated time that it is this time of the day; at most a day.
+    fn first(self, at: Duration) -> Duration {
         let (day, at, begins, warm_up) =
             (DAY.as_secs(), at.as_secs(), self.begins.as_secs(), self.warm_up.as_secs());
-        let first = Duration::from_secs((at + warm_up + day - begins % day) % day);
-        let end = self.warm_up + self.measured;
+        match (at + warm_up + day - begins % day) % day {
+            0 => DAY,
+            seconds => Duration::from_secs(seconds),
+        }
+    }
+
+    /// Each time after the beginning of the simulated time that it is this time of the day.
+    fn each_day(self, at: Duration) -> impl Iterator<Item = Duration> {
+        let (first, end) = (self.first(at), self.warm_up + self.measured);
         (0..).map(move |day| first + DAY * day).take_while(move |at| *at < end)
     }
 }

@@ -124,7 +124,7 @@ tables! {
         balancing: Option<At<BalancingTable>>,
         /// What it takes for an instance to start and to end.
         start: Option<At<StartTable>>,
-        /// Instances at the beginning. Default: the least that scaling allows, or 1.
+        /// Instances at the beginning. Default: the least that scaling allows then, or 1.
         instances: Option<At<Count>>,
         /// What changes the number of instances.
         scaling: Option<At<ScalingTable>>,

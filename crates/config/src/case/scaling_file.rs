@@ -36,7 +36,7 @@ tables! {
         alarms: Option<Names<At<AlarmTable>>>,
         /// Policies by name.
         policies: Option<Names<At<PolicyTable>>>,
-        /// Changes of the bounds by the clock.
+        /// Changes of the bounds by the clock, every day: those of the day before hold at the beginning.
         schedule: Option<Vec<At<ScheduleTable>>>,
         /// A Kubernetes HorizontalPodAutoscaler, in place of alarms and policies.
         hpa: Option<At<HpaTable>>,

@@ -207,9 +207,7 @@ impl Scaler {
             if self.settings.suspended.scheduled_scaling {
                 continue;
             }
-            // A new bound moves the other one along where it would pass it, so that a count always fits.
-            self.min = action.min.unwrap_or(self.min.min(action.max.unwrap_or(self.max)));
-            self.max = action.max.unwrap_or(self.max).max(self.min);
+            (self.min, self.max) = action.bounds((self.min, self.max));
             let to = action.desired.unwrap_or(desired).clamp(self.min, self.max);
             let outcome = if to == desired {
                 Outcome::NotScaled(NotScaled::AlreadyAtDesiredCapacity)

@@ -24,6 +24,14 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
+    /// The minimum and the maximum from then on, where they were `min` and `max`. A new bound moves the other one
+    /// along where it would pass it, so that a count always fits.
+    #[must_use]
+    pub fn bounds(&self, (min, max): (u32, u32)) -> (u32, u32) {
+        let min = self.min.unwrap_or(min.min(self.max.unwrap_or(max)));
+        (min, self.max.unwrap_or(max).max(min))
+    }
+
     pub(super) fn problem(&self, index: usize, platform: Platform) -> Option<ScalingError> {
         match *self {
             Scheduled { min: None, max: None, desired: None, .. } => {

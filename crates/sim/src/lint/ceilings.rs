@@ -55,8 +55,8 @@ pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
 
 /// The most instances that anything may ask for: a schedule may raise the maximum.
 fn maximum(service: &Service) -> u32 {
-    let policy = &service.scaling.policy;
-    let max = policy.bounds().map_or(service.instances.get(), |(_, max)| max);
-    let Policy::Aws(aws) = policy else { return max };
-    aws.scaler.scheduled.iter().filter_map(|one| one.max.max(one.min)).fold(max, u32::max)
+    match &service.scaling.policy {
+        Policy::Aws(aws) => aws.widest_bounds().1,
+        policy => policy.bounds().map_or(service.instances.get(), |(_, max)| max),
+    }
 }

@@ -46,8 +46,8 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
 
 fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     let (high, low) = (out.alarm.threshold, inward.alarm.threshold);
-    let min = aws.aws.scaler.min.max(1);
-    let max = aws.aws.scaler.max;
+    let (min, max) = aws.aws.widest_bounds();
+    let min = min.max(1);
     // A number that nobody runs is not looked at.
     let last = max.min(min.saturating_add(MOST));
     let finding = |why: String, remedy: String| {

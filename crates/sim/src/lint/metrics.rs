@@ -81,7 +81,8 @@ fn maximum_cpu(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
         } else {
             format!(
                 "the busiest of up to {} instances is above {} long before the fleet is",
-                aws.aws.scaler.max, alarm.threshold
+                aws.aws.widest_bounds().1,
+                alarm.threshold
             )
         };
         findings.push(Finding {

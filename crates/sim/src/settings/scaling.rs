@@ -2,7 +2,7 @@
 
 use control::scaling::hpa::HpaSettings;
 use control::scaling::knative::KnativeSettings;
-use control::scaling::{AlarmId, Names, PolicyId, ScalerSettings};
+use control::scaling::{AlarmId, Names, PolicyId, ScalerSettings, Scheduled};
 use std::time::Duration;
 use units::{InstanceCount, Quantile};
 
@@ -42,7 +42,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The fewest and the most instances that it may ask for.
+    /// The fewest and the most instances that it may ask for at the beginning; a schedule changes them.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             Policy::None => None,
@@ -67,6 +67,17 @@ pub struct AwsScaling {
     pub publication_delay: Duration,
     /// What the account calls its alarms and policies.
     pub names: ScalingNames,
+}
+
+impl AwsScaling {
+    /// The fewest and the most instances that it may ever ask for: a schedule changes the bounds.
+    pub fn widest_bounds(&self) -> (u32, u32) {
+        let widen = |(min, max): (u32, u32), action: &Scheduled| {
+            let (least, most) = action.bounds((min, max));
+            (least.min(min), most.max(max))
+        };
+        self.scaler.scheduled.iter().fold((self.scaler.min, self.scaler.max), widen)
+    }
 }
 
 /// A metric as the cloud publishes it.

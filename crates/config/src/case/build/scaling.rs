@@ -5,9 +5,10 @@
 use super::Builder;
 use super::alarms::NamedAlarm;
 use crate::case::file::ScalingTable;
-use crate::case::scaling_file::PolicyTable;
+use crate::case::scaling_file::{PolicyTable, ScheduleTable};
 use crate::check::between;
 use crate::problem::Place;
+use crate::scalar::Count;
 use crate::scenario::word;
 use crate::table::{At, Names};
 use control::alarm::Repeat;
@@ -64,7 +65,9 @@ impl Builder<'_> {
         (least.min(most), most)
     }
 
-    fn aws(&mut self, table: &ScalingTable, place: &Place, (least, most): (u32, u32)) -> AwsScaling {
+    fn aws(&mut self, table: &ScalingTable, place: &Place, bounds: (u32, u32)) -> AwsScaling {
+        let (least, most) =
+            self.day_before(table).iter().fold(bounds, |bounds, action| action.bounds(bounds));
         let platforms =
             [("ecs", Platform::Ecs), ("application", Platform::Application), ("ec2", Platform::EC2)];
         let platform = word(table.platform.as_ref(), &platforms, self.report);
@@ -143,21 +146,47 @@ impl Builder<'_> {
         }
     }
 
+    /// So many run at the beginning where the file does not say it: what the schedule has left of the day before, or
+    /// the least.
+    pub(super) fn instances_left(&self, table: &ScalingTable) -> u32 {
+        let bounds = (table.min.value.0, table.max.value.0);
+        let left = |(bounds, count): ((u32, u32), Option<u32>), action: &Scheduled| {
+            (action.bounds(bounds), action.desired.or(count))
+        };
+        let ((least, most), count) = self.day_before(table).iter().fold((bounds, None), left);
+        count.map_or(least, |count| count.min(most).max(least))
+    }
+
     /// What recurs each day, as the instants of this run.
-    fn schedule(&mut self, table: &ScalingTable) -> Vec<Scheduled> {
-        let mut scheduled = Vec::new();
-        for At { value: entry, .. } in table.schedule.iter().flatten() {
-            for at in self.clock.each_day(entry.at.value.0) {
-                scheduled.push(Scheduled {
-                    at: Timestamp::ZERO + at,
-                    min: entry.min.as_ref().map(|at| at.value.0),
-                    max: entry.max.as_ref().map(|at| at.value.0),
-                    desired: entry.desired.as_ref().map(|at| at.value.0),
-                });
-            }
-        }
+    fn schedule(&self, table: &ScalingTable) -> Vec<Scheduled> {
+        let entries = table.schedule.iter().flatten();
+        let mut scheduled: Vec<Scheduled> = entries
+            .flat_map(|At { value: entry, .. }| {
+                self.clock.each_day(entry.at.value.0).map(|at| action(entry, at))
+            })
+            .collect();
         scheduled.sort_by_key(|entry| entry.at);
         scheduled
+    }
+
+    /// What recurs each day, as it last happened before this run: each once, in order. Their instants are those a day
+    /// later.
+    fn day_before(&self, table: &ScalingTable) -> Vec<Scheduled> {
+        let entries = table.schedule.iter().flatten();
+        let mut scheduled: Vec<Scheduled> =
+            entries.map(|at| action(&at.value, self.clock.first(at.value.at.value.0))).collect();
+        scheduled.sort_by_key(|entry| entry.at);
+        scheduled
+    }
+}
+
+fn action(entry: &ScheduleTable, at: Duration) -> Scheduled {
+    let count = |at: &Option<At<Count>>| at.as_ref().map(|at| at.value.0);
+    Scheduled {
+        at: Timestamp::ZERO + at,
+        min: count(&entry.min),
+        max: count(&entry.max),
+        desired: count(&entry.desired),
     }
 }
 

@@ -20,7 +20,7 @@ impl Builder<'_> {
         let server = table.server.0.as_ref().map(|at| self.server(&at.value));
         let hosts = table.hosts.0.as_ref().map(|found| self.hosts(found));
         let scaling = self.scaling(table.scaling.as_ref());
-        let least = table.scaling.as_ref().map_or(1, |at| at.value.min.value.0);
+        let least = table.scaling.as_ref().map_or(1, |at| self.instances_left(&at.value));
         let instances = table.instances.as_ref().map_or(least, |at| {
             between(at, 0, INSTANCES_MAX, "as many as run at the beginning", self.report)
         });
