@@ -101,6 +101,14 @@ impl Controller {
         }
     }
 
+    /// The most instances that it may ask for now, where that changes.
+    pub(crate) fn max(&self) -> Option<u32> {
+        match self {
+            Controller::Aws(aws) => Some(aws.max()),
+            _ => None,
+        }
+    }
+
     /// The time between two of its readings has passed, where that is shorter than a minute.
     pub(crate) fn see_step(&mut self, seen: Seen<'_>) {
         match self {

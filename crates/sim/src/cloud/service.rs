@@ -163,6 +163,7 @@ impl<'a> Governed<'a> {
         Row {
             at: now,
             counts: self.fleet.counts(),
+            max: self.controller.max().or_else(|| Some(self.fleet.settings.scaling.policy.bounds()?.1)),
             cpu_average: published.average(),
             cpu_maximum: published.maximum(),
             busy_average: all.busy(),

@@ -35,6 +35,8 @@ pub struct Row {
     pub at: Timestamp,
     /// Instances at its end.
     pub counts: Counts,
+    /// The most instances that scaling allowed in it; none where nothing scales.
+    pub max: Option<u32>,
     /// Processor use of the running instances as the cloud publishes it, 0 to 1: mean over instances, and that of the
     /// busiest.
     pub cpu_average: Option<f64>,
@@ -95,6 +97,7 @@ pub(crate) mod testing {
         Row {
             at: Timestamp::ZERO,
             counts: Counts { desired: serving, running: serving, serving, ..Counts::default() },
+            max: None,
             cpu_average: Some(0.5),
             cpu_maximum: Some(0.5),
             busy_average: Some(0.5),

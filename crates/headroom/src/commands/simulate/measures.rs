@@ -8,8 +8,7 @@ use std::time::Duration;
 
 /// The value of a measure; none where nothing was there to measure.
 pub fn measure(stage: &Stage, outcome: &Outcome, reference: &Reference) -> Option<f64> {
-    let entry = reference.service.unwrap_or(0);
-    let service = outcome.services.get(entry)?;
+    let service = outcome.services.get(reference.service.unwrap_or(0))?;
     let of: &[ServiceOutcome] = match reference.service {
         Some(_) => std::slice::from_ref(service),
         None => &outcome.services,
@@ -22,7 +21,6 @@ pub fn measure(stage: &Stage, outcome: &Outcome, reference: &Reference) -> Optio
     let minutes = Minutes {
         counts: counts(of, &inside),
         rows: service.rows.iter().filter(|row| inside(row)).collect(),
-        max: max(stage, entry),
     };
     if reference.within.is_some() {
         return minutes.measure(reference.measure);
@@ -47,11 +45,6 @@ pub fn time_of_day(stage: &Stage, row: &Row) -> Duration {
     let since_start = Duration::from_nanos(row.at.as_nanos()).saturating_sub(Duration::from_secs(60));
     let since_midnight = (stage.begins + day * 366 + since_start).saturating_sub(stage.system.warm_up);
     Duration::from_nanos((since_midnight.as_nanos() % day.as_nanos()) as u64)
-}
-
-/// The most instances that scaling allows.
-fn max(stage: &Stage, service: usize) -> Option<u32> {
-    Some(stage.system.services.get(service)?.scaling.policy.bounds()?.1)
 }
 
 fn whole(
@@ -130,13 +123,11 @@ struct Minutes<'a> {
     /// Instances that ran; of all services where none was named.
     counts: Vec<f64>,
     rows: Vec<&'a Row>,
-    /// The most that scaling allows.
-    max: Option<u32>,
 }
 
 impl Minutes<'_> {
     fn measure(&self, measure: Measure) -> Option<f64> {
-        let Minutes { counts, rows, max } = self;
+        let Minutes { counts, rows } = self;
         match measure {
             Measure::InstancesLowest => counts.iter().copied().min_by(f64::total_cmp),
             Measure::InstancesHighest => counts.iter().copied().max_by(f64::total_cmp),
@@ -149,8 +140,8 @@ impl Minutes<'_> {
                 Some((lower + upper) / 2.0)
             }
             Measure::AtMax => {
-                let max = f64::from((*max)?);
-                mean(rows.iter().map(|row| f64::from(u8::from(f64::from(row.counts.running) >= max))))
+                let at_max = |row: &&Row| Some(f64::from(u8::from(row.counts.running >= row.max?)));
+                mean(rows.iter().filter_map(at_max))
             }
             Measure::Cpu => mean(rows.iter().filter_map(|row| row.cpu_average)),
             Measure::CpuHighest => rows.iter().filter_map(|row| row.cpu_maximum).max_by(f64::total_cmp),

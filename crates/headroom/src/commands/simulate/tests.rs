@@ -68,6 +68,25 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
 }
 
 #[test]
+fn at_the_maximum_is_at_that_of_the_minute() {
+    // 2 of at most 2 for five minutes, then 3 of at most 4.
+    let scaling = "instances: 2\n    scaling: { min: 2, max: 9, platform: ec2, \
+                   schedule: [{ at: '05:00', min: 2, max: 2 }, { at: '06:05', min: 3, max: 4 }] }";
+    let text = TINY.replace("instances: 2\nstages", &format!("{scaling}\nstages"));
+    let rows = text.find("published:").expect("there are rows");
+    let text = format!(
+        "{}published:\n  - {{ what: half, row: before.at_max in 49%..51% }}\n  \
+         - {{ what: first, row: 'before.at_max(06:00..06:05) = 100%' }}\n",
+        &text[..rows]
+    );
+    let case = parse("tiny.yaml", &text, Path::new(""), Given::default())
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let done = run(&case, vec![0], vec![1], 1);
+    let verdicts = verdicts(&done);
+    assert_eq!(words_of(&verdicts), ["met", "met"], "{:?}", done.outcomes[0][0].services[0].rows);
+}
+
+#[test]
 fn rows_of_stages_that_were_not_run_are_not_judged() {
     let case = tiny();
     let done = run(&case, vec![0], vec![1], 1);

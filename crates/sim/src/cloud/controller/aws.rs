@@ -50,6 +50,11 @@ impl Aws {
         self.rhythm
     }
 
+    /// The maximum in force.
+    pub(crate) fn max(&self) -> u32 {
+        self.scaler.bounds().1
+    }
+
     pub(crate) fn assumptions(&self) -> Vec<Assumption> {
         let mut all = self.scaler.settings().assumptions();
         all.push(PUBLICATION_DELAY);
