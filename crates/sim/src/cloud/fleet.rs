@@ -48,6 +48,10 @@ pub(crate) struct Fleet<'a> {
     /// When the next launch is planned, because the rate held it back.
     launch_at: Option<Timestamp>,
     shortage: Option<Shortage>,
+    /// Launches that were refused and are still missing.
+    missing: u32,
+    /// Launches that a quota refused since this was last taken, each once however often it was tried again.
+    pub(crate) refused: u64,
 }
 
 /// How many instances there are.
@@ -88,6 +92,8 @@ impl<'a> Fleet<'a> {
             rate: LaunchRate::new(&settings.start),
             launch_at: None,
             shortage: None,
+            missing: 0,
+            refused: 0,
         };
         for _ in 0..fleet.desired {
             if !fleet.launch_one(world) {
@@ -264,6 +270,7 @@ impl<'a> Fleet<'a> {
             let launch = self.launched - 1;
             world.queue.plan(world.now + self.settings.start.provision, self.id.0, Due::Boot(launch));
         }
+        self.missing = 0;
     }
 
     /// Launches an instance if the account has room.
@@ -271,10 +278,12 @@ impl<'a> Fleet<'a> {
         let host = (self.launched % self.settings.hosts.len().max(1) as u64) as usize;
         let Some(kind) = self.settings.hosts.get(host) else { return false };
         if let Err(shortage) = world.room.take(kind) {
+            let missing = self.desired.saturating_sub(self.live(|_| true)).max(1);
             if self.shortage.map(|before| (before.of, before.most)) != Some((shortage.of, shortage.most)) {
-                let wanted = self.desired.saturating_sub(self.live(|_| true));
-                self.happenings.note(world.now, Happening::Unfulfilled { missing: wanted, shortage });
+                self.happenings.note(world.now, Happening::Unfulfilled { missing, shortage });
             }
+            self.refused += u64::from(missing.saturating_sub(self.missing));
+            self.missing = missing;
             self.shortage = Some(shortage);
             return false;
         }

@@ -105,12 +105,14 @@ impl<'a> Governed<'a> {
         self.fleet.bill(now);
         self.note_credits(now);
         let cost = std::mem::take(&mut self.fleet.cost);
+        let unfulfilled = std::mem::take(&mut self.fleet.refused);
         let mut all = std::mem::take(&mut self.fleet.gone);
         for instance in &self.fleet.instances {
             all.add(instance.meter);
         }
         if now > self.measured_from {
             self.whole.cost += cost;
+            self.whole.unfulfilled += unfulfilled;
             self.whole.used += all.used;
             self.whole.possible += all.possible;
             self.whole.queued += self.minute.queued;

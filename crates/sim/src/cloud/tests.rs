@@ -114,6 +114,33 @@ fn quotas_hold_and_are_named() {
 }
 
 #[test]
+fn launches_that_a_quota_refused_are_counted_once_and_in_the_measured_time() {
+    for (warm_up, changes, expected) in [
+        // Five of ten are missing; then two more; then none.
+        (0, vec![(1, 10), (3, 12), (6, 5)], 7),
+        // Ended and asked for anew.
+        (0, vec![(1, 10), (3, 5), (5, 10)], 10),
+        // Tried again when instances fail and are replaced.
+        (0, vec![(1, 10)], 5),
+        // What was refused in the warm-up is not counted.
+        (2, vec![(1, 10), (3, 12)], 2),
+        (4, vec![(1, 10), (3, 12)], 0),
+    ] {
+        let mut service = service(2);
+        service.scaling.policy = by_hand(&changes);
+        service.start.provision = Duration::from_secs(10);
+        service.failures =
+            vec![Failure { at: Duration::from_secs(270), instances: 2, noticed_after: Duration::ZERO }];
+        let mut system = system(service, &[10.0; 12]);
+        system.quotas.addresses = Some(5);
+        system.warm_up = Duration::from_secs(60 * warm_up);
+        system.measured -= system.warm_up;
+        let outcome = run(&system);
+        assert_eq!(outcome.services[0].totals.unfulfilled, expected, "{warm_up} {changes:?}");
+    }
+}
+
+#[test]
 fn what_one_service_gives_back_another_gets() {
     let (mut one, mut other) = (service(4), service(1));
     one.scaling.policy = by_hand(&[(5, 1)]);

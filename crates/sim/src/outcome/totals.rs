@@ -78,6 +78,8 @@ pub struct Totals {
     pub actions: u64,
     /// Actions that undo one of the last 15 minutes ([`FLAP_WINDOW`]): the other way than the action before.
     pub flaps: u64,
+    /// Launches that a quota refused, each once however often it was tried again.
+    pub unfulfilled: u64,
     /// How well supply followed demand.
     pub scores: Option<Scores>,
 }
@@ -94,6 +96,7 @@ pub(crate) struct Whole {
     pub(crate) cost: f64,
     pub(crate) actions: u64,
     pub(crate) flaps: u64,
+    pub(crate) unfulfilled: u64,
 }
 
 impl Totals {
@@ -134,6 +137,7 @@ impl Totals {
             minutes_outside: rows.iter().filter(|row| row.within_goal == Some(false)).count() as u64,
             actions: whole.actions,
             flaps: whole.flaps,
+            unfulfilled: whole.unfulfilled,
             scores: Scores::of(rows, capacity),
         }
     }

@@ -92,12 +92,7 @@ fn whole(
         Measure::ScaleOuts => sum(&|service| changes(outcome, stage, service, |from, to| to > from)),
         Measure::ScaleIns => sum(&|service| changes(outcome, stage, service, |from, to| to < from)),
         Measure::Flaps => sum(&|service| service.totals.flaps as f64),
-        Measure::Unfulfilled => {
-            let missed = |noted: &&sim::outcome::Noted<sim::outcome::Happening>| {
-                matches!(noted.what, sim::outcome::Happening::Unfulfilled { .. })
-            };
-            sum(&|service| service.happenings.notes().iter().filter(missed).count() as f64)
-        }
+        Measure::Unfulfilled => sum(&|service| service.totals.unfulfilled as f64),
         by_minute => return minutes.measure(by_minute),
     })
 }
