@@ -2,42 +2,75 @@
 //!
 //! A metric that falls in proportion as instances are added is at `high * n / (n + k)` right after `k` were added to
 //! `n` at the threshold `high`; after `j` were taken from `n` at `low` it is at `low * n / (n - j)`.
+//!
+//! Target tracking adds one right above its target, and below its lower threshold takes away what it can without passing
+//! the target. What another policy added in excess it takes back and is done: that is no flapping. Several of its kind
+//! only scale in where all of them would.
 
 use super::{Aws, Finding, Rule};
 use crate::settings::Metric;
 use control::alarm::AlarmSettings;
-use control::scaling::{Adjustment, AlarmId, Policy, StepScaling};
+use control::scaling::{Adjustment, Policy, PolicyId, ScaleIn, StepScaling, TargetTracking};
 
-/// An alarm that adds or takes away.
+/// What adds or takes away at the threshold of an alarm.
 struct Side<'a> {
-    id: AlarmId,
-    alarm: &'a AlarmSettings,
-    adjustment: Adjustment,
-    /// The smallest change of the step that begins at the threshold: positive out, negative in.
-    change: i32,
-    /// The least change of a percentage.
-    least: Option<u32>,
+    /// The alarm of a policy, or the policy that makes its own.
+    place: String,
+    alarm: AlarmSettings,
+    change: Change<'a>,
+}
+
+enum Change<'a> {
+    /// The smallest change, of the step that begins at the threshold: positive out, negative in.
+    By { change: i32, adjustment: Adjustment, least: Option<u32> },
+    /// What target tracking finds right.
+    Track(&'a TargetTracking),
 }
 
 impl Side<'_> {
+    fn tracks(&self) -> bool {
+        matches!(self.change, Change::Track(_))
+    }
+
+    fn is_out(&self) -> bool {
+        match self.change {
+            Change::By { change, .. } => change > 0,
+            Change::Track(_) => self.alarm.comparison.is_upward(),
+        }
+    }
+
     /// The number of instances after it has scaled so many.
     fn after(&self, instances: u32, min: u32, max: u32) -> f64 {
-        let asked = self.adjustment.apply(instances, self.change, self.least);
+        let asked = match self.change {
+            Change::By { change, adjustment, least } => adjustment.apply(instances, change, least),
+            Change::Track(_) if self.is_out() => i64::from(instances) + 1,
+            Change::Track(tracking) => tracking.capacity(instances, self.alarm.threshold),
+        };
         asked.clamp(i64::from(min), i64::from(max)) as f64
+    }
+
+    fn words(&self) -> String {
+        match self.change {
+            Change::By { change, adjustment: Adjustment::PercentChangeInCapacity, .. } => {
+                format!("{change:+} %")
+            }
+            Change::By { change, .. } => format!("{change:+}"),
+            Change::Track(_) => "target tracking".to_owned(),
+        }
     }
 }
 
 pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
     let sides: Vec<Side<'_>> = sides(aws);
-    for out in sides.iter().filter(|side| side.change > 0) {
-        for inward in sides.iter().filter(|side| side.change < 0) {
+    for out in sides.iter().filter(|side| side.is_out()) {
+        for inward in sides.iter().filter(|side| !side.is_out()) {
             let same =
                 out.alarm.metric == inward.alarm.metric && out.alarm.statistic == inward.alarm.statistic;
             let proportional = matches!(
                 aws.metric(out.alarm.metric),
                 Some(Metric::CpuUtilization | Metric::RequestCountPerTarget)
             );
-            if same && proportional {
+            if same && proportional && !(out.tracks() && inward.tracks()) {
                 findings.extend(band(aws, out, inward));
             }
         }
@@ -53,10 +86,16 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     let finding = |why: String, remedy: String| {
         Some(Finding {
             rule: Rule::FlappingBand,
-            place: format!("{} and {}", aws.alarm_place(out.id), aws.alarm_place(inward.id)),
+            place: format!("{} and {}", out.place, inward.place),
             what: "they will flap".to_owned(),
             why,
-            remedy,
+            remedy: match inward.change {
+                Change::By { .. } => remedy,
+                // Where it scales in follows from its target.
+                Change::Track(_) => {
+                    "let one policy scale out and in, or give target tracking `never_in: true`".to_owned()
+                }
+            },
         })
     };
     if low >= high {
@@ -66,25 +105,22 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     // From n instances, out at once below low; or in at once above high.
     let outward = |n: u32| high * f64::from(n) / out.after(n, min, max);
     let inwards = |n: u32| low * f64::from(n) / inward.after(n, min, max);
-    let mut out_flaps = (min..last).filter(|n| out.after(*n, min, max) > f64::from(*n) && outward(*n) < low);
+    let mut out_flaps = (min..last)
+        .filter(|n| !inward.tracks() && out.after(*n, min, max) > f64::from(*n) && outward(*n) < low);
     let mut in_flaps =
         (min + 1..=last).filter(|n| inward.after(*n, min, max) < f64::from(*n) && inwards(*n) > high);
     let (out_flaps, in_flaps) = (out_flaps.next_back(), in_flaps.next_back());
     let n = out_flaps.max(in_flaps)?;
-    let words = |side: &Side<'_>| match side.adjustment {
-        Adjustment::PercentChangeInCapacity => format!("{:+} %", side.change),
-        _ => format!("{:+}", side.change),
-    };
     let why = if out_flaps >= in_flaps {
         format!(
             "at {n} instances {} at {high} brings the metric to {:.1}, below {low}, where scaling in begins",
-            words(out),
+            out.words(),
             outward(n)
         )
     } else {
         format!(
             "at {n} instances {} at {low} brings the metric to {:.1}, above {high}, where scaling out begins",
-            words(inward),
+            inward.words(),
             inwards(n)
         )
     };
@@ -103,11 +139,18 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
 
 fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
     let mut sides = Vec::new();
-    for policy in &aws.aws.scaler.policies {
+    for (id, policy) in (0..).map(PolicyId).zip(&aws.aws.scaler.policies) {
         let (alarms, adjustment, least) = match policy {
             Policy::Step(step) => (&step.alarms, step.adjustment, step.min_adjustment_magnitude),
             Policy::Simple(simple) => (&simple.alarms, simple.adjustment, simple.min_adjustment_magnitude),
-            Policy::TargetTracking(_) => continue,
+            Policy::TargetTracking(tracking) => {
+                let [high, low] = tracking.alarms();
+                let low = (tracking.scale_in == ScaleIn::Enabled).then_some(low);
+                let side =
+                    |alarm| Side { place: aws.policy_place(id), alarm, change: Change::Track(tracking) };
+                sides.extend([Some(high), low].into_iter().flatten().map(side));
+                continue;
+            }
         };
         if adjustment == Adjustment::ExactCapacity {
             continue;
@@ -119,7 +162,12 @@ fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
                 Policy::Simple(simple) => Some(simple.change),
                 Policy::TargetTracking(_) => None,
             };
-            sides.extend(change.map(|change| Side { id: *id, alarm, adjustment, change, least }));
+            let change = change.filter(|change| *change != 0);
+            sides.extend(change.map(|change| Side {
+                place: aws.alarm_place(*id),
+                alarm: *alarm,
+                change: Change::By { change, adjustment, least },
+            }));
         }
     }
     sides

@@ -6,8 +6,8 @@ use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing};
 use control::metric::Statistic;
 use control::scaling::{
-    Adjustment, Platform, Policy as Rules, Preset, ScalerSettings, Scheduled, SimpleScaling, StepScaling,
-    TargetTracking,
+    Adjustment, Platform, Policy as Rules, Preset, ScaleIn, ScalerSettings, Scheduled, SimpleScaling,
+    StepScaling, TargetTracking,
 };
 use std::time::Duration;
 use units::Quantile;
@@ -99,6 +99,48 @@ fn bands_of_shares_and_of_simple_policies_are_judged_by_what_they_come_to() {
         scaler.max = 2;
     });
     assert!(!rules(&clamped).contains(&Rule::FlappingBand), "{clamped:?}");
+}
+
+#[test]
+fn target_tracking_flaps_beside_steps_too() {
+    let beside = |target, never_in, comparison, threshold, change| {
+        linted(|_, scaler| {
+            scaler.alarms = vec![average(comparison, threshold)];
+            let scale_in = if never_in { ScaleIn::Disabled } else { ScaleIn::Enabled };
+            let tracking = TargetTracking { scale_in, ..TargetTracking::new(CPU, target, Preset::ECS) };
+            scaler.policies =
+                vec![Rules::TargetTracking(tracking), Rules::Step(StepScaling::of(vec![AlarmId(0)], change))];
+        })
+    };
+    let (below, above) = (Comparison::LessThan, Comparison::GreaterThan);
+    let told = |findings: &[Finding]| {
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n").replace("they will flap ", "")
+    };
+    // Above 50 it scales out, below 60 the step scales in.
+    assert_eq!(
+        told(&beside(50.0, false, below, 60.0, -1)),
+        "web: policy 0 and web: alarm 0: (flapping-band): between 50 and 60 both ask at once, at every number of \
+         instances; lower the threshold of scaling in below 50"
+    );
+    // 48 * 20 / 19 is above 50.
+    assert_eq!(
+        told(&beside(50.0, true, below, 48.0, -1)),
+        "web: policy 0 and web: alarm 0: (flapping-band): at 20 instances -1 at 48 brings the metric to 50.5, above \
+         50, where scaling out begins; so at numbers up to 20; lower the threshold of scaling in to 40 or less, or \
+         raise the minimum above 20"
+    );
+    assert_eq!(beside(50.0, false, below, 40.0, -1), []);
+    // It scales in below 45: from 20 to 18, at which the metric is at 50.
+    assert_eq!(
+        told(&beside(50.0, false, above, 47.0, 1)),
+        "web: alarm 0 and web: policy 0: (flapping-band): at 20 instances target tracking at 45 brings the metric to \
+         50.0, above 47, where scaling out begins; so at numbers up to 20; let one policy scale out and in, or give \
+         target tracking `never_in: true`"
+    );
+    assert_eq!(rules(&beside(50.0, false, above, 40.0, 1)), [Rule::FlappingBand]);
+    assert_eq!(beside(50.0, true, above, 40.0, 1), []);
+    // What a large step adds in excess is taken back, and that is all.
+    assert_eq!(beside(50.0, false, above, 80.0, 4), []);
 }
 
 #[test]
