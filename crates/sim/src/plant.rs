@@ -73,7 +73,7 @@ pub struct Window {
     pub queueing: stats::Sketch,
     /// Sum over requests of the time between balancer and thread, in seconds.
     pub queued: f64,
-    /// Requests in the service, averaged over the window (Little's law is checked against it).
+    /// Requests in the service, averaged over the window; by Little's law rate times stay (see [`crate::Requests::little`]).
     pub in_system: f64,
 }
 

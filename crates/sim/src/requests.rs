@@ -146,6 +146,18 @@ impl Requests {
         self.services[usize::from(service.0)].in_system
     }
 
+    /// Little's law, in request nanoseconds since the beginning: how many requests were in a service, added up over
+    /// time, and for how long each was there, added up over requests; those that are still there for as long as they
+    /// have been. The first is counted at the service's door, the second from the requests themselves. They are the
+    /// same, exactly.
+    pub fn little(&self, service: ServiceId) -> (i128, i128) {
+        let (areas, left) = self.services[usize::from(service.0)].presence(self.now);
+        let inside =
+            self.visits.slots.iter().filter(|visit| visit.service == service.0 && visit.is_awaited());
+        let stays: i128 = inside.map(|visit| i128::from(self.now - visit.arrived)).sum();
+        (areas, left + stays)
+    }
+
     /// Goes on with everything that can go on now.
     #[inline]
     fn run_ready(&mut self) {
@@ -251,6 +263,13 @@ impl Plant for Requests {
     }
 
     fn take_window(&mut self, service: ServiceId, into: &mut Window) {
+        debug_assert!(
+            matches!(self.little(service), (areas, stays) if areas == stays),
+            "Little's law does not hold at service {} at {}: {:?} request nanoseconds",
+            service.0,
+            self.now(),
+            self.little(service)
+        );
         self.services[usize::from(service.0)].take_window(self.now, into);
     }
 

@@ -166,7 +166,7 @@ impl Requests {
         let visit = &self.visits.slots[v as usize];
         let (arrived, from, origin, number) = (visit.arrived, visit.from, visit.origin, visit.service);
         let service = &mut self.services[number as usize];
-        service.left(now);
+        service.left(now, arrived);
         let window = &mut service.window;
         match ended {
             Ended::Answered => window.answered += 1,

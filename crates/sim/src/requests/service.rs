@@ -59,6 +59,10 @@ pub(super) struct ServiceState {
     window_began: u64,
     /// Times of departures minus times of arrivals, from the window's beginning.
     area: i128,
+    /// The same of the windows before, from their beginnings to their ends.
+    areas: i128,
+    /// For how long each request that has left was here, added up.
+    stays: i128,
 }
 
 /// Where requests wait for a thread.
@@ -156,6 +160,8 @@ impl ServiceState {
             in_system: 0,
             window_began: 0,
             area: 0,
+            areas: 0,
+            stays: 0,
         }
     }
 
@@ -174,20 +180,29 @@ impl ServiceState {
         self.area -= i128::from(now - self.window_began);
     }
 
+    /// One that came at `arrived` leaves.
     #[inline]
-    pub(super) fn left(&mut self, now: u64) {
+    pub(super) fn left(&mut self, now: u64, arrived: u64) {
         self.in_system -= 1;
         self.area += i128::from(now - self.window_began);
+        self.stays += i128::from(now - arrived);
+    }
+
+    /// Requests here over the window, in request nanoseconds.
+    fn window_area(&self, now: u64) -> i128 {
+        self.area + i128::from(self.in_system) * i128::from(now - self.window_began)
+    }
+
+    /// Requests here over all of the time, and the stays of those that have left; in request nanoseconds.
+    pub(super) fn presence(&self, now: u64) -> (i128, i128) {
+        (self.areas + self.window_area(now), self.stays)
     }
 
     pub(super) fn take_window(&mut self, now: u64, into: &mut Window) {
         let span = now - self.window_began;
-        let mean = if span == 0 {
-            self.in_system as f64
-        } else {
-            let area = self.area + i128::from(self.in_system) * i128::from(span);
-            area as f64 / span as f64
-        };
+        let area = self.window_area(now);
+        let mean = if span == 0 { self.in_system as f64 } else { area as f64 / span as f64 };
+        self.areas += area;
         self.area = 0;
         self.window_began = now;
         into.clear();

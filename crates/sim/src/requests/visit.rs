@@ -157,6 +157,11 @@ impl Visit {
         }
     }
 
+    /// The client waits for it; what has ended for its client may go on for a while.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.abandoned && !matches!(self.at, At::Free | At::Gone)
+    }
+
     /// The same request, for another attempt; it knows which instance has failed.
     pub(super) fn again(&self) -> Self {
         let Visit { arrived, service, endpoint, from, origin, attempt, instance, mut rng, .. } = *self;

@@ -293,6 +293,8 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
             total.application.add(&window.application);
             let in_system = fleet.plant.in_system(ServiceId(number));
             assert_eq!(total.arrived, total.ended() + in_system, "service {number} at {now} ms: {total:?}");
+            let (areas, stays) = fleet.plant.little(ServiceId(number));
+            assert_eq!(areas, stays, "Little's law at service {number} at {now} ms");
         }
     }
     fleet.plant.assert_idle();
