@@ -83,27 +83,52 @@ fn rows_are_required_unless_they_say_why_not() {
     assert_eq!((required.len(), reported.len()), (29, 5));
 }
 
-#[test]
-fn a_table_of_traffic_is_read_beside_the_file() {
-    let folder = tempfile::tempdir().unwrap();
+/// Half an hour of traffic from 06:00 on, and a case of it that says more.
+fn small(more: &str, given: Given) -> config::case::Case {
+    let folder = tempfile::tempdir().expect("a folder");
     let rows: String =
         (0..30).map(|minute| format!("2026-03-01T06:{minute:02}:00Z,{}\n", 60 * (minute + 1))).collect();
-    std::fs::write(folder.path().join("traffic.csv"), rows).unwrap();
-    let text = "
+    std::fs::write(folder.path().join("traffic.csv"), rows).expect("a file of its own");
+    let text = format!(
+        "
 case: small
 warm_up: 150s
-traffic: { file: traffic.csv, times: 2 }
+traffic: {{ file: traffic.csv, times: 2 }}
 services:
-  web: { endpoints: { a: { cpu: 1ms } }, server: {}, hosts: { h: { cores: 1 } } }
-";
-    let case = parse("small.yaml", text, folder.path(), Given::default())
-        .unwrap_or_else(|problems| panic!("{problems}"));
+  web: {{ endpoints: {{ a: {{ cpu: 1ms }} }}, server: {{}}, hosts: {{ h: {{ cores: 1 }} }} }}
+{more}"
+    );
+    parse("small.yaml", &text, folder.path(), given).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn a_table_of_traffic_is_read_beside_the_file() {
+    let case = small("", Given::default());
     let stage = &case.stages[0];
     let Traffic::Open { rates, .. } = &stage.system.traffic else { panic!("closed") };
     // The warm-up is whole rows, at the first rate.
     assert_eq!(stage.system.warm_up.as_secs(), 180);
     assert_eq!(rates[..5], [2.0, 2.0, 2.0, 2.0, 4.0]);
     assert_eq!((stage.system.measured.as_secs(), stage.begins.as_secs()), (1800, 6 * 3600));
+    assert_eq!(stage.notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_table_that_ends_before_the_run_is_noted_with_a_way_out() {
+    let note = |asked| {
+        format!(
+            "traffic.csv ends after 30.0 min; its last rate goes on until {asked}: measure 30.0 min or less, or bring \
+             traffic for longer"
+        )
+    };
+    let hour = small("measured: 1h", Given::default());
+    let stage = &hour.stages[0];
+    assert_eq!((&stage.notes, stage.system.measured.as_secs()), (&vec![note("60.0 min")], 3600));
+    // Told on the command line.
+    let given = Given { measured: Some(Duration::from_secs(86_400)), seed: None };
+    let day = small("", given);
+    assert_eq!(day.stages[0].notes, [note("24.0 h")]);
+    assert_eq!(small("measured: 20m", Given::default()).stages[0].notes, Vec::<String>::new());
 }
 
 /// A service with this scaling.

@@ -245,10 +245,11 @@ impl Builder<'_> {
         let asked = if measured_given || self.measured_said { measured } else { length };
         if asked > length {
             notes.push(format!(
-                "{} ends after {}; its last rate goes on until {}",
+                "{} ends after {length}; its last rate goes on until {asked}: measure {length} or less, or bring traffic \
+                 for longer",
                 file.value.0,
-                units::show_duration(length),
-                units::show_duration(asked)
+                length = units::show_duration(length),
+                asked = units::show_duration(asked)
             ));
         }
         let warm = usize::try_from(self.warm_up.as_nanos().div_ceil(read.bin.as_nanos().max(1))).unwrap_or(0);
