@@ -68,6 +68,19 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
 }
 
 #[test]
+fn the_reason_of_a_reported_row_is_said_where_it_is_met_too() {
+    let text = TINY.replace("row: after.p95 > 1s, reported", "row: after.p95 < 1s, reported");
+    let text = format!("{text}  - {{ what: as well, row: after.p99 > 1s, reported: it was never so slow }}\n");
+    let case = parse("tiny.yaml", &text, Path::new(""), Given::default())
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let done = run(&case, vec![0, 1], vec![1], 2);
+    let verdicts = verdicts(&done);
+    assert_eq!(words_of(&verdicts)[4..], ["met", "missed"]);
+    let said = words::whole(&done, &verdicts, false, 200);
+    assert!(said.contains("\nwrong too; as well: reported only, because it was never so slow\n"), "{said}");
+}
+
+#[test]
 fn at_the_maximum_is_at_that_of_the_minute() {
     // 2 of at most 2 for five minutes, then 3 of at most 4.
     let scaling = "instances: 2\n    scaling: { min: 2, max: 9, platform: ec2, \

@@ -197,14 +197,20 @@ pub fn whole(done: &Done<'_>, verdicts: &[Verdict<'_>], decisions: bool, width: 
     said
 }
 
-/// Why rows that do not hold are not required.
+/// Why rows are not required, whether they hold or not; each reason once.
 fn reasons(verdicts: &[Verdict<'_>]) -> String {
-    let mut said = String::new();
-    for verdict in verdicts {
-        if let (Some(reason), Some(false)) = (&verdict.row.reported, verdict.met()) {
-            said += &format!("{}: reported only, because {reason}\n", verdict.row.what);
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Verdict { row, .. } in verdicts {
+        let Some(reason) = row.reported.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, rows)) => rows.push(&row.what),
+            None => reasons.push((reason, vec![&row.what])),
         }
     }
+    let lines = reasons.iter().map(|(reason, rows)| {
+        format!("{}: reported only, because {reason}\n", rows.join("; "))
+    });
+    let said: String = lines.collect();
     if said.is_empty() { said } else { said + "\n" }
 }
 
