@@ -1,4 +1,5 @@
-//! How many requests a second of one core the simulator carries, through the engine that runs the cases:
+//! How many requests a second of one core the simulator carries, through the engine that runs the cases, each row run
+//! once:
 //!
 //! ```text
 //! cargo run --release -p sim --example speed [part of a row's name]
@@ -27,9 +28,7 @@ fn main() {
     ];
     let wanted = std::env::args().nth(1).unwrap_or_default();
     for (name, system, seconds) in rows.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
-        let rounds = (0..3).map(|_| run(&system, seconds));
-        let best = rounds.max_by(|one, other| one.rate.total_cmp(&other.rate)).expect("three rounds");
-        let Round { rate, requests, mean, p95, queueing, busy } = best;
+        let Run { rate, requests, mean, p95, queueing, busy } = run(&system, seconds);
         println!(
             "{name:40} {:6.2} million requests a CPU second ({requests} requests; mean {:.2} ms, p95 {:.2} ms, \
              mean queueing {:.2} ms, {:.1} % of a core busy), {:.0} simulated seconds a second",
@@ -43,7 +42,7 @@ fn main() {
     }
 }
 
-struct Round {
+struct Run {
     rate: f64,
     requests: u64,
     mean: f64,
@@ -53,7 +52,7 @@ struct Round {
 }
 
 /// As cases are run: the plant with the cloud around it, its metrics and alarms.
-fn run(system: &System, seconds: f64) -> Round {
+fn run(system: &System, seconds: f64) -> Run {
     let minutes = (seconds / 60.0).ceil() as u64;
     let system = System { measured: Duration::from_secs(60 * minutes), ..system.clone() };
     let began = cpu_seconds();
@@ -62,7 +61,7 @@ fn run(system: &System, seconds: f64) -> Round {
     // Requests to the first service, whatever they call.
     let totals = &outcome.services[0].totals;
     let times = totals.balancer.unwrap_or_default();
-    Round {
+    Run {
         rate: totals.answered as f64 / took,
         requests: totals.answered,
         mean: times.mean,
