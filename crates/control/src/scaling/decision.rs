@@ -4,7 +4,7 @@
 //! are the codes of `NotScaledReason` where AWS has one. Names of alarms and policies are with whoever read the
 //! settings: [`Decision::with_names`].
 
-use super::{AlarmId, PolicyId};
+use super::{Adjustment, AlarmId, PolicyId};
 use core::fmt;
 use units::Timestamp;
 
@@ -51,11 +51,15 @@ pub enum Cause {
         threshold: f64,
         /// Which step, by its place in the settings, and its change; none where no step holds the value.
         step: Option<(u16, i32)>,
+        /// What the change means.
+        adjustment: Adjustment,
     },
     /// The one change of simple scaling.
     Simple {
         /// The change.
         change: i32,
+        /// What it means.
+        adjustment: Adjustment,
     },
     /// The metric relative to its target; none where there was no datapoint.
     TargetTracking {
@@ -244,17 +248,18 @@ impl Words<'_> {
             Source::Bounds => f.write_str("the group is kept within its bounds")?,
         }
         match self.decision.cause {
-            Cause::Step { value: Some(value), threshold, step: Some((_, change)) } => {
-                write!(f, " ({value} is {:+} past {threshold}: {change:+})", value - threshold)
+            Cause::Step { value: Some(value), threshold, step: Some((_, change)), adjustment } => {
+                let change = adjustment.words(change);
+                write!(f, " ({value} is {:+} past {threshold}: {change})", value - threshold)
             }
-            Cause::Step { value: Some(value), threshold, step: None } => {
+            Cause::Step { value: Some(value), threshold, step: None, .. } => {
                 write!(f, " ({value} is {:+} past {threshold})", value - threshold)
             }
-            Cause::Step { value: None, step: Some((_, change)), .. } => {
-                write!(f, " (missing data breaches: {change:+})")
+            Cause::Step { value: None, step: Some((_, change)), adjustment, .. } => {
+                write!(f, " (missing data breaches: {})", adjustment.words(change))
             }
             Cause::Step { value: None, step: None, .. } => f.write_str(" (missing data breaches)"),
-            Cause::Simple { change } => write!(f, " ({change:+})"),
+            Cause::Simple { change, adjustment } => write!(f, " ({})", adjustment.words(change)),
             Cause::TargetTracking { metric: Some(metric), target } => {
                 write!(f, " ({metric} for a target of {target})")
             }

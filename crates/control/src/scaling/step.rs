@@ -15,6 +15,7 @@ use super::settings::{FIVE_MINUTES, Platform};
 use super::{AlarmId, PolicyProblem};
 use crate::alarm::{Breaching, Comparison};
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 /// A step scaling policy.
@@ -192,6 +193,15 @@ impl Adjustment {
                 }
             }
         }
+    }
+
+    /// A change as case files write it: `+1`, `+10%`, `=4`.
+    pub(super) fn words(self, change: i32) -> impl fmt::Display {
+        fmt::from_fn(move |f| match self {
+            Adjustment::ChangeInCapacity => write!(f, "{change:+}"),
+            Adjustment::PercentChangeInCapacity => write!(f, "{change:+}%"),
+            Adjustment::ExactCapacity => write!(f, "={change}"),
+        })
     }
 
     pub(super) fn problems(

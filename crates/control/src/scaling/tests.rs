@@ -147,6 +147,36 @@ fn decisions_are_told_in_words() {
 }
 
 #[test]
+fn reasons_tell_a_change_from_a_share_and_from_a_number() {
+    let said = |adjustment: Adjustment, simple: bool| {
+        let alarms = std::vec![AlarmId(0)];
+        let policy = if simple {
+            let (min_adjustment_magnitude, cooldown) = (None, None);
+            Policy::Simple(SimpleScaling {
+                alarms,
+                adjustment,
+                change: 9,
+                min_adjustment_magnitude,
+                cooldown,
+            })
+        } else {
+            Policy::Step(StepScaling { adjustment, ..StepScaling::of(alarms, 9) })
+        };
+        let mut stage = Stage::new(settings(Platform::EC2, (1, 99), &[above(CPU, 60.0)], &[policy]), 4);
+        stage.minute(75.0, None);
+        stage.said.remove(0)
+    };
+    for (adjustment, step, simple) in [
+        (Adjustment::ChangeInCapacity, "(75 is +15 past 60: +9)", "(+9)"),
+        (Adjustment::PercentChangeInCapacity, "(75 is +15 past 60: +9%)", "(+9%)"),
+        (Adjustment::ExactCapacity, "(75 is +15 past 60: =9)", "(=9)"),
+    ] {
+        let found = [said(adjustment, false), said(adjustment, true)];
+        assert!(found[0].contains(step) && found[1].contains(simple), "{found:?}");
+    }
+}
+
+#[test]
 fn contradictions_are_named_all_at_once_with_the_way_out() {
     let ecs =
         |alarms: &[AlarmSettings], policies: &[Policy]| settings(Platform::Ecs, (1, 9), alarms, policies);

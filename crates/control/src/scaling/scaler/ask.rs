@@ -31,7 +31,8 @@ impl Scaler {
         let past = value.map_or(0.0, |value| value - settings.threshold);
         let found = step.find(past, settings.comparison);
         let chosen = found.map(|index| (index as u16, step.steps[index].change));
-        let cause = Cause::Step { value, threshold: settings.threshold, step: chosen };
+        let (threshold, adjustment) = (settings.threshold, step.adjustment);
+        let cause = Cause::Step { value, threshold, step: chosen, adjustment };
         let Some((_, change)) = chosen else {
             let answer = Err(NotScaled::NoStep);
             return Ask { policy: id, alarm, cause, asked: None, base: 0, direction: Direction::In, answer };
@@ -60,7 +61,7 @@ impl Scaler {
         let base = facts.desired;
         let asked = simple.adjustment.apply(base, simple.change, simple.min_adjustment_magnitude);
         let direction = if asked > i64::from(base) { Direction::Out } else { Direction::In };
-        let cause = Cause::Simple { change: simple.change };
+        let cause = Cause::Simple { change: simple.change, adjustment: simple.adjustment };
         let ask = Ask { policy: id, alarm, cause, asked: Some(asked), base, direction, answer: Ok(0) };
         match self.simple {
             Some(Settling { in_progress: true, .. }) => Ask { answer: Err(NotScaled::InProgress), ..ask },
