@@ -70,7 +70,8 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
 #[test]
 fn the_reason_of_a_reported_row_is_said_where_it_is_met_too() {
     let text = TINY.replace("row: after.p95 > 1s, reported", "row: after.p95 < 1s, reported");
-    let text = format!("{text}  - {{ what: as well, row: after.p99 > 1s, reported: it was never so slow }}\n");
+    let text =
+        format!("{text}  - {{ what: as well, row: after.p99 > 1s, reported: it was never so slow }}\n");
     let case = parse("tiny.yaml", &text, Path::new(""), Given::default())
         .unwrap_or_else(|problems| panic!("{problems}"));
     let done = run(&case, vec![0, 1], vec![1], 2);

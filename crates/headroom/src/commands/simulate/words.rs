@@ -207,9 +207,9 @@ fn reasons(verdicts: &[Verdict<'_>]) -> String {
             None => reasons.push((reason, vec![&row.what])),
         }
     }
-    let lines = reasons.iter().map(|(reason, rows)| {
-        format!("{}: reported only, because {reason}\n", rows.join("; "))
-    });
+    let lines = reasons
+        .iter()
+        .map(|(reason, rows)| format!("{}: reported only, because {reason}\n", rows.join("; ")));
     let said: String = lines.collect();
     if said.is_empty() { said } else { said + "\n" }
 }
