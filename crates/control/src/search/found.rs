@@ -122,6 +122,18 @@ pub enum Found {
     Invalid,
 }
 
+impl Found {
+    /// The rate that may be stated, written down and limited to: it held in its verification. `None` where no rate
+    /// did, whatever the trials make likely.
+    pub fn verified_low(&self) -> Option<Rate> {
+        match self {
+            Found::Within(interval) => interval.verified.then_some(interval.low),
+            Found::AtLeast { rate, verified, .. } => verified.then_some(*rate),
+            Found::Unreachable { .. } | Found::Unfinished { .. } | Found::Invalid => None,
+        }
+    }
+}
+
 /// What a search found, with everything that it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {

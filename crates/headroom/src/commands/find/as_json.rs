@@ -84,6 +84,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
 
 fn sustainable_rate(outcome: &Outcome) -> Json {
     match outcome.found {
+        _ if outcome.low().is_none() => Json::Null,
         Found::Within(interval) => json!({
             "low": number(interval.low),
             "high": number(interval.high),

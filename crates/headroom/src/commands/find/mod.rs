@@ -231,7 +231,7 @@ pub fn run(args: &Args) -> Exit {
     let whole = as_json::json(&outcome, None).to_string();
     recorder.finish(run, None, Some(whole));
     match said {
-        Exit::Done => exit(!args.slo.is_empty(), &outcome),
+        Exit::Done => exit(&outcome),
         failed => failed,
     }
 }
@@ -282,14 +282,13 @@ fn write_page(path: &Path, page: &str) -> Result<(), PageError> {
     std::fs::write(path, page).map_err(|source| PageError { path: path.to_owned(), source })
 }
 
-/// How the command ends when all was said.
-fn exit(slo_given: bool, outcome: &Outcome) -> Exit {
-    let asked = slo_given || outcome.peak.is_some();
+/// How the command ends when all was said. A search that found no rate has not done what it was asked for, with a goal
+/// of the user's or without.
+fn exit(outcome: &Outcome) -> Exit {
     match outcome.found {
         _ if outcome.ended != Ended::Done => Exit::Failed,
-        Found::Invalid if asked => Exit::Invalid,
-        Found::Unreachable { .. } if asked => Exit::Missed,
-        _ if outcome.peak_is_missed() => Exit::Missed,
+        Found::Invalid => Exit::Invalid,
+        _ if outcome.low().is_none() || outcome.peak_is_missed() => Exit::Missed,
         _ => Exit::Done,
     }
 }
@@ -355,5 +354,6 @@ Examples:
   One number for a script:
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json | jq .sustainable_rate.low
 
-Exit codes: 0 done, 99 the goal holds at no rate or not at the peak, 3 this machine disturbed every trial, 2 wrong usage,
-1 anything else (the target does not answer, or the search was interrupted).";
+Exit codes: 0 a rate was verified, 99 none was (the goal holds at no rate, or no verification held) or the peak is above
+it, 3 this machine disturbed every trial, 2 wrong usage, 1 anything else (the target does not answer, or the search was
+interrupted).";

@@ -89,14 +89,9 @@ impl Outcome {
         }
     }
 
-    /// The highest rate that is known to hold.
+    /// The highest rate that was shown to hold: by a verification. Nothing is stated, and no file written, without it.
     pub fn low(&self) -> Option<Rate> {
-        match self.found {
-            Found::Within(interval) => Some(interval.low),
-            Found::AtLeast { rate, .. } => Some(rate),
-            Found::Unfinished { good, .. } => good,
-            Found::Unreachable { .. } | Found::Invalid => None,
-        }
+        self.found.verified_low()
     }
 
     /// The condition that fails first.

@@ -182,22 +182,52 @@ fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
 }
 
 #[test]
-fn exit_codes_follow_the_goals_that_were_asked_for() {
+fn exit_codes_say_whether_a_rate_was_shown() {
     let unreachable = Found::Unreachable { lowest: rate(10.0), binding: p95() };
     let peak = |per_second| Some(Peak { rate: rate(per_second), instances: None });
-    for (outcome, slo_given, exit) in [
-        (Outcome { peak: None, ..outcome() }, true, Exit::Done),
-        (Outcome { peak: peak(105.0), ..outcome() }, true, Exit::Done),
-        (Outcome { peak: peak(107.0), ..outcome() }, true, Exit::Missed),
-        (Outcome { found: unreachable, peak: None, ..outcome() }, true, Exit::Missed),
-        (Outcome { found: unreachable, peak: None, ..outcome() }, false, Exit::Done),
+    for (outcome, exit) in [
+        (Outcome { peak: None, ..outcome() }, Exit::Done),
+        (Outcome { peak: peak(105.0), ..outcome() }, Exit::Done),
+        (Outcome { peak: peak(107.0), ..outcome() }, Exit::Missed),
+        (Outcome { found: unreachable, peak: None, ..outcome() }, Exit::Missed),
+        (Outcome { found: not_verified(), peak: None, ..outcome() }, Exit::Missed),
+        (Outcome { found: at_least(false), peak: None, ..outcome() }, Exit::Missed),
+        (
+            Outcome {
+                found: Found::Unfinished { good: Some(rate(60.0)), bad: None },
+                peak: None,
+                ..outcome()
+            },
+            Exit::Missed,
+        ),
         // Nothing is known about the service, so the goal was not missed.
-        (Outcome { found: Found::Invalid, ..outcome() }, false, Exit::Invalid),
-        (Outcome { found: Found::Invalid, peak: None, ..outcome() }, true, Exit::Invalid),
-        (Outcome { found: Found::Invalid, peak: None, ..outcome() }, false, Exit::Done),
-        (Outcome { ended: Ended::Interrupted, ..outcome() }, true, Exit::Failed),
+        (Outcome { found: Found::Invalid, ..outcome() }, Exit::Invalid),
+        (Outcome { found: Found::Invalid, peak: None, ..outcome() }, Exit::Invalid),
+        (Outcome { ended: Ended::Interrupted, ..outcome() }, Exit::Failed),
     ] {
-        assert_eq!(super::exit(slo_given, &outcome), exit, "{:?}", outcome.found);
+        assert_eq!(super::exit(&outcome), exit, "{:?}", outcome.found);
+    }
+}
+
+/// As on a service that pauses: the trials contradict each other, and every verification failed.
+fn not_verified() -> Found {
+    let Found::Within(interval) = outcome().found else { panic!("the outcome has an interval") };
+    Found::Within(Interval { verified: false, ..interval })
+}
+
+fn at_least(verified: bool) -> Found {
+    Found::AtLeast { rate: rate(500.0), ceiling: Ceiling::Allowed, verified }
+}
+
+#[test]
+fn nothing_is_stated_and_no_file_written_without_a_verification() {
+    for found in [not_verified(), at_least(false), Found::Unfinished { good: Some(rate(60.0)), bad: None }] {
+        let outcome = Outcome { found, proof: None, ..outcome() };
+        assert_eq!(gateway_file::limits(&outcome), None, "{found:?}");
+        assert!(as_json::json(&outcome, None)["sustainable_rate"].is_null(), "{found:?}");
+        let said = words::summary(&outcome, None);
+        assert!(said.starts_with("sustained") && said.contains("not found"), "{said}");
+        assert!(!said.contains("confidence"), "{said}");
     }
 }
 

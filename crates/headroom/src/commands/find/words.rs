@@ -79,8 +79,19 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
 fn found(text: &mut String, outcome: &Outcome) {
     let name = "sustained";
     match outcome.found {
+        Found::Within(interval) if !interval.verified => {
+            row(
+                text,
+                name,
+                &format!(
+                    "not found: no rate held in a verification; the trials make {} to {} likely",
+                    rate(interval.low),
+                    rate(interval.high)
+                ),
+            );
+        }
         Found::Within(interval) => {
-            let low = if interval.verified { "holds" } else { "holds, not verified," };
+            let low = "holds";
             let high = if interval.confirmed { "fails" } else { "fails, not confirmed," };
             row(
                 text,
@@ -94,13 +105,16 @@ fn found(text: &mut String, outcome: &Outcome) {
             let percent = (100.0 * interval.confidence.get()).round();
             row(text, "confidence", &format!("{percent} %"));
         }
-        Found::AtLeast { rate: least, ceiling, verified } => {
+        Found::AtLeast { rate: least, verified: false, .. } => {
+            let held = rate(least);
+            row(text, name, &format!("not found: {held} held in a trial, but not in a verification"));
+        }
+        Found::AtLeast { rate: least, ceiling, .. } => {
             let why = match ceiling {
                 Ceiling::Allowed => "no higher rate is allowed",
                 Ceiling::Generator => "this machine cannot send more",
             };
-            let verified = if verified { "" } else { "; not verified" };
-            row(text, name, &format!("at least {}; {why}{verified}", rate(least)));
+            row(text, name, &format!("at least {}; {why}", rate(least)));
         }
         Found::Unreachable { lowest, .. } => {
             row(
