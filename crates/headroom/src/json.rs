@@ -135,6 +135,8 @@ struct Account {
     timed_out: u64,
     unsent: u64,
     in_flight: u64,
+    /// No fate: how many times a request was sent again.
+    resent: u64,
 }
 
 /// Null where nothing was recorded.
@@ -362,8 +364,9 @@ impl Pacing {
 
 impl Account {
     fn of(accounting: &Accounting) -> Self {
-        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = *accounting;
-        Account { scheduled, answered, shed, failed, timed_out, unsent, in_flight }
+        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
+            *accounting;
+        Account { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent }
     }
 }
 

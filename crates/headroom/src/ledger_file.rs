@@ -28,10 +28,10 @@ impl LedgerArgs {
         self.ledger.clone().or_else(ledger::default_path).ok_or(Error::NoPlace)
     }
 
-    /// The ledger, where there is one: reading makes no file.
+    /// The ledger to read, where there is one: reading makes no file and changes none.
     pub fn open_existing(&self) -> Result<Option<Ledger>, Error> {
         let path = self.path()?;
         // Where the system does not tell (no right to look), opening says why.
-        Ok(if path.try_exists().unwrap_or(true) { Some(Ledger::open(&path)?) } else { None })
+        Ok(if path.try_exists().unwrap_or(true) { Some(Ledger::open_to_read(&path)?) } else { None })
     }
 }

@@ -57,6 +57,7 @@ impl Recorder {
     pub fn begin(&mut self, about: About<'_>) -> Begun {
         let run = NewRun {
             parent: about.parent.and_then(|Begun(id)| id),
+            repeat_of: None,
             command: about.command.to_owned(),
             command_line: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -71,8 +72,13 @@ impl Recorder {
     /// Notes how a run ended: what was measured, and what the command concluded as JSON.
     pub fn finish(&mut self, Begun(id): Begun, measurement: Option<&Measurement>, result: Option<String>) {
         let Some(id) = id else { return };
-        let outcome =
-            Outcome { ended: WallTime::now(), measurement, result, host_after: passing_host_facts() };
+        let outcome = Outcome {
+            ended: WallTime::now(),
+            measurement,
+            result,
+            interrupted: None,
+            host_after: passing_host_facts(),
+        };
         self.attempt(|ledger| ledger.finish(id, &outcome));
     }
 

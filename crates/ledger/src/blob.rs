@@ -30,9 +30,9 @@ pub(crate) fn of_series(series: &Series) -> Vec<u8> {
     let mut bytes = vec![SERIES];
     put(&mut bytes, series.seconds.len() as u64);
     for second in &series.seconds {
-        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } =
+        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
             second.accounting;
-        for count in [scheduled, answered, shed, failed, timed_out, unsent, in_flight, second.good] {
+        for count in [scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent, second.good] {
             put(&mut bytes, count);
         }
         put_histogram(&mut bytes, &second.good_response);
@@ -82,6 +82,8 @@ pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
                 timed_out: rest.number()?,
                 unsent: rest.number()?,
                 in_flight: rest.number()?,
+                // Not counted before the third version.
+                resent: if version < 3 { 0 } else { rest.number()? },
             },
             good: rest.number()?,
             good_response: rest.histogram()?,
@@ -181,8 +183,8 @@ impl<'a> Reader<'a> {
 
 /// The version of the form of distributions.
 const HISTOGRAM: u8 = 1;
-/// The version of the form of series; the first one had no cells.
-const SERIES: u8 = 2;
+/// The version of the form of series; the first had no cells, the second no resent requests.
+const SERIES: u8 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -196,11 +198,11 @@ mod tests {
 
     fn any_second() -> impl Strategy<Value = Second> {
         let cells = prop::collection::vec((any::<u32>(), 0..Outcome::ALL.len(), any_histogram()), 0..4);
-        (any::<[u64; 8]>(), any_histogram(), any_histogram(), cells).prop_map(
+        (any::<[u64; 9]>(), any_histogram(), any_histogram(), cells).prop_map(
             |(n, good_response, response, cells)| {
-                let [scheduled, answered, shed, failed, timed_out, unsent, in_flight, good] = n;
+                let [scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent, good] = n;
                 let accounting =
-                    Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight };
+                    Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent };
                 let cell =
                     |(endpoint, outcome, times)| Cell { endpoint, outcome: Outcome::ALL[outcome], times };
                 let cells = cells.into_iter().map(cell).collect();
@@ -237,6 +239,19 @@ mod tests {
         assert_eq!((seconds[0].accounting.scheduled, seconds[0].good), (2, 2));
         assert_eq!(seconds[0].response, SparseHistogram::from_counts(vec![(300, 2)], 0));
         assert!(seconds.len() == 1 && seconds[0].cells.is_empty());
+    }
+
+    #[test]
+    fn the_second_version_of_a_series_is_still_read() {
+        // The same second with one cell: endpoint 3, success.
+        let bytes = [2, 1, 2, 2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0xac, 2, 2, 1, 3, 0, 0, 1, 0xac, 2, 2];
+        let Series { seconds } = series(&bytes).unwrap();
+        assert_eq!(
+            (seconds[0].accounting.scheduled, seconds[0].accounting.resent, seconds[0].good),
+            (2, 0, 2)
+        );
+        let times = SparseHistogram::from_counts(vec![(300, 2)], 0);
+        assert_eq!(seconds[0].cells, [Cell { endpoint: 3, outcome: Outcome::Success, times }]);
     }
 
     #[test]

@@ -38,8 +38,7 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// The file or its directory may not be written. Reading needs that too: processes that have the file open at
-    /// once share an index beside it.
+    /// The file or its directory may not be written.
     #[error(
         "the ledger {} cannot be written; allow it (the file and its directory), or choose another ledger with --ledger PATH",
         path.display()

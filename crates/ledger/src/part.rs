@@ -3,7 +3,7 @@
 //! Counts are plain columns here too, so that `sqlite3` can tell which endpoint failed; see the crate's header.
 
 use crate::row::{Columns, failures, integer, nanos, statuses};
-use crate::{Error, Parts, RunId, blob};
+use crate::{Error, Parts, RunId, blob, schema};
 use measure::{Accounting, Check, Endpoint, Measurement, Part, SparseHistogram, Stage};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
@@ -49,14 +49,17 @@ fn insert_part(
     named: &Named<'_>,
     part: &Part,
 ) -> rusqlite::Result<()> {
-    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = part.accounting;
+    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
+        part.accounting;
     let by_outcome: Vec<_> =
         part.by_outcome.iter().map(|(&outcome, times)| (outcome, times.sparse())).collect();
     let since = |at: fn(&Stage) -> Timestamp| named.stage.map_or(Timestamp::ZERO, at).since(Timestamp::ZERO);
     transaction.execute(
         "INSERT INTO part (run, kind, place, name, tags, from_ns, until_ns, warm_up, scheduled, answered, shed,
-            failed, timed_out, unsent, in_flight, completed, statuses, failures, by_outcome, service, dispatch)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+            failed, timed_out, unsent, in_flight, completed, statuses, failures, by_outcome, service, dispatch,
+            resent)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+            ?22)",
         params![
             id,
             named.kind,
@@ -79,15 +82,21 @@ fn insert_part(
             blob::of_outcomes(&by_outcome),
             blob::of_histogram(&part.service.sparse()),
             blob::of_histogram(&part.dispatch.sparse()),
+            integer(resent),
         ],
     )?;
     Ok(())
 }
 
-/// Reads the parts of a run. The outer error is the database's, the inner one a damaged column.
-pub(crate) fn read(connection: &Connection, id: RunId) -> rusqlite::Result<Result<Parts, Error>> {
-    let mut statement =
-        connection.prepare_cached("SELECT * FROM part WHERE run = ?1 AND kind = ?2 ORDER BY place")?;
+/// Reads the parts of a run from a file of the version `found`. The outer error is the database's, the inner one a
+/// damaged column.
+pub(crate) fn read(connection: &Connection, found: i64, id: RunId) -> rusqlite::Result<Result<Parts, Error>> {
+    if found < schema::PARTS {
+        return Ok(Ok(Parts::default()));
+    }
+    let columns = schema::select(COLUMNS, found);
+    let mut statement = connection
+        .prepare_cached(&format!("SELECT {columns} FROM part WHERE run = ?1 AND kind = ?2 ORDER BY place"))?;
     let endpoints = statement
         .query_map(params![id, ENDPOINT], |row| Ok(endpoint(id, row)))?
         .collect::<rusqlite::Result<Result<Vec<_>, _>>>()?;
@@ -142,6 +151,28 @@ fn part(columns: &Columns<'_>) -> Result<Part, Error> {
         dispatch: columns.histogram("dispatch")?.dense(),
     })
 }
+
+const COLUMNS: &[&str] = &[
+    "name",
+    "tags",
+    "from_ns",
+    "until_ns",
+    "warm_up",
+    "scheduled",
+    "answered",
+    "shed",
+    "failed",
+    "timed_out",
+    "unsent",
+    "in_flight",
+    "resent",
+    "completed",
+    "statuses",
+    "failures",
+    "by_outcome",
+    "service",
+    "dispatch",
+];
 
 const ENDPOINT: &str = "endpoint";
 const STAGE: &str = "stage";

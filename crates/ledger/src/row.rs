@@ -1,6 +1,6 @@
 //! Between the columns of the tables and the values of this crate.
 
-use crate::{Error, NewRun, Recorded, Run, RunId, State, WallTime, blob};
+use crate::{Error, NewRun, Recorded, Run, RunId, State, WallTime, blob, schema};
 use measure::{Accounting, Failure, Iterations, Measurement, SparseHistogram, Verdict};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql, Transaction, params};
@@ -8,20 +8,62 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Reads all that [`run`] needs: everything but the series, which may be large.
-pub(crate) const SELECT: &str = "
-    SELECT id, parent, state, command, command_line, version, config, target, host, host_after,
-           started_us, ended_us, error, result,
-           elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight, statuses, failures,
-           response, service, dispatch, shed_response, connections, bytes_received, cpu_ns, verdict, reasons,
-           completed, iterations_started, iterations_completed, iterations_broken, iteration_time, connect, tls
-    FROM run LEFT JOIN measurement ON measurement.run = run.id";
+/// Reads all that [`run`] needs from a file of the version `found`: everything but the series, which may be large.
+pub(crate) fn select(found: i64) -> String {
+    let columns = schema::select(COLUMNS, found);
+    format!("SELECT {columns} FROM run LEFT JOIN measurement ON measurement.run = run.id")
+}
+
+const COLUMNS: &[&str] = &[
+    "id",
+    "parent",
+    "repeat_of",
+    "state",
+    "command",
+    "command_line",
+    "version",
+    "config",
+    "target",
+    "host",
+    "host_after",
+    "started_us",
+    "ended_us",
+    "error",
+    "result",
+    "elapsed_ns",
+    "scheduled",
+    "answered",
+    "shed",
+    "failed",
+    "timed_out",
+    "unsent",
+    "in_flight",
+    "resent",
+    "statuses",
+    "failures",
+    "response",
+    "service",
+    "dispatch",
+    "shed_response",
+    "connections",
+    "bytes_received",
+    "cpu_ns",
+    "verdict",
+    "reasons",
+    "completed",
+    "iterations_started",
+    "iterations_completed",
+    "iterations_broken",
+    "iteration_time",
+    "connect",
+    "tls",
+];
 
 /// Writes the row of a run that begins.
 pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
     transaction.execute(
-        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO run (parent, state, command, command_line, version, config, target, host, started_us, repeat_of)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             run.parent,
             State::Running.name(),
@@ -32,6 +74,7 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlit
             run.target,
             pairs(&run.host),
             run.started.micros(),
+            run.repeat_of,
         ],
     )?;
     Ok(RunId::new(transaction.last_insert_rowid()))
@@ -44,14 +87,15 @@ pub(crate) fn insert_measurement(
     measurement: &Measurement,
 ) -> rusqlite::Result<()> {
     let recorded = Recorded::from(measurement);
-    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } = recorded.accounting;
+    let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
+        recorded.accounting;
     transaction.execute(
         "INSERT INTO measurement (run, elapsed_ns, scheduled, answered, shed, failed, timed_out, unsent, in_flight,
             statuses, failures, response, service, dispatch, shed_response, series, connections, bytes_received,
             cpu_ns, verdict, reasons, completed, iterations_started, iterations_completed, iterations_broken,
-            iteration_time, connect, tls)
+            iteration_time, connect, tls, resent)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-            ?22, ?23, ?24, ?25, ?26, ?27, ?28)",
+            ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
         params![
             id,
             nanos(recorded.elapsed),
@@ -81,6 +125,7 @@ pub(crate) fn insert_measurement(
             blob::of_histogram(&recorded.iterations.time.sparse()),
             blob::of_histogram(&recorded.connect),
             blob::of_histogram(&recorded.tls),
+            integer(resent),
         ],
     )?;
     Ok(())
@@ -125,6 +170,7 @@ impl Columns<'_> {
             })?,
             begun: NewRun {
                 parent: self.column("parent")?,
+                repeat_of: self.column("repeat_of")?,
                 command: self.column("command")?,
                 command_line: self.column("command_line")?,
                 version: self.column("version")?,
@@ -148,10 +194,8 @@ impl Columns<'_> {
         Ok(Recorded {
             elapsed: Duration::from_nanos(self.count("elapsed_ns")?),
             accounting: self.accounting()?,
-            completed: match self.column::<Option<i64>>("completed")? {
-                Some(_) => Some(self.count("completed")?),
-                None => None,
-            },
+            completed: self.later_count("completed")?,
+            counts_resent: self.later_count("resent")?.is_some(),
             statuses: self.json("statuses")?,
             failures: self.failures()?,
             response: self.histogram("response")?,
@@ -185,6 +229,7 @@ impl Columns<'_> {
             timed_out: self.count("timed_out")?,
             unsent: self.count("unsent")?,
             in_flight: self.count("in_flight")?,
+            resent: self.later_count("resent")?.unwrap_or(0),
         })
     }
 
@@ -225,6 +270,14 @@ impl Columns<'_> {
 
     pub(crate) fn histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
         self.read(field, |bytes: Vec<u8>| blob::histogram(&bytes))
+    }
+
+    /// A count that runs of an older schema have not.
+    fn later_count(&self, field: &'static str) -> Result<Option<u64>, Error> {
+        match self.column::<Option<i64>>(field)? {
+            Some(_) => self.count(field).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// A distribution that runs of the first schema have not.

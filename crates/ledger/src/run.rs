@@ -58,6 +58,9 @@ pub enum State {
     Running,
     /// It ended and has an outcome.
     Done,
+    /// It was told to end before its end (Ctrl-C, a signal, a terminal that was closed). What it had measured by then
+    /// is kept; [`Run::error`] says what ended it.
+    Interrupted,
     /// It ended with an error.
     Failed,
 }
@@ -68,12 +71,14 @@ impl State {
         match self {
             State::Running => "running",
             State::Done => "done",
+            State::Interrupted => "interrupted",
             State::Failed => "failed",
         }
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
-        [State::Running, State::Done, State::Failed].into_iter().find(|state| state.name() == name)
+        let all = [State::Running, State::Done, State::Interrupted, State::Failed];
+        all.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -82,6 +87,9 @@ impl State {
 pub struct NewRun {
     /// The run that this one is a part of: the `find` of a trial, the `demo` of a phase.
     pub parent: Option<RunId>,
+    /// The first run of a series of equal runs, where this is a later one of it (`load --repeat`). The runs of a series
+    /// are this first one and all that repeat it.
+    pub repeat_of: Option<RunId>,
     /// The command: `load`, `find`, `demo`.
     pub command: String,
     /// The command line as it was typed.
@@ -107,6 +115,8 @@ pub struct Outcome<'a> {
     pub measurement: Option<&'a Measurement>,
     /// What the command concluded, as JSON; `None` where the measurement says it all.
     pub result: Option<String>,
+    /// What told the run to end before its end; `None` where nothing did.
+    pub interrupted: Option<String>,
     /// What has changed on the machine since the beginning: `host::passing_host_facts`.
     pub host_after: Vec<(String, String)>,
 }
@@ -122,7 +132,7 @@ pub struct Run {
     pub begun: NewRun,
     /// When it ended.
     pub ended: Option<WallTime>,
-    /// Why it failed.
+    /// Why it failed, or what interrupted it.
     pub error: Option<String>,
     /// What the command concluded, as JSON.
     pub result: Option<String>,
@@ -139,6 +149,8 @@ pub struct Recorded {
     pub elapsed: Duration,
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
+    /// Whether requests that were sent again were counted; older versions of headroom did not, and the number is 0.
+    pub counts_resent: bool,
     /// Answers that came while the schedule ran, shed ones left aside; `None` in runs of headroom 0.1.
     pub completed: Option<u64>,
     /// How many answers had each status.
@@ -194,6 +206,7 @@ impl From<&Measurement> for Recorded {
         Recorded {
             elapsed: measurement.elapsed,
             accounting: measurement.accounting,
+            counts_resent: true,
             completed: Some(measurement.completed),
             statuses: measurement.statuses.clone(),
             failures: measurement.failures.clone(),

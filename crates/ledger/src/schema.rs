@@ -1,5 +1,9 @@
 //! The tables, and how an older file becomes a current one.
 //!
+//! Only a writer changes the schema. A reader takes a file as it is, so a ledger of an older version stays readable by
+//! the headroom that wrote it, and can be read where it may not be written: [`select`] gives what a column that is
+//! not there yet counts as.
+//!
 //! `user_version` counts the steps that a file has been through; `application_id` says that it is ours, so that a
 //! mistyped `--ledger` never writes into somebody else's database.
 
@@ -7,17 +11,32 @@ use crate::Error;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
+/// The version of the file that a reader has opened; 0 for an empty file.
+pub(crate) fn found(connection: &Connection, path: &Path) -> Result<i64, Error> {
+    // The version is several reads, which must see one moment.
+    let look = Transaction::new_unchecked(connection, TransactionBehavior::Deferred)
+        .map_err(|source| Error::of(path, source))?;
+    version(&look, path)
+}
+
+/// `columns` as a list for SELECT on a file of the version `found`: those that it does not have yet are their default
+/// under their name.
+pub(crate) fn select(columns: &[&str], found: i64) -> String {
+    let column = |name: &&str| match LATER.iter().find(|(later, ..)| later == name) {
+        Some((_, since, default)) if found < *since => format!("{default} AS {name}"),
+        _ => (*name).to_owned(),
+    };
+    columns.iter().map(column).collect::<Vec<_>>().join(", ")
+}
+
 /// Brings the file to the current version.
 pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error> {
     let database = |source| Error::of(path, source);
     let begin = |behavior| Transaction::new_unchecked(connection, behavior).map_err(database);
-    // The version is several reads, which must see one moment, and an immediate transaction would need a file that
-    // can be written.
-    let look = begin(TransactionBehavior::Deferred)?;
-    if version(&look, path)? == KNOWN {
+    // An immediate transaction would wait for other writers.
+    if found(connection, path)? == KNOWN {
         return Ok(());
     }
-    drop(look);
     // Two processes may find a new file at once: the second waits here and finds the work done.
     let step = begin(TransactionBehavior::Immediate)?;
     let found = version(&step, path)?;
@@ -146,4 +165,27 @@ const STEPS: &[&str] = &[
         PRIMARY KEY (run, place)
     ) STRICT, WITHOUT ROWID;
 ",
+    "
+    ALTER TABLE run ADD COLUMN repeat_of INTEGER REFERENCES run (id);
+    CREATE INDEX run_repeat ON run (repeat_of) WHERE repeat_of IS NOT NULL;
+    ALTER TABLE measurement ADD COLUMN resent INTEGER;
+    ALTER TABLE part ADD COLUMN resent INTEGER;
+",
 ];
+
+/// The columns that a version after the first added to a table: name, version, what an older file says in its place.
+/// A column has one meaning in all tables that have it.
+const LATER: &[(&str, i64, &str)] = &[
+    ("completed", 2, "NULL"),
+    ("iterations_started", 2, "0"),
+    ("iterations_completed", 2, "0"),
+    ("iterations_broken", 2, "0"),
+    ("iteration_time", 2, "NULL"),
+    ("connect", 2, "NULL"),
+    ("tls", 2, "NULL"),
+    ("repeat_of", 3, "NULL"),
+    ("resent", 3, "NULL"),
+];
+
+/// The version that brought endpoints, stages and checks.
+pub(crate) const PARTS: i64 = 2;

@@ -5,7 +5,11 @@
 
 use crate::{Error, NewRun, Outcome, Parts, Run, RunId, State, WallTime, blob, part, row, schema};
 use measure::Series;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,6 +19,8 @@ use std::time::{Duration, Instant};
 pub struct Ledger {
     connection: Connection,
     path: PathBuf,
+    /// The version of the schema that the file had when it was opened. Later versions only add to it.
+    version: i64,
 }
 
 /// Which runs are asked for.
@@ -27,7 +33,7 @@ pub enum Filter {
 }
 
 impl Ledger {
-    /// Opens the ledger, makes it (and its directory) where it is missing, and brings an older one up to date.
+    /// Opens the ledger to write: makes it (and its directory) where it is missing, and brings an older one up to date.
     ///
     /// # Errors
     /// Where the file cannot be opened, is not a ledger, or is of a later version of headroom.
@@ -42,7 +48,41 @@ impl Ledger {
         connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         schema::migrate(&connection, path)?;
         write_ahead(&connection).map_err(failed)?;
-        Ok(Ledger { connection, path: path.to_owned() })
+        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
+    }
+
+    /// Opens a ledger that is there to read it, and changes nothing in it: it may be of an older version, and the file
+    /// and its directory need not be writable. [`Ledger::begin`] and the like fail.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and where there is no file.
+    pub fn open_to_read(path: &Path) -> Result<Self, Error> {
+        let failed = |source| Error::of(path, source);
+        // Where the file may not be written, SQLite opens it to read.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let shared = || {
+            let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+            connection.busy_timeout(PATIENCE).map_err(failed)?;
+            connection.pragma_update(None, "query_only", true).map_err(failed)?;
+            let version = schema::found(&connection, path)?;
+            Ok((connection, version))
+        };
+        let (connection, version) = match shared() {
+            // Processes that have the file open at once share an index beside it, which cannot be made here.
+            Err(Error::Open { .. } | Error::ReadOnly { .. }) if may_stand_alone(path) => {
+                let connection = alone(path).map_err(failed)?;
+                let version = schema::found(&connection, path)?;
+                (connection, version)
+            }
+            opened => opened?,
+        };
+        if version > 0 {
+            return Ok(Ledger { connection, path: path.to_owned(), version });
+        }
+        // An empty file: a ledger without runs.
+        let connection = Connection::open_in_memory().map_err(failed)?;
+        schema::migrate(&connection, path)?;
+        Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
     }
 
     /// Enters a run that begins now; its state is [`State::Running`] until it is ended.
@@ -63,14 +103,15 @@ impl Ledger {
     pub fn finish(&self, id: RunId, outcome: &Outcome<'_>) -> Result<(), Error> {
         let changed = self.write(|transaction| {
             let changed = transaction.execute(
-                "UPDATE run SET state = ?2, ended_us = ?3, result = ?4, host_after = ?5
+                "UPDATE run SET state = ?2, ended_us = ?3, result = ?4, host_after = ?5, error = ?6
                  WHERE id = ?1 AND state = 'running'",
                 params![
                     id,
-                    State::Done.name(),
+                    if outcome.interrupted.is_some() { State::Interrupted } else { State::Done }.name(),
                     outcome.ended.micros(),
                     outcome.result,
-                    row::pairs(&outcome.host_after)
+                    row::pairs(&outcome.host_after),
+                    outcome.interrupted
                 ],
             )?;
             if let Some(measurement) = outcome.measurement.filter(|_| changed == 1) {
@@ -106,7 +147,7 @@ impl Ledger {
             Filter::PartsOf(parent) => Some(parent),
         };
         let read = || {
-            let query = format!("{} WHERE parent IS ?1 ORDER BY id DESC LIMIT ?2", row::SELECT);
+            let query = format!("{} WHERE parent IS ?1 ORDER BY id DESC LIMIT ?2", row::select(self.version));
             let mut statement = self.connection.prepare_cached(&query)?;
             let rows = statement.query_map(params![parent, limit], row::run)?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
@@ -121,7 +162,7 @@ impl Ledger {
     pub fn run(&self, id: RunId) -> Result<Run, Error> {
         let found = self
             .connection
-            .query_row(&format!("{} WHERE id = ?1", row::SELECT), [id], row::run)
+            .query_row(&format!("{} WHERE id = ?1", row::select(self.version)), [id], row::run)
             .optional()
             .map_err(|source| self.failed(source))?;
         found.unwrap_or_else(|| Err(self.unknown(id)))
@@ -148,7 +189,7 @@ impl Ledger {
     /// As [`Ledger::run`].
     pub fn parts(&self, id: RunId) -> Result<Parts, Error> {
         self.state(id)?;
-        part::read(&self.connection, id).unwrap_or_else(|source| Err(self.failed(source)))
+        part::read(&self.connection, self.version, id).unwrap_or_else(|source| Err(self.failed(source)))
     }
 
     fn write<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T, Error> {
@@ -223,6 +264,35 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
             _ => return Ok(()),
         }
     }
+}
+
+/// Whether the file holds all that was written: what is in a log or a journal beside it is not in it.
+fn may_stand_alone(path: &Path) -> bool {
+    ["-wal", "-journal"].into_iter().all(|suffix| {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        std::fs::metadata(beside).map_or(true, |beside| beside.len() == 0)
+    })
+}
+
+/// Opens a file that nobody can write, without the index that readers and writers share.
+fn alone(path: &Path) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri(path), flags)
+}
+
+/// The file as a URI with the flag that it does not change (<https://www.sqlite.org/uri.html>).
+fn uri(path: &Path) -> OsString {
+    let mut uri = OsString::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.push(format!("%{byte:02X}")),
+            _ => uri.push(OsStr::from_bytes(&[byte])),
+        }
+    }
+    uri.push("?immutable=1");
+    uri
 }
 
 /// How long a writer waits for the others: they hold the lock for milliseconds, but a disk may stand still.

@@ -166,6 +166,10 @@ pub struct Accounting {
     pub timed_out: u64,
     pub unsent: u64,
     pub in_flight: u64,
+    /// How many times a request was sent again because its connection or stream ended before any of the answer came.
+    /// No fate: each arrival has one of the six whether it was resent or not. The server may have received this many
+    /// requests more than were scheduled.
+    pub resent: u64,
 }
 
 impl Accounting {
@@ -213,6 +217,7 @@ impl AddAssign for Accounting {
         self.timed_out += other.timed_out;
         self.unsent += other.unsent;
         self.in_flight += other.in_flight;
+        self.resent += other.resent;
     }
 }
 

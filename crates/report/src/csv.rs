@@ -29,14 +29,14 @@ pub fn write(
     writeln!(out, "{COLUMNS}{headings}")?;
     for (at, second) in (0_u64..).zip(&measured.series.seconds) {
         let stage = field(stage(&measured.stages, at));
-        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight } =
+        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
             second.accounting;
         let length = length(measured, at);
         let rate = if length > 0.0 { answered as f64 / length } else { 0.0 };
         let times = times(&second.response.dense());
         writeln!(
             out,
-            "{at},{stage},all,all,{scheduled},{answered},{shed},{failed},{timed_out},{unsent},{in_flight},{},{rate:.3},{times}{}",
+            "{at},{stage},all,all,{scheduled},{answered},{shed},{failed},{timed_out},{unsent},{in_flight},{resent},{},{rate:.3},{times}{}",
             second.good,
             cells_of(at).iter().map(|cell| format!(",{cell}")).collect::<String>()
         )?;
@@ -49,7 +49,7 @@ pub fn write(
             let rate = if length > 0.0 { answered as f64 / length } else { 0.0 };
             writeln!(
                 out,
-                "{at},{stage},{name},{},,{answered},{},{},{},,,,{rate:.3},{}{commas}",
+                "{at},{stage},{name},{},,{answered},{},{},{},,,,,{rate:.3},{}{commas}",
                 outcome.name(),
                 of(Column::Shed),
                 of(Column::Failed),
@@ -126,7 +126,7 @@ fn field(text: &str) -> String {
 }
 
 const COLUMNS: &str = "second,stage,endpoint,outcome,scheduled,answered,shed,failed,timed_out,unsent,in_flight,\
-                       good,rate,p50_ms,p90_ms,p95_ms,p99_ms,max_ms,lower_bounds";
+                       resent,good,rate,p50_ms,p90_ms,p95_ms,p99_ms,max_ms,lower_bounds";
 const QUANTILES: [(&str, Quantile); 4] =
     [("p50", Quantile::P50), ("p90", Quantile::P90), ("p95", Quantile::P95), ("p99", Quantile::P99)];
 

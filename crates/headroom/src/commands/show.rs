@@ -82,7 +82,7 @@ impl Whole {
         blocks.push(pairs("host", begun.host.clone()));
         blocks.push(pairs("host at the end", self.run.host_after.clone()));
         if let Some(recorded) = recorded {
-            blocks.push(account(&recorded.accounting));
+            blocks.push(account(recorded));
             blocks.push(pairs("answers by status", named(&recorded.statuses)));
             blocks.push(pairs("failures", named(&recorded.failures)));
             let one_load = Stage::are_one_load(&self.divided.stages);
@@ -117,6 +117,7 @@ impl Whole {
         let mut lines = vec![
             ("id", format!("{id} ({})", verdict(&self.run))),
             ("part of", begun.parent.map_or(String::new(), |parent| parent.to_string())),
+            ("repeat of", begun.repeat_of.map_or(String::new(), |first| first.to_string())),
             ("command line", begun.command_line.clone()),
             ("target", begun.target.clone()),
             ("version", begun.version.clone()),
@@ -143,8 +144,9 @@ impl Whole {
     fn json(&self) -> Json {
         let mut whole = json(&self.run);
         let Parts { endpoints, stages, checks } = &self.divided;
+        let counted = self.run.recorded.as_ref().is_some_and(|recorded| recorded.counts_resent);
         let named = |name: &str, part: &Part| {
-            let mut json = part_json(part);
+            let mut json = part_json(part, counted);
             json["name"] = json!(name);
             json
         };
@@ -164,7 +166,7 @@ impl Whole {
         whole["endpoints"] = endpoints.iter().map(endpoint).collect();
         whole["stages"] = stages.iter().map(stage).collect();
         whole["checks"] = checks.iter().map(check).collect();
-        whole["seconds"] = self.series.seconds.iter().map(second_json).collect();
+        whole["seconds"] = self.series.seconds.iter().map(|second| second_json(second, counted)).collect();
         whole["parts"] = self.parts.iter().map(json).collect();
         whole
     }
@@ -176,6 +178,7 @@ pub fn json(run: &Run) -> Json {
     json!({
         "id": id.to_string(),
         "parent": begun.parent.map(|parent| parent.to_string()),
+        "repeat_of": begun.repeat_of.map(|first| first.to_string()),
         "state": state.name(),
         "command": begun.command,
         "command_line": begun.command_line,
@@ -196,7 +199,7 @@ fn measured_json(recorded: &Recorded) -> Json {
     let Iterations { started, completed, broken, time } = &recorded.iterations;
     json!({
         "elapsed_s": recorded.elapsed.as_secs_f64(),
-        "accounting": account_json(&recorded.accounting),
+        "accounting": account_json(&recorded.accounting, recorded.counts_resent),
         "completed": recorded.completed,
         "status": recorded.statuses,
         "failures": failures_json(&recorded.failures),
@@ -219,12 +222,12 @@ fn measured_json(recorded: &Recorded) -> Json {
     })
 }
 
-fn part_json(part: &Part) -> Json {
+fn part_json(part: &Part, counted: bool) -> Json {
     let times = part.by_outcome.iter();
     let by_outcome: Map<String, Json> =
         times.map(|(outcome, times)| (outcome.name().to_owned(), histogram_json(&times.sparse()))).collect();
     json!({
-        "accounting": account_json(&part.accounting),
+        "accounting": account_json(&part.accounting, counted),
         "completed": part.completed,
         "status": part.statuses,
         "failures": failures_json(&part.failures),
@@ -239,19 +242,23 @@ fn failures_json(failures: &BTreeMap<Failure, u64>) -> Json {
     failures.iter().map(|(failure, count)| (failure.name().to_owned(), json!(count))).collect()
 }
 
-fn second_json(second: &Second) -> Json {
+fn second_json(second: &Second, counted: bool) -> Json {
     json!({
-        "accounting": account_json(&second.accounting),
+        "accounting": account_json(&second.accounting, counted),
         "good": second.good,
         "response_time_ms": histogram_json(&second.response),
         "good_response_time_ms": histogram_json(&second.good_response),
     })
 }
 
-fn account_json(accounting: &Accounting) -> Json {
+/// `resent` is null where the run did not count it.
+fn account_json(accounting: &Accounting, counted: bool) -> Json {
+    let resent = ("resent".to_owned(), json!(counted.then_some(accounting.resent)));
     let entries = accounting.fates().into_iter().map(|(name, count)| (name.replace(' ', "_"), json!(count)));
-    let all: Map<String, Json> =
-        std::iter::once(("scheduled".to_owned(), json!(accounting.scheduled))).chain(entries).collect();
+    let all: Map<String, Json> = std::iter::once(("scheduled".to_owned(), json!(accounting.scheduled)))
+        .chain(entries)
+        .chain([resent])
+        .collect();
     Json::Object(all)
 }
 
@@ -285,7 +292,8 @@ fn shown(quantiles: &measure::Quantiles) -> [(&'static str, measure::Value); 6] 
 }
 
 /// Every scheduled arrival, and whether the fates add up to the schedule.
-fn account(accounting: &Accounting) -> String {
+fn account(recorded: &Recorded) -> String {
+    let accounting = &recorded.accounting;
     let mut table = Table::new(&[("account", Align::Left), ("", Align::Right), ("", Align::Left)]);
     for (name, count) in accounting.fates() {
         table.row([name.to_owned(), count.to_string()]);
@@ -297,6 +305,10 @@ fn account(accounting: &Accounting) -> String {
     };
     table.row(["sum".to_owned(), sum.to_string(), balance.to_owned()]);
     table.row(["scheduled".to_owned(), accounting.scheduled.to_string()]);
+    if recorded.counts_resent {
+        let what = "sent again after a lost connection or a refused stream; not part of the sum";
+        table.row(["resent".to_owned(), accounting.resent.to_string(), what.to_owned()]);
+    }
     text(&table, usize::MAX)
 }
 

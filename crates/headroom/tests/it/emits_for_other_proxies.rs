@@ -24,6 +24,7 @@ fn ledger(directory: &Path, service: SocketAddr) -> String {
     for (command, result) in [("find", Some(result.to_string())), ("load", None)] {
         let run = NewRun {
             parent: None,
+            repeat_of: None,
             command: command.to_owned(),
             command_line: format!("headroom {command}"),
             version: "0.1.0".to_owned(),
@@ -33,7 +34,13 @@ fn ledger(directory: &Path, service: SocketAddr) -> String {
             started: WallTime::now(),
         };
         let id = ledger.begin(&run).unwrap();
-        let outcome = Outcome { ended: WallTime::now(), measurement: None, result, host_after: Vec::new() };
+        let outcome = Outcome {
+            ended: WallTime::now(),
+            measurement: None,
+            result,
+            interrupted: None,
+            host_after: Vec::new(),
+        };
         ledger.finish(id, &outcome).unwrap();
     }
     path.display().to_string()

@@ -14,6 +14,7 @@ use units::{Ratio, Timestamp};
 fn new_run(target: &str) -> NewRun {
     NewRun {
         parent: None,
+        repeat_of: None,
         command: "load".to_owned(),
         command_line: format!("headroom load {target} -r 100/s"),
         version: "0.1.0".to_owned(),
@@ -29,6 +30,7 @@ fn outcome(measurement: Option<&Measurement>) -> Outcome<'_> {
         ended: WallTime::from_micros(1_772_366_410_000_000),
         measurement,
         result: None,
+        interrupted: None,
         host_after: vec![("load average".to_owned(), "1 2 3".to_owned())],
     }
 }
@@ -168,28 +170,125 @@ fn a_newer_schema_is_refused() {
     );
 }
 
-#[test]
-fn a_ledger_of_the_first_schema_is_brought_up_to_date() {
-    let (_directory, ledger) = in_a_new_file();
-    let path = ledger.path.clone();
-    let id = ledger.begin(&new_run("a")).unwrap();
-    ledger.finish(id, &outcome(Some(&measured(&[5])))).unwrap();
-    let columns = ["completed", "iterations_started", "iterations_completed", "iterations_broken"];
-    for column in columns.into_iter().chain(["iteration_time", "connect", "tls"]) {
-        ledger.connection.execute_batch(&format!("ALTER TABLE measurement DROP COLUMN {column}")).unwrap();
-    }
-    let first = "DROP TABLE part; DROP TABLE answer_check; PRAGMA user_version = 1";
-    ledger.connection.execute_batch(first).unwrap();
-    drop(ledger);
+/// Ledgers as older versions of headroom wrote them, as SQL: each with a run that ended (`r1`).
+const FIRST: &str = include_str!("fixtures/ledger-1.sql");
+const SECOND: &str = include_str!("fixtures/ledger-2.sql");
 
-    let ledger = Ledger::open(&path).unwrap();
-    let recorded = ledger.run(id).unwrap().recorded.unwrap();
-    assert_eq!((recorded.accounting.answered, recorded.completed), (1, None));
-    assert_eq!((recorded.connect.count(), recorded.iterations.broken), (0, 0));
-    assert_eq!(ledger.parts(id).unwrap(), Parts::default());
-    let later = ledger.begin(&new_run("b")).unwrap();
-    ledger.finish(later, &outcome(Some(&measured(&[5])))).unwrap();
-    assert_eq!(ledger.parts(later).unwrap().checks.len(), 1);
+fn in_an_old_file(sql: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.sqlite");
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    (directory, path)
+}
+
+fn version_of(path: &Path) -> i64 {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+/// What the fixtures hold, as far as both versions know it.
+fn holds_what_was_written(ledger: &Ledger) {
+    let run = ledger.run(RunId::new(1)).unwrap();
+    assert_eq!((run.state, run.begun.repeat_of), (State::Done, None));
+    let recorded = run.recorded.as_ref().unwrap();
+    let expected = Accounting { scheduled: 20, answered: 18, shed: 2, ..Accounting::default() };
+    assert_eq!((recorded.accounting, recorded.counts_resent), (expected, false));
+    assert_eq!(recorded.response.dense().count(), 18);
+    let seconds = ledger.series(run.id).unwrap().seconds;
+    assert_eq!(seconds.iter().map(|second| second.accounting.scheduled).sum::<u64>(), 20);
+}
+
+#[test]
+fn a_reader_takes_an_older_ledger_as_it_is() {
+    for (sql, version, endpoints) in [(FIRST, 1, 0), (SECOND, 2, 1)] {
+        let (_directory, path) = in_an_old_file(sql);
+        let before = std::fs::read(&path).unwrap();
+        let ledger = Ledger::open_to_read(&path).unwrap();
+        holds_what_was_written(&ledger);
+        let id = RunId::new(1);
+        assert_eq!(ledger.parts(id).unwrap().endpoints.len(), endpoints);
+        assert_eq!(ledger.run(id).unwrap().recorded.unwrap().completed.is_some(), version > 1);
+        let error = ledger.begin(&new_run("a")).unwrap_err();
+        assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+        drop(ledger);
+        assert_eq!(version_of(&path), version);
+        assert!(std::fs::read(&path).unwrap() == before, "version {version}");
+    }
+}
+
+#[test]
+fn the_next_writer_brings_an_older_ledger_up_to_date() {
+    for sql in [FIRST, SECOND] {
+        let (_directory, path) = in_an_old_file(sql);
+        // A reader that was there before goes on reading.
+        let reader = Ledger::open_to_read(&path).unwrap();
+        let ledger = Ledger::open(&path).unwrap();
+        assert_eq!(version_of(&path), schema::KNOWN);
+        holds_what_was_written(&ledger);
+        let first = RunId::new(1);
+        let later = ledger.begin(&NewRun { repeat_of: Some(first), ..new_run("b") }).unwrap();
+        let mut measurement = measured(&[5]);
+        measurement.accounting.resent = 3;
+        measurement.series.seconds[0].accounting.resent = 2;
+        measurement.endpoints[0].part.accounting.resent = 1;
+        ledger.finish(later, &outcome(Some(&measurement))).unwrap();
+        drop(ledger);
+
+        let ledger = Ledger::open_to_read(&path).unwrap();
+        let run = ledger.run(later).unwrap();
+        let recorded = run.recorded.unwrap();
+        assert_eq!((recorded.accounting.resent, recorded.counts_resent), (3, true));
+        assert_eq!(run.begun.repeat_of, Some(first));
+        assert_eq!(ledger.series(later).unwrap().seconds[0].accounting.resent, 2);
+        assert_eq!(ledger.parts(later).unwrap().endpoints[0].part.accounting.resent, 1);
+        assert_eq!(reader.run(later).unwrap().recorded.unwrap().accounting.scheduled, 1);
+    }
+}
+
+#[test]
+fn a_ledger_without_room_for_an_index_is_read() {
+    let (_directory, path) = in_an_old_file(SECOND);
+    let log: String = Connection::open(&path)
+        .unwrap()
+        .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
+        .unwrap();
+    assert_eq!(log, "wal");
+    // Permissions do not bind a superuser; a link to nowhere in its place does.
+    let index = path.with_extension("sqlite-shm");
+    std::os::unix::fs::symlink("/nowhere/at/all", &index).unwrap();
+    holds_what_was_written(&Ledger::open_to_read(&path).unwrap());
+    let odd = path.with_file_name("100%? #1.sqlite");
+    std::fs::rename(&path, &odd).unwrap();
+    std::fs::rename(&index, odd.with_extension("sqlite-shm")).unwrap();
+    holds_what_was_written(&Ledger::open_to_read(&odd).unwrap());
+    // What is only in the log would be missing.
+    std::fs::write(odd.with_extension("sqlite-wal"), "x").unwrap();
+    let error = Ledger::open_to_read(&odd).unwrap_err();
+    assert!(matches!(error, Error::Open { .. }), "{error:?}");
+}
+
+#[test]
+fn an_empty_file_is_an_empty_ledger_and_stays_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("empty.sqlite");
+    std::fs::write(&path, "").unwrap();
+    assert!(Ledger::open_to_read(&path).unwrap().runs(Filter::TopLevel, 10).unwrap().is_empty());
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    let missing = directory.path().join("missing.sqlite");
+    assert!(matches!(Ledger::open_to_read(&missing), Err(Error::Open { .. })));
+    assert!(!missing.exists());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_measured() {
+    let (_directory, ledger) = in_a_new_file();
+    let id = ledger.begin(&new_run("a")).unwrap();
+    let there = measured(&[5]);
+    let interrupted = Some("SIGHUP: the terminal was closed".to_owned());
+    ledger.finish(id, &Outcome { interrupted: interrupted.clone(), ..outcome(Some(&there)) }).unwrap();
+    let run = ledger.run(id).unwrap();
+    assert_eq!((run.state, run.error), (State::Interrupted, interrupted));
+    assert_eq!(run.recorded.unwrap().accounting.answered, 1);
 }
 
 #[test]

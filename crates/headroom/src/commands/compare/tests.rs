@@ -48,6 +48,7 @@ fn ledger_of(runs: &[(&str, &str, Measurement)]) -> (tempfile::TempDir, Ledger, 
     let ids = runs.iter().map(|(target, config, measurement)| {
         let run = NewRun {
             parent: None,
+            repeat_of: None,
             command: "load".to_owned(),
             command_line: "headroom load".to_owned(),
             version: "0.1.0".to_owned(),
@@ -58,7 +59,13 @@ fn ledger_of(runs: &[(&str, &str, Measurement)]) -> (tempfile::TempDir, Ledger, 
         };
         let id = ledger.begin(&run).unwrap();
         let ended = WallTime::from_micros(1_772_366_440_000_000);
-        let outcome = Outcome { ended, measurement: Some(measurement), result: None, host_after: vec![] };
+        let outcome = Outcome {
+            ended,
+            measurement: Some(measurement),
+            result: None,
+            interrupted: None,
+            host_after: vec![],
+        };
         ledger.finish(id, &outcome).unwrap();
         id
     });

@@ -93,6 +93,7 @@ mod tests {
         let ledger = Ledger::open(&folder.path().join("ledger.sqlite")).unwrap();
         let begun = NewRun {
             parent: None,
+            repeat_of: None,
             command: "find".to_owned(),
             command_line: "headroom find".to_owned(),
             version: "0.1.0".to_owned(),
@@ -112,6 +113,7 @@ mod tests {
             ended: WallTime::now(),
             measurement: None,
             result: Some(result.to_string()),
+            interrupted: None,
             host_after: Vec::new(),
         };
         ledger.finish(id, &outcome).unwrap();

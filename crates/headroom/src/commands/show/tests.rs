@@ -6,6 +6,7 @@ use units::{Ratio, Timestamp};
 fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
     NewRun {
         parent,
+        repeat_of: None,
         command: command.to_owned(),
         command_line: format!("headroom {command} http://127.0.0.1:8080/ -r 100/s"),
         version: "0.1.0".to_owned(),
@@ -67,7 +68,13 @@ fn find() -> (tempfile::TempDir, Ledger, RunId) {
     let ended = WallTime::from_micros(1_772_366_445_000_000);
     let measurement = measurement();
     let trial = ledger.begin(&new_run("load", Some(find))).unwrap();
-    let outcome = Outcome { ended, measurement: Some(&measurement), result: None, host_after: vec![] };
+    let outcome = Outcome {
+        ended,
+        measurement: Some(&measurement),
+        result: None,
+        interrupted: None,
+        host_after: vec![],
+    };
     ledger.finish(trial, &outcome).unwrap();
     let failed = ledger.begin(&new_run("load", Some(find))).unwrap();
     ledger.fail(failed, ended, "connection refused").unwrap();

@@ -35,6 +35,7 @@ fn run() -> Measurement {
             timed_out: 2,
             unsent: 4,
             in_flight: 6,
+            ..Accounting::default()
         },
         statuses: [(200, 999), (404, 1), (503, 5)].into(),
         response: times(1_000),
