@@ -189,3 +189,6 @@ const LATER: &[(&str, i64, &str)] = &[
 
 /// The version that brought endpoints, stages and checks.
 pub(crate) const PARTS: i64 = 2;
+
+/// The version that brought `repeat_of`.
+pub(crate) const REPETITIONS: i64 = 3;

@@ -155,6 +155,41 @@ impl Ledger {
         read().map_err(|source| self.failed(source))?.into_iter().collect()
     }
 
+    /// At most `limit` runs of a command and target that are not parts of others, the latest first.
+    ///
+    /// # Errors
+    /// As [`Ledger::runs`].
+    pub fn runs_of(&self, command: &str, target: &str, limit: u32) -> Result<Vec<Run>, Error> {
+        let read = || {
+            let query = format!(
+                "{} WHERE parent IS NULL AND command = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3",
+                row::select(self.version)
+            );
+            let mut statement = self.connection.prepare_cached(&query)?;
+            let rows = statement.query_map(params![command, target, limit], row::run)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|source| self.failed(source))?.into_iter().collect()
+    }
+
+    /// The runs that repeat this one (`load --repeat`), in their order and without itself.
+    ///
+    /// # Errors
+    /// As [`Ledger::run`].
+    pub fn repetitions(&self, first: RunId) -> Result<Vec<RunId>, Error> {
+        self.state(first)?;
+        if self.version < schema::REPETITIONS {
+            return Ok(Vec::new());
+        }
+        let read = || {
+            let query = "SELECT id FROM run WHERE repeat_of = ?1 ORDER BY id";
+            let mut statement = self.connection.prepare_cached(query)?;
+            let rows = statement.query_map([first], |row| row.get(0))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|source| self.failed(source))
+    }
+
     /// One run.
     ///
     /// # Errors

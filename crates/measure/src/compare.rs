@@ -1,27 +1,27 @@
-//! Two runs side by side: what differs, by how much, and what only seems to.
+//! Runs side by side: what differs, by how much, and what only seems to.
 //!
-//! ## How
-//! Each number of each run has an interval from its own seconds. The interval on the difference joins the
-//! distances from the estimates to their limits, not the limits (Zou and Donner, "Construction of confidence limits
-//! about effect measures", Statistics in Medicine 27, 2008): it is as skewed as the two are, and infinite where one
-//! of them has no limit.
+//! ## What a run cannot know
+//! The interval of a run comes from its own seconds. What differs from one run to the next (another placement, another
+//! neighbour, another start of the service) is the same in all seconds of a run, and so is not in its interval: of 48 pairs
+//! of equal runs on a busy machine, 8 seemed to differ. It shows in repetitions only, so there are three ways to judge,
+//! and [`Basis`] says which one was taken:
 //!
-//! ## Why Holm
-//! Who looks at eight numbers at 95 % each finds a difference between equal runs every third time. Holm's
-//! procedure (Scandinavian Journal of Statistics 6, 1979) keeps the chance of *any* false difference within 5 %:
-//! as many intervals as are still undecided share the 5 %, and each one that excludes zero hands its share to
-//! the rest. Every interval is shown at the confidence at which it was judged, so that the word and the interval
-//! agree.
-//!
-//! Set aside: a bootstrap of whole seconds. It needs a thousand merges of all histograms to say the same, and it takes
-//! neighbouring seconds for independent ones.
+//! - *Repetitions*: several runs a side. The noise is what runs of a side differ by.
+//! - *History*: one run a side, and equal runs that were made before. The noise is what those differ by.
+//! - *Two runs*: nothing is known of the noise. The intervals hold for these two runs only, and a difference below
+//!   [`LEAST_OF_TWO_RUNS`] is not shown.
 
-use crate::blocks::{Block, Blocks};
-use crate::interval::{Estimate, Interval, Refusal};
+mod numbers;
+mod several;
+mod two;
+
+pub use numbers::Numbers;
+
+use crate::interval::{Interval, Refusal};
 use std::fmt;
 use units::Quantile;
 
-/// A number that two runs are compared by.
+/// A number that runs are compared by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// A quantile of the response times, in seconds.
@@ -47,16 +47,18 @@ impl Quantity {
         Quantity::Shed,
     ];
 
-    fn more_is_better(self) -> bool {
-        self == Quantity::Rate
+    /// Whether it is a share of the arrivals: it may be zero, and has no noise relative to itself.
+    pub fn is_share(self) -> bool {
+        matches!(self, Quantity::Errors | Quantity::Shed)
     }
 
-    fn estimate(self, blocks: &Blocks) -> Result<Estimate, Refusal> {
-        match self {
-            Quantity::Response(quantile) => blocks.quantile_estimate(quantile),
-            Quantity::Rate => blocks.rate_estimate(),
-            Quantity::Errors => blocks.share_estimate(|block: &Block| block.errors),
-            Quantity::Shed => blocks.share_estimate(|block: &Block| block.shed),
+    fn finding(self, interval: &Interval) -> Finding {
+        if interval.low <= 0.0 && 0.0 <= interval.high {
+            Finding::NoDifferenceShown
+        } else if (interval.low > 0.0) == (self == Quantity::Rate) {
+            Finding::Better
+        } else {
+            Finding::Worse
         }
     }
 }
@@ -72,14 +74,14 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a comparison of one number came to, for the second run.
+/// What a comparison of one number came to, for the second side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
-    /// The interval on the difference contains zero.
+    /// The interval on the difference contains zero, or the difference is below what the basis can show.
     NoDifferenceShown,
-    /// The second run is better.
+    /// The second side is better.
     Better,
-    /// The second run is worse.
+    /// The second side is worse.
     Worse,
 }
 
@@ -94,28 +96,56 @@ pub struct Difference {
     pub confidence: f64,
     /// What it comes to.
     pub finding: Finding,
+    /// The interval excludes zero, but the difference is too small to be told from the noise from run to run, of which
+    /// nothing is known.
+    pub too_small: bool,
 }
 
-/// One number of two runs.
+/// One number of two sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// The number.
     pub quantity: Quantity,
-    /// Of the first run, with its own interval at the confidence that was asked for.
+    /// Of the first side, with its own interval at the confidence that was asked for. Of several runs it is the
+    /// geometric mean, of shares the arithmetic one.
     pub a: Result<Interval, Refusal>,
-    /// Of the second run.
+    /// Of the second side.
     pub b: Result<Interval, Refusal>,
-    /// Of both; where one run refuses, why.
+    /// The standard deviation from run to run: as a share of the number itself, of shares in shares. `None` where
+    /// nothing is known of it.
+    pub noise: Option<f64>,
+    /// Of both; where one side refuses, why.
     pub difference: Result<Difference, Refusal>,
 }
 
-/// Two runs side by side.
+/// What the noise from run to run is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// One run a side and nothing else: the findings hold for these two runs.
+    TwoRuns,
+    /// Equal runs beside those that are compared.
+    History {
+        /// How many.
+        runs: usize,
+        /// How many degrees of freedom they give, with those of the sides.
+        freedom: usize,
+    },
+    /// The runs of the sides alone.
+    Repetitions {
+        /// How many degrees of freedom they give.
+        freedom: usize,
+    },
+}
+
+/// Two sides of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// One row for each number, in the order of [`Quantity::ALL`]; shares that are zero in both runs are left out.
+    /// One row for each number, in the order of [`Quantity::ALL`]; shares that are zero on both sides are left out.
     pub rows: Vec<Row>,
     /// The confidence that holds for all findings together.
     pub confidence: f64,
+    /// What the noise from run to run is known from.
+    pub basis: Basis,
 }
 
 impl Comparison {
@@ -126,101 +156,55 @@ impl Comparison {
     }
 }
 
-/// Compares the second run with the first; `confidence` (such as 0.95) holds for all findings together.
-pub fn compare(a: &Blocks, b: &Blocks, confidence: f64) -> Comparison {
-    let mut pairs: Vec<Pair> = Quantity::ALL.into_iter().map(|quantity| Pair::of(quantity, a, b)).collect();
-    pairs.retain(|pair| !pair.is_zero());
-    judge(&mut pairs, 1.0 - confidence);
-    Comparison { rows: pairs.iter().map(|pair| pair.row(confidence)).collect(), confidence }
-}
-
-/// Holm's procedure. Where one interval excludes zero at a share of the risk, all that do at that share are decided.
-fn judge(pairs: &mut [Pair], risk: f64) {
-    let mut undecided: Vec<&mut Pair> = pairs.iter_mut().filter(|pair| pair.both().is_ok()).collect();
-    while !undecided.is_empty() {
-        let before = undecided.len();
-        let confidence = 1.0 - risk / before as f64;
-        undecided.iter_mut().for_each(|pair| pair.confidence = confidence);
-        undecided.retain(|pair| pair.difference().is_ok_and(|interval| contains_zero(&interval)));
-        if undecided.len() == before {
-            return;
+/// Compares the second side with the first, each of at least one run. All findings together hold at [`CONFIDENCE`], and
+/// where the noise is known from `history` at [`CONFIDENCE_FROM_HISTORY`].
+///
+/// `history` has sets of runs that were equal to each other (the same target, host and plan), without those that are
+/// compared. It is used where the sides themselves have too few repetitions, and where it gives at least
+/// [`LEAST_FREEDOM_OF_HISTORY`] degrees of freedom.
+pub fn compare(a: &[Numbers], b: &[Numbers], history: &[Vec<Numbers>]) -> Comparison {
+    let own = a.len().saturating_sub(1) + b.len().saturating_sub(1);
+    let history = several::telling(a, b, history);
+    let runs: usize = history.iter().map(Vec::len).sum();
+    let freedom = runs - history.len();
+    let basis = match (a, b) {
+        _ if !enough_repetitions(a.len(), b.len()) && freedom >= LEAST_FREEDOM_OF_HISTORY => {
+            Basis::History { runs, freedom: own + freedom }
         }
-    }
+        ([_], [_]) => Basis::TwoRuns,
+        _ => Basis::Repetitions { freedom: own },
+    };
+    let (confidence, history) = match basis {
+        Basis::History { .. } => (CONFIDENCE_FROM_HISTORY, history),
+        Basis::TwoRuns | Basis::Repetitions { .. } => (CONFIDENCE, Vec::new()),
+    };
+    let rows = match (a, b, basis) {
+        ([], _, _) | (_, [], _) => Vec::new(),
+        ([a], [b], Basis::TwoRuns) => two::rows(a, b, 1.0 - confidence),
+        _ => several::rows(a, b, &history, 1.0 - confidence),
+    };
+    Comparison { rows, confidence, basis }
 }
 
-struct Pair {
-    quantity: Quantity,
-    a: Result<Estimate, Refusal>,
-    b: Result<Estimate, Refusal>,
-    confidence: f64,
+/// Whether so many runs a side tell enough of their own noise, so that other runs need not be asked: three a side do. Older
+/// runs were perhaps made in other conditions.
+pub fn enough_repetitions(a: usize, b: usize) -> bool {
+    a.saturating_sub(1) + b.saturating_sub(1) >= ENOUGH_FREEDOM
 }
 
-impl Pair {
-    fn of(quantity: Quantity, a: &Blocks, b: &Blocks) -> Self {
-        let (mut a, mut b) = (quantity.estimate(a), quantity.estimate(b));
-        // A run without errors does not show how errors clump; the other one does.
-        if let (Ok(Estimate::Share(a)), Ok(Estimate::Share(b))) = (&mut a, &mut b) {
-            let clumped = a.worth.clumped.max(b.worth.clumped);
-            (a.worth.clumped, b.worth.clumped) = (clumped, clumped);
-        }
-        Pair { quantity, a, b, confidence: 0.0 }
-    }
-
-    fn is_zero(&self) -> bool {
-        let zero = |side: &Result<Estimate, Refusal>| match side {
-            Ok(Estimate::Share(share)) => share.share == 0.0,
-            _ => false,
-        };
-        zero(&self.a) && zero(&self.b)
-    }
-
-    fn both(&self) -> Result<(&Estimate, &Estimate), Refusal> {
-        match (&self.a, &self.b) {
-            (Ok(a), Ok(b)) => Ok((a, b)),
-            (Err(refusal), _) | (_, Err(refusal)) => Err(*refusal),
-        }
-    }
-
-    /// The second less the first, at the confidence of this pair.
-    fn difference(&self) -> Result<Interval, Refusal> {
-        let (a, b) = self.both()?;
-        let (a, b) = (a.interval(self.confidence), b.interval(self.confidence));
-        let estimate = b.estimate - a.estimate;
-        Ok(Interval {
-            estimate,
-            low: estimate - (b.estimate - b.low).hypot(a.high - a.estimate),
-            high: estimate + (b.high - b.estimate).hypot(a.estimate - a.low),
-            lower_bound: b.lower_bound,
-        })
-    }
-
-    fn row(&self, confidence: f64) -> Row {
-        let interval = |side: &Result<Estimate, Refusal>| match side {
-            Ok(estimate) => Ok(estimate.interval(confidence)),
-            Err(refusal) => Err(*refusal),
-        };
-        let (a, b) = (interval(&self.a), interval(&self.b));
-        let difference = self.difference().map(|interval| {
-            let finding = match contains_zero(&interval) {
-                true => Finding::NoDifferenceShown,
-                false if (interval.estimate > 0.0) == self.quantity.more_is_better() => Finding::Better,
-                false => Finding::Worse,
-            };
-            let ratio = match (a, b) {
-                (Ok(a), Ok(b)) if a.estimate > 0.0 && !a.lower_bound && !b.lower_bound => {
-                    Some(b.estimate / a.estimate)
-                }
-                _ => None,
-            };
-            Difference { interval, ratio, confidence: self.confidence, finding }
-        });
-        Row { quantity: self.quantity, a, b, difference }
-    }
-}
-
-fn contains_zero(interval: &Interval) -> bool {
-    interval.low <= 0.0 && 0.0 <= interval.high
-}
+/// At which all findings of a comparison hold together: in one of twenty comparisons of equal runs, some number may
+/// seem to differ.
+pub const CONFIDENCE: f64 = 0.95;
+/// The same where the noise is known from other runs, which were made at another time: conditions need not have been the
+/// same, and two runs are little to tell.
+pub const CONFIDENCE_FROM_HISTORY: f64 = 0.99;
+/// Where nothing is known of the noise from run to run, a smaller difference (as a share of the first run's number) is
+/// not shown. Equal runs of a quiet service differ by less.
+pub const LEAST_OF_TWO_RUNS: f64 = 0.05;
+/// Three equal runs. Two would have to differ by a hundred times what the two did.
+pub const LEAST_FREEDOM_OF_HISTORY: usize = 2;
+/// That of three runs a side.
+const ENOUGH_FREEDOM: usize = 4;
 
 #[cfg(test)]
 mod tests;

@@ -18,13 +18,13 @@
 //! (60 s): waves that slow need a longer run.
 //!
 //! Deliberately absent: what differs from one run to the next (another placement, another neighbour). One run cannot
-//! show it.
+//! show it; see [`compare`](crate::compare()).
 
 use crate::blocks::{Block, Blocks};
 use crate::histogram::{Histogram, Value, equivalent};
 use stats::{LongRun, share_limits, student_t};
-use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use units::Quantile;
 
 /// A number with the limits between which the truth lies, at the confidence that was asked for.
@@ -91,7 +91,7 @@ impl Blocks {
     /// # Errors
     /// Where it cannot be said; see [`Refusal`].
     pub fn quantile(&self, quantile: Quantile, confidence: f64) -> Result<Interval, Refusal> {
-        Ok(self.quantile_estimate(quantile)?.interval(confidence))
+        Ok(self.quantile_estimate(&self.times()?, quantile)?.interval(confidence))
     }
 
     /// Answers a second, shed ones left aside.
@@ -102,38 +102,45 @@ impl Blocks {
         Ok(self.rate_estimate()?.interval(confidence))
     }
 
-    pub(crate) fn quantile_estimate(&self, quantile: Quantile) -> Result<Estimate, Refusal> {
-        let (mut merged, mut known) = (BTreeMap::<u64, u64>::new(), 0);
-        for block in &self.seconds {
-            for &(micros, count) in &block.times {
-                *merged.entry(micros).or_default() += count;
-                known += count;
-            }
-        }
-        let count = known;
-        known -= self.seconds.iter().map(|block| block.censored).sum::<u64>().min(known);
-        if count == 0 {
-            return Err(Refusal::Nothing);
-        }
-        if !enough_beyond(count, quantile) {
-            return Err(Refusal::FewSamples);
-        }
-        let mut below = 0;
-        let times = merged
-            .into_iter()
-            .map(|(micros, count)| {
-                below += count;
-                (micros, below)
-            })
-            .collect();
-        let times = Times { times, count, known };
+    /// A quantile of all [`Blocks::times`].
+    pub(crate) fn quantile_estimate(
+        &self,
+        times: &Arc<Times>,
+        quantile: Quantile,
+    ) -> Result<Estimate, Refusal> {
+        times.support(quantile)?;
         let at = times.at(quantile.get());
         let within = |block: &Block| {
             let sums = block.times.iter().map(|&(micros, n)| (if micros <= at { n } else { 0 }, n));
             sums.fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
         };
         let Share { worth, freedom, .. } = Share::of(self.seconds.iter().map(within))?;
-        Ok(Estimate::Quantile { times, share: Share { share: quantile.get(), worth, freedom } })
+        let share = Share { share: quantile.get(), worth, freedom };
+        Ok(Estimate::Quantile { times: times.clone(), share })
+    }
+
+    /// All response times.
+    pub(crate) fn times(&self) -> Result<Arc<Times>, Refusal> {
+        let mut merged: Vec<(u64, u64)> =
+            self.seconds.iter().flat_map(|block| block.times.iter().copied()).collect();
+        merged.sort_unstable_by_key(|&(micros, _)| micros);
+        merged.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        let mut count = 0;
+        for (_, below) in &mut merged {
+            count += *below;
+            *below = count;
+        }
+        let given_up = self.seconds.iter().map(|block| block.censored).sum::<u64>();
+        if count == 0 {
+            return Err(Refusal::Nothing);
+        }
+        Ok(Arc::new(Times { times: merged, count, known: count - given_up.min(count) }))
     }
 
     pub(crate) fn rate_estimate(&self) -> Result<Estimate, Refusal> {
@@ -166,7 +173,7 @@ fn enough(deviations: &[f64]) -> Result<LongRun, Refusal> {
 /// A number as the seconds tell it, from which an interval at any confidence follows.
 #[derive(Debug, Clone)]
 pub(crate) enum Estimate {
-    Quantile { times: Times, share: Share },
+    Quantile { times: Arc<Times>, share: Share },
     Share(Share),
     Mean { mean: f64, error: f64, freedom: f64, edge: f64 },
 }
@@ -219,10 +226,10 @@ impl Estimate {
                 let (from, to) = equivalent(times.at(low));
                 let low = from.saturating_sub(to - from + 1) as f64 / 1e6;
                 let (from, to) = equivalent(times.at(high));
-                let beyond = high * times.count as f64 > times.known as f64 || high >= 1.0;
+                let beyond = times.beyond(high) || high >= 1.0;
                 let high = if beyond { f64::INFINITY } else { (to + (to - from + 1)) as f64 / 1e6 };
                 let estimate = equivalent(times.at(share.share)).1 as f64 / 1e6;
-                let lower_bound = share.share * times.count as f64 > times.known as f64;
+                let lower_bound = times.beyond(share.share);
                 Interval { estimate, low: low.min(estimate), high, lower_bound }
             }
             Estimate::Share(share) => {
@@ -253,6 +260,21 @@ impl Times {
         let wanted = share * self.count as f64 - 1e-6;
         let index = self.times.partition_point(|&(_, below)| (below as f64) < wanted);
         self.times.get(index).or(self.times.last()).map_or(0, |&(micros, _)| micros)
+    }
+
+    /// A quantile in seconds, and whether it lies among requests that were given up.
+    pub(crate) fn value(&self, quantile: Quantile) -> Result<(f64, bool), Refusal> {
+        self.support(quantile)?;
+        Ok((equivalent(self.at(quantile.get())).1 as f64 / 1e6, self.beyond(quantile.get())))
+    }
+
+    fn support(&self, quantile: Quantile) -> Result<(), Refusal> {
+        if enough_beyond(self.count, quantile) { Ok(()) } else { Err(Refusal::FewSamples) }
+    }
+
+    /// Whether this share lies among those that were given up.
+    fn beyond(&self, share: f64) -> bool {
+        share * self.count as f64 > self.known as f64
     }
 }
 

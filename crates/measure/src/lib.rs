@@ -24,7 +24,10 @@ mod watched;
 
 pub use accounting::{Accounting, Failure, Fate};
 pub use blocks::{Blocks, steady, within};
-pub use compare::{Comparison, Difference, Finding, Quantity, Row, compare};
+pub use compare::{
+    Basis, CONFIDENCE, CONFIDENCE_FROM_HISTORY, Comparison, Difference, Finding, LEAST_FREEDOM_OF_HISTORY,
+    LEAST_OF_TWO_RUNS, Numbers, Quantity, Row, compare, enough_repetitions,
+};
 pub use histogram::{Histogram, Quantiles, Value};
 pub use interval::{Interval, Refusal};
 pub use measurement::Measurement;

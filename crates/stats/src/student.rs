@@ -6,19 +6,20 @@ use libm::{exp, fabs, lgamma, log, sqrt};
 /// of freedom (above 0, fractions allowed).
 pub fn student_t(beyond: f64, freedom: f64) -> f64 {
     let mut high = 1.0;
-    while outside(high, freedom) > beyond && high < 1e12 {
+    while student_t_beyond(high, freedom) > beyond && high < 1e12 {
         high *= 2.0;
     }
     let mut low = 0.0;
     for _ in 0..HALVINGS {
         let middle = 0.5 * (low + high);
-        if outside(middle, freedom) > beyond { low = middle } else { high = middle }
+        if student_t_beyond(middle, freedom) > beyond { low = middle } else { high = middle }
     }
     0.5 * (low + high)
 }
 
-/// The probability of a larger |t|: the regularised incomplete beta function of (v/2, 1/2) at v / (v + t²).
-fn outside(t: f64, freedom: f64) -> f64 {
+/// The probability (0 to 1) of a larger |t| for so many degrees of freedom (above 0): the inverse of [`student_t`].
+pub fn student_t_beyond(t: f64, freedom: f64) -> f64 {
+    // The regularised incomplete beta function of (v/2, 1/2) at v / (v + t²).
     let x = freedom / (freedom + t * t);
     let (a, b) = (0.5 * freedom, 0.5);
     if x >= 1.0 {
@@ -89,6 +90,7 @@ mod tests {
         ] {
             let t = student_t(beyond, freedom);
             assert!((t - expected).abs() < 6e-4, "{beyond} {freedom}: {t}");
+            assert!((student_t_beyond(t, freedom) - beyond).abs() < 1e-9, "{beyond} {freedom}");
         }
     }
 

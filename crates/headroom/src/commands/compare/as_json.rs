@@ -1,35 +1,51 @@
 //! A comparison for scripts. The schema is `schemas/compare.schema.json`.
 
-use super::{Compared, Side};
-use measure::{Finding, Interval, Quantity, Row};
+use super::Compared;
+use super::side::{Measured, Side};
+use measure::{Basis, Finding, Interval, Quantity, Row};
 use serde_json::{Value as Json, json};
 use units::Quantile;
 
 impl Compared {
     pub(super) fn json(&self) -> Json {
-        let side = |side: &Side, seconds: usize| {
-            json!({
-                "id": side.run.id.to_string(),
-                "verdict": side.recorded.verdict.name(),
-                "reasons": side.recorded.reasons,
-                "seconds": seconds,
-            })
+        let (basis, runs, freedom) = match self.comparison.basis {
+            Basis::TwoRuns => ("two_runs", None, None),
+            Basis::History { runs, freedom } => ("history", Some(runs), Some(freedom)),
+            Basis::Repetitions { freedom } => ("repetitions", None, Some(freedom)),
         };
         let differs = self.differs.iter().map(|each| json!({ "name": each.name, "a": each.a, "b": each.b }));
         json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "a": side(&self.a, self.seconds[0]),
-            "b": side(&self.b, self.seconds[1]),
+            "a": side(&self.a),
+            "b": side(&self.b),
             "endpoint": self.endpoint,
             "stage": self.stage,
             "confidence": self.comparison.confidence,
-            "correction": "holm",
+            "correction": if basis == "two_runs" { "holm" } else { "rotation" },
+            "basis": basis,
+            "history_runs": runs,
+            "freedom": freedom,
             "difference_shown": !self.comparison.shows_nothing(),
             "rows": self.comparison.rows.iter().map(row).collect::<Vec<_>>(),
             "differs": differs.collect::<Vec<_>>(),
             "warnings": self.warnings,
         })
     }
+}
+
+/// What is said of a side as a whole, and of each of its runs.
+fn side(side: &Side) -> Json {
+    let run = |each: &Measured| {
+        json!({
+            "id": each.run.id.to_string(),
+            "verdict": each.recorded.verdict.name(),
+            "reasons": each.recorded.reasons,
+            "seconds": each.seconds,
+        })
+    };
+    let mut json = run(side.first());
+    json["runs"] = side.all().map(run).collect();
+    json
 }
 
 fn row(row: &Row) -> Json {
@@ -44,6 +60,7 @@ fn row(row: &Row) -> Json {
         let mut json = interval(&difference.interval, scale);
         json["ratio"] = json!(difference.ratio);
         json["confidence"] = json!(difference.confidence);
+        json["too_small"] = json!(difference.too_small);
         json["finding"] = json!(match difference.finding {
             Finding::NoDifferenceShown => "no_difference_shown",
             Finding::Better => "better",
@@ -56,6 +73,7 @@ fn row(row: &Row) -> Json {
         "unit": unit,
         "a": side(&row.a),
         "b": side(&row.b),
+        "noise": row.noise,
         "difference": difference,
         "refused": row.difference.err().map(|refusal| refusal.to_string()),
     })

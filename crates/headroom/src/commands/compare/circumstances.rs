@@ -1,6 +1,7 @@
 //! What differs between two runs beside their numbers.
 
-use super::{Choice, Side};
+use super::Choice;
+use super::side::{Measured, Side};
 use measure::Verdict;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ pub(super) struct Circumstance {
 }
 
 /// What was asked for and where, as far as it differs.
-pub(super) fn differing(a: &Side, b: &Side) -> Vec<Circumstance> {
+pub(super) fn differing(a: &Measured, b: &Measured) -> Vec<Circumstance> {
     let (a, b) = (all(a), all(b));
     let names: BTreeMap<&String, ()> = a.keys().chain(b.keys()).map(|name| (name, ())).collect();
     let value = |of: &BTreeMap<String, String>, name| of.get(name).cloned().unwrap_or_default();
@@ -26,8 +27,8 @@ pub(super) fn differing(a: &Side, b: &Side) -> Vec<Circumstance> {
     each.filter(|circumstance| circumstance.a != circumstance.b).collect()
 }
 
-fn all(side: &Side) -> BTreeMap<String, String> {
-    let begun = &side.run.begun;
+fn all(of: &Measured) -> BTreeMap<String, String> {
+    let begun = &of.run.begun;
     let mut all = BTreeMap::from([
         ("command".to_owned(), begun.command.clone()),
         ("target".to_owned(), begun.target.clone()),
@@ -48,23 +49,36 @@ fn all(side: &Side) -> BTreeMap<String, String> {
 /// What a reader must know before believing the findings.
 pub(super) fn warnings(a: &Side, b: &Side, choice: Choice<'_>, differs: &[Circumstance]) -> Vec<String> {
     let mut warnings = Vec::new();
-    for side in [a, b] {
-        let (id, recorded) = (side.run.id, &side.recorded);
+    for each in a.all().chain(b.all()) {
+        let (id, recorded) = (each.run.id, &each.recorded);
         if recorded.verdict != Verdict::Valid {
             warnings.push(format!("{id} is {}: {}", recorded.verdict.name(), recorded.reasons.join("; ")));
         }
-        let stages = side.parts.stages.iter().filter(|stage| !stage.warm_up).count();
+        let stages = each.parts.stages.iter().filter(|stage| !stage.warm_up).count();
         if stages > 1 && choice.stage.is_none() {
             warnings.push(format!(
                 "{id} has {stages} stages, and a quantile over several loads is that of none; choose one with --stage NAME"
             ));
         }
     }
-    if a.run.id == b.run.id {
-        warnings.push("both are the same run".to_owned());
+    for each in a.all().filter(|each| b.all().any(|other| other.run.id == each.run.id)) {
+        warnings.push(format!("{} is on both sides", each.run.id));
     }
-    let intended: Vec<&str> =
-        differs.iter().filter(|each| each.name != "plan: seed").map(|each| each.name.as_str()).collect();
+    for side in [a, b] {
+        for each in side.all().skip(1) {
+            let differs = differing(side.first(), each);
+            let names = intended(&differs);
+            if !names.is_empty() {
+                warnings.push(format!(
+                    "{} differs from {} in {}, and is taken as its repetition",
+                    each.run.id,
+                    side.first().run.id,
+                    names.join(", ")
+                ));
+            }
+        }
+    }
+    let intended = intended(differs);
     if intended.len() > 1 {
         warnings.push(format!(
             "the runs differ in {} things ({}); the numbers cannot tell which of them made a difference",
@@ -75,5 +89,10 @@ pub(super) fn warnings(a: &Side, b: &Side, choice: Choice<'_>, differs: &[Circum
     warnings
 }
 
+/// What differs on purpose: another seed is another draw of the same.
+fn intended(differs: &[Circumstance]) -> Vec<&str> {
+    differs.iter().filter(|each| each.name != "plan: seed").map(|each| each.name.as_str()).collect()
+}
+
 /// Facts of a host that are never twice the same.
-const PASSING: [&str; 2] = ["load average", "stolen processor time"];
+pub(super) const PASSING: [&str; 2] = ["load average", "stolen processor time"];

@@ -46,38 +46,59 @@ fn ledger_of(runs: &[(&str, &str, Measurement)]) -> (tempfile::TempDir, Ledger, 
     let directory = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&directory.path().join("ledger.sqlite")).unwrap();
     let ids = runs.iter().map(|(target, config, measurement)| {
-        let run = NewRun {
-            parent: None,
-            repeat_of: None,
-            command: "load".to_owned(),
-            command_line: "headroom load".to_owned(),
-            version: "0.1.0".to_owned(),
-            config: (*config).to_owned(),
-            target: (*target).to_owned(),
-            host: vec![("cores".to_owned(), "4".to_owned()), ("load average".to_owned(), target.to_string())],
-            started: WallTime::from_micros(1_772_366_400_000_000),
-        };
-        let id = ledger.begin(&run).unwrap();
-        let ended = WallTime::from_micros(1_772_366_440_000_000);
-        let outcome = Outcome {
-            ended,
-            measurement: Some(measurement),
-            result: None,
-            interrupted: None,
-            host_after: vec![],
-        };
-        ledger.finish(id, &outcome).unwrap();
+        let id = begin(&ledger, target, config, None);
+        end(&ledger, id, measurement);
         id
     });
     let ids = ids.collect();
     (directory, ledger, ids)
 }
 
+fn begin(ledger: &Ledger, target: &str, config: &str, repeat_of: Option<RunId>) -> RunId {
+    let run = NewRun {
+        parent: None,
+        repeat_of,
+        command: "load".to_owned(),
+        command_line: "headroom load".to_owned(),
+        version: "0.1.0".to_owned(),
+        config: config.to_owned(),
+        target: target.to_owned(),
+        host: vec![("cores".to_owned(), "4".to_owned()), ("load average".to_owned(), target.to_owned())],
+        started: WallTime::from_micros(1_772_366_400_000_000),
+    };
+    ledger.begin(&run).unwrap()
+}
+
+fn end(ledger: &Ledger, id: RunId, measurement: &Measurement) {
+    let outcome = Outcome {
+        ended: WallTime::from_micros(1_772_366_440_000_000),
+        measurement: Some(measurement),
+        result: None,
+        interrupted: None,
+        host_after: vec![],
+    };
+    ledger.finish(id, &outcome).unwrap();
+}
+
 fn compared(a: Measurement, b: Measurement, choice: Choice<'_>, force: bool) -> Result<Compared, Error> {
     let plan = r#"{"rate":200.0,"seed":1}"#;
     let other = r#"{"rate":200.0,"seed":2}"#;
-    let (_directory, ledger, ids) = ledger_of(&[("http://old/", plan, a), ("http://new/", other, b)]);
-    Compared::of(Side::read(&ledger, ids[0]).unwrap(), Side::read(&ledger, ids[1]).unwrap(), choice, force)
+    let (_directory, ledger, _) = ledger_of(&[("http://old/", plan, a), ("http://new/", other, b)]);
+    of(&ledger, "r1", "r2", choice, force)
+}
+
+fn of(ledger: &Ledger, a: &str, b: &str, choice: Choice<'_>, force: bool) -> Result<Compared, Error> {
+    Compared::of(ledger, [&a.parse().unwrap(), &b.parse().unwrap()], choice, force)
+}
+
+/// A run whose times are `percent` of those of the others.
+fn scaled(percent: u64) -> Measurement {
+    let mut run = measured(1, 0);
+    for second in &mut run.series.seconds {
+        let counts = second.response.counts().map(|(micros, count)| (micros * percent / 100, count));
+        second.response = measure::SparseHistogram::from_counts(counts.collect::<Vec<_>>(), 0);
+    }
+    run
 }
 
 #[test]
@@ -146,6 +167,88 @@ fn several_stages_are_warned_of_and_one_can_be_chosen() {
     assert!(whole.warnings.iter().any(|warning| warning.contains("--stage NAME")), "{:?}", whole.warnings);
     let high = Choice { endpoint: None, stage: Some("high") };
     let one = compared(staged(), staged(), high, false).unwrap();
-    assert_eq!(one.seconds, [25, 25]);
+    assert_eq!([one.a.first().seconds, one.b.first().seconds], [25, 25]);
     assert!(one.warnings.is_empty(), "{:?}", one.warnings);
+}
+
+const PLAN: &str = r#"{"rate":200.0,"seed":1}"#;
+
+/// Runs of one service that differ by a few per cent, from r1 on.
+fn repeated(percents: &[u64]) -> (tempfile::TempDir, Ledger, Vec<RunId>) {
+    let runs: Vec<_> = percents.iter().map(|percent| ("http://h/", PLAN, scaled(*percent))).collect();
+    ledger_of(&runs)
+}
+
+#[test]
+fn several_runs_a_side_are_judged_by_what_they_differ_by() {
+    let (_directory, ledger, _) = repeated(&[100, 102, 98, 101, 99, 100, 103, 97]);
+    let equal = of(&ledger, "r1,r2,r3,r4", "r5,r6,r7,r8", Choice::default(), false).unwrap();
+    assert!(equal.comparison.shows_nothing());
+    insta::assert_snapshot!(equal.text(120));
+    let (_directory, ledger, _) = repeated(&[100, 102, 98, 112, 110, 108]);
+    let slower = of(&ledger, "r1,r2,r3", "r4,r5,r6", Choice::default(), false).unwrap();
+    insta::assert_snapshot!(slower.text(120));
+    let schema = serde_json::from_str(include_str!("../../../schemas/compare.schema.json")).unwrap();
+    assert_eq!(schema::check(&schema, &slower.json()), Vec::<String>::new());
+    assert_eq!((&slower.json()["basis"], &slower.json()["freedom"]), (&"repetitions".into(), &4.into()));
+}
+
+#[test]
+fn one_run_a_side_is_judged_by_what_other_runs_differ_by() {
+    // 6 % is beyond what the seconds of two runs show, and within what these runs differ by.
+    let (_directory, ledger, _) = repeated(&[100, 106, 103, 97, 100, 95, 104]);
+    let known = of(&ledger, "r1", "r2", Choice::default(), false).unwrap();
+    assert!(known.comparison.shows_nothing());
+    insta::assert_snapshot!(known.text(120));
+    let (_directory, ledger, _) = repeated(&[100, 106]);
+    assert!(!of(&ledger, "r1", "r2", Choice::default(), false).unwrap().comparison.shows_nothing());
+}
+
+#[test]
+fn runs_of_another_plan_tell_nothing_of_the_noise() {
+    let other = r#"{"rate":300.0,"seed":1}"#;
+    let mut runs = vec![("http://h/", PLAN, scaled(100)), ("http://h/", PLAN, scaled(106))];
+    let of_basis = |runs: &[(&str, &str, Measurement)]| {
+        let (_directory, ledger, _) = ledger_of(runs);
+        of(&ledger, "r1", "r2", Choice::default(), false).unwrap().comparison.basis
+    };
+    let mut invalid = scaled(100);
+    invalid.validity = Validity::of(vec![Reason::GeneratorBusy { busy: Ratio::ONE }]);
+    for _ in 0..3 {
+        runs.push(("http://h/", other, scaled(100)));
+        runs.push(("http://other/", PLAN, scaled(100)));
+        runs.push(("http://h/", PLAN, invalid.clone()));
+    }
+    assert_eq!(of_basis(&runs), measure::Basis::TwoRuns);
+    // Another seed is the same plan.
+    for _ in 0..3 {
+        runs.push(("http://h/", r#"{"rate":200.0,"seed":9}"#, scaled(100)));
+    }
+    assert_eq!(of_basis(&runs), measure::Basis::History { runs: 3, freedom: 2 });
+}
+
+#[test]
+fn the_first_run_of_a_series_stands_for_all() {
+    let (_directory, ledger, ids) = repeated(&[100, 100]);
+    let series = |percents: [u64; 3]| {
+        let mut first = None;
+        for percent in percents {
+            let id = begin(&ledger, "http://h/", PLAN, first);
+            end(&ledger, id, &scaled(percent));
+            first = first.or(Some(id));
+        }
+    };
+    assert_eq!(ids.len(), 2);
+    series([100, 101, 102]);
+    series([110, 111, 112]);
+    let lengths = |a: &str, b: &str| {
+        let compared = of(&ledger, a, b, Choice::default(), false).unwrap();
+        (compared.a.label(), compared.b.label())
+    };
+    assert_eq!(lengths("r3", "r6"), ("r3-r5".to_owned(), "r6-r8".to_owned()));
+    assert_eq!(lengths("r1", "r6"), ("r1".to_owned(), "r6-r8".to_owned()));
+    assert_eq!(lengths("r1,r2", "r6"), ("r1,r2".to_owned(), "r6-r8".to_owned()));
+    // Who names others of a series means single runs.
+    assert_eq!(lengths("r3", "r4"), ("r3".to_owned(), "r4".to_owned()));
+    assert_eq!(lengths("r3,r5", "r7"), ("r3,r5".to_owned(), "r7".to_owned()));
 }

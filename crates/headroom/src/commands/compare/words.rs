@@ -1,8 +1,11 @@
 //! A comparison for people.
 
 use super::Compared;
+use super::side::Side;
 use crate::summary::wrapped;
-use measure::{Difference, Finding, Interval, Quantity, Row};
+use measure::{
+    Basis, Difference, Finding, Interval, LEAST_FREEDOM_OF_HISTORY, LEAST_OF_TWO_RUNS, Quantity, Row,
+};
 use report::{Align, Table, rate, text};
 use std::time::Duration;
 use units::{Rate, show_duration};
@@ -17,6 +20,7 @@ impl Compared {
         if self.comparison.shows_nothing() {
             blocks.push("no difference shown in any number\n".to_owned());
         }
+        blocks.push(wrapped(&self.basis()).join("\n") + "\n");
         for warning in &self.warnings {
             blocks.push(wrapped(&format!("warning: {warning}")).join("\n         ") + "\n");
         }
@@ -24,21 +28,61 @@ impl Compared {
     }
 
     fn heading(&self) -> String {
-        let (a, b) = (self.a.run.id, self.b.run.id);
         let of = |what: &str, name: &Option<String>| {
             name.as_ref().map_or(String::new(), |name| format!(", {what} {name}"))
         };
         let (endpoint, stage) = (of("endpoint", &self.endpoint), of("stage", &self.stage));
-        let [seconds_a, seconds_b] = self.seconds;
+        let seconds = |side: &Side| side.all().map(|each| each.seconds).sum::<usize>();
+        let runs = match (self.b.len(), self.a.len()) {
+            (1, 1) => String::new(),
+            (b, a) => format!("{b} and {a} runs, "),
+        };
+        let (confidence, method) = match self.comparison.basis {
+            Basis::TwoRuns => (self.comparison.confidence, "Holm"),
+            Basis::History { .. } | Basis::Repetitions { .. } => {
+                (self.comparison.confidence, "rotation test")
+            }
+        };
         format!(
-            "{b} compared with {a}{endpoint}{stage}: {seconds_b} and {seconds_a} whole seconds\n\
-             findings hold together at 95 % (Holm)\n"
+            "{} compared with {}{endpoint}{stage}: {runs}{} and {} whole seconds\n\
+             findings hold together at {:.0} % ({method})\n",
+            self.b.label(),
+            self.a.label(),
+            seconds(&self.b),
+            seconds(&self.a),
+            confidence * 100.0
         )
+    }
+
+    /// What the noise from run to run is known from, and what follows.
+    fn basis(&self) -> String {
+        let others = "other runs of the same target, host and plan";
+        match self.comparison.basis {
+            Basis::TwoRuns => format!(
+                "These findings hold for these two runs. The ledger has fewer than {} {others}, so what runs differ by \
+                 without a change is not known, and a difference below {:.0} % is not shown. For more, repeat both: \
+                 headroom load ... --repeat 5",
+                LEAST_FREEDOM_OF_HISTORY + 1,
+                LEAST_OF_TWO_RUNS * 100.0
+            ),
+            Basis::History { runs, .. } => format!(
+                "What runs differ by without a change (\"run to run\", a standard deviation) is known from {runs} {others}."
+            ),
+            Basis::Repetitions { freedom } => {
+                let few = match freedom {
+                    0..=3 => " They are few, so only large differences are shown: take five a side.",
+                    _ => "",
+                };
+                format!(
+                    "The intervals include what the runs of a side differ by (\"run to run\", a standard deviation).{few}"
+                )
+            }
+        }
     }
 
     fn circumstances(&self) -> Table {
         use Align::Left;
-        let (a, b) = (self.a.run.id.to_string(), self.b.run.id.to_string());
+        let (a, b) = (self.a.first().run.id.to_string(), self.b.first().run.id.to_string());
         let mut table = Table::new(&[("what differs", Left), (&a, Left), (&b, Left)]);
         for each in &self.differs {
             table.row([&each.name, &each.a, &each.b].map(String::as_str));
@@ -48,21 +92,22 @@ impl Compared {
 
     fn findings(&self) -> Table {
         use Align::{Left, Right};
-        let (a, b) = (self.a.run.id.to_string(), self.b.run.id.to_string());
-        let mut table = Table::new(&[
-            ("", Left),
-            (&a, Right),
-            (&b, Right),
-            ("difference", Right),
-            ("interval", Right),
-            ("ratio", Right),
-            ("finding", Left),
-        ]);
+        let (a, b) = (self.a.label(), self.b.label());
+        let mut columns = vec![("", Left), (a.as_str(), Right), (b.as_str(), Right)];
+        let noisy = self.comparison.basis != Basis::TwoRuns;
+        if noisy {
+            columns.push(("run to run", Right));
+        }
+        columns.extend([("difference", Right), ("interval", Right), ("ratio", Right), ("finding", Left)]);
+        let mut table = Table::new(&columns);
         for row in &self.comparison.rows {
             let unit = Unit::of(row.quantity);
             let side =
                 |side: &Result<Interval, _>| side.map_or("-".to_owned(), |interval| unit.estimate(&interval));
             let mut cells = vec![row.quantity.to_string(), side(&row.a), side(&row.b)];
+            if noisy {
+                cells.push(row.noise.map_or("-".to_owned(), |noise| format!("{:.2} %", noise * 100.0)));
+            }
             match &row.difference {
                 Ok(difference) => cells.extend(self.difference(row, difference)),
                 Err(refusal) => {
@@ -84,12 +129,19 @@ impl Compared {
             (_, None) => String::new(),
         };
         let finding = match difference.finding {
+            Finding::NoDifferenceShown if difference.too_small => {
+                format!("no difference shown (below {:.0} %)", LEAST_OF_TWO_RUNS * 100.0)
+            }
             Finding::NoDifferenceShown => "no difference shown".to_owned(),
-            Finding::Better => format!("{} is better{}", self.b.run.id, by()),
-            Finding::Worse => format!("{} is worse{}", self.b.run.id, by()),
+            Finding::Better => format!("{} {} better{}", self.b.label(), self.verb(), by()),
+            Finding::Worse => format!("{} {} worse{}", self.b.label(), self.verb(), by()),
         };
         let ratio = difference.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
         [unit.signed(estimate), format!("{} to {}", unit.signed(low), unit.signed(high)), ratio, finding]
+    }
+
+    fn verb(&self) -> &'static str {
+        if self.b.len() == 1 { "is" } else { "are" }
     }
 }
 

@@ -1,0 +1,195 @@
+//! One side of a comparison: its runs, as they were named.
+
+use super::{Choice, Error};
+use crate::ledger_file::Error as LedgerError;
+use ledger::{Ledger, Parts, Recorded, Run, RunId};
+use measure::{Blocks, Numbers, Series, Verdict};
+use std::str::FromStr;
+
+/// Runs as they are typed: `r17`, or `r1,r3,r5`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunList(pub(super) Vec<RunId>);
+
+impl FromStr for RunList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut runs = Vec::new();
+        for name in text.split(',') {
+            let run: RunId = name.parse().map_err(|error: ledger::NoRunId| error.to_string())?;
+            if runs.contains(&run) {
+                return Err(format!("{run} is named twice; each run counts once"));
+            }
+            runs.push(run);
+        }
+        Ok(RunList(runs))
+    }
+}
+
+/// The first run of `load --repeat` stands for all of its repetitions, unless others of them are named too.
+pub(super) fn with_repetitions(ledger: &Ledger, named: [&RunList; 2]) -> Result<[Vec<RunId>; 2], Error> {
+    let all: Vec<RunId> = named.iter().flat_map(|list| list.0.iter().copied()).collect();
+    let expand = |list: &RunList| {
+        let mut runs = Vec::new();
+        for &run in &list.0 {
+            let repetitions = ledger.repetitions(run).map_err(LedgerError::from)?;
+            runs.push(run);
+            if !repetitions.iter().any(|each| all.contains(each)) {
+                runs.extend(repetitions);
+            }
+        }
+        Ok::<_, Error>(runs)
+    };
+    Ok([expand(named[0])?, expand(named[1])?])
+}
+
+/// A run with all that a comparison needs.
+pub(super) struct Measured {
+    pub(super) run: Run,
+    pub(super) recorded: Recorded,
+    pub(super) parts: Parts,
+    pub(super) numbers: Numbers,
+    /// Whole seconds that are compared.
+    pub(super) seconds: usize,
+}
+
+/// Runs that are taken as equal; at least one.
+pub(super) struct Side {
+    first: Measured,
+    others: Vec<Measured>,
+}
+
+impl Side {
+    pub(super) fn read(
+        ledger: &Ledger,
+        runs: &[RunId],
+        choice: Choice<'_>,
+        force: bool,
+    ) -> Result<Self, Error> {
+        let mut read = runs.iter().map(|&id| {
+            let run = ledger.run(id).map_err(LedgerError::from)?;
+            let measured = Measured::of(ledger, run, choice)?;
+            measured.valid(force)?;
+            Ok(measured)
+        });
+        let first = read.next().unwrap_or(Err(Error::Empty))?;
+        let others = read.collect::<Result<_, Error>>()?;
+        Ok(Side { first, others })
+    }
+
+    /// The run that stands for the side where one is enough.
+    pub(super) fn first(&self) -> &Measured {
+        &self.first
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Measured> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    pub(super) fn numbers(&self) -> Vec<Numbers> {
+        self.all().map(|measured| measured.numbers.clone()).collect()
+    }
+
+    /// How the side is called in a table: `r17`, `r1-r5`, `r1,r3,r5`, `r1 and 5 more`.
+    pub(super) fn label(&self) -> String {
+        let ids: Vec<RunId> = self.all().map(|measured| measured.run.id).collect();
+        let in_order = ids.windows(2).all(|pair| pair[1].number() == pair[0].number() + 1);
+        match ids[..] {
+            [one] => one.to_string(),
+            [first, .., last] if in_order && ids.len() > 2 => format!("{first}-{last}"),
+            [first, ..] if ids.len() > LISTED => format!("{first} and {} more", ids.len() - 1),
+            _ => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+impl Measured {
+    pub(super) fn of(ledger: &Ledger, mut run: Run, choice: Choice<'_>) -> Result<Self, Error> {
+        let id = run.id;
+        let read = || Ok::<_, ledger::Error>((ledger.parts(id)?, ledger.series(id)?));
+        let recorded = run.recorded.take().ok_or(Error::NotMeasured { id })?;
+        let (parts, series) = read().map_err(LedgerError::from)?;
+        let blocks = blocks(id, &recorded, &parts, &series, choice)?;
+        let (numbers, seconds) = (Numbers::of(&blocks), blocks.len());
+        Ok(Measured { run, recorded, parts, numbers, seconds })
+    }
+
+    fn valid(&self, force: bool) -> Result<(), Error> {
+        if self.recorded.verdict != Verdict::Invalid || force {
+            return Ok(());
+        }
+        Err(Error::Invalid { id: self.run.id, reasons: self.recorded.reasons.join("; ") })
+    }
+}
+
+/// The seconds that were chosen.
+fn blocks(
+    id: RunId,
+    recorded: &Recorded,
+    parts: &Parts,
+    series: &Series,
+    choice: Choice<'_>,
+) -> Result<Blocks, Error> {
+    let stages = parts.stages.iter().map(|stage| stage.name.as_str());
+    let stage = place(id, "stage", choice.stage, stages)?.map(|place| &parts.stages[place]);
+    let endpoints = parts.endpoints.iter().map(|endpoint| endpoint.name.as_str());
+    let endpoint = place(id, "endpoint", choice.endpoint, endpoints)?;
+    let seconds = match stage {
+        Some(stage) => measure::within(stage),
+        None => measure::steady(&parts.stages, recorded.elapsed),
+    };
+    Ok(match (endpoint, stage) {
+        (Some(place), _) => {
+            let part = &parts.endpoints[place].part;
+            let number = u32::try_from(place).unwrap_or(u32::MAX);
+            Blocks::of_endpoint(series, seconds, number).completed(part.completed, part.accounting.answered)
+        }
+        (None, Some(stage)) => {
+            Blocks::of(series, seconds).completed(stage.part.completed, stage.part.accounting.answered)
+        }
+        (None, None) => {
+            let answered = recorded.accounting.answered;
+            Blocks::of(series, seconds).completed(recorded.completed.unwrap_or(answered), answered)
+        }
+    })
+}
+
+/// The place of the part that was named.
+fn place<'a>(
+    id: RunId,
+    what: &'static str,
+    name: Option<&str>,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<Option<usize>, Error> {
+    let Some(name) = name else { return Ok(None) };
+    let place = known.clone().position(|each| each == name);
+    let unknown = || {
+        let names: Vec<String> = known.map(|each| format!("`{each}`")).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Error::Unknown { id, what, name: name.to_owned(), known }
+    };
+    place.map(Some).ok_or_else(unknown)
+}
+
+/// More runs than this are not listed.
+const LISTED: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_alone_or_in_lists() {
+        let list = |text: &str| text.parse::<RunList>().map(|list| list.0.len());
+        assert_eq!(list("r17"), Ok(1));
+        assert_eq!(list("r1,r3, 5"), Ok(3));
+        assert_eq!(list("r1,r2,r1"), Err("r1 is named twice; each run counts once".to_owned()));
+        for text in ["", "r1,", "r1,,r2", "r1-r5", "last"] {
+            assert!(list(text).unwrap_err().contains("headroom runs"), "{text}");
+        }
+    }
+}

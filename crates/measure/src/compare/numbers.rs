@@ -1,0 +1,94 @@
+//! What a run says of each quantity, without its seconds.
+
+use super::Quantity;
+use crate::blocks::{Block, Blocks};
+use crate::interval::{Estimate, Interval, Refusal};
+
+/// The numbers of one run that comparisons are made of.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    /// In the order of [`Quantity::ALL`].
+    pub(super) estimates: [Result<Estimate, Refusal>; 8],
+    pub(super) points: [Result<Point, Refusal>; 8],
+}
+
+/// A number without an interval: what it takes to compare runs with each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    pub(super) value: f64,
+    /// Of times and rates: its standard error as the seconds tell it, as a share of the value.
+    pub(super) error: f64,
+    pub(super) lower_bound: bool,
+    /// Of shares: of how many arrivals.
+    pub(super) of: u64,
+}
+
+impl Numbers {
+    /// What the seconds of a run say.
+    pub fn of(blocks: &Blocks) -> Numbers {
+        let times = blocks.times();
+        let estimates = Quantity::ALL.map(|quantity| match quantity {
+            Quantity::Response(quantile) => {
+                blocks.quantile_estimate(times.as_ref().map_err(|no| *no)?, quantile)
+            }
+            Quantity::Rate => blocks.rate_estimate(),
+            Quantity::Errors => blocks.share_estimate(|block: &Block| block.errors),
+            Quantity::Shed => blocks.share_estimate(|block: &Block| block.shed),
+        });
+        let mut points = [Err(Refusal::Nothing); 8];
+        for ((point, estimate), quantity) in points.iter_mut().zip(&estimates).zip(Quantity::ALL) {
+            *point = match (estimate, quantity) {
+                (Err(refusal @ (Refusal::Nothing | Refusal::FewSamples | Refusal::AnsweredLate)), _) => {
+                    Err(*refusal)
+                }
+                (_, Quantity::Errors) => share(blocks, |block| block.errors),
+                (_, Quantity::Shed) => share(blocks, |block| block.shed),
+                (Ok(estimate), _) => Ok(with_error(estimate)),
+                // Runs that are repeated need not be long.
+                (Err(Refusal::FewSeconds { .. }), Quantity::Rate) => rate(blocks),
+                (Err(Refusal::FewSeconds { .. }), Quantity::Response(quantile)) => match &times {
+                    Ok(times) => times.value(quantile).map(|(value, lower_bound)| Point {
+                        value,
+                        error: HISTOGRAM_STEP,
+                        lower_bound,
+                        of: 0,
+                    }),
+                    Err(refusal) => Err(*refusal),
+                },
+            };
+        }
+        Numbers { estimates, points }
+    }
+}
+
+/// A time or a rate of which the seconds say how far it may be off.
+fn with_error(estimate: &Estimate) -> Point {
+    let Interval { estimate: value, low, high, lower_bound } = estimate.interval(ONE_ERROR);
+    let high = if high.is_finite() { high } else { value };
+    let error = if value > 0.0 { 0.5 * (high - low) / value } else { 0.0 };
+    Point { value, error, lower_bound, of: 0 }
+}
+
+fn rate(blocks: &Blocks) -> Result<Point, Refusal> {
+    if blocks.seconds.is_empty() {
+        return Err(Refusal::Nothing);
+    }
+    let answered = blocks.seconds.iter().map(|block| block.answered).sum::<u64>() as f64;
+    // An arrival more or less at an end.
+    let error = if answered > 0.0 { 1.0 / answered } else { 0.0 };
+    Ok(Point { value: answered / blocks.seconds.len() as f64, error, lower_bound: false, of: 0 })
+}
+
+fn share(blocks: &Blocks, part: fn(&Block) -> u64) -> Result<Point, Refusal> {
+    let of = blocks.seconds.iter().map(|block| block.arrivals).sum::<u64>();
+    if of == 0 {
+        return Err(Refusal::Nothing);
+    }
+    let parts = blocks.seconds.iter().map(part).sum::<u64>();
+    Ok(Point { value: parts as f64 / of as f64, error: 0.0, lower_bound: false, of })
+}
+
+/// The confidence of one standard error to each side.
+const ONE_ERROR: f64 = 0.682_7;
+/// Two values that are nearer than this are one to the histograms of a run: they keep three digits.
+const HISTOGRAM_STEP: f64 = 0.001;
