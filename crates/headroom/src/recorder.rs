@@ -55,9 +55,14 @@ impl Recorder {
 
     /// Notes that a run begins.
     pub fn begin(&mut self, about: About<'_>) -> Begun {
+        self.repeat(about, None)
+    }
+
+    /// Notes that a run begins, which repeats `first` where there is one.
+    pub fn repeat(&mut self, about: About<'_>, first: Option<Begun>) -> Begun {
         let run = NewRun {
             parent: about.parent.and_then(|Begun(id)| id),
-            repeat_of: None,
+            repeat_of: first.and_then(|Begun(id)| id),
             command: about.command.to_owned(),
             command_line: std::env::args().collect::<Vec<_>>().join(" "),
             version: env!("CARGO_PKG_VERSION").to_owned(),

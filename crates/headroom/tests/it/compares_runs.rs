@@ -57,3 +57,36 @@ fn compares_three_runs() {
     assert_ne!(output.status.code(), Some(0));
     assert!(text(&output.stderr).contains("r999"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn repeated_runs_are_compared_by_the_name_of_their_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let ledger = directory.path().join("ledger.sqlite").display().to_string();
+    for delay in [5, 40] {
+        let url = format!("http://{}/", service::start(Answer::After(Duration::from_millis(delay))));
+        let run = ["load", &url, "-r", "50/s", "-n", "100", "--repeat", "3", "--arrivals", "poisson"];
+        let output = headroom(&[&run[..], &["--ledger", &ledger]].concat()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert_eq!(said.matches(" in the ledger").count(), 3, "{said}");
+        assert!(said.contains("run to run"), "{said}");
+    }
+    let compare = headroom(&["compare", "r1", "r4", "--ledger", &ledger, "--force", "--json"]).output().unwrap();
+    assert_eq!(compare.status.code(), Some(0), "{}", text(&compare.stderr));
+    let value: Value = serde_json::from_slice(&compare.stdout).unwrap();
+    assert_eq!((&value["basis"], &value["freedom"]), (&"repetitions".into(), &4.into()), "{value:#}");
+    let runs = |side: &str| value[side]["runs"].as_array().unwrap().len();
+    assert_eq!((runs("a"), runs("b")), (3, 3));
+    // Each repetition has its own arrivals.
+    let seed = |run: &str| {
+        let shown = headroom(&["show", run, "--ledger", &ledger, "--json"]).output().unwrap();
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        (shown["config"]["seed"].as_u64(), shown["repeat_of"].as_str().map(str::to_owned))
+    };
+    assert_eq!([seed("r1"), seed("r3")], [(Some(1), None), (Some(3), Some("r1".to_owned()))]);
+    // A file of one run would be written three times.
+    let output = headroom(&["load", "http://127.0.0.1:1/", "--repeat", "3", "--csv", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let output = headroom(&["load", "http://127.0.0.1:1/", "--repeat", "0"]).output().unwrap();
+    assert!(text(&output.stderr).contains("from 1 to 100"), "{}", text(&output.stderr));
+}

@@ -76,6 +76,19 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     pub think: Option<Duration>,
 
+    /// Run so many times, one after the other, each with the next seed; the ledger keeps every run, and `headroom
+    /// compare` takes the name of the first for all
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = repetitions,
+        conflicts_with_all = ["csv", "hlog", "hgrm", "markdown"],
+        help_heading = "Load"
+    )]
+    pub repeat: NonZeroU32,
+
     /// Leave the requests of the first SPAN out of the results
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     pub warm_up: Option<Duration>,
@@ -156,6 +169,14 @@ pub struct Args {
 pub fn span(text: &str) -> Result<Duration, units::ParseError> {
     parse_duration(text)
 }
+
+fn repetitions(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse().ok().filter(|number| *number <= MOST_REPETITIONS).and_then(NonZeroU32::new);
+    number.ok_or_else(|| format!("expected a whole number of runs from 1 to {MOST_REPETITIONS}"))
+}
+
+/// More than any comparison needs; a mistyped zero should not run for a week.
+const MOST_REPETITIONS: u32 = 100;
 
 fn count(text: &str) -> Result<NonZeroU64, String> {
     let (digits, factor) = match text.as_bytes().last() {

@@ -7,7 +7,7 @@ use crate::ledger_file::LedgerArgs;
 use crate::live::{self, Display, Ended, Interrupts};
 use crate::output::{complain, note, print};
 use crate::outputs::{OutputArgs, Results, Watching};
-use crate::recorder::{About, Recorder};
+use crate::recorder::{About, Begun, Recorder};
 use crate::remote::Stream;
 use crate::{json, summary};
 use ::load::threshold::{Judged, Threshold, evaluate};
@@ -38,8 +38,23 @@ pub struct Run<'a> {
     pub next: fn(&Plan, &Measurement, Option<&str>) -> String,
 }
 
+/// What came of a run, beside what was printed.
+pub struct Once {
+    /// How the command would end.
+    pub exit: Exit,
+    /// The run in the ledger.
+    pub begun: Option<Begun>,
+    /// What it measured, and whether it was interrupted; `None` where it failed.
+    pub ended: Option<(Measurement, bool)>,
+}
+
 /// Runs it.
 pub fn run(run: Run<'_>) -> Exit {
+    once(&run, None).exit
+}
+
+/// Runs it, as a repetition of `first` where there is one.
+pub fn once(run: &Run<'_>, first: Option<Begun>) -> Once {
     // Where it is not enough, the run counts the connections that it could not open.
     descriptors::raise_limit();
     let findings = preflight(&super::plan::needs(&run.plan));
@@ -51,14 +66,14 @@ pub fn run(run: Run<'_>) -> Exit {
     }
     let watching = match run.outputs.start() {
         Ok(watching) => watching,
-        Err(error) => return complain(&error, Exit::Usage),
+        Err(error) => return Once { exit: complain(&error, Exit::Usage), begun: None, ended: None },
     };
     let mut recorder = Recorder::open(run.ledger);
     let config = json::plan(&run.plan).to_string();
     let about = About { command: run.command, target: run.plan.url(), config, parent: None };
-    let begun = recorder.begin(about);
+    let begun = recorder.repeat(about, first);
     let began = SystemTime::now();
-    match drive(&run, &watching, begun.name()) {
+    match drive(run, &watching, begun.name()) {
         Ok(ended) => {
             let (watched, written) = watching.stop();
             if let Some(written) = written.filter(|written| written.dropped > 0) {
@@ -67,11 +82,12 @@ pub fn run(run: Run<'_>) -> Exit {
             }
             let judged = evaluate(&run.thresholds, &ended.measured);
             recorder.finish(begun, Some(&ended.measured), result(&ended.measured, &judged, &watched));
-            finished(&run, &ended, &judged, &watched, began, begun.name().as_deref())
+            let exit = finished(run, &ended, &judged, &watched, began, begun.name().as_deref());
+            Once { exit, begun: Some(begun), ended: Some((ended.measured, ended.interrupted)) }
         }
         Err(error) => {
             recorder.fail(begun, &error.to_string());
-            complain(&*error, Exit::Failed)
+            Once { exit: complain(&*error, Exit::Failed), begun: Some(begun), ended: None }
         }
     }
 }

@@ -7,6 +7,7 @@
 mod args;
 pub mod drive;
 mod plan;
+mod repeat;
 
 pub use args::{Args, span};
 pub use plan::workers;
@@ -32,6 +33,9 @@ pub fn run(args: &Args) -> Exit {
     if args.dry_run {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
         return print(&summary::of_plan(&planned.plan, &thresholds));
+    }
+    if args.repeat.get() > 1 {
+        return repeat::run(args, &planned);
     }
     drive::run(drive::Run {
         command: "load",
@@ -84,6 +88,8 @@ Examples:
       headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s --threshold 'p(99)<20ms'
   Users who walk through a scenario:
       headroom load --scenario examples/scenario.yaml http://127.0.0.1:8080
+  The same five times, so that `headroom compare` knows what runs differ by without a change:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5
   One number for a script:
       headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
 
