@@ -1,15 +1,15 @@
 //! What the workers and the rest of the gateway tell each other: the configuration that is in force, the counts, the
 //! end. Nothing here is touched for each request.
 
-use crate::admin::History;
-use crate::metrics::Counts;
+use crate::admin::Flows;
+use crate::metrics::{Counts, Published, RouteTable, Totals};
 use crate::mirror::Ends;
 use crate::shared::{Shared, lock};
 use control::policy::Transition;
 use rule::RuleError;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use tokio::sync::oneshot;
 use units::Timestamp;
 
@@ -59,16 +59,18 @@ struct Changes {
 pub(crate) struct ControlRoom {
     version: AtomicU64,
     shared: Mutex<Arc<Shared>>,
+    /// Configurations that were replaced. To free one of thousands of routes takes milliseconds, which no worker has.
+    replaced: Mutex<Vec<Arc<Shared>>>,
     /// Held by whoever makes a new configuration out of the one in force.
     changing: Mutex<()>,
     draining: AtomicBool,
     /// Client connections of all workers.
     connections: AtomicU64,
-    counts: Mutex<Vec<Counts>>,
+    /// By worker.
+    counts: Vec<Mutex<Published>>,
     changes: Mutex<Changes>,
     limit_changes: Mutex<VecDeque<LimitChange>>,
     reloads: Mutex<VecDeque<Reload>>,
-    history: History,
     rule_notes: Mutex<RuleNotes>,
     log_reopenings: AtomicU64,
     /// Where workers put copies.
@@ -87,14 +89,14 @@ impl ControlRoom {
         ControlRoom {
             version: AtomicU64::new(0),
             shared: Mutex::new(Arc::new(shared)),
+            replaced: Mutex::default(),
             changing: Mutex::new(()),
             draining: AtomicBool::new(false),
             connections: AtomicU64::new(0),
-            counts: Mutex::new(vec![Counts::default(); workers]),
+            counts: (0..workers).map(|_| Mutex::default()).collect(),
             changes: Mutex::default(),
             limit_changes: Mutex::new(VecDeque::new()),
             reloads: Mutex::default(),
-            history: History::default(),
             rule_notes: Mutex::default(),
             log_reopenings: AtomicU64::new(0),
             mirror: Ends::default(),
@@ -125,8 +127,19 @@ impl ControlRoom {
     /// Puts another configuration in force; each worker takes it over at its next tick.
     pub(crate) fn replace(&self, new: Shared) {
         let mut shared = lock(&self.shared);
-        *shared = Arc::new(new);
+        let old = std::mem::replace(&mut *shared, Arc::new(new));
         self.version.fetch_add(1, Ordering::Relaxed);
+        drop(shared);
+        lock(&self.replaced).push(old);
+    }
+
+    /// Frees the configurations that were replaced and that no worker uses any more.
+    pub(crate) fn free_replaced(&self) {
+        let mut replaced = lock(&self.replaced);
+        // Nobody can get at a configuration again that has no other owner.
+        let unused: Vec<_> = replaced.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
+        drop(replaced);
+        drop(unused);
     }
 
     /// No more clients; the requests in flight are answered.
@@ -138,23 +151,46 @@ impl ControlRoom {
         self.draining.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn publish(&self, worker: usize, counts: &Counts) {
-        lock(&self.counts)[worker].clone_from(counts);
+    /// Publishes what a worker counted. Where somebody reads that just now, the worker does not wait: the next time
+    /// publishes it too.
+    pub(crate) fn publish(&self, worker: usize, counts: &Counts, routes: &mut RouteTable) {
+        match self.counts[worker].try_lock() {
+            Ok(mut published) => published.publish(counts, routes),
+            Err(TryLockError::Poisoned(error)) => error.into_inner().publish(counts, routes),
+            Err(TryLockError::WouldBlock) => {}
+        }
     }
 
     /// The counts of all workers for a configuration, as of the middle of their times.
     pub(crate) fn counts(&self, shared: &Arc<Shared>) -> Counts {
-        let mut all = Counts::default();
-        let workers = lock(&self.counts);
-        workers.iter().for_each(|counts| all.add(&counts.of(shared)));
-        let nanos: u128 = workers.iter().map(|counts| u128::from(counts.at.as_nanos())).sum();
-        all.at = Timestamp::from_nanos((nanos / workers.len().max(1) as u128) as u64);
-        all
+        self.counts_and_flows(shared).0
     }
 
-    /// The last second of the counts.
-    pub(crate) fn history(&self) -> &History {
-        &self.history
+    /// The same, with how each route's counts grew in the last second.
+    ///
+    /// A rate that a reader makes of two looks at counters depends on when it looked; here all readers see the same,
+    /// also one that looks once.
+    pub(crate) fn counts_and_flows(&self, shared: &Arc<Shared>) -> (Counts, Vec<Flows>) {
+        let mut all = Counts::default();
+        let mut flows: Vec<Flows> = Vec::new();
+        flows.resize_with(shared.settings.routes.len(), Flows::default);
+        let (mut nanos, workers) = (0, self.counts.len().max(1) as u128);
+        for published in &self.counts {
+            let (counts, seconds, before) = lock(published).with_before();
+            nanos += u128::from(counts.at.as_nanos());
+            if let Some(view) = &counts.view {
+                for (index, route) in view.settings.routes.iter().enumerate() {
+                    let Some(place) = shared.place_of(view, index, &route.name) else { continue };
+                    let Some(now) = counts.routes.get(index).and_then(Option::as_deref).map(Totals::of) else {
+                        continue;
+                    };
+                    flows[place].add(before.get(&index), &now, seconds);
+                }
+            }
+            all.add(&counts.of(shared));
+        }
+        all.at = Timestamp::from_nanos((nanos / workers) as u64);
+        (all, flows)
     }
 
     /// Asks whoever runs the gateway to read its configuration anew.

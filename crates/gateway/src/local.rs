@@ -4,7 +4,7 @@
 //! replaced retires with its last request.
 
 use crate::metrics::pools::PoolCounts;
-use crate::metrics::{RouteCounts, Times};
+use crate::metrics::{RouteCounts, RouteTable, Times};
 use crate::pool::WorkerPool;
 use crate::queues::Queues;
 use crate::shared::{KeptKeys, Shared};
@@ -12,7 +12,6 @@ use control::concurrency::Samples;
 use control::service_level::Tally;
 use rule::{LoadedRule, Machine, Rule, RuleError};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Timestamp;
@@ -23,7 +22,7 @@ pub(crate) struct Local {
     pub(crate) pools: Vec<Rc<RefCell<WorkerPool>>>,
     /// For each service level class, what was counted since the last merge.
     pub(crate) tallies: RefCell<Vec<Tally>>,
-    pub(crate) counts: RefCell<Vec<RouteCounts>>,
+    pub(crate) counts: RefCell<RouteTable>,
     /// For each concurrency limit that adapts, what was sampled since the last step.
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
     /// For each rate class, the keys that decide and those in shadow.
@@ -51,7 +50,7 @@ impl Local {
         mut number: impl FnMut(std::net::SocketAddr) -> usize,
     ) -> Result<Self, RuleError> {
         let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
-        let counts = RefCell::new(vec![RouteCounts::default(); shared.routes.len()]);
+        let counts = RefCell::new(RouteTable::new(shared.routes.len()));
         let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
         let samples = RefCell::new(sampled.collect());
         let keys = RefCell::new((0..2 * shared.keyed.len()).map(|_| KeptKeys::default()).collect());
@@ -73,8 +72,9 @@ impl Local {
         let mut pools: Vec<Rc<RefCell<WorkerPool>>> = Vec::new();
         for (settings, process) in shared.settings.pools.iter().zip(&shared.pools) {
             let known = before.and_then(|before| {
-                let same = |old: &Arc<_>| Arc::ptr_eq(old, process);
-                before.pools.get(before.shared.pools.iter().position(same)?).cloned()
+                let index = before.shared.named.pool(&settings.name)?;
+                let same = Arc::ptr_eq(&before.shared.pools[index], process);
+                same.then(|| Rc::clone(&before.pools[index]))
             });
             let pool = known
                 .unwrap_or_else(|| Rc::new(RefCell::new(WorkerPool::new(Arc::clone(process), settings))));
@@ -103,20 +103,18 @@ impl Local {
         }
     }
 
-    /// What the pools do ten times a second; their counts, by name.
-    pub(crate) fn tick_pools(&self, now: Timestamp) -> BTreeMap<String, PoolCounts> {
-        let named = self.shared.settings.pools.iter().zip(&self.pools);
-        named
-            .map(|(settings, pool)| {
-                let mut pool = pool.borrow_mut();
-                pool.tick(now);
-                (settings.name.clone(), pool.counts())
-            })
-            .collect()
+    /// What the pools do ten times a second; their counts.
+    pub(crate) fn tick_pools(&self, now: Timestamp) -> Vec<Arc<PoolCounts>> {
+        let tick = |pool: &Rc<RefCell<WorkerPool>>| {
+            let mut pool = pool.borrow_mut();
+            pool.tick(now);
+            pool.counts()
+        };
+        self.pools.iter().map(tick).collect()
     }
 
     /// Counts for a route.
     pub(crate) fn count(&self, route: usize, count: impl FnOnce(&mut RouteCounts)) {
-        count(&mut self.counts.borrow_mut()[route]);
+        count(self.counts.borrow_mut().change(route));
     }
 }

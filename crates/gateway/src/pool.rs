@@ -51,6 +51,8 @@ pub(crate) struct WorkerPool {
     requests: u64,
     retries: [u64; Retry::COUNT],
     placed: [u64; 3],
+    /// What was said of it last; `None` since something has changed.
+    said: Option<Arc<PoolCounts>>,
 }
 
 /// Which attempt at a request it is.
@@ -89,6 +91,7 @@ impl WorkerPool {
             requests: 0,
             retries: [0; Retry::COUNT],
             placed: [0; 3],
+            said: None,
         }
     }
 
@@ -100,6 +103,7 @@ impl WorkerPool {
         process: &Arc<ProcessPool>,
         mut number: impl FnMut(SocketAddr) -> usize,
     ) {
+        self.said = None;
         self.process = Arc::clone(process);
         let first = self.instances.is_empty();
         let old = (!self.picker.is(&settings.balance))
@@ -195,6 +199,7 @@ impl WorkerPool {
     /// A request goes to an instance.
     pub(crate) fn sent(&mut self, now: Timestamp, placed: Placed, attempt: Attempt) {
         self.requests += u64::from(attempt == Attempt::First);
+        self.said = None;
         let id = placed.instance();
         self.picker.sent(now, id, 1);
         self.instances[id.0 as usize].requests += 1;
@@ -231,6 +236,7 @@ impl WorkerPool {
     /// A request that was placed has ended.
     #[inline]
     pub(crate) fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) {
+        self.said = None;
         self.picker.answered(now, id, outcome);
         let known = &mut self.instances[id.0 as usize];
         let failed = matches!(outcome, Outcome::ServerError { .. } | Outcome::Failed | Outcome::TimedOut);
@@ -258,6 +264,7 @@ impl WorkerPool {
         } else {
             Retried::Repeated
         };
+        self.said = None;
         self.retries[why.index(outcome)] += 1;
         outcome == Retried::Repeated
     }
@@ -282,6 +289,7 @@ impl WorkerPool {
         if std::mem::replace(&mut self.version, version) == version {
             return;
         }
+        self.said = None;
         let picker = &mut self.picker;
         let instances = &self.instances;
         self.process.verdicts(|id, healthy, ejected_until| {
@@ -296,8 +304,17 @@ impl WorkerPool {
         });
     }
 
-    /// What the metrics say of it.
-    pub(crate) fn counts(&self) -> PoolCounts {
+    /// What the metrics say of it. Made anew only where something may have changed: most of a thousand pools are idle.
+    pub(crate) fn counts(&mut self) -> Arc<PoolCounts> {
+        if let Some(said) = self.said.as_ref().filter(|said| said.is_steady()) {
+            return Arc::clone(said);
+        }
+        let counts = Arc::new(self.count());
+        self.said = Some(Arc::clone(&counts));
+        counts
+    }
+
+    fn count(&self) -> PoolCounts {
         let shown = self.ids().filter(|(id, known)| known.present || self.picker.in_flight(*id) > 0);
         let instances = shown.map(|(id, known)| {
             let counts = InstanceCounts {

@@ -4,12 +4,16 @@
 //! Services take `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` for `/search.cgi`. A route that did not would
 //! let everybody past its limits. The path that is forwarded stays as it came.
 
-use crate::settings::{PathMatch, Route};
+mod index;
+
+pub(crate) use index::RouteIndex;
+
 use std::borrow::Cow;
 
-/// The first route for this host and path. `host` may carry a port; `path` has no query.
-pub(crate) fn find(routes: &[Route], host: Option<&str>, path: &str) -> Option<usize> {
-    let path = &*normal(path);
+/// The first route for this host and path, by looking at each: what [`RouteIndex`] is compared with. `host` may carry
+/// a port; `path` has no query and is in its normal form.
+#[cfg(test)]
+pub(crate) fn find(routes: &[crate::settings::Route], host: Option<&str>, path: &str) -> Option<usize> {
     routes.iter().position(|route| {
         let host_fits = match (&route.host, host) {
             (None, _) => true,
@@ -68,7 +72,9 @@ fn is_plain(path: &str) -> bool {
     })
 }
 
-fn path_fits(wanted: &PathMatch, path: &str) -> bool {
+#[cfg(test)]
+fn path_fits(wanted: &crate::settings::PathMatch, path: &str) -> bool {
+    use crate::settings::PathMatch;
     match wanted {
         PathMatch::Exact(wanted) => path == wanted,
         // Asks about the server as such (OPTIONS): for whoever takes everything.
@@ -91,6 +97,7 @@ fn without_port(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{PathMatch, Route};
 
     fn route(host: Option<&str>, path: PathMatch) -> Route {
         Route { host: host.map(str::to_owned), ..Route::new("", path, 0) }
@@ -141,6 +148,7 @@ mod tests {
             (None, "/search.cgi", None),
         ] {
             assert_eq!(find(&routes, host, path), expected, "{host:?} {path}");
+            assert_eq!(RouteIndex::new(&routes).find(host, path), expected, "{host:?} {path}");
         }
         assert_eq!(path_of("/a?b=/c"), "/a");
     }

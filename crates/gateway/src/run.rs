@@ -187,6 +187,7 @@ impl Gateway {
 
     /// Somebody asked the operator's side to have the configuration read anew.
     pub fn take_reload(&self) -> Option<Reload> {
+        self.room.free_replaced();
         self.room.take_reload()
     }
 
@@ -230,6 +231,7 @@ impl Gateway {
         let shared = Shared::new(settings, Some(&old), self.clock.now())?;
         threads::start(&shared.mirrors, &self.room.mirror, self.clock, &mut lock(&self.helpers))?;
         self.room.replace(shared);
+        self.room.free_replaced();
         Ok(())
     }
 

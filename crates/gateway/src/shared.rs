@@ -7,24 +7,27 @@
 
 mod keyed;
 mod limit;
+mod named;
 mod places;
 mod route;
 
 pub(crate) use keyed::{ByKey, KeptKeys};
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
+use named::{Named, stood};
 pub(crate) use places::Places;
 pub(crate) use route::RouteLimits;
 
 use crate::mirror::Mirrors;
 use crate::pool::{Prepared, ProcessPool};
-use crate::settings::{Class, RateClassSettings, Settings};
+use crate::route::RouteIndex;
+use crate::settings::{Class, ConcurrencySettings, Settings};
 use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
 use control::rate::RateClass;
-use control::service_level::{ServiceLevel, Tally};
+use control::service_level::{ServiceLevel, ServiceLevelSettings, Tally};
 use control::{ClassId, SettingsError};
 use rule::{Names, Phase, PoolId, RateClassId, Rule, RuleError, ServiceLevelId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -58,6 +61,10 @@ pub struct ClassError {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
+    /// Finds the route of a request.
+    pub(crate) index: RouteIndex,
+    /// Finds routes, pools and classes by their names.
+    pub(crate) named: Named,
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
@@ -121,20 +128,18 @@ impl Shared {
     ) -> Result<Self, SharedError> {
         let mut ids = Ids::beside(before);
         let levels = levels(&settings, before)?;
-        let (rates, keyed) = rates(&settings, before, &mut ids)?;
-        let tried = tried(&settings, before, &rates)?;
+        let rates = Rates::new(&settings, before, &mut ids)?;
         let concurrency = concurrency(&settings, before, &mut ids)?;
         let places = Places::of(&settings, before, &mut ids)?;
         let policies = policies(&settings, before)?;
-        let mut routes = Vec::new();
+        let deciding = route::deciding(&settings);
+        let mut routes = Vec::with_capacity(settings.routes.len());
         for route in &settings.routes {
-            let limits = RouteLimits::new(&settings, route, &rates, &keyed, &tried, &concurrency);
+            let limits = RouteLimits::new(&settings, route, &rates, &concurrency, &deciding);
             if let Some(index) = route.policy
                 && let Gate::Engaged { reason, .. } = policies[index].gate()
             {
-                let goes_on = |class: usize| {
-                    before.is_some_and(|old| old.rates.iter().any(|old| Arc::ptr_eq(old, &rates[class])))
-                };
+                let goes_on = |class: usize| rates.stood[class].is_some();
                 if settings.policies[index].rate_class.is_none_or(goes_on) {
                     limits.admission.stay_engaged();
                 } else {
@@ -152,7 +157,10 @@ impl Shared {
         }
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
+        let Rates { rates, keyed, tried, .. } = rates;
         let shared = Shared {
+            index: RouteIndex::new(&settings.routes),
+            named: Named::new(&settings),
             settings,
             levels,
             rates,
@@ -171,6 +179,11 @@ impl Shared {
         // Not before all else has turned out well: where it did not, the configuration before goes on.
         Places::put_into_force(&shared);
         Ok(shared)
+    }
+
+    /// Where a route of another view of the configuration stands in this one.
+    pub(crate) fn place_of(&self, view: &Shared, index: usize, name: &str) -> Option<usize> {
+        if std::ptr::eq(self, view) { Some(index) } else { self.named.route(name) }
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -227,66 +240,53 @@ impl Shared {
 }
 
 fn levels(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Level>>, ClassError> {
-    let level = |class: &Class<_>| {
-        let kept = before.and_then(|before| kept(&before.settings.service_levels, &before.levels, class));
-        let make = || {
-            let window = ServiceLevel::new(class.settings)
-                .map_err(|source| wrong("service level class", &class.name, source))?;
-            let conforming = AtomicU64::new(1.0_f64.to_bits());
-            let (target, ever) = (class.settings.target, Mutex::default());
-            Ok(Arc::new(Level { target, window: Mutex::new(window), ever, conforming }))
-        };
-        kept.map_or_else(make, Ok)
+    let classes = &settings.service_levels;
+    let stood = stood(classes, before.map(|before| &*before.settings.service_levels));
+    let level = |(class, stood): (&Class<ServiceLevelSettings>, Option<usize>)| {
+        if let (Some(before), Some(index)) = (before, stood) {
+            return Ok(Arc::clone(&before.levels[index]));
+        }
+        let window = ServiceLevel::new(class.settings)
+            .map_err(|source| wrong("service level class", &class.name, source))?;
+        let conforming = AtomicU64::new(1.0_f64.to_bits());
+        let (target, ever) = (class.settings.target, Mutex::default());
+        Ok(Arc::new(Level { target, window: Mutex::new(window), ever, conforming }))
     };
-    settings.service_levels.iter().map(level).collect()
+    classes.iter().zip(stood).map(level).collect()
 }
 
-/// Each class twice: for all requests together, and by key.
-type Rates = (Vec<Arc<RateClass<AtomicU64>>>, Vec<Arc<ByKey>>);
+/// The rate classes: for all requests together, by key, and once more for policies in shadow.
+struct Rates {
+    rates: Vec<Arc<RateClass<AtomicU64>>>,
+    keyed: Vec<Arc<ByKey>>,
+    tried: Vec<Tried>,
+    /// Where each class stood in the configuration before; `None` for those that begin anew.
+    stood: Vec<Option<usize>>,
+}
 
-fn rates(settings: &Settings, before: Option<&Shared>, ids: &mut Ids) -> Result<Rates, ClassError> {
-    let (mut rates, mut keyed) = (Vec::new(), Vec::new());
-    for class in &settings.rate_classes {
-        let refused = |source| wrong("rate class", &class.name, source);
-        let old = before.and_then(|before| {
-            let classes = &before.settings.rate_classes;
-            Some((kept(classes, &before.rates, class)?, kept(classes, &before.keyed, class)?))
-        });
-        let (rate, by_key) = match old {
-            Some(old) => old,
-            None => {
-                let id = ids.fresh();
-                let keys = class.settings.keyed.as_ref().map_or(KEYS, |keyed| keyed.keys);
-                let by_key = ByKey::new(id, class.settings.rate, keys).map_err(refused)?;
-                (Arc::new(RateClass::new(id, class.settings.rate).map_err(refused)?), Arc::new(by_key))
+impl Rates {
+    fn new(settings: &Settings, before: Option<&Shared>, ids: &mut Ids) -> Result<Self, ClassError> {
+        let classes = &settings.rate_classes;
+        let stood = stood(classes, before.map(|before| &*before.settings.rate_classes));
+        let (mut rates, mut keyed, mut tried) = (Vec::new(), Vec::new(), Vec::new());
+        for (class, stood) in classes.iter().zip(&stood) {
+            if let (Some(before), Some(index)) = (before, *stood) {
+                rates.push(Arc::clone(&before.rates[index]));
+                keyed.push(Arc::clone(&before.keyed[index]));
+                tried.push(before.tried[index].clone());
+                continue;
             }
-        };
-        rates.push(rate);
-        keyed.push(by_key);
-    }
-    Ok((rates, keyed))
-}
-
-fn tried(
-    settings: &Settings,
-    before: Option<&Shared>,
-    rates: &[Arc<RateClass<AtomicU64>>],
-) -> Result<Vec<Tried>, ClassError> {
-    let tried = |(class, live): (&Class<RateClassSettings>, &Arc<RateClass<AtomicU64>>)| {
-        let refused = |source| wrong("rate class", &class.name, source);
-        let old = before.and_then(|before| {
-            let same = before.rates.iter().position(|old| Arc::ptr_eq(old, live))?;
-            before.tried.get(same).cloned()
-        });
-        let make = || {
-            let (id, rate) = (live.id(), class.settings.rate);
+            let refused = |source| wrong("rate class", &class.name, source);
+            let (id, rate) = (ids.fresh(), class.settings.rate);
             let keys = class.settings.keyed.as_ref().map_or(KEYS, |keyed| keyed.keys);
-            let keyed = Arc::new(ByKey::new(id, rate, keys).map_err(refused)?);
-            Ok(Tried { rate: Arc::new(RateClass::new(id, rate).map_err(refused)?), keyed })
-        };
-        old.map_or_else(make, Ok)
-    };
-    settings.rate_classes.iter().zip(rates).map(tried).collect()
+            let made = || Ok(Arc::new(RateClass::new(id, rate).map_err(refused)?));
+            let by_key = || Ok(Arc::new(ByKey::new(id, rate, keys).map_err(refused)?));
+            rates.push(made()?);
+            keyed.push(by_key()?);
+            tried.push(Tried { rate: made()?, keyed: by_key()? });
+        }
+        Ok(Rates { rates, keyed, tried, stood })
+    }
 }
 
 fn concurrency(
@@ -294,30 +294,31 @@ fn concurrency(
     before: Option<&Shared>,
     ids: &mut Ids,
 ) -> Result<Vec<Arc<Limit>>, ClassError> {
-    let limit = |class: &Class<_>| {
-        let kept =
-            before.and_then(|before| kept(&before.settings.concurrency_limits, &before.concurrency, class));
-        let mut make = || {
-            let limit = Limit::new(ids.fresh(), &class.settings);
-            limit.map(Arc::new).map_err(|source| wrong("concurrency limit", &class.name, source))
-        };
-        kept.map_or_else(&mut make, Ok)
+    let classes = &settings.concurrency_limits;
+    let stood = stood(classes, before.map(|before| &*before.settings.concurrency_limits));
+    let limit = |(class, stood): (&Class<ConcurrencySettings>, Option<usize>)| {
+        if let (Some(before), Some(index)) = (before, stood) {
+            return Ok(Arc::clone(&before.concurrency[index]));
+        }
+        let limit = Limit::new(ids.fresh(), &class.settings);
+        limit.map(Arc::new).map_err(|source| wrong("concurrency limit", &class.name, source))
     };
-    settings.concurrency_limits.iter().map(limit).collect()
+    classes.iter().zip(stood).map(limit).collect()
 }
 
 /// A policy goes on where it watches the same class on the same conditions, whatever its limits are now.
 fn policies(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Policy>, ClassError> {
-    let watched = |settings: &Settings, policy: &crate::settings::Policy| {
-        settings.service_levels[policy.service_level].name.clone()
-    };
+    fn watched<'a>(settings: &'a Settings, policy: &crate::settings::Policy) -> &'a str {
+        &settings.service_levels[policy.service_level].name
+    }
+    let old = before.into_iter().flat_map(|before| before.settings.policies.iter().zip(&before.policies));
+    let old: HashMap<&str, _> = old.map(|(old, policy)| (&*old.name, (old, policy))).collect();
     let policy = |policy: &crate::settings::Policy| {
         let kept = before.and_then(|before| {
-            let index = before.settings.policies.iter().position(|old| {
-                (&old.name, old.settings) == (&policy.name, policy.settings)
-                    && watched(&before.settings, old) == watched(settings, policy)
-            })?;
-            Some(*lock(before.policies.get(index)?))
+            let (old, kept) = old.get(&*policy.name)?;
+            let same = old.settings == policy.settings
+                && watched(&before.settings, old) == watched(settings, policy);
+            same.then(|| *lock(kept))
         });
         let make = || Policy::new(policy.settings).map_err(|source| wrong("policy", &policy.name, source));
         kept.map_or_else(make, Ok)
@@ -339,27 +340,29 @@ fn names(settings: &Settings) -> Names {
     names
 }
 
-/// What stands for a class already, by its name and settings.
-fn kept<S: PartialEq, T>(classes: &[Class<S>], made: &[Arc<T>], class: &Class<S>) -> Option<Arc<T>> {
-    let same = |old: &Class<S>| old.name == class.name && old.settings == class.settings;
-    made.get(classes.iter().position(same)?).cloned()
-}
-
 /// Gives out numbers for classes. One that was taken over keeps its number, so no other may have it.
-struct Ids(BTreeSet<u16>);
+struct Ids {
+    taken: BTreeSet<u16>,
+    /// All below are taken or given out.
+    next: u16,
+}
 
 impl Ids {
     fn beside(before: Option<&Shared>) -> Self {
-        let Some(before) = before else { return Ids(BTreeSet::new()) };
+        let Some(before) = before else { return Ids { taken: BTreeSet::new(), next: 0 } };
         let places = before.places.iter().flatten().flat_map(|places| places.instances.values());
         let all = before.rates.iter().map(|class| class.id());
         let all = all.chain(before.concurrency.iter().map(|limit| limit.count.id()));
-        Ids(all.chain(places.map(|place| place.id())).map(|id| id.0).collect())
+        let taken = all.chain(places.map(|place| place.id())).map(|id| id.0).collect();
+        Ids { taken, next: 0 }
     }
 
     fn fresh(&mut self) -> ClassId {
-        let free = (0..=u16::MAX).find(|id| !self.0.contains(id)).unwrap_or(u16::MAX);
-        self.0.insert(free);
+        while self.next < u16::MAX && self.taken.contains(&self.next) {
+            self.next += 1;
+        }
+        let free = self.next;
+        self.next = self.next.saturating_add(1);
         ClassId(free)
     }
 }
@@ -368,10 +371,11 @@ impl Ids {
 fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<ProcessPool>>, ClassError> {
     let prepare = |pool| Prepared::new(pool).map_err(|source| wrong("pool", &pool.name, source));
     let prepared: Vec<Prepared> = settings.pools.iter().map(prepare).collect::<Result<_, _>>()?;
-    let pools = settings.pools.iter().zip(prepared).enumerate().map(|(index, (pool, prepared))| {
-        let named = settings.pools[..index].iter().all(|earlier| earlier.name != pool.name);
-        let known = before.filter(|_| named).and_then(|before| {
-            let index = before.settings.pools.iter().position(|old| old.name == pool.name)?;
+    let mut seen = HashSet::new();
+    let pools = settings.pools.iter().zip(prepared).map(|(pool, prepared)| {
+        let is_first = seen.insert(&*pool.name);
+        let known = before.filter(|_| is_first).and_then(|before| {
+            let index = before.named.pool(&pool.name)?;
             before.pools.get(index)
         });
         match known {

@@ -39,8 +39,8 @@ struct Added {
 async fn pools(State((room, _)): State<Room>) -> Response {
     let (_, shared) = room.current();
     let counts = room.counts(&shared);
-    let pools = shared.settings.pools.iter().map(|pool| {
-        let of = counts.pools.get(&pool.name);
+    let pools = shared.settings.pools.iter().enumerate().map(|(index, pool)| {
+        let of = counts.pools.get(index);
         let known = pool.instances.iter().map(|instance| {
             let counts = of.and_then(|of| of.instances.get(&instance.address));
             shown(instance.address, Some(instance.weight), counts)

@@ -5,13 +5,13 @@
 
 mod api;
 mod bounded;
+mod flows;
 mod guard;
-mod history;
 mod instances;
 mod listen;
 pub mod status;
 
-pub(crate) use history::History;
+pub(crate) use flows::Flows;
 
 use crate::control_room::ControlRoom;
 use crate::settings::{Admin as Settings, AdminAddress};
@@ -21,7 +21,6 @@ use listen::Listener;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The admin listener, served by a thread of its own.
@@ -61,7 +60,6 @@ impl Admin {
                 tokio::select! {
                     // Whatever ends it, the gateway itself goes on.
                     _ = listener.serve(app) => {}
-                    _ = keep_history(&room) => {}
                     _ = stopped => {}
                 }
             });
@@ -98,20 +96,6 @@ impl Drop for Admin {
 fn token(settings: &Settings) -> io::Result<Option<Token>> {
     settings.token_file.as_deref().map(Token::read).transpose()
 }
-
-/// Notes the counts as often as they are published, so that there are rates.
-async fn keep_history(room: &ControlRoom) {
-    let mut beat = tokio::time::interval(BEAT);
-    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        beat.tick().await;
-        let (_, shared) = room.current();
-        room.history().note(&room.counts(&shared), &shared.settings);
-    }
-}
-
-/// How often workers publish.
-const BEAT: Duration = Duration::from_millis(100);
 
 const PUBLIC_WITHOUT_TOKEN: &str =
     "other machines reach this address: give a token with `token_file`, or listen on a loopback address";

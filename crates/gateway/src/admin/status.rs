@@ -5,7 +5,7 @@
 
 mod lookup;
 
-use super::history::Flows;
+use super::flows::Flows;
 use crate::control_room::{Change as PolicyChange, ControlRoom};
 use crate::metrics::Counts;
 use crate::settings::{
@@ -16,7 +16,8 @@ use control::concurrency::{Origin, Prior};
 use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::time::Duration;
 use units::{Ratio, Timestamp};
 
@@ -413,12 +414,12 @@ impl Status {
     /// What a running gateway is and does.
     pub(crate) fn now(room: &ControlRoom, now: Timestamp) -> Self {
         let (_, shared) = room.current();
-        let counts = room.counts(&shared);
+        let (counts, flows) = room.counts_and_flows(&shared);
         let mut status = Status::of(&shared.settings);
         status.since = Some(utc(now.since(Timestamp::ZERO)));
         status.uptime_s = Some(millis(now.as_secs_f64()));
         status.draining = room.is_draining();
-        status.count(&counts, room.history().flows(&counts, &shared.settings));
+        status.count(&counts, flows);
         status.classes(&shared, now);
         status
     }
@@ -431,26 +432,25 @@ impl Status {
         self.counters = Counters {
             bad_requests: counts.bad_requests,
             unrouted: counts.unrouted,
-            rule_errors: counts.routes.iter().map(|route| route.rules.errors()).sum(),
+            rule_errors: counts.routes.iter().flatten().map(|route| route.rules.errors()).sum(),
             log_lines_lost: counts.log_lost,
         };
-        for ((route, counts), flows) in self.routes.iter_mut().zip(&counts.routes).zip(flows) {
+        for (index, (route, flows)) in self.routes.iter_mut().zip(flows).enumerate() {
+            let counts = counts.route(index);
             (route.in_flight, route.waiting) = (counts.in_flight, counts.waiting);
             (route.demand, route.answered) = (flows.demand, flows.answered);
             (route.shed, route.failed) = (flows.shed, flows.failed);
         }
-        for pool in &mut self.pools {
-            let of = counts.pools.get(&pool.name);
+        let idle: HashMap<SocketAddr, u64> =
+            counts.instances.iter().map(|known| (known.address, known.idle)).collect();
+        for (index, pool) in self.pools.iter_mut().enumerate() {
+            let of = counts.pools.get(index);
             pool.panic = of.is_some_and(|of| of.panic);
             for instance in &mut pool.instances {
+                let Ok(address) = instance.address.parse::<SocketAddr>() else { continue };
                 // Idle connections are the instance's, requests are the pool's.
-                let known =
-                    counts.instances.iter().find(|known| known.address.to_string() == instance.address);
-                instance.idle = known.map_or(0, |known| known.idle);
-                let mut in_pool = of.iter().flat_map(|of| &of.instances);
-                if let Some((_, counts)) =
-                    in_pool.find(|(address, _)| address.to_string() == instance.address)
-                {
+                instance.idle = idle.get(&address).copied().unwrap_or(0);
+                if let Some(counts) = of.and_then(|of| of.instances.get(&address)) {
                     instance.state = counts.state.name().to_owned();
                     instance.in_flight = counts.in_flight;
                 }
@@ -636,7 +636,7 @@ mod tests {
 
     #[test]
     fn settings_say_who_waits_for_what_and_what_is_in_shadow() {
-        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 9_000));
+        let address = SocketAddr::from(([127, 0, 0, 1], 9_000));
         let queue = settings::Queue { places: 50, longest_wait: Duration::from_millis(500) };
         let mut settings = Settings::new(address);
         let mut pool = settings::Pool::new("pool", vec![address]);

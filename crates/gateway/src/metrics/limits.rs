@@ -3,7 +3,6 @@
 
 use super::Counts;
 use super::page::{Page, by_route};
-use crate::settings::Route;
 use crate::shared::{Shared, WHYS};
 use control::concurrency::Origin;
 
@@ -20,22 +19,21 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     let routes = || by_route(counts, shared);
     let name = "headroom_class_demand_total";
     page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
-    let policy = |route: &Route| route.policy.map(|index| &settings.policies[index]);
-    let mut line = |class: &str, kind: &str, uses: &dyn Fn(&Route) -> bool| {
-        let demand: u64 = routes().filter(|(route, _)| uses(route)).map(|(_, of)| of.demand()).sum();
-        page.line(name, &[("class", class), ("kind", kind)], &demand);
-    };
-    for (index, class) in settings.rate_classes.iter().enumerate() {
-        let at = Some(index);
-        line(&class.name, "rate", &|route| {
-            route.rate_class == at || policy(route).is_some_and(|policy| policy.rate_class == at)
-        });
+    // One walk over the routes: a file may have as many limits as routes.
+    let mut rates = vec![0; settings.rate_classes.len()];
+    let mut in_flight = vec![0; settings.concurrency_limits.len()];
+    for (route, of) in routes() {
+        let demand = of.demand();
+        let policy = route.policy.map(|index| &settings.policies[index]);
+        let gated = policy.map_or((None, None), |policy| (policy.rate_class, policy.concurrency));
+        each_of(route.rate_class, gated.0, |class| rates[class] += demand);
+        each_of(route.concurrency, gated.1, |limit| in_flight[limit] += demand);
     }
-    for (index, class) in settings.concurrency_limits.iter().enumerate() {
-        let at = Some(index);
-        line(&class.name, "concurrency", &|route| {
-            route.concurrency == at || policy(route).is_some_and(|policy| policy.concurrency == at)
-        });
+    for (class, demand) in settings.rate_classes.iter().zip(&rates) {
+        page.line(name, &[("class", &class.name), ("kind", "rate")], demand);
+    }
+    for (class, demand) in settings.concurrency_limits.iter().zip(&in_flight) {
+        page.line(name, &[("class", &class.name), ("kind", "concurrency")], demand);
     }
     let name = "headroom_would_shed_total";
     page.head(name, "counter", "Requests that limits in shadow would have refused, by route and reason.");
@@ -44,6 +42,11 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
             page.line(name, &[("route", &route.name), ("reason", reason)], count);
         }
     }
+}
+
+/// Each limit of a route once, also where the policy names the same as the route.
+fn each_of(always: Option<usize>, gated: Option<usize>, mut each: impl FnMut(usize)) {
+    always.into_iter().chain(gated.filter(|_| gated != always)).for_each(&mut each);
 }
 
 fn rates(page: &mut Page, shared: &Shared) {

@@ -1,6 +1,6 @@
 //! What the gateway counts, and how Prometheus reads it.
 //!
-//! Each worker counts for itself, without locks, and publishes a copy ten times a second. Names and buckets follow
+//! Each worker counts for itself, without locks, and publishes what changed ten times a second. Names and buckets follow
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
 //! never paths or addresses of clients.
 //!
@@ -16,10 +16,12 @@ mod page;
 pub(crate) mod pools;
 mod reported;
 mod rules;
+mod table;
 mod times;
 
 pub(crate) use answers::{Answer, Answers};
 pub(crate) use page::page;
+pub(crate) use table::{Published, RouteTable, Totals};
 pub(crate) use times::Times;
 
 pub(crate) use rules::RuleCounts;
@@ -28,10 +30,11 @@ use crate::shared::Shared;
 use connections::Connections;
 use reported::Reported;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
+use table::Routes;
 use units::Timestamp;
 
 /// One worker's counts.
@@ -41,9 +44,9 @@ pub(crate) struct Counts {
     pub(crate) at: Timestamp,
     /// The configuration whose routes and classes they count; `None` before the first are published.
     pub(crate) view: Option<Arc<Shared>>,
-    pub(crate) routes: Vec<RouteCounts>,
-    /// By name.
-    pub(crate) pools: BTreeMap<String, pools::PoolCounts>,
+    pub(crate) routes: Routes,
+    /// By their place in the configuration.
+    pub(crate) pools: Vec<Arc<pools::PoolCounts>>,
     /// For each service level class, the times from sending upstream to the first byte.
     pub(crate) levels: Vec<Times>,
     pub(crate) instances: Vec<InstanceCounts>,
@@ -137,6 +140,11 @@ impl RouteCounts {
         waits
     }
 
+    /// Whether requests are at the upstream, or wait.
+    fn is_busy(&self) -> bool {
+        self.in_flight + self.waiting > 0
+    }
+
     fn answered_total(&self) -> u64 {
         self.answers.iter().filter(|answer| answer.is_from_upstream()).map(Answer::count).sum()
     }
@@ -168,32 +176,51 @@ impl Counts {
         let Some(view) = self.view.as_ref().filter(|view| !Arc::ptr_eq(view, shared)) else {
             return Cow::Borrowed(self);
         };
-        let (old, new) = (&view.settings, &shared.settings);
-        let routes = new.routes.iter().map(|route| {
-            let known = old.routes.iter().position(|known| known.name == route.name);
-            known.and_then(|index| self.routes.get(index).cloned()).unwrap_or_default()
+        let mut routes: Routes = vec![None; shared.settings.routes.len()];
+        for (counts, place) in self.routes.iter().zip(table::places_in(view, shared)) {
+            if let Some(place) = place {
+                routes[place].clone_from(counts);
+            }
+        }
+        let pools = shared.settings.pools.iter().map(|pool| {
+            view.named.pool(&pool.name).and_then(|index| self.pools.get(index).cloned()).unwrap_or_default()
         });
-        let levels = new.service_levels.iter().map(|class| {
-            let known = old.service_levels.iter().position(|known| known.name == class.name);
-            known.and_then(|index| self.levels.get(index).cloned()).unwrap_or_default()
+        let levels = shared.settings.service_levels.iter().map(|class| {
+            view.named.level(&class.name).and_then(|index| self.levels.get(index).cloned()).unwrap_or_default()
         });
-        Cow::Owned(Counts { routes: routes.collect(), levels: levels.collect(), ..self.clone() })
+        Cow::Owned(Counts { routes, pools: pools.collect(), levels: levels.collect(), ..self.clone() })
+    }
+
+    /// What was counted of a route.
+    pub(crate) fn route(&self, index: usize) -> &RouteCounts {
+        self.routes.get(index).and_then(Option::as_deref).unwrap_or(&NOTHING)
     }
 
     /// Adds another worker's, of the same configuration.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
-        self.routes.iter_mut().zip(&other.routes).for_each(|(ours, theirs)| ours.add(theirs));
-        for (name, theirs) in &other.pools {
-            self.pools.entry(name.clone()).or_default().add(theirs);
+        for (ours, theirs) in self.routes.iter_mut().zip(&other.routes) {
+            match (ours, theirs) {
+                (Some(ours), Some(theirs)) => Arc::make_mut(ours).add(theirs),
+                (ours, Some(theirs)) => *ours = Some(Arc::clone(theirs)),
+                (_, None) => {}
+            }
+        }
+        if self.pools.is_empty() {
+            self.pools.clone_from(&other.pools);
+        } else {
+            let pools = self.pools.iter_mut().zip(&other.pools);
+            pools.for_each(|(ours, theirs)| Arc::make_mut(ours).add(theirs));
         }
         self.levels.resize_with(self.levels.len().max(other.levels.len()), Default::default);
         self.levels.iter_mut().zip(&other.levels).for_each(|(ours, theirs)| ours.add(theirs));
+        let known: HashMap<SocketAddr, usize> =
+            self.instances.iter().enumerate().map(|(index, ours)| (ours.address, index)).collect();
         for theirs in &other.instances {
-            match self.instances.iter_mut().find(|ours| ours.address == theirs.address) {
-                Some(ours) => {
-                    ours.in_flight += theirs.in_flight;
-                    ours.idle += theirs.idle;
+            match known.get(&theirs.address) {
+                Some(&index) => {
+                    self.instances[index].in_flight += theirs.in_flight;
+                    self.instances[index].idle += theirs.idle;
                 }
                 None => self.instances.push(theirs.clone()),
             }
@@ -214,3 +241,6 @@ fn add_map<K: Ord + Copy>(ours: &mut BTreeMap<K, u64>, theirs: &BTreeMap<K, u64>
         *ours.entry(key).or_default() += count;
     }
 }
+
+/// What was counted of a route that no request was for.
+static NOTHING: LazyLock<RouteCounts> = LazyLock::new(RouteCounts::default);

@@ -28,7 +28,8 @@ pub(super) fn by_route<'a>(
     counts: &'a Counts,
     shared: &'a Shared,
 ) -> impl Iterator<Item = (&'a Route, &'a RouteCounts)> + Clone {
-    shared.settings.routes.iter().zip(&counts.routes)
+    let routes = shared.settings.routes.iter().enumerate();
+    routes.map(|(index, route)| (route, counts.route(index)))
 }
 
 fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {

@@ -5,6 +5,7 @@ use crate::shared::Shared;
 use control::balance::Availability;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// One worker's counts of one pool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -131,6 +132,12 @@ impl Retried {
 }
 
 impl PoolCounts {
+    /// Whether time alone changes nothing about it: slow starts and ejections end by themselves.
+    pub(crate) fn is_steady(&self) -> bool {
+        let ends = |of: &InstanceCounts| matches!(of.state, InstanceState::Warming | InstanceState::Ejected);
+        !self.panic && !self.instances.values().any(ends)
+    }
+
     /// Adds another worker's.
     pub(crate) fn add(&mut self, other: &PoolCounts) {
         for (&address, theirs) in &other.instances {
@@ -153,10 +160,10 @@ impl PoolCounts {
 }
 
 /// Adds the pools to the page.
-pub(super) fn write(page: &mut Page, pools: &BTreeMap<String, PoolCounts>, shared: &Shared) {
+pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared) {
     let found = || {
         let settings = shared.settings.pools.iter().zip(&shared.pools);
-        settings.filter_map(|(pool, process)| Some((pool, process, pools.get(&pool.name)?)))
+        settings.zip(pools).map(|((pool, process), counts)| (pool, process, counts))
     };
     let instances = || {
         found().flat_map(|(pool, process, counts)| {

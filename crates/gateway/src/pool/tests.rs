@@ -52,7 +52,7 @@ fn pick(pool: &mut WorkerPool, now: Timestamp) -> u16 {
 }
 
 fn state(pool: &WorkerPool, port: u16) -> Option<InstanceState> {
-    pool.counts().instances.get(&address(port)).map(|counts| counts.state)
+    pool.count().instances.get(&address(port)).map(|counts| counts.state)
 }
 
 /// So many requests that all end the same way, at the instance with this port.
@@ -151,7 +151,7 @@ fn the_retry_budget_is_that_of_the_process() {
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
     assert!(!asks(&mut other));
     assert!(other.may_retry(at(20), Retry::Unreachable, true, true), "nothing was sent, so nothing is spent");
-    let counts = one.counts().retries;
+    let counts = one.count().retries;
     assert_eq!(counts[Retry::Broke.index(Retried::Repeated)], 10);
     assert_eq!(counts[Retry::Broke.index(Retried::OutOfBudget)], 8);
 }

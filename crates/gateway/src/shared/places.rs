@@ -70,7 +70,7 @@ struct Kept<'a> {
 
 impl<'a> Kept<'a> {
     fn find(before: &'a Shared, name: &str) -> Option<Self> {
-        let index = before.settings.pools.iter().position(|pool| pool.name == name)?;
+        let index = before.named.pool(name)?;
         let (pool, places) = (&before.settings.pools[index], before.places[index].as_ref()?);
         Some(Kept { pool, places })
     }

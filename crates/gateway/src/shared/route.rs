@@ -1,11 +1,10 @@
 //! The limits of one route, sorted by what they need of its requests.
 
-use super::{ByKey, Limit, Tried};
+use super::{ByKey, Limit, Rates};
 use crate::settings::{KeyBy, Policy, Route, RoutePriority, Settings};
 use control::ClassId;
 use control::admission::{Admission, Limits, Shadow};
 use control::policy::Transition;
-use control::rate::RateClass;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use units::Timestamp;
@@ -42,15 +41,15 @@ pub(crate) struct KeyedClass {
 }
 
 impl RouteLimits {
-    /// The limits that a route names.
+    /// The limits that a route names; `deciding` says of each concurrency limit whether it decides on any route.
     pub(super) fn new(
         settings: &Settings,
         route: &Route,
-        rates: &[Arc<RateClass<AtomicU64>>],
-        keyed: &[Arc<ByKey>],
-        tried: &[Tried],
+        rates: &Rates,
         concurrency: &[Arc<Limit>],
+        deciding: &[bool],
     ) -> Self {
+        let Rates { rates, keyed, tried, .. } = rates;
         let policy: Option<&Policy> = route.policy.map(|index| &settings.policies[index]);
         let parts = [
             (route.rate_class, route.concurrency, false),
@@ -84,7 +83,7 @@ impl RouteLimits {
                 let shadow = shadow || in_shadow;
                 part.side(shadow).concurrency = Some(Arc::clone(count));
                 part.limit = (!shadow).then_some(index);
-                part.learning = (shadow && limit.is_adaptive() && !decides(settings, index)).then_some(index);
+                part.learning = (shadow && limit.is_adaptive() && !deciding[index]).then_some(index);
             }
             part
         });
@@ -145,12 +144,15 @@ impl Part {
     }
 }
 
-/// Whether a concurrency limit decides on any route. One that does must not notice that a policy tries it.
-fn decides(settings: &Settings, limit: usize) -> bool {
-    !settings.concurrency_limits[limit].settings.shadow
-        && settings.routes.iter().any(|route| {
-            let policy = route.policy.map(|index| &settings.policies[index]);
-            let gated = policy.filter(|policy| !policy.shadow).and_then(|policy| policy.concurrency);
-            route.concurrency == Some(limit) || gated == Some(limit)
-        })
+/// Whether each concurrency limit decides on any route. One that does must not notice that a policy tries it.
+pub(super) fn deciding(settings: &Settings) -> Vec<bool> {
+    let mut deciding = vec![false; settings.concurrency_limits.len()];
+    for route in &settings.routes {
+        let policy = route.policy.map(|index| &settings.policies[index]);
+        let gated = policy.filter(|policy| !policy.shadow).and_then(|policy| policy.concurrency);
+        for limit in [route.concurrency, gated].into_iter().flatten() {
+            deciding[limit] = !settings.concurrency_limits[limit].settings.shadow;
+        }
+    }
+    deciding
 }

@@ -41,6 +41,7 @@ use mirror::Mirroring;
 use rule::RuleError;
 use slab::Slab;
 use stats::Rng;
+use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -61,6 +62,8 @@ pub(crate) struct Worker<N: Net> {
     downstreams: Slab<Downstream<N::Stream>>,
     upstreams: Slab<Upstream<N::Stream>>,
     instances: Vec<Instance>,
+    /// Their places in that list.
+    numbers: HashMap<SocketAddr, usize>,
     /// Tokens of connections to go on with once the event at hand is done with.
     resumed: Vec<usize>,
     /// Tokens of connections that have had their turn and could go on.
@@ -131,8 +134,9 @@ impl<N: Net> Worker<N> {
     pub(crate) fn new(mut ends: Ends<N>, index: usize, room: Arc<ControlRoom>) -> Result<Self, RuleError> {
         let now = ends.net.now();
         let (version, shared) = room.current();
-        let mut instances = Vec::new();
-        let local = Rc::new(Local::new(shared, None, now, |address| number(&mut instances, address))?);
+        let (mut instances, mut numbers) = (Vec::new(), HashMap::new());
+        let number = |address| number(&mut instances, &mut numbers, address);
+        let local = Rc::new(Local::new(shared, None, now, number)?);
         Ok(Worker {
             net: ends.net,
             index,
@@ -144,6 +148,7 @@ impl<N: Net> Worker<N> {
             downstreams: Slab::new(),
             upstreams: Slab::new(),
             instances,
+            numbers,
             resumed: Vec::new(),
             later: Vec::new(),
             more_follows: false,
@@ -331,7 +336,7 @@ impl<N: Net> Worker<N> {
         self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
         self.tell_of_rules();
-        self.publish(now, under_way);
+        self.publish(now, &under_way);
         self.log.tick(now, self.room.log_reopenings());
         self.accept();
         if self.drain_until.is_none() && self.room.is_draining() {
@@ -341,8 +346,8 @@ impl<N: Net> Worker<N> {
 
     /// Counts requests as late whose target has passed without an answer: a service that hangs would otherwise look
     /// idle. Gives the requests in flight of each route, and those that wait.
-    fn note_late(&mut self, now: Timestamp) -> Vec<(u64, u64)> {
-        let mut under_way = vec![(0, 0); self.local.shared.routes.len()];
+    fn note_late(&mut self, now: Timestamp) -> HashMap<usize, (u64, u64)> {
+        let mut under_way = HashMap::new();
         for (_, downstream) in &mut self.downstreams {
             let exchange = &mut downstream.exchange;
             let (Phase::Active | Phase::Waiting(_), Some(local)) = (&downstream.phase, &exchange.local)
@@ -354,10 +359,10 @@ impl<N: Net> Worker<N> {
                 Some(exchange.route)
             } else {
                 let name = &local.shared.settings.routes[exchange.route].name;
-                self.local.shared.settings.routes.iter().position(|new| new.name == *name)
+                self.local.shared.named.route(name)
             };
             if let Some(route) = route {
-                let (in_flight, waiting) = &mut under_way[route];
+                let (in_flight, waiting) = under_way.entry(route).or_insert((0, 0));
                 *(if waits { waiting } else { in_flight }) += 1;
             }
             if waits {
@@ -377,18 +382,13 @@ impl<N: Net> Worker<N> {
     fn retire(&mut self) {
         let current = Rc::clone(&self.local);
         self.retired.retain(|old| {
-            let mut counts = old.counts.borrow_mut();
-            for (route, counted) in old.shared.settings.routes.iter().zip(counts.iter_mut()) {
-                let same = current.shared.settings.routes.iter().position(|new| new.name == route.name);
-                if let Some(same) = same {
-                    current.count(same, |count| count.add(&std::mem::take(counted)));
-                }
-            }
+            let (routes, named) = (&old.shared.settings.routes, &current.shared.named);
+            let mut counts = current.counts.borrow_mut();
+            counts.absorb(&mut old.counts.borrow_mut(), |route| named.route(&routes[route].name));
             for (class, times) in
                 old.shared.settings.service_levels.iter().zip(old.times.borrow_mut().iter_mut())
             {
-                let levels = &current.shared.settings.service_levels;
-                if let Some(same) = levels.iter().position(|new| new.name == class.name) {
+                if let Some(same) = named.level(&class.name) {
                     current.times.borrow_mut()[same].add(&std::mem::take(times));
                 }
             }
@@ -408,9 +408,9 @@ impl<N: Net> Worker<N> {
         {
             self.log.replace(log);
         }
-        let instances = &mut self.instances;
+        let (instances, numbers) = (&mut self.instances, &mut self.numbers);
         // The rules were compiled before; where there is no memory for them, the old configuration goes on.
-        let new = Local::new(shared, Some(&self.local), self.now, |address| number(instances, address));
+        let new = Local::new(shared, Some(&self.local), self.now, |address| number(instances, numbers, address));
         let Ok(new) = new else { return };
         self.retired.push(std::mem::replace(&mut self.local, Rc::new(new)));
         self.instances.iter_mut().for_each(|instance| instance.used = false);
@@ -470,8 +470,12 @@ impl<N: Net> Worker<N> {
 }
 
 /// The worker's number for an address.
-fn number(instances: &mut Vec<Instance>, address: SocketAddr) -> usize {
-    instances.iter().position(|known| known.address == address).unwrap_or_else(|| {
+fn number(
+    instances: &mut Vec<Instance>,
+    numbers: &mut HashMap<SocketAddr, usize>,
+    address: SocketAddr,
+) -> usize {
+    *numbers.entry(address).or_insert_with(|| {
         instances.push(Instance { address, idle: Vec::new(), used: true });
         instances.len() - 1
     })

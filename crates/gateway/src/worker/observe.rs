@@ -4,23 +4,22 @@ use super::Worker;
 use super::connection::UpstreamState;
 use crate::metrics::InstanceCounts;
 use http::reactor::Net;
+use std::collections::HashMap;
 use std::sync::Arc;
 use units::Timestamp;
 
 impl<N: Net> Worker<N> {
     /// Publishes the counts; `under_way` are the requests of each route at the upstream, and those that wait.
-    pub(super) fn publish(&mut self, now: Timestamp, under_way: Vec<(u64, u64)>) {
+    pub(super) fn publish(&mut self, now: Timestamp, under_way: &HashMap<usize, (u64, u64)>) {
         self.counts.at = now;
         self.counts.view = Some(Arc::clone(&self.local.shared));
         self.counts.log_lost = self.log.lost();
-        self.counts.routes.clone_from(&self.local.counts.borrow());
-        for (route, (in_flight, waiting)) in self.counts.routes.iter_mut().zip(under_way) {
-            (route.in_flight, route.waiting) = (in_flight, waiting);
-        }
         self.counts.pools = self.local.tick_pools(now);
         self.counts.levels.clone_from(&self.local.times.borrow());
         self.observe_instances();
-        self.room.publish(self.index, &self.counts);
+        let mut routes = self.local.counts.borrow_mut();
+        routes.note_under_way(under_way);
+        self.room.publish(self.index, &self.counts, &mut routes);
     }
 
     fn observe_instances(&mut self) {
@@ -36,12 +35,9 @@ impl<N: Net> Worker<N> {
             }
         }
         // Instances of earlier configurations are of interest while they have requests.
-        let current: Vec<usize> =
-            self.local.pools.iter().flat_map(|pool| pool.borrow().numbers().collect::<Vec<_>>()).collect();
-        let mut index = 0;
+        let mut known = self.instances.iter();
         instances.retain(|instance| {
-            index += 1;
-            current.contains(&(index - 1)) || instance.in_flight + instance.idle > 0
+            known.next().is_some_and(|known| known.used) || instance.in_flight + instance.idle > 0
         });
     }
 }

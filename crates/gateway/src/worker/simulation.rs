@@ -380,18 +380,20 @@ fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Resu
         }
     }
     worker.retire();
-    let failed: u64 = worker.local.counts.borrow().iter().map(|route| route.totals()[2]).sum();
+    let failed: u64 = worker.local.counts.borrow().all().map(|route| route.totals()[2]).sum();
     if failed > 0 { Err(format!("{failed} requests failed in a calm world")) } else { Ok(()) }
 }
 
 fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String> {
     worker.retire();
+    let under_way = worker.note_late(worker.now);
+    worker.local.counts.borrow_mut().note_under_way(&under_way);
     let mut sum = [0; 4];
-    for route in worker.local.counts.borrow().iter() {
+    for route in worker.local.counts.borrow().all() {
         sum.iter_mut().zip(route.totals()).for_each(|(sum, count)| *sum += count);
     }
     let [answered, shed, failed, bad] = sum;
-    for route in worker.local.counts.borrow().iter() {
+    for route in worker.local.counts.borrow().all() {
         let [answered, shed, failed, _] = route.totals();
         let timed: u64 = route.answers.iter().map(Answer::count).sum();
         if timed != answered + shed + failed || route.demand() != timed {

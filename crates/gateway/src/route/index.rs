@@ -1,0 +1,166 @@
+//! Finds the route of a request without looking at every route.
+//!
+//! ## How
+//! The first route of the file that matches decides. The routes are sorted by host, and those of a host into a tree of
+//! path segments. One walk down the tree meets every route that matches, and the lowest number wins. Its time grows
+//! with the length of the path, and it stops where the tree has no branch, so a client cannot make it longer than the
+//! deepest route.
+//!
+//! ## Why not a compiled set of patterns
+//! Exact paths and prefixes are all there is. A tree of hash tables is built in one pass, which a reload of ten
+//! thousand routes needs.
+
+use super::without_port;
+use crate::settings::{PathMatch, Route};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The routes of a configuration, to be searched by host and path. Numbers are places in the list of routes.
+#[derive(Debug, Default)]
+pub(crate) struct RouteIndex {
+    /// By host in lower case, without port.
+    hosts: HashMap<Box<str>, Paths>,
+    /// The routes for every host.
+    every_host: Paths,
+}
+
+/// The routes of one host.
+#[derive(Debug, Default)]
+struct Paths {
+    exact: HashMap<Box<str>, usize>,
+    root: Node,
+}
+
+/// A path that prefixes begin with, without a slash at its end; the root is the empty path.
+#[derive(Debug, Default)]
+struct Node {
+    /// The first prefix that is this path: it matches the path itself and everything below it.
+    here: Option<usize>,
+    /// The first prefix that is this path with a slash at its end: it matches what is below only.
+    below: Option<usize>,
+    children: HashMap<Box<str>, Node>,
+}
+
+impl RouteIndex {
+    pub(crate) fn new(routes: &[Route]) -> Self {
+        let mut index = RouteIndex::default();
+        for (number, route) in routes.iter().enumerate() {
+            let paths = match &route.host {
+                None => &mut index.every_host,
+                Some(host) => index.hosts.entry(host.to_ascii_lowercase().into()).or_default(),
+            };
+            paths.insert(&route.path, number);
+        }
+        index
+    }
+
+    /// The first route for this host and path. `host` may carry a port; `path` has no query and is in its normal form.
+    pub(crate) fn find(&self, host: Option<&str>, path: &str) -> Option<usize> {
+        let of_host = host.filter(|_| !self.hosts.is_empty()).and_then(|host| {
+            let host = without_port(host);
+            let lower = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                true => Cow::Owned(host.to_ascii_lowercase()),
+                false => Cow::Borrowed(host),
+            };
+            self.hosts.get(&*lower)?.find(path)
+        });
+        first(of_host, self.every_host.find(path))
+    }
+}
+
+impl Paths {
+    fn insert(&mut self, path: &PathMatch, number: usize) {
+        let (prefix, below) = match path {
+            PathMatch::Exact(path) => {
+                self.exact.entry(path.as_str().into()).or_insert(number);
+                return;
+            }
+            PathMatch::Prefix(prefix) => match prefix.strip_suffix('/') {
+                Some(prefix) => (prefix, true),
+                None => (prefix.as_str(), false),
+            },
+        };
+        let mut node = &mut self.root;
+        for segment in prefix.split('/').skip(1) {
+            node = node.children.entry(segment.into()).or_default();
+        }
+        let place = if below { &mut node.below } else { &mut node.here };
+        place.get_or_insert(number);
+    }
+
+    fn find(&self, path: &str) -> Option<usize> {
+        let exact = self.exact.get(path).copied();
+        let Some(segments) = path.strip_prefix('/') else {
+            // About the server as such (OPTIONS): for the route that takes everything.
+            return first(exact, self.root.below.filter(|_| path == "*"));
+        };
+        let (mut found, mut node) = (exact, &self.root);
+        for segment in segments.split('/') {
+            found = first(found, node.below);
+            match node.children.get(segment) {
+                Some(child) => node = child,
+                None => return found,
+            }
+            found = first(found, node.here);
+        }
+        found
+    }
+}
+
+fn first(one: Option<usize>, other: Option<usize>) -> Option<usize> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::route::{find, normal};
+    use proptest::prelude::*;
+
+    fn paths() -> impl Strategy<Value = String> {
+        // Few names, so that prefixes of each other are frequent.
+        let segment = prop_oneof![Just("a"), Just("b"), Just("ab"), Just("")];
+        proptest::collection::vec(segment, 0..5).prop_map(|segments| format!("/{}", segments.join("/")))
+    }
+
+    fn routes() -> impl Strategy<Value = Vec<Route>> {
+        let path = (paths(), any::<bool>()).prop_map(|(path, exact)| match exact {
+            true => PathMatch::Exact(path),
+            false => PathMatch::Prefix(path),
+        });
+        let host = prop_oneof![Just(None), Just(Some("a.example")), Just(Some("[::1]"))];
+        let route = (host, path).prop_map(|(host, path)| Route {
+            host: host.map(str::to_owned),
+            ..Route::new("", path, 0)
+        });
+        proptest::collection::vec(route, 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_search_of_every_route(
+            routes in routes(),
+            host in prop_oneof![Just(None), Just(Some("a.example")), Just(Some("A.Example:80")), Just(Some("[::1]:80"))],
+            path in prop_oneof![9 => paths(), 1 => Just("*".to_owned())],
+        ) {
+            let index = RouteIndex::new(&routes);
+            let path = normal(&path);
+            prop_assert_eq!(index.find(host, &path), find(&routes, host, &path));
+        }
+    }
+
+    #[test]
+    fn finds_any_of_ten_thousand() {
+        let path = |number: usize| format!("/team{}/service{number}", number % 100);
+        let routes: Vec<Route> = (0..10_000).map(|n| Route::new("", PathMatch::Prefix(path(n)), 0)).collect();
+        let index = RouteIndex::new(&routes);
+        for number in [0, 1, 4_711, 9_999] {
+            assert_eq!(index.find(None, &path(number)), Some(number));
+            assert_eq!(index.find(Some("any"), &format!("{}/x/y", path(number))), Some(number));
+        }
+        assert_eq!(index.find(None, "/team1"), None);
+    }
+}
