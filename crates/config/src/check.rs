@@ -150,7 +150,7 @@ fn span_between(
 
 /// The index of a name, or a problem with a suggestion.
 pub(crate) fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Report) -> Option<usize> {
-    let found = names.iter().position(|named| named.name == wanted.value.0);
+    let found = names.position(&wanted.value.0);
     if found.is_none() {
         let help = suggestion(&wanted.value.0, names.iter().map(|named| named.name.as_str()));
         report.wrong(&wanted.place, format!("unknown {kind} `{}`", wanted.value.0), "not in this file", help);

@@ -8,6 +8,8 @@ use crate::suggest::{close, suggestion};
 use crate::yaml::{Key, Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found to be wrong so far.
 pub(crate) struct Report {
@@ -89,7 +91,11 @@ impl<T: Read> Read for Needed<T> {
 
 /// A table whose keys are names that the operator chooses, in the order of the file.
 #[derive(Debug)]
-pub(crate) struct Names<T>(pub(crate) Vec<Named<T>>);
+pub(crate) struct Names<T> {
+    all: Vec<Named<T>>,
+    /// The place of each name in the list.
+    places: BTreeMap<String, usize>,
+}
 
 /// A name and what it stands for; `None` where that could not be read.
 #[derive(Debug)]
@@ -100,14 +106,29 @@ pub(crate) struct Named<T> {
 }
 
 impl<T> Names<T> {
+    pub(crate) const EMPTY: Names<T> = Names { all: Vec::new(), places: BTreeMap::new() };
+
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, Named<T>> {
-        self.0.iter()
+        self.all.iter()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Named<T>> {
+        self.all.get(index)
+    }
+
+    /// Where a name stands in the file.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.places.get(name).copied()
     }
 }
 
 impl<T> Default for Names<T> {
     fn default() -> Self {
-        Names(Vec::new())
+        Names::EMPTY
     }
 }
 
@@ -118,17 +139,18 @@ impl<T: Read> Read for Names<T> {
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
         let entries = entries(node, path, report)?;
         once_each(entries, path, report);
-        let mut names: Vec<Named<T>> = Vec::new();
+        let mut names = Names::EMPTY;
         for (key, value) in entries {
             let path = child(path, &key.name);
             let place = Place { path: path.clone(), span: key.span.clone() };
             check_name(&key.name, &place, report);
             let value = T::read(value, &path, report);
-            if names.iter().all(|known| known.name != key.name) {
-                names.push(Named { name: key.name.clone(), place, value });
+            if let Entry::Vacant(free) = names.places.entry(key.name.clone()) {
+                free.insert(names.all.len());
+                names.all.push(Named { name: key.name.clone(), place, value });
             }
         }
-        Some(Names(names))
+        Some(names)
     }
 }
 
@@ -201,8 +223,9 @@ fn entries<'a>(node: &'a Node, path: &str, report: &mut Report) -> Option<&'a [(
 }
 
 fn once_each(entries: &[(Key, Node)], path: &str, report: &mut Report) {
-    for (index, (key, _)) in entries.iter().enumerate() {
-        if entries[..index].iter().any(|(earlier, _)| earlier.name == key.name) {
+    let mut seen = BTreeSet::new();
+    for (key, _) in entries {
+        if !seen.insert(key.name.as_str()) {
             let place = Place { path: child(path, &key.name), span: key.span.clone() };
             let message = format!("`{}` stands twice", key.name);
             report.wrong(&place, message, "again", "keep one of them, or give one another name".to_owned());

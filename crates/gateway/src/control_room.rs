@@ -181,7 +181,8 @@ impl ControlRoom {
             if let Some(view) = &counts.view {
                 for (index, route) in view.settings.routes.iter().enumerate() {
                     let Some(place) = shared.place_of(view, index, &route.name) else { continue };
-                    let Some(now) = counts.routes.get(index).and_then(Option::as_deref).map(Totals::of) else {
+                    let Some(now) = counts.routes.get(index).and_then(Option::as_deref).map(Totals::of)
+                    else {
                         continue;
                     };
                     flows[place].add(before.get(&index), &now, seconds);

@@ -29,6 +29,7 @@ mod worker;
 pub use admin::status;
 pub use control_room::{Change, LimitChange, Reload};
 pub use pool::{InstanceChange, InstanceChangeError};
+pub use route::RouteIndex;
 pub use run::{Gateway, GatewayError, start};
 pub use shared::{ClassError, SharedError};
 #[cfg(any(test, feature = "laws"))]

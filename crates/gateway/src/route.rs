@@ -6,7 +6,7 @@
 
 mod index;
 
-pub(crate) use index::RouteIndex;
+pub use index::RouteIndex;
 
 use std::borrow::Cow;
 

@@ -79,7 +79,7 @@ pub(super) struct Built {
 pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given: Given) -> Option<Built> {
     let before = report.problems.len();
     let services = table.services.0.as_ref()?;
-    if services.value.0.is_empty() {
+    if services.value.is_empty() {
         let message = "a case without services".to_owned();
         report.wrong(&services.place, message, "empty", "add one".to_owned());
     }

@@ -40,7 +40,7 @@ impl<'a> Classes<'a> {
 
 /// A table that the file does not have is empty.
 pub(crate) fn or_empty<T>(table: Option<&Names<T>>) -> &Names<T> {
-    table.unwrap_or(const { &Names(Vec::new()) })
+    table.unwrap_or(const { &Names::EMPTY })
 }
 
 pub(crate) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Class<ServiceLevelSettings>> {

@@ -133,7 +133,7 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
             report.wrong(&wanted.place, message, "again", "a shadow gets each request once".to_owned());
             continue;
         }
-        let shadow = mirrors.0[index].value.as_ref();
+        let shadow = mirrors.get(index).and_then(|shadow| shadow.value.as_ref());
         if shadow.is_some_and(|shadow| shadow.pool.value.0 == route.pool.value.0) {
             let message = format!(
                 "`{}` copies to the pool `{}`, which answers this route",

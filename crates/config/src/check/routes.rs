@@ -5,8 +5,11 @@ use super::{find, hops, key, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute, FileRule};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
+use gateway::RouteIndex;
 use gateway::settings::{PathMatch, Route, ShedAnswer};
 use rule::Phase;
+use std::cell::LazyCell;
+use std::collections::HashSet;
 use std::path::Path;
 
 pub(super) fn routes(
@@ -27,9 +30,14 @@ pub(super) fn routes(
         );
     }
     let mut routes: Vec<Route> = Vec::new();
+    // A file may have thousands of routes: none is compared with all before it.
+    let (mut index, mut taken) = (RouteIndex::default(), HashSet::new());
+    // Only a route with a rule asks for the names that rules may use.
+    let names = LazyCell::new(|| rules::names(classes, pools));
     for at in &list.value {
-        let Some(route) = route(at, file, pools, classes, report, base) else { continue };
-        if let Some(earlier) = routes.iter().find(|earlier| shadows(earlier, &route)) {
+        let Some(route) = route(at, file, pools, classes, &names, report, base) else { continue };
+        if let Some(earlier) = index.taking_all_of(&route) {
+            let earlier = &routes[earlier];
             let message = format!("can never match: `{}` before it takes all its requests", earlier.name);
             report.wrong(
                 &at.place,
@@ -37,7 +45,7 @@ pub(super) fn routes(
                 "never reached",
                 "put the narrower route first, or remove it".to_owned(),
             );
-        } else if routes.iter().any(|earlier| earlier.name == route.name) {
+        } else if taken.contains(&route.name) {
             let place = at.value.name.as_ref().map_or(&at.place, |name| &name.place);
             let message = format!("another route is called `{}` too", route.name);
             report.wrong(
@@ -47,6 +55,8 @@ pub(super) fn routes(
                 "give it another `name`: metrics are kept by it".to_owned(),
             );
         }
+        index.add(&route);
+        taken.insert(route.name.clone());
         routes.push(route);
     }
     routes
@@ -57,6 +67,7 @@ fn route(
     file: &File,
     pools: &Names<FilePool>,
     classes: &Classes,
+    names: &rule::Names,
     report: &mut Report,
     base: &Path,
 ) -> Option<Route> {
@@ -76,7 +87,7 @@ fn route(
         .and_then(|at| find(classes.concurrency_limits, "concurrency limit", at, report));
     agrees_with_policy(found, classes, report);
     let mut rule = |at: &Option<At<FileRule>>, phase| {
-        at.as_ref().and_then(|at| rules::rule(at, phase, &rules::names(classes, pools), report, base))
+        at.as_ref().and_then(|at| rules::rule(at, phase, names, report, base))
     };
     let request_rule = rule(&found.rule, Phase::Request);
     let response_rule = rule(&found.response_rule, Phase::Response);
@@ -94,8 +105,7 @@ fn route(
         found.name.as_ref().map_or_else(|| usual_name(host.as_deref(), &path), |at| at.value.0.clone());
     // The policy's class times the requests: what is judged and what is shown are the same figure.
     let watched = policy.and_then(|index| {
-        let watched = &classes.policies.0.get(index)?.value.as_ref()?.service_level.value.0;
-        classes.service_levels.iter().position(|class| class.name == *watched)
+        classes.service_levels.position(&classes.policies.get(index)?.value.as_ref()?.service_level.value.0)
     });
     let service_level = watched.or(service_level);
     let route = Route::new(&name, path, pool?);
@@ -193,20 +203,4 @@ fn host(at: &At<Text>, report: &mut Report) -> String {
         report.wrong(&at.place, message, "this value", help);
     }
     host
-}
-
-/// Whether the earlier takes every request of the later.
-fn shadows(earlier: &Route, later: &Route) -> bool {
-    let host = earlier.host.is_none() || earlier.host == later.host;
-    let path = match (&earlier.path, &later.path) {
-        (PathMatch::Exact(earlier), PathMatch::Exact(later)) => earlier == later,
-        (PathMatch::Exact(_), PathMatch::Prefix(_)) => false,
-        (PathMatch::Prefix(prefix), PathMatch::Exact(path) | PathMatch::Prefix(path)) => below(prefix, path),
-    };
-    host && path
-}
-
-fn below(prefix: &str, path: &str) -> bool {
-    path.strip_prefix(prefix)
-        .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }

@@ -4,7 +4,8 @@ use super::classes::Classes;
 use crate::file::{File, FilePool};
 use crate::problem::{Problem, Source, Warning};
 use crate::table::{Named, Names};
-use gateway::settings::Settings;
+use gateway::settings::{Policy, Route, Settings};
+use std::collections::HashSet;
 
 /// Settings are checked already, so indices and names agree.
 pub(super) fn warnings(
@@ -31,48 +32,49 @@ pub(super) fn warnings(
             }
         }
     };
+    let of_routes = |used: &dyn Fn(&Route) -> Option<usize>| -> HashSet<usize> {
+        routes.iter().filter_map(used).collect()
+    };
+    let of_policies = |used: &dyn Fn(&Policy) -> Option<usize>| -> HashSet<usize> {
+        policies.iter().filter_map(used).collect()
+    };
+    let pools_of_routes = of_routes(&|route| Some(route.pool));
+    let levels_of_routes = of_routes(&|route| route.service_level);
+    let levels_of_policies = of_policies(&|policy| Some(policy.service_level));
+    let rates_of_routes = of_routes(&|route| route.rate_class);
+    let rates_of_policies = of_policies(&|policy| policy.rate_class);
+    let limits_of_routes = of_routes(&|route| route.concurrency);
+    let limits_of_policies = of_policies(&|policy| policy.concurrency);
+    let policies_of_routes = of_routes(&|route| route.policy);
+    let mirrors_of_routes: HashSet<usize> =
+        routes.iter().flat_map(|route| route.mirrors.iter().copied()).collect();
     let copied_to = |index| settings.mirrors.iter().any(|mirror| mirror.pool == index);
     unused(
         "pool",
-        &|index, name| routes.iter().any(|route| route.pool == index) || copied_to(index) || in_a_rule(name),
+        &|index, name| pools_of_routes.contains(&index) || copied_to(index) || in_a_rule(name),
         &mut names(pools),
     );
-    unused(
-        "mirror",
-        &|index, _| routes.iter().any(|route| route.mirrors.contains(&index)),
-        &mut names(classes.mirrors),
-    );
+    unused("mirror", &|index, _| mirrors_of_routes.contains(&index), &mut names(classes.mirrors));
     unused(
         "service level class",
         &|index, name| {
-            routes.iter().any(|route| route.service_level == Some(index))
-                || policies.iter().any(|policy| policy.service_level == index)
-                || in_a_rule(name)
+            levels_of_routes.contains(&index) || levels_of_policies.contains(&index) || in_a_rule(name)
         },
         &mut names(classes.service_levels),
     );
     unused(
         "rate class",
         &|index, name| {
-            routes.iter().any(|route| route.rate_class == Some(index))
-                || policies.iter().any(|policy| policy.rate_class == Some(index))
-                || in_a_rule(name)
+            rates_of_routes.contains(&index) || rates_of_policies.contains(&index) || in_a_rule(name)
         },
         &mut names(classes.rate_classes),
     );
     unused(
         "concurrency limit",
-        &|index, _| {
-            routes.iter().any(|route| route.concurrency == Some(index))
-                || policies.iter().any(|policy| policy.concurrency == Some(index))
-        },
+        &|index, _| limits_of_routes.contains(&index) || limits_of_policies.contains(&index),
         &mut names(classes.concurrency_limits),
     );
-    unused(
-        "policy",
-        &|index, _| routes.iter().any(|route| route.policy == Some(index)),
-        &mut names(classes.policies),
-    );
+    unused("policy", &|index, _| policies_of_routes.contains(&index), &mut names(classes.policies));
     let shared_out = settings.concurrency_limits.iter().any(|limit| !limit.settings.priorities.is_empty());
     if let (Some(list), false) = (&file.priorities, shared_out) {
         let message = "no concurrency limit has shares for the priority classes".to_owned();

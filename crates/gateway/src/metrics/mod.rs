@@ -186,7 +186,10 @@ impl Counts {
             view.named.pool(&pool.name).and_then(|index| self.pools.get(index).cloned()).unwrap_or_default()
         });
         let levels = shared.settings.service_levels.iter().map(|class| {
-            view.named.level(&class.name).and_then(|index| self.levels.get(index).cloned()).unwrap_or_default()
+            view.named
+                .level(&class.name)
+                .and_then(|index| self.levels.get(index).cloned())
+                .unwrap_or_default()
         });
         Cow::Owned(Counts { routes, pools: pools.collect(), levels: levels.collect(), ..self.clone() })
     }

@@ -113,9 +113,10 @@ struct Step {
 impl Published {
     /// Takes over what changed since the last time. The routes of `counts` are those of `table`.
     pub(crate) fn publish(&mut self, counts: &Counts, table: &mut RouteTable) {
-        let view = counts.view.as_ref().filter(|now| {
-            self.counts.view.as_ref().is_some_and(|published| !Arc::ptr_eq(published, now))
-        });
+        let view = counts
+            .view
+            .as_ref()
+            .filter(|now| self.counts.view.as_ref().is_some_and(|published| !Arc::ptr_eq(published, now)));
         if let Some(view) = view {
             self.follow(view);
         }
@@ -124,7 +125,8 @@ impl Published {
         let mut totals = Vec::new();
         for route in table.changed.drain(..) {
             let (published, now) = (&mut routes[route], &table.routes[route]);
-            let is_known = matches!((&*published, now), (Some(ours), Some(theirs)) if Arc::ptr_eq(ours, theirs));
+            let is_known =
+                matches!((&*published, now), (Some(ours), Some(theirs)) if Arc::ptr_eq(ours, theirs));
             if !is_known {
                 totals.push((route, published.as_deref().map(Totals::of).unwrap_or_default()));
                 published.clone_from(now);
@@ -238,7 +240,10 @@ mod tests {
         let (counts, seconds, before) = published.with_before();
         assert!(counts.routes[0].is_none() && counts.routes[2].is_none());
         let now = Totals::of(counts.route(1));
-        assert_eq!((now.demand, &now.answered, &now.shed), (500, &vec![("2xx", 200)], &vec![("rate_class", 300)]));
+        assert_eq!(
+            (now.demand, &now.answered, &now.shed),
+            (500, &vec![("2xx", 200)], &vec![("rate_class", 300)])
+        );
         let expected = Totals { demand: 400, shed: vec![("rate_class", 200)], ..now };
         assert_eq!((seconds, before), (1.0, HashMap::from([(1, expected)])));
         assert!(published.steps.len() <= 11, "{}", published.steps.len());

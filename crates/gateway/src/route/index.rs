@@ -17,7 +17,9 @@ use std::collections::HashMap;
 
 /// The routes of a configuration, to be searched by host and path. Numbers are places in the list of routes.
 #[derive(Debug, Default)]
-pub(crate) struct RouteIndex {
+pub struct RouteIndex {
+    /// How many routes there are.
+    count: usize,
     /// By host in lower case, without port.
     hosts: HashMap<Box<str>, Paths>,
     /// The routes for every host.
@@ -44,14 +46,28 @@ struct Node {
 impl RouteIndex {
     pub(crate) fn new(routes: &[Route]) -> Self {
         let mut index = RouteIndex::default();
-        for (number, route) in routes.iter().enumerate() {
-            let paths = match &route.host {
-                None => &mut index.every_host,
-                Some(host) => index.hosts.entry(host.to_ascii_lowercase().into()).or_default(),
-            };
-            paths.insert(&route.path, number);
-        }
+        routes.iter().for_each(|route| index.add(route));
         index
+    }
+
+    /// Adds a route behind those that are there.
+    pub fn add(&mut self, route: &Route) {
+        let paths = match &route.host {
+            None => &mut self.every_host,
+            Some(host) => self.hosts.entry(host.to_ascii_lowercase().into()).or_default(),
+        };
+        paths.insert(&route.path, self.count);
+        self.count += 1;
+    }
+
+    /// The first of the routes that takes every request of this one, so that it would never match behind them.
+    pub fn taking_all_of(&self, route: &Route) -> Option<usize> {
+        let find = |paths: &Paths| match &route.path {
+            PathMatch::Exact(path) => paths.find(path),
+            PathMatch::Prefix(prefix) => paths.find_prefix(prefix),
+        };
+        let of_host = route.host.as_deref().and_then(|host| self.hosts.get(&*host.to_ascii_lowercase()));
+        first(of_host.and_then(find), find(&self.every_host))
     }
 
     /// The first route for this host and path. `host` may carry a port; `path` has no query and is in its normal form.
@@ -89,12 +105,16 @@ impl Paths {
     }
 
     fn find(&self, path: &str) -> Option<usize> {
-        let exact = self.exact.get(path).copied();
+        first(self.exact.get(path).copied(), self.find_prefix(path))
+    }
+
+    /// The first prefix that matches.
+    fn find_prefix(&self, path: &str) -> Option<usize> {
         let Some(segments) = path.strip_prefix('/') else {
             // About the server as such (OPTIONS): for the route that takes everything.
-            return first(exact, self.root.below.filter(|_| path == "*"));
+            return self.root.below.filter(|_| path == "*");
         };
-        let (mut found, mut node) = (exact, &self.root);
+        let (mut found, mut node) = (None, &self.root);
         for segment in segments.split('/') {
             found = first(found, node.below);
             match node.children.get(segment) {
@@ -132,10 +152,8 @@ mod tests {
             false => PathMatch::Prefix(path),
         });
         let host = prop_oneof![Just(None), Just(Some("a.example")), Just(Some("[::1]"))];
-        let route = (host, path).prop_map(|(host, path)| Route {
-            host: host.map(str::to_owned),
-            ..Route::new("", path, 0)
-        });
+        let route = (host, path)
+            .prop_map(|(host, path)| Route { host: host.map(str::to_owned), ..Route::new("", path, 0) });
         proptest::collection::vec(route, 0..12)
     }
 
@@ -149,6 +167,20 @@ mod tests {
             let index = RouteIndex::new(&routes);
             let path = normal(&path);
             prop_assert_eq!(index.find(host, &path), find(&routes, host, &path));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_takes_all_of_a_route_takes_each_of_its_requests(
+            routes in routes(), path in paths(), host in prop_oneof![Just(None), Just(Some("a.example"))],
+        ) {
+            let Some((last, before)) = routes.split_last() else { return Ok(()) };
+            let taken = RouteIndex::new(before).taking_all_of(last).is_some();
+            let path = normal(&path);
+            if taken && find(std::slice::from_ref(last), host, &path).is_some() {
+                prop_assert!(find(before, host, &path).is_some());
+            }
         }
     }
 

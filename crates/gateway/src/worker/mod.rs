@@ -410,7 +410,8 @@ impl<N: Net> Worker<N> {
         }
         let (instances, numbers) = (&mut self.instances, &mut self.numbers);
         // The rules were compiled before; where there is no memory for them, the old configuration goes on.
-        let new = Local::new(shared, Some(&self.local), self.now, |address| number(instances, numbers, address));
+        let new =
+            Local::new(shared, Some(&self.local), self.now, |address| number(instances, numbers, address));
         let Ok(new) = new else { return };
         self.retired.push(std::mem::replace(&mut self.local, Rc::new(new)));
         self.instances.iter_mut().for_each(|instance| instance.used = false);
