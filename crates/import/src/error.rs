@@ -49,7 +49,15 @@ impl Fault {
         found: impl Into<String>,
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let column = column(line, offset);
+        Fault::in_column(column(line, offset), found, expected)
+    }
+
+    /// A problem in a column that is known, from 1.
+    pub(crate) fn in_column(
+        column: usize,
+        found: impl Into<String>,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Fault { column, found: found.into(), expected: expected.into(), way_out: None }
     }
 

@@ -38,10 +38,11 @@ pub fn open<'a>(mut input: impl BufRead + 'a) -> Result<Input<'a>> {
     Ok(Input { text: Box::new(Cursor::new(head.clone()).chain(text)), head })
 }
 
-/// Whether a line is complete that is neither blank nor a comment. Not more, because a pipe may pause there.
+/// Whether a line is complete that is neither blank nor a comment. Not more, because a pipe may pause there; but the
+/// bracket that opens an array alone says nothing of what is in it.
 fn says_something(head: &[u8]) -> bool {
     let complete = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |end| &head[..end]);
-    telling(complete).next().is_some()
+    telling(complete).any(|line| line != b"[")
 }
 
 /// The lines that are neither blank nor a comment, trimmed.

@@ -1,7 +1,8 @@
 //! Tables of counts over time: requests a minute, an hour, five minutes.
 //!
 //! Two columns, a time and a count, with or without names above them, separated by commas, semicolons or tabs; or one
-//! column of counts. Times are ISO 8601, seconds, milliseconds or minutes since 1970, or the row's index.
+//! column of counts; or counts in a line. Times are ISO 8601, seconds, milliseconds or minutes since 1970, or the row's
+//! index. Logs with a line for each request are counted into bins.
 //!
 //! ## Why the width of a bin is found in the rows
 //! Exports leave empty minutes out, and few say how wide a row is. The most common step from one row to the next is
@@ -9,15 +10,20 @@
 
 mod bins;
 mod cloudwatch;
+mod counts;
 mod error;
+mod events;
 mod log;
 mod notice;
+mod packed;
 mod read;
 mod table;
+mod tally;
 mod write;
 mod zone;
 
 pub use error::TrafficError;
+pub use events::EventLines;
 pub use notice::{Gap, Notice, Place, Spot, shown_time};
 pub use read::{BadLines, Duplicates, Gaps, TrafficFormat, TrafficOptions, TrafficReader, read_traffic};
 pub use table::Rows;

@@ -1,16 +1,20 @@
 //! Rows with times, put into bins: sorted, checked for duplicates and gaps, filled.
 //!
+//! Rows are kept packed, and the result is made in one walk over them, so that a table of millions of rows takes little
+//! more memory than its counts.
+//!
 //! Everything that is not as it should be is told once, with its first place and how often it is so: a table of
 //! a hundred thousand rows can have a hundred thousand times the same problem.
 
 use super::notice::{Gap, Notice, Place, Spot};
+use super::packed::{Merged, Packed};
 use super::{Duplicates, Gaps, MOST_BINS, Traffic, TrafficError, TrafficOptions};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// One row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     /// Microseconds since 1970, or an index.
     pub(super) at: i64,
@@ -38,7 +42,16 @@ pub(super) struct Series {
     pub(super) row: Option<Duration>,
     /// Amounts are a rate.
     pub(super) per: Option<Duration>,
-    pub(super) samples: Vec<Sample>,
+    rows: Packed,
+    last: Option<Sample>,
+    /// The earliest and the latest row.
+    ends: Option<(Sample, Sample)>,
+    /// Rows that are earlier than the one before: how many, the first, and by how much it is.
+    early: (u64, Option<(Sample, u64)>),
+    /// Whether there was a row that is later than the one before.
+    forwards: bool,
+    /// The steps back from row to row, as long as they are few.
+    back: BTreeSet<i64>,
 }
 
 impl Series {
@@ -52,8 +65,48 @@ impl Series {
             without_zone: false,
             row: None,
             per: None,
-            samples: Vec::new(),
+            rows: Packed::default(),
+            last: None,
+            ends: None,
+            early: (0, None),
+            forwards: false,
+            back: BTreeSet::new(),
         }
+    }
+
+    /// Adds a row.
+    pub(super) fn push(&mut self, sample: Sample) {
+        if let Some(before) = self.last {
+            self.forwards |= sample.at > before.at;
+            if sample.at < before.at {
+                self.early.0 += 1;
+                self.early.1.get_or_insert((sample, sample.at.abs_diff(before.at)));
+                if self.back.len() < MOST_STEPS_BACK {
+                    self.back.insert(sample.at.saturating_sub(before.at));
+                }
+            }
+        }
+        self.last = Some(sample);
+        let (first, last) = self.ends.get_or_insert((sample, sample));
+        if sample.at < first.at {
+            *first = sample;
+        }
+        if sample.at > last.at {
+            *last = sample;
+        }
+        self.rows.push(sample);
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    pub(super) fn calendar(&self) -> bool {
+        self.calendar
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// The number of a file's name.
@@ -67,16 +120,12 @@ impl Series {
 
     /// Tells of rows that are earlier than the one before.
     fn order(&self, notices: &mut Vec<Notice>) {
-        let early = |pair: &[Sample]| pair[1].at < pair[0].at;
-        let mut early = self.samples.windows(2).filter(|pair| early(pair));
-        let Some(first) = early.next() else { return };
-        let backwards = self.samples.windows(2).all(|pair| pair[1].at <= pair[0].at);
-        if self.any_order || backwards {
-            return;
+        let (rows, Some((first, by))) = self.early else { return };
+        // Newest first is an order too.
+        if !self.any_order && self.forwards {
+            let by = Duration::from_micros(by);
+            notices.push(Notice::OutOfOrder { rows, first: self.place(&first), by });
         }
-        let rows = 1 + early.count() as u64;
-        let by = Duration::from_micros(first[1].at.abs_diff(first[0].at));
-        notices.push(Notice::OutOfOrder { rows, first: self.place(&first[1]), by });
     }
 
     fn place(&self, sample: &Sample) -> Place {
@@ -85,32 +134,31 @@ impl Series {
     }
 
     /// The step that most rows are after the one before, in the order of time.
-    fn step(&self, options: &TrafficOptions) -> Option<i64> {
+    fn step(&self, options: &TrafficOptions) -> Result<Option<i64>, TrafficError> {
         let given = options.row.or(self.row).map(micros);
         if given.is_some() {
-            return given;
+            return Ok(given);
         }
-        let mut times: Vec<i64> = self.samples.iter().map(|sample| sample.at).collect();
-        times.sort_unstable();
         let mut steps: HashMap<i64, u64> = HashMap::new();
-        for pair in times.windows(2) {
-            *steps.entry(pair[1] - pair[0]).or_default() += 1;
+        let mut before: Option<i64> = None;
+        for (sample, _) in Merged::of([&self.rows]) {
+            let step = before.map_or(0, |before| sample.at.saturating_sub(before));
+            before = Some(sample.at);
+            if step != 0 {
+                *steps.entry(step).or_default() += 1;
+            }
+            if steps.len() > MOST_STEPS {
+                return Err(TrafficError::NoStep { file: self.name.to_string() });
+            }
         }
-        steps.remove(&0);
-        steps.into_iter().min_by_key(|(step, times)| (u64::MAX - times, *step)).map(|(step, _)| step)
+        let commonest = steps.into_iter().min_by_key(|(step, times)| (u64::MAX - times, *step));
+        Ok(commonest.map(|(step, _)| step))
     }
-}
-
-/// A bin, before gaps are filled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Filled {
-    Given(f64),
-    Missing,
 }
 
 /// Puts all rows together.
 pub(super) fn assemble(
-    all: Vec<Series>,
+    mut all: Vec<Series>,
     options: &TrafficOptions,
     notices: &mut Vec<Notice>,
 ) -> Result<Traffic, Vec<TrafficError>> {
@@ -118,16 +166,16 @@ pub(super) fn assemble(
     if all.iter().any(|series| series.calendar != calendar) {
         return Err(vec![TrafficError::Mixed]);
     }
-    for series in &all {
+    for series in &mut all {
         series.order(notices);
+        series.rows.close();
     }
     let step = step(&all, calendar, options)?;
     let row = Duration::from_micros(step.unsigned_abs());
-    let mut rows = Rows::of(all, if calendar { step } else { 1 }, row);
-    rows.duplicates(options, notices)?;
-    let (amounts, first) = rows.place_all(options, notices, calendar, row)?;
+    let rows = Rows { all: &all, options, step: if calendar { step } else { 1 }, row, calendar };
+    let (counts, first) = rows.counts(notices)?;
     let start = if calendar { Some(first) } else { options.start };
-    rebin(fill(&amounts, options.gaps), start, row, options.bin, notices)
+    rebin(counts, start, row, options.bin, notices)
 }
 
 /// The width of rows in microseconds, of which all files have the same.
@@ -136,7 +184,7 @@ fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64,
     let mut errors = Vec::new();
     for series in all {
         let step = match (calendar, options.row.or(series.row), options.bin) {
-            (true, _, _) => series.step(options),
+            (true, _, _) => series.step(options).map_err(|error| vec![error])?,
             (false, Some(row), _) | (false, None, Some(row)) => Some(micros(row)),
             (false, None, None) => {
                 errors.push(TrafficError::NoRowWidth { file: series.name.to_string() });
@@ -159,202 +207,253 @@ fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64,
         _ if !errors.is_empty() => Err(errors),
         Some((_, step)) if step > 0 => Ok(step),
         Some(_) => Err(vec![TrafficError::ZeroWidth]),
-        None if all.iter().all(|series| series.samples.is_empty()) => Err(vec![TrafficError::Empty]),
+        None if all.iter().all(Series::is_empty) => Err(vec![TrafficError::Empty]),
         None => Err(vec![TrafficError::NoWidth]),
     }
 }
 
-/// The rows of all files in the order of time.
-struct Rows {
-    all: Vec<Series>,
-    /// A row and which series it is of.
-    sorted: Vec<(Sample, u32)>,
+/// The rows of all files, and how they are put together.
+struct Rows<'a> {
+    all: &'a [Series],
+    options: &'a TrafficOptions,
     step: i64,
+    row: Duration,
+    calendar: bool,
 }
 
-impl Rows {
-    fn of(mut all: Vec<Series>, step: i64, row: Duration) -> Rows {
-        let mut sorted = Vec::with_capacity(all.iter().map(|series| series.samples.len()).sum());
-        for (index, series) in all.iter_mut().enumerate() {
-            let factor = series.per.map_or(1.0, |per| row.as_secs_f64() / per.as_secs_f64());
-            let samples = std::mem::take(&mut series.samples).into_iter();
-            let scaled = samples.map(|sample| Sample { amount: sample.amount * factor, ..sample });
-            sorted.extend(scaled.map(|sample| (sample, u32::try_from(index).unwrap_or(u32::MAX))));
-        }
-        sorted.sort_by_key(|(sample, _)| sample.at);
-        Rows { all, sorted, step }
-    }
+/// A row and which series it is of.
+type Of = (Sample, u32);
 
-    fn series(&self, row: &(Sample, u32)) -> &Series {
+impl Rows<'_> {
+    fn series(&self, row: &Of) -> &Series {
         &self.all[row.1 as usize]
     }
 
-    fn place(&self, row: &(Sample, u32)) -> Place {
+    fn place(&self, row: &Of) -> Place {
         self.series(row).place(&row.0)
     }
 
-    /// Leaves one row a time.
-    fn duplicates(
-        &mut self,
-        options: &TrafficOptions,
-        notices: &mut Vec<Notice>,
-    ) -> Result<(), Vec<TrafficError>> {
-        let mut kept: Vec<(Sample, u32)> = Vec::with_capacity(self.sorted.len());
-        let (mut again, mut told, mut refused) = ((0_u64, None), (0_u64, None), (0_u64, None));
-        for row in &self.sorted {
-            let Some(before) = kept.last_mut().filter(|before| before.0.at == row.0.at) else {
-                kept.push(*row);
-                continue;
-            };
-            // Pages in files of their own overlap too; but where the caller adds, files are of several balancers.
-            let one_source = row.1 == before.1 || options.duplicates != Duplicates::Add;
-            let pages = self.all[row.1 as usize].pages && self.all[before.1 as usize].pages;
-            let overlap = pages && one_source;
-            if overlap && before.0.amount == row.0.amount {
-                again.0 += 1;
-                again.1.get_or_insert(*row);
-                continue;
-            }
-            match options.duplicates {
-                Duplicates::Refuse => {
-                    refused.0 += 1;
-                    refused.1.get_or_insert((*before, *row));
-                    continue;
+    /// The rows in the order of time, rates as counts.
+    fn sorted(&self) -> impl Iterator<Item = Of> {
+        let factor = |per: Duration| self.row.as_secs_f64() / per.as_secs_f64();
+        let factors: Vec<f64> = self.all.iter().map(|series| series.per.map_or(1.0, factor)).collect();
+        Merged::of(self.all.iter().map(|series| &series.rows)).map(move |(sample, series)| {
+            (Sample { amount: sample.amount * factors[series as usize], ..sample }, series)
+        })
+    }
+
+    /// The number of bins, where they are not too many.
+    fn bins(&self) -> Result<(u64, i64), TrafficError> {
+        let ends =
+            || self.all.iter().zip(0_u32..).filter_map(|(series, number)| Some((series.ends?, number)));
+        let first = ends().map(|((first, _), number)| (first, number)).min_by_key(|row| row.0.at);
+        let last = ends().map(|((_, last), number)| (last, number)).max_by_key(|row| row.0.at);
+        let (Some(first), Some(last)) = (first, last) else { return Err(TrafficError::Empty) };
+        let bins = (last.0.at.abs_diff(first.0.at) / self.step.unsigned_abs()).saturating_add(1);
+        if bins <= MOST_BINS {
+            return Ok((bins, first.0.at));
+        }
+        Err(match self.calendar {
+            true => TrafficError::TooFar {
+                first: first.0.at,
+                first_place: self.place(&first),
+                last: last.0.at,
+                last_place: self.place(&last),
+                bins,
+                bin: self.row,
+            },
+            false => TrafficError::TooLong { bins, bin: self.row },
+        })
+    }
+
+    /// One count a bin, and when the first begins.
+    fn counts(&self, notices: &mut Vec<Notice>) -> Result<(Vec<u64>, i64), Vec<TrafficError>> {
+        let mut duplicates = Found::default();
+        let bins = match self.bins() {
+            Ok(bins) => Ok(bins),
+            // What a wrong time makes of the bins is told after what stands twice.
+            Err(error @ (TrafficError::TooFar { .. } | TrafficError::TooLong { .. })) => Err(error),
+            Err(error) => return Err(vec![error]),
+        };
+        let (most, first) = *bins.as_ref().unwrap_or(&(0, 0));
+        let mut placed = Placed::new(self, first, most);
+        let mut current: Option<Of> = None;
+        for row in self.sorted() {
+            match &mut current {
+                Some(before) if before.0.at == row.0.at => self.same_time(before, row, &mut duplicates),
+                _ => {
+                    if let Some(whole) = current.replace(row).filter(|_| bins.is_ok()) {
+                        placed.row(&whole);
+                    }
                 }
-                Duplicates::Add => before.0.amount += row.0.amount,
-                Duplicates::First => {}
-                Duplicates::Last => *before = *row,
             }
-            told.0 += 1;
-            told.1.get_or_insert(*row);
         }
-        if let (count, Some((first, second))) = refused {
-            let hour = self.series(&second).without_zone && self.hour_back(second.1);
-            return Err(vec![TrafficError::Duplicate {
-                time: first.0.at,
-                first: self.place(&first),
-                first_value: first.0.amount,
-                second: self.place(&second),
-                second_value: second.0.amount,
-                count: count - 1,
-                hour_back: hour,
-            }]);
+        duplicates.told(self, notices)?;
+        bins.map_err(|error| vec![error])?;
+        if let Some(whole) = current {
+            placed.row(&whole);
         }
-        if let (rows, Some(first)) = again {
-            notices.push(Notice::SameAgain { rows, first: self.place(&first) });
+        Ok((placed.told(notices)?, first))
+    }
+
+    /// Makes one of two rows of a time.
+    fn same_time(&self, before: &mut Of, row: Of, found: &mut Found) {
+        // Pages in files of their own overlap too; but where the caller adds, files are of several balancers.
+        let one_source = row.1 == before.1 || self.options.duplicates != Duplicates::Add;
+        let pages = self.series(&row).pages && self.series(before).pages;
+        if pages && one_source && before.0.amount == row.0.amount {
+            found.again.0 += 1;
+            found.again.1.get_or_insert(row);
+            return;
         }
-        if let (rows, Some(first)) = told {
-            notices.push(Notice::Duplicates { policy: options.duplicates, rows, first: self.place(&first) });
+        match self.options.duplicates {
+            Duplicates::Refuse => {
+                found.refused.0 += 1;
+                found.refused.1.get_or_insert((*before, row));
+                return;
+            }
+            Duplicates::Add => before.0.amount += row.0.amount,
+            Duplicates::First => {}
+            Duplicates::Last => *before = row,
         }
-        self.sorted = kept;
-        Ok(())
+        found.told.0 += 1;
+        found.told.1.get_or_insert(row);
     }
 
     /// Whether rows of a table, in their own order, go back by an hour once.
-    fn hour_back(&self, series: u32) -> bool {
-        let mut rows: Vec<_> = self.sorted.iter().filter(|row| row.1 == series).map(|row| row.0).collect();
-        rows.sort_by_key(|row| match row.spot {
-            Spot::Line(line) => line,
-            _ => 0,
-        });
-        rows.windows(2).any(|pair| pair[1].at - pair[0].at == self.step - HOUR)
-    }
-
-    /// One amount a bin, and when the first begins.
-    fn place_all(
-        &self,
-        options: &TrafficOptions,
-        notices: &mut Vec<Notice>,
-        calendar: bool,
-        row: Duration,
-    ) -> Result<(Vec<Filled>, i64), Vec<TrafficError>> {
-        let (Some(first), Some(last)) = (self.sorted.first(), self.sorted.last()) else {
-            return Err(vec![TrafficError::Empty]);
-        };
-        let bin_of = |at: i64| at.abs_diff(first.0.at) / self.step.unsigned_abs();
-        let bins = bin_of(last.0.at).saturating_add(1);
-        if bins > MOST_BINS {
-            return Err(vec![if calendar {
-                TrafficError::TooFar {
-                    first: first.0.at,
-                    first_place: self.place(first),
-                    last: last.0.at,
-                    last_place: self.place(last),
-                    bins,
-                    bin: row,
-                }
-            } else {
-                TrafficError::TooLong { bins, bin: row }
-            }]);
-        }
-        let mut amounts = vec![Filled::Missing; usize::try_from(bins).unwrap_or(0)];
-        let mut between = (0_u64, None);
-        let mut gaps = (Vec::new(), 0_u64, 0_u64);
-        let mut before: Option<(u64, &(Sample, u32))> = None;
-        for found in &self.sorted {
-            let bin = bin_of(found.0.at);
-            if found.0.at.abs_diff(first.0.at) % self.step.unsigned_abs() != 0 {
-                between.0 += 1;
-                between.1.get_or_insert(found);
-            }
-            if let Some((earlier, last)) = before.filter(|(earlier, _)| bin > earlier + 1) {
-                let rows = bin - earlier - 1;
-                gaps.1 += 1;
-                gaps.2 += rows;
-                if gaps.0.len() < TOLD {
-                    let from = earlier.saturating_add(1).saturating_mul(self.step.unsigned_abs());
-                    gaps.0.push(Gap {
-                        from: first.0.at.saturating_add_unsigned(from),
-                        rows,
-                        row,
-                        after: self.place(last),
-                        an_hour: self.series(last).without_zone
-                            && rows.saturating_mul(self.step.unsigned_abs()) == HOUR.unsigned_abs(),
-                        indexed: !calendar,
-                    });
-                }
-            }
-            let index = usize::try_from(bin).unwrap_or(usize::MAX);
-            if let Some(slot) = amounts.get_mut(index) {
-                *slot = match *slot {
-                    Filled::Given(amount) => Filled::Given(amount + found.0.amount),
-                    Filled::Missing => Filled::Given(found.0.amount),
-                };
-            }
-            before = Some((bin, found));
-        }
-        if let (rows, Some(first)) = between {
-            notices.push(Notice::BetweenBins { rows, first: self.place(first), bin: row });
-        }
-        let (gaps, count, rows) = gaps;
-        if count > 0 {
-            if options.gaps == Gaps::Refuse {
-                return Err(gaps.into_iter().map(TrafficError::Gap).collect());
-            }
-            notices.push(Notice::Gaps { gaps, count, rows, filled: options.gaps });
-        }
-        Ok((amounts, first.0.at))
+    fn hour_back(&self, row: &Of) -> bool {
+        self.series(row).back.contains(&(self.step - HOUR))
     }
 }
 
-/// Fills what is missing. Gaps lie between rows, so there is one on either side; where none is, nothing is known.
-pub(super) fn fill(amounts: &[Filled], gaps: Gaps) -> Vec<u64> {
-    let mut out = Vec::with_capacity(amounts.len());
-    let mut before = 0.0;
-    let mut at = 0;
-    while at < amounts.len() {
-        if let Filled::Given(amount) = amounts[at] {
-            out.push(amount.round() as u64);
-            before = amount;
-            at += 1;
-            continue;
+/// Rows of a time that another has, with the first of them.
+#[derive(Default)]
+struct Found {
+    again: (u64, Option<Of>),
+    told: (u64, Option<Of>),
+    refused: (u64, Option<(Of, Of)>),
+}
+
+impl Found {
+    fn told(self, rows: &Rows<'_>, notices: &mut Vec<Notice>) -> Result<(), Vec<TrafficError>> {
+        if let (count, Some((first, second))) = self.refused {
+            return Err(vec![TrafficError::Duplicate {
+                time: first.0.at,
+                first: rows.place(&first),
+                first_value: first.0.amount,
+                second: rows.place(&second),
+                second_value: second.0.amount,
+                count: count - 1,
+                hour_back: rows.series(&second).without_zone && rows.hour_back(&second),
+            }]);
         }
-        let length = amounts[at..].iter().take_while(|amount| **amount == Filled::Missing).count();
-        let after = match amounts.get(at + length) {
-            Some(Filled::Given(after)) => *after,
-            _ => before,
-        };
-        out.extend((1..=length).map(|step| {
+        if let (count, Some(first)) = self.again {
+            notices.push(Notice::SameAgain { rows: count, first: rows.place(&first) });
+        }
+        if let (count, Some(first)) = self.told {
+            let policy = rows.options.duplicates;
+            notices.push(Notice::Duplicates { policy, rows: count, first: rows.place(&first) });
+        }
+        Ok(())
+    }
+}
+
+/// Rows of ascending times as they are put into bins.
+struct Placed<'a> {
+    rows: &'a Rows<'a>,
+    first: i64,
+    filler: Filler,
+    /// The bin that rows are still added to, with its last row.
+    open: Option<(u64, f64, Of)>,
+    between: (u64, Option<Of>),
+    gaps: (Vec<Gap>, u64, u64),
+}
+
+impl<'a> Placed<'a> {
+    fn new(rows: &'a Rows<'a>, first: i64, bins: u64) -> Self {
+        let filler = Filler::new(rows.options.gaps, bins);
+        Placed { rows, first, filler, open: None, between: (0, None), gaps: (Vec::new(), 0, 0) }
+    }
+
+    fn row(&mut self, row: &Of) {
+        let (off, step) = (row.0.at.abs_diff(self.first), self.rows.step.unsigned_abs());
+        let bin = off / step;
+        if off % step != 0 {
+            self.between.0 += 1;
+            self.between.1.get_or_insert(*row);
+        }
+        self.open = Some(match self.open {
+            Some((open, amount, _)) if open == bin => (bin, amount + row.0.amount, *row),
+            Some((open, amount, last)) => {
+                self.filler.given(amount);
+                if bin > open + 1 {
+                    self.gap(open, bin - open - 1, &last);
+                    self.filler.missing(bin - open - 1, row.0.amount);
+                }
+                (bin, row.0.amount, *row)
+            }
+            None => (bin, row.0.amount, *row),
+        });
+    }
+
+    fn gap(&mut self, after: u64, missing: u64, last: &Of) {
+        self.gaps.1 += 1;
+        self.gaps.2 += missing;
+        if self.gaps.0.len() >= TOLD {
+            return;
+        }
+        let step = self.rows.step.unsigned_abs();
+        self.gaps.0.push(Gap {
+            from: self.first.saturating_add_unsigned(after.saturating_add(1).saturating_mul(step)),
+            rows: missing,
+            row: self.rows.row,
+            after: self.rows.place(last),
+            an_hour: self.rows.series(last).without_zone
+                && missing.saturating_mul(step) == HOUR.unsigned_abs(),
+            indexed: !self.rows.calendar,
+        });
+    }
+
+    fn told(mut self, notices: &mut Vec<Notice>) -> Result<Vec<u64>, Vec<TrafficError>> {
+        if let Some((_, amount, _)) = self.open {
+            self.filler.given(amount);
+        }
+        if let (count, Some(first)) = self.between {
+            let first = self.rows.place(&first);
+            notices.push(Notice::BetweenBins { rows: count, first, bin: self.rows.row });
+        }
+        let (gaps, count, rows) = self.gaps;
+        if count > 0 {
+            if self.rows.options.gaps == Gaps::Refuse {
+                return Err(gaps.into_iter().map(TrafficError::Gap).collect());
+            }
+            notices.push(Notice::Gaps { gaps, count, rows, filled: self.rows.options.gaps });
+        }
+        Ok(self.filler.counts)
+    }
+}
+
+/// Counts in the order of their bins, with what stands where there is none. Gaps lie between bins that have a count.
+pub(super) struct Filler {
+    gaps: Gaps,
+    before: f64,
+    pub(super) counts: Vec<u64>,
+}
+
+impl Filler {
+    pub(super) fn new(gaps: Gaps, bins: u64) -> Filler {
+        Filler { gaps, before: 0.0, counts: Vec::with_capacity(usize::try_from(bins).unwrap_or(0)) }
+    }
+
+    pub(super) fn given(&mut self, amount: f64) {
+        self.counts.push(amount.round() as u64);
+        self.before = amount;
+    }
+
+    /// So many bins without a count, before one of `after`.
+    pub(super) fn missing(&mut self, length: u64, after: f64) {
+        let (gaps, before) = (self.gaps, self.before);
+        self.counts.extend((1..=length).map(|step| {
             let share = step as f64 / (length + 1) as f64;
             match gaps {
                 Gaps::Zero | Gaps::Refuse => 0,
@@ -362,9 +461,7 @@ pub(super) fn fill(amounts: &[Filled], gaps: Gaps) -> Vec<u64> {
                 Gaps::Interpolate => (before + (after - before) * share).round() as u64,
             }
         }));
-        at += length;
     }
-    out
 }
 
 /// Brings rows to wider bins.
@@ -408,3 +505,7 @@ fn micros(span: Duration) -> i64 {
 const HOUR: i64 = 3_600_000_000;
 /// As many gaps are told one by one.
 const TOLD: usize = 5;
+/// Tables have a few steps from row to row; events have as many as there are.
+const MOST_STEPS: usize = 100_000;
+/// A clock goes back by an hour once or twice a year; times in no order tell nothing of a clock.
+const MOST_STEPS_BACK: usize = 1_000;

@@ -64,7 +64,7 @@ pub(super) fn read(
     if token {
         notices.push(Notice::Cut { file: name.into() });
     }
-    if series.samples.is_empty() && errors.is_empty() {
+    if series.is_empty() && errors.is_empty() {
         errors.push(TrafficError::Value {
             place: Place { file: name.into(), spot: Spot::Whole },
             found: "no datapoint".to_owned(),
@@ -165,7 +165,7 @@ impl Page<'_> {
             let place = || Place { file: self.file.clone(), spot };
             match (stamp.and_then(micros), value.and_then(Value::as_f64)) {
                 (Some(at), Some(amount)) if (0.0..=9e15).contains(&amount) => {
-                    series.samples.push(Sample { at, amount, file, spot });
+                    series.push(Sample { at, amount, file, spot });
                 }
                 (None, _) => errors.push(value_error(place(), stamp, "a time such as 2026-03-01T12:00:00Z")),
                 (_, _) => errors.push(value_error(place(), value, "a number of requests, 0 or more")),

@@ -79,6 +79,53 @@ pub enum TrafficError {
         /// Of so many.
         lines: u64,
     },
+    /// More broken lines than an event log may have.
+    #[error(
+        "{file}: {broken} of {lines} lines have no time that can be read, at most 1 in 100 may be so; name the column or key of the time with --time, or leave them out with bad lines `{}`",
+        BadLines::Skip.name()
+    )]
+    BrokenEvents {
+        /// Where.
+        file: String,
+        /// So many have none.
+        broken: u64,
+        /// Of so many.
+        lines: u64,
+    },
+    /// Nothing in the first line is a time, or several things are.
+    #[error(
+        "{file}: cannot tell where the time is in {line}; name its column (or its number, from 1) or its key of JSON with --time"
+    )]
+    NoEventTime {
+        /// Where.
+        file: String,
+        /// The first line.
+        line: String,
+    },
+    /// A column of times was named for something that is no event log.
+    #[error("--time is for event logs; the format is {format}, so leave it out or take --format events")]
+    TimeOfNoEvents {
+        /// What was asked for.
+        format: &'static str,
+    },
+    /// Lines of numbers that can be read in two ways.
+    #[error(
+        "{file}: {what}; give each column a name (such as time,requests), or take --format counts where every number is a count"
+    )]
+    IndexOrCounts {
+        /// Where.
+        file: String,
+        /// What speaks for either.
+        what: &'static str,
+    },
+    /// Rows that have no common step.
+    #[error(
+        "{file}: the times have no common step, so nothing says how wide a row is; give the width of a row, such as 1m, or take --format events where each line is one request"
+    )]
+    NoStep {
+        /// Where.
+        file: String,
+    },
     /// A log without times.
     #[error(
         "{file}: none of its {lines} requests has a time; take a log format that has one, such as $time_iso8601"

@@ -4,11 +4,11 @@
 //! covers, not with its length. Lines are written when answers end and come from several machines, so they are a
 //! little out of order by nature, and nobody is told.
 
-use super::bins::{Filled, fill};
+use super::bins::Filler;
 use super::notice::{Notice, Place, Spot};
+use super::tally::Tally;
 use super::{BadLines, MOST_BINS, Traffic, TrafficError, TrafficOptions};
 use crate::{Entries, Entry, LineError};
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct LogBins {
     bin: i64,
-    counts: BTreeMap<i64, u64>,
+    counts: Tally,
+    total: u64,
     /// The bin that the last line was in, which the next is likely to be in too.
     current: (i64, u64),
     first: Option<(i64, Arc<str>)>,
@@ -29,7 +30,7 @@ impl LogBins {
     /// Never: a bin of less than a microsecond is taken as one.
     pub(super) fn new(bin: Duration) -> LogBins {
         let bin = i64::try_from(bin.as_micros()).unwrap_or(i64::MAX).max(1);
-        LogBins { bin, counts: BTreeMap::new(), current: (i64::MIN, 0), first: None, last: None }
+        LogBins { bin, counts: Tally::default(), total: 0, current: (i64::MIN, 0), first: None, last: None }
     }
 
     /// Counts the requests of a log.
@@ -87,7 +88,8 @@ impl LogBins {
         }
     }
 
-    fn count(&mut self, at: i64, file: &Arc<str>) {
+    /// Counts a request; [`LogBins::flush`] comes after the last of a file.
+    pub(super) fn count(&mut self, at: i64, file: &Arc<str>) {
         let bin = at.div_euclid(self.bin);
         if bin != self.current.0 {
             self.flush();
@@ -102,10 +104,11 @@ impl LogBins {
         }
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let (bin, count) = self.current;
         if count > 0 {
-            *self.counts.entry(bin).or_default() += count;
+            self.counts.add(bin, count);
+            self.total += count;
         }
         self.current = (i64::MIN, 0);
     }
@@ -127,37 +130,40 @@ impl LogBins {
             let (first_place, last_place) = (place(first_file), place(last_file));
             return Err(vec![TrafficError::TooFar { first, first_place, last, last_place, bins, bin }]);
         }
-        let mut amounts = vec![Filled::Missing; usize::try_from(bins).unwrap_or(0)];
-        let mut total = 0_u64;
-        for (place, count) in self.counts {
-            total += count;
-            let index = usize::try_from(place.abs_diff(begin)).unwrap_or(usize::MAX);
-            if let Some(slot) = amounts.get_mut(index) {
-                *slot = Filled::Given(count as f64);
+        let mean = self.total as f64 / bins as f64;
+        let mut filler = Filler::new(options.gaps, bins);
+        let (mut errors, mut empty) = (Vec::new(), 0_u64);
+        // The first and the last bin have a request.
+        let mut silent = 0_u64;
+        for place in begin..=last.div_euclid(self.bin) {
+            let count = self.counts.get(place);
+            if count == 0 {
+                silent += 1;
+                empty += 1;
+                continue;
             }
-        }
-        let mean = total as f64 / bins as f64;
-        let mut errors = Vec::new();
-        let mut at = 0;
-        while at < amounts.len() {
-            let length = amounts[at..].iter().take_while(|amount| matches!(amount, Filled::Missing)).count();
-            if length > 0 && (length < SHORT_SILENCE || mean * (length as f64) < EXPECTED) {
-                amounts[at..at + length].fill(Filled::Given(0.0));
-            } else if length > 0 {
-                let from = (begin + i64::try_from(at).unwrap_or(0)).saturating_mul(self.bin);
-                let span = bin.saturating_mul(u32::try_from(length).unwrap_or(u32::MAX));
+            if silent > 0 && (silent < SHORT_SILENCE || mean * (silent as f64) < EXPECTED) {
+                (0..silent).for_each(|_| filler.given(0.0));
+            } else if silent > 0 {
+                filler.missing(silent, count as f64);
+                let from = place.saturating_sub_unsigned(silent).saturating_mul(self.bin);
+                let span = bin.saturating_mul(u32::try_from(silent).unwrap_or(u32::MAX));
                 if options.gaps == super::Gaps::Refuse {
                     errors.push(TrafficError::Silence { from, span });
                 } else {
                     notices.push(Notice::Silence { from, span, filled: options.gaps });
                 }
             }
-            at += length.max(1);
+            silent = 0;
+            filler.given(count as f64);
         }
         if !errors.is_empty() {
             return Err(errors);
         }
-        Ok(Traffic { start: Some(begin.saturating_mul(self.bin)), bin, counts: fill(&amounts, options.gaps) })
+        if empty > 0 && options.format == Some(super::TrafficFormat::Events) {
+            notices.push(Notice::EmptyBins { empty, bins, bin });
+        }
+        Ok(Traffic { start: Some(begin.saturating_mul(self.bin)), bin, counts: filler.counts })
     }
 }
 
@@ -172,7 +178,7 @@ const HEALTH_CHECKS: [&str; 4] =
 /// As many broken lines are told in full.
 const TOLD: usize = 3;
 /// Shorter silences are nothing to wonder at.
-const SHORT_SILENCE: usize = 5;
+const SHORT_SILENCE: u64 = 5;
 /// With so many expected requests, none at all is no chance: at a hundred its probability is e^-100.
 const EXPECTED: f64 = 100.0;
 

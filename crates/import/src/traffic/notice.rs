@@ -1,7 +1,7 @@
 //! What a reader should know of traffic that was read: what was assumed, filled, dropped or added.
 
 use super::write::width;
-use super::{BadLines, Duplicates, Gaps};
+use super::{BadLines, Duplicates, EventLines, Gaps};
 use crate::LineError;
 use jiff::Timestamp;
 use std::fmt;
@@ -182,6 +182,40 @@ pub enum Notice {
         /// So many.
         requests: u64,
     },
+    /// What the lines of an event log were: none is left out silently.
+    Events {
+        /// Where.
+        file: Arc<str>,
+        /// What they were.
+        found: EventLines,
+    },
+    /// Events that are at least half an hour before an earlier line's; counted where their time says.
+    EventsBack {
+        /// How many.
+        events: u64,
+        /// The first.
+        first: Place,
+        /// By how much it is early.
+        by: Duration,
+    },
+    /// Bins of an event log without an event.
+    EmptyBins {
+        /// So many.
+        empty: u64,
+        /// Of so many.
+        bins: u64,
+        /// The width of one.
+        bin: Duration,
+    },
+    /// Counts in lines, taken as rows in the order of reading.
+    CountsInLines {
+        /// Where.
+        file: Arc<str>,
+        /// How many counts.
+        counts: u64,
+        /// In how many lines.
+        lines: u64,
+    },
     /// Requests of a balancer's or a cluster's health checks, which are in the counts.
     HealthChecks {
         /// Where.
@@ -321,6 +355,40 @@ impl fmt::Display for Notice {
                     counted(*requests, "request has", "requests have", "").trim_end()
                 )
             }
+            Notice::Events { file, found } => {
+                let EventLines { lines, events, names, empty, broken } = *found;
+                write!(f, "{file}: {}: ", counted(lines, "line", "lines", "").trim_end())?;
+                f.write_str(counted(events, "event", "events", "").trim_end())?;
+                for (count, one, many) in [
+                    (names, "line of names", "lines of names"),
+                    (empty, "empty line or comment", "empty lines or comments"),
+                    (broken, "line that cannot be read", "lines that cannot be read"),
+                ] {
+                    if count > 0 {
+                        write!(f, ", {}", counted(count, one, many, "").trim_end())?;
+                    }
+                }
+                Ok(())
+            }
+            Notice::EventsBack { events, first, by } => write!(
+                f,
+                "{first}: {} earlier than a line before ({} here); counted where the time says; if the times are local, give their time zone",
+                counted(*events, "event is", "events are", "at least half an hour"),
+                width(*by)
+            ),
+            Notice::EmptyBins { empty, bins, bin } => {
+                write!(f, "{empty} of {bins} bins of {} have no event", width(*bin))
+            }
+            Notice::CountsInLines { file, counts, lines } => write!(
+                f,
+                "{file}: {} taken as rows in the order of reading",
+                counted(
+                    *counts,
+                    "count",
+                    "counts",
+                    &format!("in {}", counted(*lines, "line", "lines", "").trim_end())
+                )
+            ),
             Notice::HealthChecks { file, requests } => write!(
                 f,
                 "{file}: {requests} of the requests are health checks (by their user agent) and are counted too; leave them out of the log if they do not come with the traffic"

@@ -11,7 +11,7 @@ use super::log::LogBins;
 use super::notice::{Notice, Place, Spot};
 use super::table::{FoundBy, Table, When};
 use super::zone::Zone;
-use super::{MINUTE, Traffic, TrafficError, cloudwatch};
+use super::{MINUTE, Traffic, TrafficError, cloudwatch, counts, events};
 use crate::{Format, Options, detect};
 use std::fmt;
 use std::fs::File;
@@ -36,6 +36,9 @@ pub struct TrafficOptions {
     pub time_zone: Option<String>,
     /// The column of a table, or the id or label of a CloudWatch result.
     pub pick: Option<String>,
+    /// The column of an event log that has the time: its name, its number from 1, or a key of JSON; found out where it is
+    /// `None`.
+    pub time: Option<String>,
     /// nginx's `log_format` or Apache's `LogFormat`.
     pub log_format: Option<String>,
     /// What stands where rows are missing.
@@ -53,6 +56,10 @@ pub enum TrafficFormat {
     Table,
     /// The JSON of `get-metric-data` or `get-metric-statistics`.
     CloudWatch,
+    /// Counts in lines, each a row.
+    Counts,
+    /// A line for each request with a time, counted.
+    Events,
     /// Requests of an access log or a capture, counted.
     Log(Format),
 }
@@ -124,6 +131,8 @@ impl TrafficFormat {
         match self {
             TrafficFormat::Table => "table",
             TrafficFormat::CloudWatch => "cloudwatch",
+            TrafficFormat::Counts => "counts",
+            TrafficFormat::Events => "events",
             TrafficFormat::Log(format) => format.name(),
         }
     }
@@ -132,13 +141,17 @@ impl TrafficFormat {
         match self {
             TrafficFormat::Table => "a table",
             TrafficFormat::CloudWatch => "CloudWatch's JSON",
+            TrafficFormat::Counts => "a line of counts",
+            TrafficFormat::Events => "an event log",
             TrafficFormat::Log(_) => "a log",
         }
     }
 
     /// All of them.
-    pub const ALL: [TrafficFormat; 6] = [
+    pub const ALL: [TrafficFormat; 8] = [
         TrafficFormat::Table,
+        TrafficFormat::Counts,
+        TrafficFormat::Events,
         TrafficFormat::CloudWatch,
         TrafficFormat::Log(Format::Alb),
         TrafficFormat::Log(Format::Nginx),
@@ -152,6 +165,9 @@ impl TrafficFormat {
 
     /// What the first lines of an input look like.
     pub fn detect(head: &[u8]) -> Option<TrafficFormat> {
+        if counts::looks_like_counts(head) {
+            return Some(TrafficFormat::Counts);
+        }
         if let Some(format) = detect(head) {
             return match format {
                 Format::Traffic => Some(TrafficFormat::Table),
@@ -257,6 +273,19 @@ impl TrafficReader {
         }
         match format {
             TrafficFormat::Table => self.table(name, input.text),
+            TrafficFormat::Counts => self.counts(name, input.text),
+            TrafficFormat::Events => {
+                let bin = self.options.bin.unwrap_or(MINUTE);
+                let log = self.log.get_or_insert_with(|| LogBins::new(bin));
+                events::count(
+                    &name.into(),
+                    input.text,
+                    &self.options,
+                    log,
+                    &mut self.notices,
+                    &mut self.errors,
+                );
+            }
             TrafficFormat::CloudWatch => {
                 let mut text = Vec::new();
                 if let Err(error) = input.text.read_to_end(&mut text) {
@@ -275,6 +304,9 @@ impl TrafficReader {
     fn format(&self, head: &[u8]) -> Option<TrafficFormat> {
         if self.options.format.is_some() {
             return self.options.format;
+        }
+        if self.options.time.is_some() {
+            return Some(TrafficFormat::Events);
         }
         match &self.options.log_format {
             Some(text) if text.contains('$') => Some(TrafficFormat::Log(Format::Nginx)),
@@ -296,6 +328,28 @@ impl TrafficReader {
             }
             Err(error) => self.errors.push(error.into()),
         }
+    }
+
+    fn counts(&mut self, name: &str, text: impl BufRead) {
+        let file: Arc<str> = name.into();
+        let mut series = Series::new(name, false);
+        let number = series.file(&file);
+        let read = counts::read(text, |amount, spot| {
+            let at = i64::try_from(series.len()).unwrap_or(i64::MAX);
+            series.push(Sample { at, amount, file: number, spot });
+        });
+        let found = match read {
+            Ok(found) => found,
+            Err(error) => return self.errors.push(TrafficError::Line { file: name.to_owned(), error }),
+        };
+        if found.indexed && self.options.format.is_none() {
+            let what = "each line begins with the number after the one before, which is an index or a count";
+            return self.errors.push(TrafficError::IndexOrCounts { file: name.to_owned(), what });
+        }
+        series.row = found.row;
+        self.series.push(series);
+        let (counts, lines) = (found.counts, found.lines);
+        self.notices.push(Notice::CountsInLines { file, counts, lines });
     }
 
     fn table(&mut self, name: &str, text: impl BufRead) {
@@ -321,15 +375,15 @@ impl TrafficReader {
             let spot = Spot::Line(line);
             let sample = |at| Sample { at, amount: cells.amount, file: number, spot };
             match cells.at {
-                When::Index(at) => index.samples.push(sample(i64::try_from(at).unwrap_or(i64::MAX))),
+                When::Index(at) => index.push(sample(i64::try_from(at).unwrap_or(i64::MAX))),
                 When::Clock { micros, zoned } => {
                     if let Some(at) = rows.instant(micros, zoned, spot) {
-                        clock.samples.push(sample(at));
+                        clock.push(sample(at));
                     }
                 }
             }
         }
-        let mut series = if index.samples.is_empty() { clock } else { index };
+        let mut series = if index.is_empty() { clock } else { index };
         series.row = table.row();
         let says_utc = table.shape().and_then(|shape| shape.names.iter().find(|name| names_utc(name)));
         series.without_zone = rows.unzoned.is_some() && says_utc.is_none() && rows.zone.is_none();
@@ -345,7 +399,7 @@ impl TrafficReader {
         self.notices.extend(rows.zone.map(Zone::notices).into_iter().flatten());
         let (bad, mut errors) = (rows.bad, rows.errors);
         if bad > 0 && self.options.bad_lines == BadLines::Skip {
-            let lines = bad + series.samples.len() as u64;
+            let lines = bad + series.len();
             let first = errors.into_iter().filter_map(|error| match error {
                 TrafficError::Line { error, .. } => Some(error),
                 _ => None,
@@ -359,9 +413,19 @@ impl TrafficReader {
             }
             self.errors.extend(errors);
         }
+        let nameless = table.shape().is_some_and(|shape| shape.names.is_empty() && shape.columns() == 2);
+        if nameless && !series.calendar() && series.len() == 1 && self.options.format.is_none() {
+            let what = "the only line has two numbers, which are an index and a count or two counts";
+            self.errors.push(TrafficError::IndexOrCounts { file: name.to_owned(), what });
+        }
         if let Some(shape) = table.shape() {
             let named = shape.counted().map(str::to_owned);
-            self.column(&file, &shape.names, shape.found, named, &mut series);
+            let names = match shape.names.is_empty() && shape.found == FoundBy::Nothing {
+                // Columns without names are chosen by their number.
+                true => (1..=shape.columns()).map(|number| number.to_string()).collect(),
+                false => shape.names.clone(),
+            };
+            self.column(&file, &names, shape.found, named, &mut series);
         }
         self.series.push(series);
     }
@@ -411,9 +475,16 @@ impl TrafficReader {
         if self.options.bin == Some(Duration::ZERO) || self.options.row == Some(Duration::ZERO) {
             self.errors.push(TrafficError::ZeroWidth);
         }
+        if let (Some(_), Some(format)) = (&self.options.time, self.options.format)
+            && format != TrafficFormat::Events
+        {
+            self.errors.push(TrafficError::TimeOfNoEvents { format: format.name() });
+        }
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
+        // What the finish asks is whether these are events.
+        self.options.format = self.options.format.or(self.kind.as_ref().map(|(_, format)| *format));
         let traffic = match self.log {
             Some(log) => log.finish(&self.options, &mut self.notices),
             None if self.series.is_empty() => Err(vec![TrafficError::Empty]),

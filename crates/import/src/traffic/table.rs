@@ -72,6 +72,8 @@ pub(super) struct Shape {
     separator: Option<u8>,
     time: Option<usize>,
     count: usize,
+    /// How many columns the first line has.
+    columns: usize,
     kind: Option<Kind>,
     /// The names of all columns, where there are any.
     pub(super) names: Vec<String>,
@@ -88,6 +90,8 @@ pub(super) enum FoundBy {
     Elimination,
     /// It should have been chosen by a name that is not there.
     Nothing,
+    /// There are no names, and several columns of numbers.
+    Several,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +151,7 @@ impl<R: BufRead> Table<R> {
 }
 
 /// `# bin: 1h`, as [`write_traffic`](super::write_traffic) writes it.
-fn row_width(comment: &[u8]) -> Option<Duration> {
+pub(super) fn row_width(comment: &[u8]) -> Option<Duration> {
     let text = std::str::from_utf8(comment.trim_ascii()).ok()?.strip_prefix(ROW_WIDTH)?;
     parse_duration(text.trim()).ok().filter(|width| !width.is_zero())
 }
@@ -161,14 +165,17 @@ impl Shape {
         let separator = SEPARATORS.into_iter().find(|separator| line.contains(separator));
         let cells: Vec<_> = cells(line, separator).collect();
         let time = (cells.len() > 1).then_some(0);
-        let mut shape =
-            Shape { separator, time, count: 1, kind: None, names: Vec::new(), found: FoundBy::Elimination };
+        let (names, found) = (Vec::new(), FoundBy::Elimination);
+        let mut shape = Shape { separator, time, count: 1, columns: cells.len(), kind: None, names, found };
         if cells.len() == 1 {
             shape.count = 0;
         }
         let is_header = !cells.iter().any(|(_, cell)| cell.first().is_some_and(u8::is_ascii_digit));
         if pick.is_some() {
             shape.found = FoundBy::Nothing;
+        }
+        if !is_header {
+            shape.without_names(&cells, pick);
         }
         if is_header {
             shape.names = cells.iter().map(|(_, cell)| String::from_utf8_lossy(cell).into_owned()).collect();
@@ -209,21 +216,57 @@ impl Shape {
         (shape, is_header)
     }
 
+    /// How many columns the first line has.
+    pub(super) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Finds the column of counts by its number, or as the only one beside the time that has numbers.
+    fn without_names(&mut self, cells: &[(usize, &[u8])], pick: Option<&str>) {
+        if let Some(pick) = pick {
+            let number = pick.parse().ok().filter(|number| (1..=cells.len()).contains(number));
+            if let Some(number) = number {
+                (self.count, self.found) = (number - 1, FoundBy::Name);
+                // A column of counts that is chosen from the front leaves the time to the next.
+                self.time = self.time.map(|time| if time == self.count { 1 } else { time });
+            }
+            return;
+        }
+        let mut numbers = (1..cells.len()).filter(|place| count(cells[*place].1).is_some());
+        let (first, second) = (numbers.next(), numbers.next());
+        if cells.len() > 2 {
+            self.count = first.unwrap_or(1);
+            if second.is_some() {
+                self.found = FoundBy::Several;
+            }
+        }
+    }
+
     /// The name of the column of counts.
     pub(super) fn counted(&self) -> Option<&str> {
         self.names.get(self.count).map(String::as_str)
     }
 
     fn row(&mut self, line: &[u8], index: u64) -> Result<Cells, Fault> {
+        if self.found == FoundBy::Several {
+            let found = format!("{} columns without names", self.columns);
+            let fault = Fault::of(line, 0, found, "a time and a count, or names above the columns");
+            return Err(fault.way_out(
+                "`headroom import traffic` makes a table of it: with --pick NUMBER for one column, with --format counts where every number is a count",
+            ));
+        }
         let cell = |position: usize, what: &'static str| {
             cells(line, self.separator).nth(position).ok_or_else(|| {
                 let expected = format!("{what} (column {} of the table)", position + 1);
                 Fault::of(line, line.len(), "the end of the line", expected)
             })
         };
-        let beyond = cells(line, self.separator).skip(self.names.len()).find(|(_, cell)| !cell.is_empty());
-        if let Some((offset, raw)) = beyond.filter(|_| !self.names.is_empty()) {
-            let expected = format!("as many cells as there are names above ({})", self.names.len());
+        let beyond = cells(line, self.separator).skip(self.columns).find(|(_, cell)| !cell.is_empty());
+        if let Some((offset, raw)) = beyond {
+            let expected = match self.names.len() {
+                0 => format!("as many cells as in the first line ({})", self.columns),
+                names => format!("as many cells as there are names above ({names})"),
+            };
             let fault = Fault::of(line, offset, shown(raw), expected);
             return Err(fault.way_out("if it is a part of a number, write numbers without separators"));
         }
@@ -263,6 +306,11 @@ impl Shape {
     }
 }
 
+/// Whether a number or text is a time and no index.
+pub(super) fn is_time(raw: &[u8]) -> bool {
+    kind(raw).is_some_and(|kind| kind != Kind::Index)
+}
+
 /// What the first time of a table is: sizes tell seconds since 1970 from minutes and from an index.
 fn kind(raw: &[u8]) -> Option<Kind> {
     if time::iso_8601(raw).is_some() {
@@ -279,7 +327,7 @@ fn kind(raw: &[u8]) -> Option<Kind> {
 }
 
 /// Statistics are often written as `94.0`; a rate of half a request rounds to the nearest.
-fn count(raw: &[u8]) -> Option<(u64, f64)> {
+pub(super) fn count(raw: &[u8]) -> Option<(u64, f64)> {
     if let Some(whole) = time::whole(raw) {
         return Some((whole, whole as f64));
     }
@@ -314,6 +362,9 @@ pub(crate) fn looks_like_counts(head: &[u8]) -> bool {
     let (mut shape, is_header) = Shape::of(first, None);
     if is_header && shape.separator.is_some() && shape.found == FoundBy::Name {
         // Whatever its first row is worth.
+        return true;
+    }
+    if !is_header && shape.found == FoundBy::Several {
         return true;
     }
     // Text whose second line cannot be seen yet is no table for sure.

@@ -1,24 +1,26 @@
 //! `headroom import traffic`: requests a minute from tables, CloudWatch and access logs.
 
-use super::{refuse, write};
+use super::refuse;
 use crate::exit::Exit;
-use crate::output::{note, print};
+use crate::output::{fail, note, print};
 use ::import::{
     BadLines, Duplicates, Gaps, Notice, Traffic, TrafficFormat, TrafficOptions, TrafficReader, write_traffic,
 };
 use report::grouped;
-use std::io::{self, BufReader, Write as _};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::parse_duration;
 
 /// Make one table of traffic, which simulate and load --trace read, from what you have
 ///
-/// FILE is a table (CSV; times with or without a zone, seconds since 1970, or none), the JSON of `aws cloudwatch
-/// get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may be joined), an access log of an AWS
-/// ALB, nginx or Apache, or a capture of the gateway. Several files are read together, as pages or days; gzip is
-/// recognised. Gaps, duplicates, rows out of order, changes of the clock and unknown units are named with their place;
-/// what was done about each is said too.
+/// FILE is a table (CSV; times with or without a zone, seconds since 1970, or none), a line of counts (94,56,187,... or an
+/// array of JSON), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
+/// be joined), an access log of an AWS ALB, nginx or Apache, a capture of the gateway, or (with --format events) a log with
+/// a line and a time for each request. Several files are read together, as pages or days; gzip is recognised. Gaps,
+/// duplicates, rows out of order, changes of the clock and unknown units are named with their place; what was done about
+/// each is said too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -30,11 +32,11 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// The width of a row of the result [default: as the source has it; 1m for logs]
+    /// The width of a row of the result [default: as the source has it; 1m for logs and events]
     #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     bin: Option<Duration>,
 
-    /// How the files are written: auto, table, cloudwatch, alb, nginx, apache, capture
+    /// How the files are written: auto, table, counts, events, cloudwatch, alb, nginx, apache, capture
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = format, help_heading = "Reading")]
     format: Format,
 
@@ -42,7 +44,12 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
     log_format: Option<String>,
 
-    /// Which column of a table, or which result of CloudWatch, by its id or label
+    /// Events: where the time is: the name of a column, its number from 1, or a key of JSON lines [default: found out]
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
+    time: Option<String>,
+
+    /// Which column of a table (its name, or its number from 1 where there are no names), or which result of CloudWatch,
+    /// by its id or label
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pick: Option<String>,
 
@@ -108,7 +115,7 @@ enum DuplicateWord {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum BadLineWord {
-    /// Leave out up to 1 in 100 of a log, none of a table
+    /// Leave out up to 1 in 100 of a log or of events, none of a table
     Few,
     /// Say which ones, and write nothing
     Refuse,
@@ -125,6 +132,7 @@ impl Args {
             start: self.start,
             time_zone: self.time_zone.clone(),
             pick: self.pick.clone(),
+            time: self.time.clone(),
             log_format: self.log_format.clone(),
             gaps: match self.gaps {
                 GapWord::Zero => Gaps::Zero,
@@ -162,24 +170,32 @@ pub fn run(args: &Args) -> Exit {
         Err(errors) => return refuse(&errors),
     };
     notices.iter().for_each(|notice: &Notice| note(&notice.to_string()));
-    let mut table = Vec::new();
-    if let Err(error) = write_traffic(&traffic, &mut table) {
-        return refuse(&[error]);
-    }
     match &args.output {
         None => {
             // Where nobody can be told, the table is worth more than the summary.
             let _ = write!(io::stderr(), "{}", summary(&traffic, Path::new("traffic.csv")));
-            print(&String::from_utf8_lossy(&table))
+            match written(&traffic, io::stdout().lock()) {
+                // `headroom import traffic ... | head` has all that it wanted.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+                Err(error) => fail(&error),
+                Ok(()) => Exit::Done,
+            }
         }
-        Some(path) => match write(path, &table) {
+        Some(path) => match File::create(path).and_then(|file| written(&traffic, file)) {
             Ok(()) => print(&summary(&traffic, path)),
             Err(error) => {
-                refuse(&[error]);
+                refuse(&[format!("cannot write {}: {error}", path.display())]);
                 Exit::Failed
             }
         },
     }
+}
+
+/// Writes the table row by row: as one text, a month of seconds would be larger than its counts.
+fn written(traffic: &Traffic, out: impl io::Write) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    write_traffic(traffic, &mut out)?;
+    out.flush()
 }
 
 /// What the table holds, and what to do with it.
@@ -215,6 +231,9 @@ const EXAMPLES: &str = "\
 Examples:
   headroom import traffic requests.json -o traffic.csv
   headroom import traffic 2026-03-0*.log.gz -o traffic.csv
+  headroom import traffic app.log --format events --bin 1m -o traffic.csv
+  headroom import traffic requests.csv --format events --time started_at --bin 10s -o traffic.csv
+  headroom import traffic day.txt --row 1m -o traffic.csv       (day.txt: 94,56,187,...)
   headroom import traffic hourly.txt --row 1h --start 2026-03-01T00:00:00Z -o traffic.csv
   headroom import traffic local.csv --time-zone Europe/Berlin --gaps interpolate -o traffic.csv
   cat access.log | headroom import traffic - --log-format '$remote_addr [$time_local] \"$request\" $status'";
