@@ -60,10 +60,8 @@ pub(crate) struct WorkerPool {
 pub(crate) enum Attempt {
     /// The first.
     First,
-    /// Another one, as the connection was of no use: nothing speaks against the instance.
+    /// Another one, as the one before gave no answer.
     Again,
-    /// Another one, as this instance has failed.
-    Elsewhere(InstanceId),
 }
 
 #[derive(Debug)]
@@ -162,24 +160,23 @@ impl WorkerPool {
         self.follow(now);
     }
 
-    /// The instance for a request. `key` is what [`key_of`] found in it. Counts nothing: say [`sent`](Self::sent).
+    /// The instance for a request: none of those that have `failed` it. `key` is what [`key_of`] found in it. Counts
+    /// nothing: say [`sent`](Self::sent).
     pub(crate) fn pick(
         &mut self,
         now: Timestamp,
         key: Option<u64>,
-        attempt: Attempt,
+        failed: &[InstanceId],
         rng: &mut Rng,
     ) -> Option<Placed> {
-        match attempt {
-            Attempt::Elsewhere(failed) => self.picker.place_elsewhere(now, key, failed, rng),
-            Attempt::First | Attempt::Again => {
-                let cookie = match key {
-                    Some(key) if !self.cookies.is_empty() => Some(self.named_by(key)),
-                    _ => None,
-                };
-                self.picker.place(now, key, cookie, rng)
-            }
+        if !failed.is_empty() {
+            return self.picker.place_elsewhere(now, key, failed, rng);
         }
+        let cookie = match key {
+            Some(key) if !self.cookies.is_empty() => Some(self.named_by(key)),
+            _ => None,
+        };
+        self.picker.place(now, key, cookie, rng)
     }
 
     /// The instances that a request may be given to where the one that was picked for it is full, with their
@@ -253,13 +250,21 @@ impl WorkerPool {
     }
 
     /// Whether a request that failed may be sent again, and counts the answer. `safe` says that it does no harm,
-    /// `tries_left` that it was not sent too often.
-    pub(crate) fn may_retry(&mut self, now: Timestamp, why: Retry, safe: bool, tries_left: bool) -> bool {
+    /// `tries_left` that it was not sent too often, `costs` that an instance may have worked on it, so that the budget
+    /// has to have room for it.
+    pub(crate) fn may_retry(
+        &mut self,
+        now: Timestamp,
+        why: Retry,
+        safe: bool,
+        tries_left: bool,
+        costs: bool,
+    ) -> bool {
         let outcome = if !safe {
             Retried::NotSafe
         } else if !tries_left {
             Retried::OutOfTries
-        } else if why.was_sent() && !self.process.may_retry(now, std::mem::take(&mut self.requests)) {
+        } else if costs && !self.process.may_retry(now, std::mem::take(&mut self.requests)) {
             Retried::OutOfBudget
         } else {
             Retried::Repeated

@@ -202,18 +202,23 @@ impl<B: Balancer> Available<B> {
         self.entries.get(id.0 as usize).map_or(0, |entry| entry.in_flight)
     }
 
-    /// An instance for a request that another one has failed: any but that one. `None` where there is no other.
+    /// An instance for a request that others have failed: any but those, none of which is named twice. `None` where
+    /// there is no other.
     ///
-    /// The balancer hears of a removal and its end, which costs it more than a pick: for retries, which are few.
-    pub fn pick_other(&mut self, now: Timestamp, failed: InstanceId, rng: &mut Rng) -> Option<InstanceId> {
+    /// The balancer hears of removals and their end, which costs it more than a pick: for retries, which are few.
+    pub fn pick_other(&mut self, now: Timestamp, failed: &[InstanceId], rng: &mut Rng) -> Option<InstanceId> {
         self.at(now);
-        let given = self.entries.get(failed.0 as usize).and_then(|entry| entry.given);
-        if given.is_some() {
-            self.inner.removed(failed);
+        let given = |entries: &[Entry], id: InstanceId| entries.get(id.0 as usize)?.given;
+        for &id in failed {
+            if given(&self.entries, id).is_some() {
+                self.inner.removed(id);
+            }
         }
         let picked = self.inner.pick(now, rng);
-        if let Some(weight) = given {
-            self.inner.added(failed, weight);
+        for &id in failed {
+            if let Some(weight) = given(&self.entries, id) {
+                self.inner.added(id, weight);
+            }
         }
         picked
     }

@@ -82,13 +82,7 @@ impl ConsistentHash {
     /// The instance for a key: the key's own, or the next one that has room.
     #[inline]
     pub fn pick_for(&mut self, key: u64) -> Option<InstanceId> {
-        if !self.changed.is_empty() {
-            self.make_changes();
-        }
-        let hash = mix(key);
-        let begin = *self.index.get((hash >> (64 - self.bits)) as usize)? as usize;
-        let offset = self.ring[begin..].iter().position(|&(point, _)| point >= hash);
-        let start = offset.map_or(0, |offset| begin + offset);
+        let start = self.start(key)?;
         let (after, before) = (&self.ring[start..], &self.ring[..start]);
         let mut asked = None;
         for &(_, id) in after.iter().chain(before) {
@@ -99,6 +93,36 @@ impl ConsistentHash {
             asked = Some(id);
         }
         None
+    }
+
+    /// The instance for a key whose request others have failed: the next on the ring that is none of those. One
+    /// with room, or, as the failed ones may have all the room that is left, the first of the others.
+    pub fn pick_other_for(&mut self, key: u64, failed: &[InstanceId]) -> Option<InstanceId> {
+        let start = self.start(key)?;
+        let (after, before) = (&self.ring[start..], &self.ring[..start]);
+        let mut first = None;
+        for &(_, id) in after.iter().chain(before) {
+            if failed.contains(&id) {
+                continue;
+            }
+            if self.has_room(id) {
+                return Some(id);
+            }
+            first = first.or(Some(id));
+        }
+        first
+    }
+
+    /// Where on the ring the instances for a key begin; `None` without instances.
+    #[inline]
+    fn start(&mut self, key: u64) -> Option<usize> {
+        if !self.changed.is_empty() {
+            self.make_changes();
+        }
+        let hash = mix(key);
+        let begin = *self.index.get((hash >> (64 - self.bits)) as usize)? as usize;
+        let offset = self.ring[begin..].iter().position(|&(point, _)| point >= hash);
+        Some(offset.map_or(0, |offset| begin + offset))
     }
 
     /// Whether one more request would leave the instance within its bound.
@@ -233,6 +257,24 @@ mod tests {
 
     const OK: Outcome = Outcome::Answered { first_byte: Duration::from_millis(1) };
     const NOW: Timestamp = Timestamp::ZERO;
+
+    #[test]
+    fn a_key_whose_instances_failed_goes_to_the_next_that_did_not() {
+        let mut balancer = of(&[1, 1, 1, 1]);
+        for key in 0..200 {
+            let mut failed = std::vec![balancer.pick_for(key).unwrap()];
+            while failed.len() < 4 {
+                let other = balancer.pick_other_for(key, &failed).unwrap();
+                assert!(!failed.contains(&other), "{failed:?}");
+                failed.push(other);
+            }
+            assert_eq!(balancer.pick_other_for(key, &failed), None);
+        }
+        // Those that failed have no requests in flight, so the bound of the last one is passed.
+        (0..50).for_each(|_| balancer.sent(NOW, InstanceId(3)));
+        let failed = [InstanceId(0), InstanceId(1), InstanceId(2)];
+        assert_eq!(balancer.pick_other_for(7, &failed), Some(InstanceId(3)));
+    }
 
     fn of(weights: &[u32]) -> ConsistentHash {
         let mut balancer = ConsistentHash::new(1.25, Weight::ONE).unwrap();

@@ -81,32 +81,25 @@ impl Picker {
         }
     }
 
-    /// The instance for a request that `failed` has failed: another one; the same where there is no other.
+    /// The instance for a request that these have failed, the last of them just now: another one, or none.
     pub(super) fn place_elsewhere(
         &mut self,
         now: Timestamp,
         key: Option<u64>,
-        failed: InstanceId,
+        failed: &[InstanceId],
         rng: &mut Rng,
     ) -> Option<Placed> {
-        let other = match self {
+        let to = match self {
             Picker::LeastOutstanding(inner) => inner.pick_other(now, failed, rng),
             Picker::RoundRobin(inner) => inner.pick_other(now, failed, rng),
             Picker::PeakEwma(inner) => inner.pick_other(now, failed, rng),
-            // The ring would be made anew twice: other keys find another instance as well, and the same key the
-            // same one again.
             Picker::Hash(inner) => {
-                let hash = inner.at(now);
-                let first = key.unwrap_or_else(|| rng.bits());
-                (1..=OTHER_KEYS)
-                    .filter_map(|number| hash.pick_for(first ^ number << 32))
-                    .find(|&other| other != failed)
+                // The ring would be made anew for each removal.
+                let key = key.unwrap_or_else(|| rng.bits());
+                inner.at(now).pick_other_for(key, failed)
             }
         };
-        match other {
-            Some(to) => Some(Placed::Moved { from: failed, to }),
-            None => self.place(now, key, None, rng),
-        }
+        Some(Placed::Moved { from: *failed.last()?, to: to? })
     }
 
     pub(super) fn configure(&mut self, now: Timestamp, slow_start: Option<SlowStart>, panic_below: Ratio) {
@@ -184,6 +177,3 @@ impl Picker {
 
 /// No instance gets more than so many times its share of the requests in flight, whatever its keys.
 const HASH_FACTOR: f64 = 1.25;
-
-/// Keys that are tried for another instance: with two instances, all of them miss once in 65,000.
-const OTHER_KEYS: u64 = 16;

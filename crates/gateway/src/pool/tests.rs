@@ -36,18 +36,18 @@ fn place(
     pool: &mut WorkerPool,
     now: Timestamp,
     key: Option<u64>,
-    attempt: Attempt,
+    failed: &[InstanceId],
     rng: &mut Rng,
 ) -> Option<Placed> {
-    let placed = pool.pick(now, key, attempt, rng)?;
-    pool.sent(now, placed, attempt);
+    let placed = pool.pick(now, key, failed, rng)?;
+    pool.sent(now, placed, if failed.is_empty() { Attempt::First } else { Attempt::Again });
     Some(placed)
 }
 
 /// The port of the instance that is picked.
 fn pick(pool: &mut WorkerPool, now: Timestamp) -> u16 {
     let mut rng = Rng::new(1, "picks");
-    let placed = place(pool, now, None, Attempt::First, &mut rng).unwrap();
+    let placed = place(pool, now, None, &[], &mut rng).unwrap();
     pool.instances[placed.instance().0 as usize].address.port()
 }
 
@@ -144,13 +144,13 @@ fn the_retry_budget_is_that_of_the_process() {
             pick(pool, at(10));
         });
     }
-    let asks = |pool: &mut WorkerPool| pool.may_retry(at(20), Retry::Broke, true, true);
+    let asks = |pool: &mut WorkerPool| pool.may_retry(at(20), Retry::Broke, true, true, true);
     // What the other has counted is known once it has told.
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
     other.tick(at(100));
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
     assert!(!asks(&mut other));
-    assert!(other.may_retry(at(20), Retry::Unreachable, true, true), "nothing was sent, so nothing is spent");
+    assert!(other.may_retry(at(20), Retry::Unreachable, true, true, false), "nothing was sent, so nothing is spent");
     let counts = one.count().retries;
     assert_eq!(counts[Retry::Broke.index(Retried::Repeated)], 10);
     assert_eq!(counts[Retry::Broke.index(Retried::OutOfBudget)], 8);
@@ -230,18 +230,14 @@ fn an_instance_that_failed_a_request_does_not_get_it_again() {
         let process = process(&settings);
         let (mut pool, mut rng) = (worker(&settings, &process), Rng::new(1, "picks"));
         for key in 0..100 {
-            let first = place(&mut pool, at(key), Some(key), Attempt::First, &mut rng).unwrap().instance();
-            pool.ended(at(key), first, OK);
-            let other = place(&mut pool, at(key), Some(key), Attempt::Elsewhere(first), &mut rng).unwrap();
-            assert_ne!(other.instance(), first, "{balance:?}");
-            pool.ended(at(key), other.instance(), OK);
+            let mut failed = Vec::new();
+            while let Some(placed) = place(&mut pool, at(key), Some(key), &failed, &mut rng) {
+                assert!(!failed.contains(&placed.instance()), "{balance:?}: {placed:?} behind {failed:?}");
+                failed.push(placed.instance());
+                pool.ended(at(key), placed.instance(), OK);
+            }
+            assert_eq!(failed.len(), 3, "{balance:?}: each of them had its chance");
         }
         assert_eq!(pool.in_flight(), 0);
     }
-    // Where there is no other, the same one.
-    let settings = of([1]);
-    let mut pool = worker(&settings, &process(&settings));
-    let only = InstanceId(0);
-    let again = place(&mut pool, at(0), None, Attempt::Elsewhere(only), &mut Rng::new(1, "picks"));
-    assert_eq!(again.map(Placed::instance), Some(only));
 }

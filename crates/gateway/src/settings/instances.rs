@@ -127,7 +127,8 @@ pub struct Retries {
     /// What is allowed besides, so that a service with little traffic may repeat at all.
     pub least: Rate,
     /// How often one request is sent at most, the first time included; 1 repeats nothing that was sent. Attempts to
-    /// connect, where nothing was sent, are not counted, and neither is a kept connection that was closed.
+    /// connect, where nothing was sent, are not counted, and neither is a kept connection that was closed. No instance
+    /// that failed a request gets it again.
     pub tries: u32,
 }
 

@@ -207,8 +207,9 @@ pub(super) struct Exchange {
     /// The client has to be told its instance.
     pub(super) sets_cookie: bool,
     pub(super) attempt: Attempt,
-    /// How often it was given to an instance, and how often it was sent to one; a stale connection does not count.
-    pub(super) tries: u32,
+    /// The instances that have failed it, none of them twice. A stale connection says nothing of its instance.
+    pub(super) failed: Vec<InstanceId>,
+    /// How often the whole of it, as far as it had come, was handed to a connection; a stale one does not count.
     pub(super) sends: u32,
     /// How long the instance wants to be left alone.
     pub(super) stay_away: Option<Duration>,
@@ -270,7 +271,7 @@ impl Default for Exchange {
             placed: false,
             sets_cookie: false,
             attempt: Attempt::First,
-            tries: 0,
+            failed: Vec::new(),
             sends: 0,
             stay_away: None,
             sent: Timestamp::ZERO,

@@ -26,6 +26,8 @@ mod observe;
 mod queue;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod retries;
 mod rules;
 #[cfg(test)]
 mod simulation;

@@ -13,7 +13,6 @@ use super::admit::Fate;
 use super::connection::{Pause, Phase, Queued};
 use super::{Worker, downstream_token};
 use crate::local::Local;
-use crate::pool::Attempt;
 use crate::queues::{At, Queue};
 use crate::shared::WaitingRoom;
 use control::admission::{Brought, Held, Next, Pace, Reason};
@@ -187,10 +186,10 @@ impl<N: Net> Worker<N> {
         let highest = || local.queues.borrow_mut().at(at).and_then(|queue| queue.highest());
         while let Some(class) = highest() {
             // Who comes next is not known yet, so no key or cookie decides.
-            let picked = local.pools[pool].borrow_mut().pick(self.now, None, Attempt::Again, &mut self.rng);
+            let picked = local.pools[pool].borrow_mut().pick(self.now, None, &[], &mut self.rng);
             let Some(picked) = picked else { return };
             let front = local.queues.borrow_mut().at(at).and_then(|queue| queue.front(class));
-            let failed = front.and_then(|request| failed_at(self.downstreams[request].exchange.attempt));
+            let failed = front.map_or(&[][..], |request| &self.downstreams[request].exchange.failed);
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
             let Some((request, _)) = self.next_in_line(local, at, class) else {
                 found.place.iter().for_each(|place| place.leave());
@@ -242,7 +241,7 @@ impl<N: Net> Worker<N> {
     ) -> Option<Placed> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
         let exchange = &self.downstreams[index].exchange;
-        let (priority, failed) = (exchange.claims.priority, failed_at(exchange.attempt));
+        let (priority, failed) = (exchange.claims.priority, &exchange.failed[..]);
         let waits = |queue: &mut Queue| queue.is_before(queue.class_of(priority));
         if !local.queues.borrow_mut().at(At::Pool(pool)).is_some_and(waits)
             && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
@@ -276,18 +275,18 @@ impl<N: Net> Worker<N> {
         self.line.freed = true;
     }
 
-    /// Takes a place at the instance that was picked, or else at the next of its pool that has one; at the one that has
-    /// just failed the request only where there is no other at all.
+    /// Takes a place at the instance that was picked, or else at the next of its pool that has one; at one that has
+    /// failed the request only where there is no other at all.
     fn free_place(
         &self,
         local: &Local,
         pool: usize,
         picked: InstanceId,
-        failed: Option<InstanceId>,
+        failed: &[InstanceId],
     ) -> Option<Found> {
         let candidates = local.pools[pool].borrow();
-        let only_failed = candidates.beside(picked).all(|(id, _)| Some(id) == failed);
-        let mut beside = candidates.beside(picked).filter(|(id, _)| only_failed || Some(*id) != failed);
+        let only_failed = candidates.beside(picked).all(|(id, _)| failed.contains(&id));
+        let mut beside = candidates.beside(picked).filter(|(id, _)| only_failed || !failed.contains(id));
         beside.find_map(|(id, address)| {
             // An instance that was added since is limited as those are that come now.
             let places = places_at(local, pool, address).or_else(|| {
@@ -307,14 +306,6 @@ impl<N: Net> Worker<N> {
 struct Found {
     id: InstanceId,
     place: Option<Arc<Concurrency<AtomicU64>>>,
-}
-
-/// The instance that a request must not go to again.
-fn failed_at(attempt: Attempt) -> Option<InstanceId> {
-    match attempt {
-        Attempt::Elsewhere(failed) => Some(failed),
-        Attempt::First | Attempt::Again => None,
-    }
 }
 
 /// What was picked, at another instance as the one that was picked is full. A client that is known stays with its own.

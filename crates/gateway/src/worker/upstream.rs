@@ -63,13 +63,20 @@ impl Failure {
 impl<N: Net> Worker<N> {
     /// Sends an admitted request to an instance.
     pub(super) fn dispatch(&mut self, index: usize) {
-        let exchange = &self.downstreams[index].exchange;
+        let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
-        let (pool, key, attempt) = (exchange.pool, exchange.key, exchange.attempt);
-        let picked = local.pools[pool].borrow_mut().pick(self.now, key, attempt, &mut self.rng);
+        let pool = exchange.pool;
+        let picked = local.pools[pool].borrow_mut().pick(
+            self.now,
+            exchange.key,
+            &exchange.failed,
+            &mut self.rng,
+        );
         let Some(picked) = picked else {
-            // A service without instances conforms to nothing.
-            local.tally(self.downstreams[index].exchange.level, |tally| tally.record_late());
+            // A service without instances conforms to nothing. A retry may have been counted as late before.
+            if !std::mem::replace(&mut exchange.late, true) {
+                local.tally(exchange.level, |tally| tally.record_late());
+            }
             return self.fail_request(index, Failure::Unreachable.problem());
         };
         if let Some(placed) = self.place_at(index, &local, pool, picked) {
@@ -85,8 +92,8 @@ impl<N: Net> Worker<N> {
         exchange.sets_cookie = placed.sets_cookie();
         exchange.placed = true;
         exchange.sent = now;
-        exchange.tries += 1;
-        if exchange.tries == 1 && !exchange.waited.is_zero() {
+        let first = exchange.attempt == Attempt::First;
+        if first && !exchange.waited.is_zero() {
             forward::waited(&mut exchange.request, exchange.place, exchange.waited);
         }
         let mut pool = local.pools[pool].borrow_mut();
@@ -95,7 +102,6 @@ impl<N: Net> Worker<N> {
         drop(pool);
         self.downstreams[index].phase = Phase::Active;
         // After a failure only a new connection can be trusted.
-        let first = self.downstreams[index].exchange.tries == 1;
         let idle = if first { self.instances[number].idle.pop() } else { None };
         match idle {
             Some(upstream) => {
@@ -140,14 +146,15 @@ impl<N: Net> Worker<N> {
     /// Sends the request on a connection that is open.
     fn send_request(&mut self, upstream: usize, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.sends += 1;
         let request = std::mem::take(&mut exchange.request);
         let connection = &mut self.upstreams[upstream];
         let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
-        self.downstreams[index].exchange.request = request;
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.request = request;
         if sent.is_err() {
             return self.instance_failed(index, Failure::Broke);
         }
+        exchange.sends += 1;
         self.offer_copies(index);
         self.await_progress(index);
         if !self.downstreams[index].exchange.body.is_done() {
@@ -561,14 +568,19 @@ impl<N: Net> Worker<N> {
         {
             let now = self.now;
             let exchange = &mut self.downstreams[index].exchange;
-            let (outcome, attempt) = match why {
-                Retry::Stale => (Outcome::Cancelled, Attempt::Again),
-                _ => (failure.outcome(), Attempt::Elsewhere(exchange.instance)),
+            (exchange.attempt, exchange.placed) = (Attempt::Again, false);
+            let outcome = match why {
+                Retry::Stale => {
+                    exchange.sends = 0;
+                    Outcome::Cancelled
+                }
+                Retry::Unreachable | Retry::ConnectTimeout | Retry::Broke => {
+                    if !exchange.failed.contains(&exchange.instance) {
+                        exchange.failed.push(exchange.instance);
+                    }
+                    failure.outcome()
+                }
             };
-            (exchange.attempt, exchange.placed) = (attempt, false);
-            if why == Retry::Stale {
-                exchange.sends = 0;
-            }
             local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
             self.leave_instance(index, &local);
             if why.was_sent() {
@@ -604,17 +616,17 @@ impl<N: Net> Worker<N> {
         let tries = local.shared.settings.pools[pool].retries.tries;
         let mut pool = local.pools[pool].borrow_mut();
         let harmless = exchange.replayable && exchange.idempotent;
-        let (safe, tries_left) = match why {
-            Retry::Unreachable | Retry::ConnectTimeout => {
-                (true, exchange.tries < pool.len().min(CONNECT_TRIES))
-            }
-            // Hardly ever read by anybody, and only the first try uses a kept connection: it does not count. A killed
-            // instance may accept the next one too, for as long as it takes to die.
-            Retry::Stale => (harmless, tries > 1),
+        let tried = exchange.failed.len() as u32 + 1;
+        let (safe, tries_left, costs) = match why {
+            Retry::Unreachable | Retry::ConnectTimeout => (true, tried < pool.len().min(CONNECT_TRIES), false),
+            // Only the first try uses a kept connection, and it does not count: the instance was closing the connection
+            // without regard to the request, as far as anybody knows. Where the connection took all of the request it
+            // may have worked on it, though: an instance that was killed looks the same.
+            Retry::Stale => (harmless, tries > 1, exchange.sends > 0),
             // What has broken an instance is not sent to the same one again.
-            Retry::Broke => (harmless, exchange.sends < tries && pool.len() > 1),
+            Retry::Broke => (harmless, exchange.sends < tries && tried < pool.len(), true),
         };
-        pool.may_retry(self.now, why, safe, tries_left)
+        pool.may_retry(self.now, why, safe, tries_left, costs)
     }
 
     /// Tells the client in the head of its answer which instance it belongs to from now on.

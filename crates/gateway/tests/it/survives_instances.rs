@@ -1,9 +1,12 @@
 //! Instances that refuse, hang, break off or talk nonsense.
 
 use crate::support::{
-    Upstream, before, client, eventually_metric, get, metric, nobody, ok, settings, started,
+    Peer, Upstream, before, client, eventually, eventually_metric, get, metric, nobody, ok, settings, started,
 };
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -181,6 +184,101 @@ fn a_stale_connection_is_retried_on_a_new_one_whichever_instance_it_is() {
     let mut client = client(&gateway);
     for _ in 0..6 {
         assert_eq!(client.ask(get("/")).text(), "hello");
+    }
+}
+
+/// One of two is killed as a process is: its connections break, new ones are refused.
+#[test]
+fn requests_in_flight_on_a_killed_instance_are_answered_by_the_other() {
+    let doomed = Killable::start();
+    let other = Upstream::hello();
+    let mut settings = settings(&[doomed.address, other.address]);
+    settings.pools[0].retries.budget = units::Ratio::ONE;
+    let gateway = started(settings);
+    let mut clients: Vec<_> = (0..100).map(|_| client(&gateway)).collect();
+    // All connections are kept ones by then.
+    for _ in 0..2 {
+        clients.iter_mut().for_each(|client| client.send(get("/")));
+        clients.iter_mut().for_each(|client| assert_eq!(client.answer().text(), "hello"));
+    }
+    doomed.hold();
+    clients.iter_mut().for_each(|client| client.send(get("/")));
+    eventually("the other half is answered", || doomed.held() >= 40);
+    doomed.kill();
+    let failed: Vec<_> = clients
+        .iter_mut()
+        .map(Peer::answer)
+        .filter(|answer| answer.status() != 200)
+        .map(|answer| answer.text())
+        .collect();
+    assert!(failed.is_empty(), "{} of 100 failed: {failed:?}", failed.len());
+}
+
+#[test]
+fn one_healthy_instance_is_found_behind_three_dead_ones() {
+    let upstream = Upstream::hello();
+    let gateway = started(settings(&[nobody(), nobody(), upstream.address, nobody()]));
+    let mut client = client(&gateway);
+    for number in 0..50 {
+        assert_eq!(client.ask(get("/")).text(), "hello", "request {number}");
+    }
+    // To connect was all that was repeated: that spends nothing of the budget.
+    let spent = "headroom_retries_total{pool=\"pool\",reason=\"unreachable\",outcome=\"out_of_budget\"}";
+    assert_eq!(metric(&gateway, spent), 0.0);
+}
+
+/// A server that answers, or holds what it is asked, until its process would be killed.
+struct Killable {
+    address: SocketAddr,
+    state: Arc<(AtomicBool, AtomicUsize)>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+    listener: TcpListener,
+}
+
+impl Killable {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let killable = Killable {
+            address: listener.local_addr().unwrap(),
+            state: Arc::default(),
+            streams: Arc::default(),
+            listener: listener.try_clone().unwrap(),
+        };
+        let (state, streams) = (Arc::clone(&killable.state), Arc::clone(&killable.streams));
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                streams.lock().unwrap().push(stream.try_clone().unwrap());
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 4 * 1024];
+                    while let Ok(1..) = stream.read(&mut buffer) {
+                        if state.0.load(Ordering::SeqCst) {
+                            state.1.fetch_add(1, Ordering::SeqCst);
+                        } else if stream.write_all(&ok("hello")).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        killable
+    }
+
+    fn hold(&self) {
+        self.state.0.store(true, Ordering::SeqCst);
+    }
+
+    fn held(&self) -> usize {
+        self.state.1.load(Ordering::SeqCst)
+    }
+
+    fn kill(&self) {
+        // Ends the accepting thread, with which the port closes: a listener that is shut down refuses.
+        let listener = socket2::SockRef::from(&self.listener);
+        let _ = listener.shutdown(Shutdown::Both);
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 }
 

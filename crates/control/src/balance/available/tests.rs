@@ -37,16 +37,19 @@ fn shares<B: Balancer>(instances: &mut Available<B>, now: Timestamp) -> [u32; 5]
 fn another_than_the_one_that_failed() {
     let (mut instances, mut rng) = (of(3, None, 0.5), Rng::new(1, "picks"));
     for _ in 0..20 {
-        let other = instances.pick_other(at(0), InstanceId(1), &mut rng).unwrap();
+        let other = instances.pick_other(at(0), &[InstanceId(1)], &mut rng).unwrap();
         assert_ne!(other, InstanceId(1));
     }
+    let last = instances.pick_other(at(0), &[InstanceId(1), InstanceId(0)], &mut rng);
+    assert_eq!(last, Some(InstanceId(2)));
+    assert_eq!(instances.pick_other(at(0), &[InstanceId(1), InstanceId(0), InstanceId(2)], &mut rng), None);
     let before = shares(&mut instances, at(0));
     assert!(before[..3].iter().all(|&share| share >= 330), "it is back afterwards: {before:?}");
     instances.remove(at(0), InstanceId(1));
-    assert!(instances.pick_other(at(0), InstanceId(1), &mut rng).is_some());
+    assert!(instances.pick_other(at(0), &[InstanceId(1)], &mut rng).is_some());
     assert_eq!(shares(&mut instances, at(0))[1], 0, "but only where it was before");
     instances.drain(at(0), InstanceId(0));
-    assert_eq!(instances.pick_other(at(0), InstanceId(2), &mut rng), None);
+    assert_eq!(instances.pick_other(at(0), &[InstanceId(2)], &mut rng), None);
 }
 
 #[test]
