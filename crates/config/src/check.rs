@@ -5,6 +5,7 @@
 mod access_log;
 mod admin;
 pub(crate) mod classes;
+mod heads;
 mod hops;
 mod key;
 mod limits;
@@ -100,14 +101,26 @@ fn workers(at: &At<Count>, report: &mut Report) -> NonZeroU32 {
 
 fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     let default = ConnectionLimits::default();
-    let FileLimits { connections, head_timeout, idle_timeout, drain_timeout } = found;
     ConnectionLimits {
-        connections: connections
+        connections: found
+            .connections
             .as_ref()
             .map_or(default.connections, |at| between(at, 1, u32::MAX, "10000 is usual", report)),
-        head_timeout: time_out(head_timeout.as_ref(), default.head_timeout, report),
-        idle_timeout: time_out(idle_timeout.as_ref(), default.idle_timeout, report),
-        drain_timeout: span(drain_timeout.as_ref(), default.drain_timeout, Duration::ZERO, report),
+        head_timeout: time_out(found.head_timeout.as_ref(), default.head_timeout, report),
+        idle_timeout: time_out(found.idle_timeout.as_ref(), default.idle_timeout, report),
+        drain_timeout: span(found.drain_timeout.as_ref(), default.drain_timeout, Duration::ZERO, report),
+        request_head: heads::limits(
+            found.request_head_max.as_ref(),
+            found.request_fields_max.as_ref(),
+            found.request_target_max.as_ref(),
+            report,
+        ),
+        answer_head: heads::limits(
+            found.answer_head_max.as_ref(),
+            found.answer_fields_max.as_ref(),
+            None,
+            report,
+        ),
     }
 }
 

@@ -81,6 +81,16 @@ tables! {
         idle_timeout: Option<At<Span>>,
         /// How long SIGTERM waits for requests in flight. Default: 30s.
         drain_timeout: Option<At<Span>>,
+        /// The longest head of a request, with its request line: longer ones are answered with 431. Default: 16KiB.
+        request_head_max: Option<At<Size>>,
+        /// The most header fields of a request: more are answered with 431. Default: 100.
+        request_fields_max: Option<At<Count>>,
+        /// The longest target of a request, path and query: longer ones are answered with 414. Default: 8KiB.
+        request_target_max: Option<At<Size>>,
+        /// The longest head of an instance's answer, with its status line: longer ones become a 502. Default: 16KiB.
+        answer_head_max: Option<At<Size>>,
+        /// The most header fields of an instance's answer: more become a 502. Default: 100.
+        answer_fields_max: Option<At<Count>>,
     }
 
     /// Instances of the same service.
@@ -229,6 +239,8 @@ tables! {
         server_timing: Option<At<Vec<At<Text>>>>,
         /// Where copies of its requests go: a mirror, or a list of them.
         mirror: Option<OneOrMore>,
+        /// The trailers of requests that reach the instances, by name. Others are dropped. Default: none.
+        request_trailers: Option<At<Vec<At<Text>>>>,
     }
 
     /// A rule that stands in this file.

@@ -11,7 +11,8 @@ mod pools;
 use crate::check::usual_name;
 use control::rate::{Limit, RateSettings};
 use gateway::settings::{
-    AccessLog, Admin, Class, KeyBy, LogForm, PathMatch, Provenance, Route, Settings, ShedAnswer,
+    AccessLog, Admin, Class, ConnectionLimits, KeyBy, LogForm, PathMatch, Provenance, Route, Settings,
+    ShedAnswer,
 };
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -37,6 +38,7 @@ pub fn write(settings: &Settings) -> String {
     line(format!("  head_timeout: {}", span(limits.head_timeout)));
     line(format!("  idle_timeout: {}", span(limits.idle_timeout)));
     line(format!("  drain_timeout: {}", span(limits.drain_timeout)));
+    heads(&limits).into_iter().for_each(|(key, value)| line(format!("  {key}: {value}")));
     if !settings.trusted_hops.is_empty() {
         let ranges: Vec<String> = settings.trusted_hops.iter().map(|range| format!("\"{range}\"")).collect();
         line(format!("trusted_hops: [{}]", ranges.join(", ")));
@@ -91,6 +93,28 @@ pub fn write(settings: &Settings) -> String {
         }
     }
     text
+}
+
+/// The bounds on heads that are not the usual ones.
+fn heads(limits: &ConnectionLimits) -> Keys {
+    let usual = ConnectionLimits::default();
+    let mut keys = Keys::new();
+    for (name, found, usual) in [
+        (["request_head_max", "request_fields_max"], limits.request_head, usual.request_head),
+        (["answer_head_max", "answer_fields_max"], limits.answer_head, usual.answer_head),
+    ] {
+        if found.head_bytes_max != usual.head_bytes_max {
+            keys.push((name[0], found.head_bytes_max.to_string()));
+        }
+        if found.headers_max != usual.headers_max {
+            keys.push((name[1], found.headers_max.to_string()));
+        }
+    }
+    let target = limits.request_head.target_bytes_max;
+    if target != usual.request_head.target_bytes_max {
+        keys.push(("request_target_max", target.to_string()));
+    }
+    keys
 }
 
 fn operator(admin: &Admin) -> String {
@@ -189,6 +213,11 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     if !route.server_timing.is_empty() {
         let names: Vec<String> = route.server_timing.iter().map(|name| quoted(name)).collect();
         keys.push(("server_timing", format!("[{}]", names.join(", "))));
+    }
+    if !route.request_trailers.is_empty() {
+        let names: Vec<String> =
+            route.request_trailers.iter().map(|name| quoted(&name.to_string())).collect();
+        keys.push(("request_trailers", format!("[{}]", names.join(", "))));
     }
     keys
 }

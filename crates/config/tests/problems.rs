@@ -130,6 +130,46 @@ fn values_and_units() {
 }
 
 #[test]
+fn heads_and_trailers() {
+    let said = |from: &str, to: &str, expected: &[&str]| {
+        let plain = problems(&BASE.replace(from, to)).plain();
+        assert_eq!(plain.matches(" error: ").count(), expected.len(), "{plain}");
+        for message in expected {
+            assert!(plain.contains(message), "{message}: {plain}");
+        }
+    };
+    let limits = |keys: &str| format!("admin: 127.0.0.1:9901\nlimits: {{ {keys} }}");
+    said(
+        "admin: 127.0.0.1:9901",
+        &limits("request_head_max: 1MiB, request_fields_max: 1000, request_target_max: 10"),
+        &[
+            "`limits.request_head_max`: 1.0 MB is outside 1.0 kB to 262.1 kB",
+            "`limits.request_fields_max`: 1000 is outside 8 to 512",
+            "`limits.request_target_max`: 10 B is outside 256 B to 262.1 kB",
+        ],
+    );
+    said(
+        "admin: 127.0.0.1:9901",
+        &limits("request_head_max: 4KiB, request_target_max: 8KiB, answer_fields_max: 0"),
+        &[
+            "`limits.request_target_max`: a target of 8.2 kB does not fit into a head of 4.1 kB",
+            "`limits.answer_fields_max`: 0 is outside 8 to 512",
+        ],
+    );
+    said(
+        "policy: protect search",
+        "policy: protect search, request_trailers: [X_Forwarded-For, cookie, 'a b', Content-Type, x-sum, X-Sum]",
+        &[
+            "`X_Forwarded-For` cannot be let through as a trailer: a field by which a service knows who asks",
+            "`cookie` cannot be let through as a trailer",
+            "`a b` cannot be let through as a trailer: no field name",
+            "`Content-Type` cannot be let through as a trailer",
+            "duplicate name `X-Sum`",
+        ],
+    );
+}
+
+#[test]
 fn addresses() {
     insta::assert_snapshot!(told(&[
         ("listen: 127.0.0.1:8080", "listen: localhost:8080"),

@@ -11,8 +11,9 @@ use gateway::settings::{
     AccessLog, Adaptive, Admin, AdminAddress, Affinity, Balance, Class, ConcurrencySettings,
     ConnectionLimits, Ejection, Health, Instance, KeyBy, Keyed, LogForm, LogFormat, Mirror, PathMatch,
     Policy, Pool, Provenance, Queue, RateClassSettings, Retries, Route, RoutePriority, Rule, Settings,
-    ShedAnswer,
+    ShedAnswer, TrailerName,
 };
+use http::codec::Limits;
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -315,6 +316,10 @@ fn settings() -> impl Strategy<Value = Settings> {
                             mirrors: (0..picks[2] % 3).collect(),
                             deadline_header,
                             shed,
+                            request_trailers: ["x-sum", "grpc-status"][..picks[2] % 3]
+                                .iter()
+                                .map(|name| TrailerName::new(name).unwrap())
+                                .collect(),
                             server_timing: ["db", "app!", "true"][..picks[2] % 4 % 3]
                                 .iter()
                                 .map(|name| (*name).to_owned())
@@ -349,6 +354,15 @@ fn settings() -> impl Strategy<Value = Settings> {
                     limits: ConnectionLimits {
                         connections: workers,
                         head_timeout: span,
+                        request_head: Limits {
+                            headers_max: 8 + workers as usize % 500,
+                            head_bytes_max: 1024 * (1 + workers as usize % 256),
+                            target_bytes_max: 256 + workers as usize % 700,
+                        },
+                        answer_head: Limits {
+                            head_bytes_max: 10_001 + workers as usize,
+                            ..Limits::default()
+                        },
                         ..ConnectionLimits::default()
                     },
                     trusted_hops: ["10.0.0.0/8", "::1", "fd00::/8", "192.0.2.7"][..workers as usize % 5]

@@ -8,6 +8,7 @@ use crate::shared::{Shared, lock};
 use control::policy::Transition;
 use rule::RuleError;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use tokio::sync::oneshot;
@@ -31,6 +32,19 @@ pub struct LimitChange {
     pub limit: String,
     /// When, since the gateway began, what changed, and why.
     pub change: control::concurrency::Change,
+}
+
+/// An instance's answer that broke HTTP: the last of several, for whoever watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MalformedAnswer {
+    /// The instance that gave it.
+    pub instance: SocketAddr,
+    /// The name of the rule that it broke, as in the access log.
+    pub rule: &'static str,
+    /// The rule in a sentence.
+    pub detail: String,
+    /// How many there were, of all instances, since this was last asked.
+    pub count: u64,
 }
 
 /// Somebody wants the configuration read anew.
@@ -72,6 +86,7 @@ pub(crate) struct ControlRoom {
     limit_changes: Mutex<VecDeque<LimitChange>>,
     reloads: Mutex<VecDeque<Reload>>,
     rule_notes: Mutex<RuleNotes>,
+    malformed: Mutex<Option<MalformedAnswer>>,
     log_reopenings: AtomicU64,
     /// Where workers put copies.
     pub(crate) mirror: Ends,
@@ -98,6 +113,7 @@ impl ControlRoom {
             limit_changes: Mutex::new(VecDeque::new()),
             reloads: Mutex::default(),
             rule_notes: Mutex::default(),
+            malformed: Mutex::default(),
             log_reopenings: AtomicU64::new(0),
             mirror: Ends::default(),
         }
@@ -273,6 +289,18 @@ impl ControlRoom {
     /// Lines that rules have logged since this was last asked.
     pub(crate) fn take_rule_lines(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.rule_notes).lines)
+    }
+
+    /// Keeps a worker's last malformed answer for whoever watches.
+    pub(crate) fn note_malformed(&self, new: MalformedAnswer) {
+        let mut kept = lock(&self.malformed);
+        let before = kept.take().map_or(0, |old| old.count);
+        *kept = Some(MalformedAnswer { count: before + new.count, ..new });
+    }
+
+    /// The last malformed answer since this was last asked.
+    pub(crate) fn take_malformed(&self) -> Option<MalformedAnswer> {
+        lock(&self.malformed).take()
     }
 
     /// The changes of policies since this was last asked.

@@ -1,22 +1,26 @@
 //! Writes heads anew for the next hop: what arrived, without what was meant for this hop only, with what the next
 //! one should know.
 //!
-//! What a request says of its way so far is passed on only where a trusted hop says it (see `hops`). Trailers are part of
-//! a chunked body, which goes on as it came, checked; what announces them goes with it.
+//! What a request says of its way so far is passed on only where a trusted hop says it (see `hops`). Of its trailers
+//! only those that the route lets pass are announced. Those of an answer are part of its chunked body, which goes on as
+//! it came, checked; what announces them goes with it.
 
 use crate::address;
 use crate::answer::Connection;
 use crate::hops::Hops;
 use crate::mirror;
-use crate::settings::Pool;
+use crate::settings::{Pool, TrailerName};
+use crate::trailers;
+use http::codec::header::{reads_as, words};
 use http::codec::request::RequestHead;
 use http::codec::response::ResponseHead;
-use http::codec::{Body, write};
+use http::codec::{Body, without_empty_ends, write};
 use std::net::IpAddr;
 use std::time::Duration;
 
 /// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock
-/// in µs since 1970; `pool` is where it goes. Gives where in `out` a field may be added later.
+/// in µs since 1970; `pool` is where it goes; `trailers` are those that may pass. Gives where in `out` a field may be
+/// added later.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     head: &RequestHead<'_, '_>,
@@ -24,20 +28,20 @@ pub(crate) fn request(
     hops: &Hops,
     arrived_us: u64,
     pool: &Pool,
+    trailers: &[TrailerName],
 ) -> usize {
     write::request_line(out, head.method, target);
     let old = head.version == 0;
     let mut said = Said::default();
     for field in head.headers.end_to_end() {
         // The first letter decides for most fields.
-        if let Some(b'x' | b'X' | b'f' | b'F') = field.name.as_bytes().first() {
+        if let Some(b'x' | b'X' | b'f' | b'F' | b'!'..=b'.' | b'^'..=b'`' | b'|' | b'~') =
+            field.name.as_bytes().first()
+        {
             let about = About::of(field.name);
             if about != About::Nothing && !said.keeps(about, hops) {
                 continue;
             }
-        } else if old && (field.name.eq_ignore_ascii_case("expect")) {
-            // HTTP/1.0 knows no interim answers, but what we send is HTTP/1.1.
-            continue;
         }
         write::header(out, field.name, field.value);
     }
@@ -66,12 +70,16 @@ pub(crate) fn request(
         out.extend_from_slice(b"\r\n");
     }
     let place = out.len();
+    if head.expect_continue {
+        out.extend_from_slice(b"expect: 100-continue\r\n");
+    }
     if head.trailers {
         // RFC 9110, 10.1.4: whoever sends TE names it in Connection.
         out.extend_from_slice(b"te: trailers\r\nconnection: te\r\n");
     }
-    if head.framing == Body::Chunked {
-        announced(out, head.headers.find("trailer"));
+    if head.framing == Body::Chunked && !trailers.is_empty() {
+        let fields = head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("trailer"));
+        trailers::announce(out, fields.map(|field| field.value), trailers);
     }
     framing(out, head.framing);
     write::end_of_head(out);
@@ -110,9 +118,26 @@ pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: B
     if framed == Body::Chunked {
         announced(out, head.headers.find("trailer"));
     }
-    connection.write(out);
+    if head.status == UPGRADE_REQUIRED {
+        upgrade_required(out, head, connection);
+    } else {
+        connection.write(out);
+    }
     write::end_of_head(out);
 }
+
+/// Says which protocol a 426 answer asks for, which it has to (RFC 9110, 15.5.22), and that it is meant for this hop. A
+/// client of HTTP/1.0 cannot change to it.
+#[cold]
+fn upgrade_required(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, connection: Connection) {
+    let protocols = head.headers.find("upgrade").filter(|_| connection != Connection::StaysForOld);
+    let Some(protocols) = protocols else { return connection.write(out) };
+    write::header(out, "upgrade", protocols);
+    let options: &[u8] = if connection == Connection::Closes { b"close, upgrade" } else { b"upgrade" };
+    write::header(out, "connection", options);
+}
+
+const UPGRADE_REQUIRED: u16 = 426;
 
 /// What a request field says of the way so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,26 +156,40 @@ enum About {
 impl About {
     #[inline(never)]
     fn of(name: &str) -> Self {
-        let begins = |known: &str| {
-            let same =
-                |(byte, known): (u8, u8)| byte.to_ascii_lowercase() == known || byte == b'_' && known == b'-';
-            name.bytes().zip(known.bytes()).all(same)
-        };
-        let about = match name.len() {
-            9 if begins("forwarded") => About::Forwarded,
-            9 if begins("x-real-ip") => About::Other,
-            14 if begins("x-gateway-wait") => About::Ours,
-            15 if begins("x-forwarded-for") => About::ForwardedFor,
-            15 if begins("x-request-start") => About::Start,
-            17 if begins("x-forwarded-proto") => About::Proto,
-            17 if begins(mirror::head::MARK) => About::Other,
-            12.. if begins("x-forwarded-") => About::Other,
-            _ => About::Nothing,
-        };
-        // CGI and WSGI tell services of `X_Real_IP` by the same name as of `X-Real-IP` (RFC 3875, 4.1.18).
-        if about != About::Nothing && name.contains('_') { About::Ours } else { about }
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            9 if is("forwarded") => return About::Forwarded,
+            9 if is("x-real-ip") => return About::Other,
+            14 if is("x-gateway-wait") => return About::Ours,
+            15 if is("x-forwarded-for") => return About::ForwardedFor,
+            15 if is("x-request-start") => return About::Start,
+            17 if is("x-forwarded-proto") => return About::Proto,
+            17 if is(mirror::head::MARK) => return About::Other,
+            _ => {}
+        }
+        let mut parts = words(name.as_bytes());
+        let mut next_is =
+            |known: &str| parts.next().is_some_and(|word| word.eq_ignore_ascii_case(known.as_bytes()));
+        let begins = next_is("x") && next_is("forwarded");
+        if begins && is_plain(name) {
+            About::Other
+        } else if begins || LOOKED_AT.iter().any(|known| reads_as(name.as_bytes(), known)) {
+            // Spelt so that some services read it as the field that it imitates, and some do not.
+            About::Ours
+        } else {
+            About::Nothing
+        }
     }
 }
+
+/// Whether the words of a name have one dash between them and nothing else.
+fn is_plain(name: &str) -> bool {
+    name.split('-').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// The fields that are told apart, but for those that begin with `X-Forwarded`.
+const LOOKED_AT: [&str; 5] =
+    ["forwarded", "x-real-ip", "x-gateway-wait", "x-request-start", mirror::head::MARK];
 
 /// What a believed hop has said.
 #[derive(Debug, Default)]
@@ -187,9 +226,9 @@ impl Said {
 
 /// Appends the values of all fields of this name, each with a comma behind it.
 fn joined(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, name: &str) {
-    let fields = head.headers.end_to_end();
-    for field in fields.filter(|field| field.name.eq_ignore_ascii_case(name) && !field.value.is_empty()) {
-        out.extend_from_slice(field.value);
+    let fields = head.headers.end_to_end().filter(|field| field.name.eq_ignore_ascii_case(name));
+    for value in fields.map(|field| without_empty_ends(field.value)).filter(|value| !value.is_empty()) {
+        out.extend_from_slice(value);
         out.extend_from_slice(b", ");
     }
 }
@@ -240,7 +279,7 @@ mod tests {
         let trusted: Vec<_> = trusted.iter().map(|text| text.parse().unwrap()).collect();
         let hops = Hops::of(&head, IpAddr::from([127, 0, 0, 1]), &trusted, NOW_US);
         let mut out = Vec::new();
-        request(&mut out, &head, "/a?b", &hops, NOW_US, &pool());
+        request(&mut out, &head, "/a?b", &hops, NOW_US, &pool(), &[TrailerName::new("x-sum").unwrap()]);
         String::from_utf8(out).unwrap()
     }
 
@@ -249,7 +288,9 @@ mod tests {
         X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\nX-Gateway-Wait: 5\r\n\
         traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
         X-Forwarded-For: 10.0.0.2\r\nX_Forwarded_For: 10.0.0.3\r\nX-Forwarded_Port: 1\r\nx_real-ip: 10.0.0.3\r\n\
-        X_Request-Start: t=1\r\nX-Headroom-Mirror: shadow\r\nX_Y: z\r\nFrom: a\r\nContent-Length: 2\r\n\r\nhi";
+        X_Request-Start: t=1\r\nX.Forwarded.For: 10.0.0.3\r\nX--Forwarded---Host: 10.0.0.3\r\n_X-Real-IP: 10.0.0.3\r\n\
+        X~Forwarded: 10.0.0.3\r\n-Forwarded: for=10.0.0.3\r\nX-Headroom-Mirror: shadow\r\nX_Headroom.Mirror: shadow\r\n\
+        X_Y: z\r\nXForwardedFor: y\r\nFrom: a\r\nContent-Length: 2\r\n\r\nhi";
 
     #[test]
     fn a_stranger_is_not_believed_and_what_is_for_this_hop_stays_here() {
@@ -257,7 +298,7 @@ mod tests {
             forwarded(SAID, &[]),
             "POST /a?b HTTP/1.1\r\nHost: x\r\n\
              traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
-             X_Y: z\r\nFrom: a\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+             X_Y: z\r\nXForwardedFor: y\r\nFrom: a\r\nx-forwarded-for: 127.0.0.1\r\nx-forwarded-proto: http\r\n\
              x-request-start: t=1700000000000001\r\ncontent-length: 2\r\n\r\n"
         );
     }
@@ -269,7 +310,7 @@ mod tests {
             "POST /a?b HTTP/1.1\r\nHost: x\r\nX-Request-Start: t=1700000000000000\r\nX-Forwarded-Proto: https\r\n\
              X-Forwarded-Host: y\r\nX-Real-IP: 10.0.0.1\r\n\
              traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\ntracestate: a=b\r\nbaggage: c=d\r\n\
-             X-Headroom-Mirror: shadow\r\nX_Y: z\r\nFrom: a\r\n\
+             X-Headroom-Mirror: shadow\r\nX_Y: z\r\nXForwardedFor: y\r\nFrom: a\r\n\
              x-forwarded-for: 10.0.0.1, 10.0.0.2, 127.0.0.1\r\n\
              forwarded: for=10.0.0.1, for=127.0.0.1;proto=http\r\ncontent-length: 2\r\n\r\n"
         );
@@ -282,7 +323,7 @@ mod tests {
         let head = requests::parse(text, &Limits::default(), &mut slots).unwrap().unwrap();
         let hops = Hops { believed: true, ..Hops::none("2001:db8::7".parse().unwrap()) };
         let mut out = Vec::new();
-        request(&mut out, &head, "/", &hops, NOW_US, &pool());
+        request(&mut out, &head, "/", &hops, NOW_US, &pool(), &[]);
         let sent = String::from_utf8(out).unwrap();
         assert!(
             sent.contains("\r\nforwarded: for=10.0.0.1;proto=https, for=\"[2001:db8::7]\";proto=http\r\n"),
@@ -298,7 +339,7 @@ mod tests {
         let head = requests::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
         let mut out = Vec::new();
         let hops = Hops::none(IpAddr::from([127, 0, 0, 1]));
-        let place = request(&mut out, &head, "/", &hops, NOW_US, &pool());
+        let place = request(&mut out, &head, "/", &hops, NOW_US, &pool(), &[]);
         out.extend_from_slice(b"body");
         waited(&mut out, place, Duration::from_millis(7));
         assert_eq!(
@@ -309,9 +350,9 @@ mod tests {
     }
 
     #[test]
-    fn trailers_are_asked_for_and_announced() {
-        let text = "POST / HTTP/1.1\r\nHost: x\r\nTE: gzip;q=0.5, Trailers\r\nConnection: TE\r\nTrailer: X-Sum\r\n\
-            Transfer-Encoding: chunked\r\n\r\n";
+    fn trailers_are_asked_for_and_those_that_pass_are_announced() {
+        let text = "POST / HTTP/1.1\r\nHost: x\r\nTE: gzip;q=0.5, Trailers\r\nConnection: TE\r\n\
+            Trailer: Cookie, X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n";
         let sent = forwarded(text, &[]);
         assert!(
             sent.ends_with(
@@ -322,14 +363,56 @@ mod tests {
     }
 
     #[test]
-    fn a_response_keeps_its_length_also_without_its_body() {
-        let text = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: keep-alive\r\nX-A: b\r\n\r\n";
-        let mut slots = slots();
-        let head = responses::parse(text, AnswerTo::Head, &Limits::default(), &mut slots).unwrap().unwrap();
-        let mut out = Vec::new();
-        response(&mut out, &head, head.framing, Connection::Closes);
+    fn an_expectation_is_written_anew_and_chains_of_hops_without_their_empty_ends() {
+        let text = "POST / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 10.0.0.1,\r\nX-Forwarded-For: ,\r\n\
+            Expect: 100-Continue,\r\nContent-Length: 2\r\n\r\n";
         assert_eq!(
-            String::from_utf8(out).unwrap(),
+            forwarded(text, &["127.0.0.0/8"]),
+            "POST /a?b HTTP/1.1\r\nHost: x\r\nx-forwarded-for: 10.0.0.1, 127.0.0.1\r\nx-forwarded-proto: http\r\n\
+             x-request-start: t=1700000000000001\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n"
+        );
+    }
+
+    fn answered(text: &str, answer_to: AnswerTo, connection: Connection) -> String {
+        let mut slots = slots();
+        let limits = Limits::default();
+        let head = responses::parse(text.as_bytes(), answer_to, &limits, &mut slots).unwrap().unwrap();
+        let mut out = Vec::new();
+        response(&mut out, &head, head.framing, connection);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_that_asks_for_another_protocol_keeps_saying_which() {
+        let text = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+            Content-Length: 0\r\n\r\n";
+        for (connection, said) in [
+            (Connection::Stays, "upgrade: websocket\r\nconnection: upgrade\r\n"),
+            (Connection::Closes, "upgrade: websocket\r\nconnection: close, upgrade\r\n"),
+            (Connection::StaysForOld, "connection: keep-alive\r\n"),
+        ] {
+            assert_eq!(
+                answered(text, AnswerTo::Other, connection),
+                format!("HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n{said}\r\n")
+            );
+        }
+        let other = answered(&text.replace("426", "200"), AnswerTo::Other, Connection::Stays);
+        assert!(!other.contains("upgrade"), "{other}");
+    }
+
+    #[test]
+    fn a_length_goes_with_304_and_not_with_204() {
+        let text = |status| format!("HTTP/1.1 {status} X\r\nContent-Length: 5\r\n\r\n");
+        let of = |status| answered(&text(status), AnswerTo::Other, Connection::Stays);
+        assert_eq!(of("204"), "HTTP/1.1 204 X\r\n\r\n");
+        assert_eq!(of("304"), "HTTP/1.1 304 X\r\ncontent-length: 5\r\n\r\n");
+    }
+
+    #[test]
+    fn a_response_keeps_its_length_also_without_its_body() {
+        let text = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: keep-alive\r\nX-A: b\r\n\r\n";
+        assert_eq!(
+            answered(text, AnswerTo::Head, Connection::Closes),
             "HTTP/1.1 200 OK\r\nX-A: b\r\ncontent-length: 7\r\nconnection: close\r\n\r\n"
         );
     }

@@ -52,7 +52,8 @@ fn client(head: &RequestHead<'_, '_>, peer: IpAddr, is_trusted: impl Fn(IpAddr) 
     let Some(name) = name else { return peer };
     let mut nearest = peer;
     let fields = head.headers.all().iter().rev().filter(|field| field.name.eq_ignore_ascii_case(name));
-    for element in fields.flat_map(|field| field.value.rsplit(|&byte| byte == b',')) {
+    let elements = fields.flat_map(|field| field.value.rsplit(|&byte| byte == b','));
+    for element in elements.filter(|element| !element.trim_ascii().is_empty()) {
         let element = if name == "forwarded" { forwarded_for(element) } else { Some(element) };
         let Some(address) = element.and_then(address) else { return nearest };
         nearest = address;
@@ -134,6 +135,7 @@ mod tests {
             ("10.0.0.1", "X-Forwarded-For: [2001:db8::7]:4711\r\n", "2001:db8::7"),
             ("10.0.0.1", "X-Forwarded-For: 1.1.1.1, unknown, 10.9.9.9\r\n", "10.9.9.9"),
             ("10.0.0.1", "Forwarded: for=1.1.1.1, For=\"[2001:db8::7]:99\";proto=https\r\n", "2001:db8::7"),
+            ("10.0.0.1", "X-Forwarded-For: 1.1.1.1,, \r\nX-Forwarded-For:\r\n", "1.1.1.1"),
             ("10.0.0.1", "Forwarded: for=_hidden\r\n", "10.0.0.1"),
             ("10.0.0.1", "Forwarded: for=1.1.1.1\r\nX-Forwarded-For: 2.2.2.2\r\n", "2.2.2.2"),
             ("::1", "X-Forwarded-For: ::ffff:198.51.100.7\r\n", "198.51.100.7"),

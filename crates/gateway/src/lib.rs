@@ -24,10 +24,11 @@ mod run;
 mod server_timing;
 pub mod settings;
 mod shared;
+mod trailers;
 mod worker;
 
 pub use admin::status;
-pub use control_room::{Change, LimitChange, Reload};
+pub use control_room::{Change, LimitChange, MalformedAnswer, Reload};
 pub use pool::{InstanceChange, InstanceChangeError};
 pub use route::RouteIndex;
 pub use run::{Gateway, GatewayError, start};

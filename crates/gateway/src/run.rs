@@ -2,7 +2,7 @@
 
 use crate::access_log::Log;
 use crate::admin::Admin;
-use crate::control_room::{Change, ControlRoom, LimitChange, Reload};
+use crate::control_room::{Change, ControlRoom, LimitChange, MalformedAnswer, Reload};
 use crate::mirror::End;
 use crate::mirror::threads::{self, StartError};
 use crate::pool::{HealthChecks, InstanceChange, InstanceChangeError};
@@ -272,6 +272,11 @@ impl Gateway {
     /// Lines that rules have logged since this was last asked, as many as fit. Each is also counted in the metrics.
     pub fn take_rule_lines(&self) -> Vec<String> {
         self.room.take_rule_lines()
+    }
+
+    /// The last answer of an instance that broke HTTP since this was last asked. Each has its line in the access log.
+    pub fn take_malformed_answer(&self) -> Option<MalformedAnswer> {
+        self.room.take_malformed()
     }
 
     /// The clock that the changes are told by.

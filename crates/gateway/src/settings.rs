@@ -7,6 +7,7 @@ mod limits;
 mod log_form;
 mod mirror;
 mod network;
+mod trailer;
 
 pub use admin::{Admin, AdminAddress, NoAdminAddress};
 pub use instances::{Affinity, Balance, Ejection, Health, Instance, Retries};
@@ -15,6 +16,7 @@ pub use limits::{Adaptive, ConcurrencySettings, Keyed, Queue, RateClassSettings,
 pub use log_form::{LogForm, LogFormat};
 pub use mirror::{Capture, Mirror};
 pub use network::{Network, NetworkError};
+pub use trailer::{TrailerName, TrailerNameError};
 
 use control::policy::PolicySettings;
 use control::service_level::ServiceLevelSettings;
@@ -108,6 +110,10 @@ pub struct ConnectionLimits {
     pub idle_timeout: Duration,
     /// How long SIGTERM waits for requests in flight.
     pub drain_timeout: Duration,
+    /// Bounds on the heads of requests: 431, or 414 where the target is too long.
+    pub request_head: http::codec::Limits,
+    /// Bounds on the heads of answers: 502. They have no target.
+    pub answer_head: http::codec::Limits,
 }
 
 impl Default for ConnectionLimits {
@@ -117,6 +123,8 @@ impl Default for ConnectionLimits {
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(30),
+            request_head: http::codec::Limits::default(),
+            answer_head: http::codec::Limits::default(),
         }
     }
 }
@@ -272,6 +280,8 @@ pub struct Route {
     pub server_timing: Vec<String>,
     /// Where copies of its requests go.
     pub mirrors: Vec<usize>,
+    /// The trailers of requests that reach the instances; others are dropped.
+    pub request_trailers: Vec<TrailerName>,
 }
 
 impl Route {
@@ -293,6 +303,7 @@ impl Route {
             shed: ShedAnswer::Problem,
             server_timing: Vec::new(),
             mirrors: Vec::new(),
+            request_trailers: Vec::new(),
         }
     }
 }

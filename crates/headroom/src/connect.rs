@@ -2,12 +2,14 @@
 //! the same.
 
 use ::load::{Connecting, Protocol};
+use http::codec::Limits;
 use http::dial::{ResolveError, Resolver};
 use http::tls::{Client, ClientSettings, TlsError, Version};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use thiserror::Error;
+use units::Bytes;
 
 /// How connections are made.
 #[derive(Debug, clap::Args)]
@@ -48,6 +50,14 @@ pub struct ConnectArgs {
     /// Look the name up again for each connection
     #[arg(long)]
     resolve_each: bool,
+
+    /// HTTP/1.1: the longest head of an answer that is taken, up to 256KiB
+    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = head_bytes)]
+    answer_head_max: usize,
+
+    /// HTTP/1.1: the most header fields of an answer that are taken, up to 512
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = head_fields)]
+    answer_fields_max: usize,
 
     /// TLS: any certificate will do
     #[arg(short = 'k', long, help_heading = "TLS")]
@@ -132,6 +142,11 @@ impl ConnectArgs {
             resolver,
             resolve_each: self.resolve_each,
             strangers: false,
+            answer_head: Limits {
+                headers_max: self.answer_fields_max,
+                head_bytes_max: self.answer_head_max,
+                ..Limits::default()
+            },
         })
     }
 
@@ -165,6 +180,20 @@ impl ConnectArgs {
         }
     }
 }
+
+fn head_bytes(text: &str) -> Result<usize, String> {
+    let most = Limits::WIDEST.head_bytes_max;
+    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
+    let found = usize::try_from(bytes.get()).ok().filter(|bytes| (HEAD_BYTES_MIN..=most).contains(bytes));
+    found.ok_or_else(|| "expected a size from 1KiB to 256KiB, such as 64KiB".to_owned())
+}
+
+fn head_fields(text: &str) -> Result<usize, String> {
+    let found = text.parse().ok().filter(|count| (1..=Limits::WIDEST.headers_max).contains(count));
+    found.ok_or_else(|| "expected a number of fields from 1 to 512".to_owned())
+}
+
+const HEAD_BYTES_MIN: usize = 1024;
 
 fn tls_version(text: &str) -> Result<Version, String> {
     match text {

@@ -23,6 +23,8 @@ pub struct Connecting {
     /// Whether public addresses that the plan does not name may be loaded too, where a redirect or a value leads
     /// there.
     pub strangers: bool,
+    /// Bounds on the heads of answers in HTTP/1.1; longer ones are malformed answers. They have no target.
+    pub answer_head: http::codec::Limits,
 }
 
 /// What is spoken on connections.

@@ -1,7 +1,7 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, hops, key, limits, mirror, rules};
+use super::{find, heads, hops, key, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute, FileRule};
 use crate::scalar::Text;
 use crate::table::{At, Names, Report, check_name};
@@ -95,6 +95,7 @@ fn route(
     let mirrors = mirror::of_route(found, classes.mirrors, report);
     let host = found.host.as_ref().map(|at| host(at, report));
     let server_timing = hops::server_timing(found.server_timing.as_ref(), report);
+    let request_trailers = heads::request_trailers(found.request_trailers.as_ref(), report);
     let priority = limits::priority(found, file, report);
     let deadline_header = found.deadline_header.as_ref().map(|at| key::header_name(at, report));
     let path = path?;
@@ -112,6 +113,7 @@ fn route(
     Some(Route {
         mirrors,
         server_timing,
+        request_trailers,
         host,
         service_level,
         rate_class,

@@ -7,7 +7,7 @@
 use crate::address;
 use crate::settings::LogFormat;
 use http::codec::write::decimal;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// What a line says.
@@ -32,6 +32,8 @@ pub(crate) struct Line<'a> {
     pub(crate) waited: Duration,
     /// Why the gateway answered itself; `-` where it did not.
     pub(crate) reason: &'a str,
+    /// The rule that an instance's answer broke, and the instance.
+    pub(crate) broken: Option<(&'static str, SocketAddr)>,
 }
 
 impl Line<'_> {
@@ -77,6 +79,9 @@ impl Line<'_> {
         if self.reason != "-" {
             out.extend_from_slice(b" reason=");
             out.extend_from_slice(self.reason.as_bytes());
+        }
+        if let Some((rule, instance)) = self.broken {
+            out.extend_from_slice(format!(" rule={rule} instance={instance}").as_bytes());
         }
         out.push(b'\n');
     }
@@ -154,6 +159,9 @@ impl Line<'_> {
             out.extend_from_slice(b",\"reason\":\"");
             json_text(out, self.reason.as_bytes());
             out.push(b'"');
+        }
+        if let Some((rule, instance)) = self.broken {
+            out.extend_from_slice(format!(",\"rule\":\"{rule}\",\"instance\":\"{instance}\"").as_bytes());
         }
         out.extend_from_slice(b"}\n");
     }
@@ -286,6 +294,7 @@ mod tests {
             upstream: Some(Duration::from_micros(18_600)),
             waited: Duration::ZERO,
             reason: "-",
+            broken: None,
         }
     }
 
@@ -311,6 +320,19 @@ mod tests {
             "127.0.0.1 - - [21/Nov/2026:13:05:01 +0000] \"GET /search.cgi?q='1' HTTP/1.1\" 200 100 \"-\" \"-\" \
              route=\"search\" total_us=19000 upstream_us=18600\n"
         );
+    }
+
+    #[test]
+    fn a_malformed_answer_is_told_with_its_rule_and_instance() {
+        let broken = Some(("chunk-size", SocketAddr::from(([10, 0, 0, 1], 80))));
+        let line = Line { status: 502, reason: "upstream_malformed", broken, ..answered() };
+        let extended = text(&line, LogFormat::Extended);
+        assert!(
+            extended.ends_with(" reason=upstream_malformed rule=chunk-size instance=10.0.0.1:80\n"),
+            "{extended}"
+        );
+        let json: serde_json::Value = serde_json::from_str(&text(&line, LogFormat::Json)).unwrap();
+        assert_eq!((&json["rule"], &json["instance"]), (&"chunk-size".into(), &"10.0.0.1:80".into()));
     }
 
     #[test]

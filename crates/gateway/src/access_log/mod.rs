@@ -177,6 +177,7 @@ mod tests {
             upstream: None,
             waited: Duration::ZERO,
             reason: "-",
+            broken: None,
         }
     }
 

@@ -22,7 +22,7 @@ fn found(by: &KeyBy, fields: &str) -> [Option<Vec<u8>>; 2] {
     assert_eq!(pool::key_of(&pool, &head, address), hashed.as_deref().map(hash), "{by}: {fields:?}");
     let hops = Hops::none(address);
     let mut sent = Vec::new();
-    forward::request(&mut sent, &head, "/a?b", &hops, 0, &pool);
+    forward::request(&mut sent, &head, "/a?b", &hops, 0, &pool, &[]);
     sent.extend_from_slice(b"cookie: sid=1\n");
     [value(by, &head), value_written(by, &sent)].map(|value| value.map(<[u8]>::to_vec))
 }

@@ -106,7 +106,7 @@ impl<W: Write> Writer<W> {
 
 fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {
     let mut slots = slots();
-    let head = request::parse(&copy.head, &Limits::default(), &mut slots).ok()??;
+    let head = request::parse(&copy.head, &Limits::WIDEST, &mut slots).ok()??;
     let body = match &copy.body {
         Some(body) => plain(&body.bytes, Decoder::new(head.framing))?,
         None => Vec::new(),

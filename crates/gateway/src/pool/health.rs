@@ -146,7 +146,7 @@ fn status(input: &[u8]) -> Option<Option<u16>> {
     let mut used = 0;
     loop {
         let mut slots = slots();
-        match response::parse(&input[used..], AnswerTo::Other, &Limits::default(), &mut slots) {
+        match response::parse(&input[used..], AnswerTo::Other, &Limits::WIDEST, &mut slots) {
             Ok(None) => return None,
             Err(_) => return Some(None),
             Ok(Some(head)) if head.status < 200 && head.framing == Body::None => used += head.head_len,
@@ -159,4 +159,4 @@ fn status(input: &[u8]) -> Option<Option<u16>> {
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A longer head is no answer to a check.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+const HEAD_BYTES_MAX: usize = Limits::WIDEST.head_bytes_max;

@@ -150,7 +150,10 @@ fn the_retry_budget_is_that_of_the_process() {
     other.tick(at(100));
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
     assert!(!asks(&mut other));
-    assert!(other.may_retry(at(20), Retry::Unreachable, true, true, false), "nothing was sent, so nothing is spent");
+    assert!(
+        other.may_retry(at(20), Retry::Unreachable, true, true, false),
+        "nothing was sent, so nothing is spent"
+    );
     let counts = one.count().retries;
     assert_eq!(counts[Retry::Broke.index(Retried::Repeated)], 10);
     assert_eq!(counts[Retry::Broke.index(Retried::OutOfBudget)], 8);

@@ -45,6 +45,8 @@ pub(super) struct Downstream<S> {
     pub(super) readable: Readable,
     /// Received and not used yet.
     pub(super) input: Vec<u8>,
+    /// The trailers of the request's body, as far as they have come.
+    pub(super) trailers: Vec<u8>,
     pub(super) outbox: Outbox,
     pub(super) phase: Phase,
     /// The client will send no more; what it has sent whole is answered.
@@ -220,6 +222,8 @@ pub(super) struct Exchange {
     pub(super) answer: Option<Answer>,
     pub(super) status: u16,
     pub(super) body_bytes: u64,
+    /// The rule that the answer broke, and the instance that gave it.
+    pub(super) broken: Option<(&'static str, SocketAddr)>,
     pub(super) copies: Copies,
 }
 
@@ -228,6 +232,8 @@ pub(super) struct Exchange {
 pub(super) struct Answer {
     /// What the instance said, whatever a rule made of it.
     pub(super) status: u16,
+    /// The client has been sent something of it.
+    pub(super) begun: bool,
     pub(super) body: Decoder,
     /// Chunks are taken apart for a client that does not know them.
     pub(super) unchunk: bool,
@@ -280,6 +286,7 @@ impl Default for Exchange {
             answer: None,
             status: 0,
             body_bytes: 0,
+            broken: None,
             copies: Copies::Unasked,
         }
     }

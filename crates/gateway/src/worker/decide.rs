@@ -165,7 +165,7 @@ impl<N: Net> Worker<N> {
         exchange.waited += now.since(waiting.since);
         waiting.class.turn_came(waiting.turn);
         let mut slots = slots();
-        let head = request::parse(&waiting.head, &Limits::default(), &mut slots);
+        let head = request::parse(&waiting.head, &Limits::WIDEST, &mut slots);
         let (Ok(Some(head)), Some(machine)) = (head, &local.machine) else {
             return self.ask_limits(index, now);
         };
@@ -229,7 +229,7 @@ impl<'a> Asked<'a> {
         head: &'a RequestHead<'a, 'a>,
         now: Timestamp,
     ) -> Self {
-        // In origin form, whatever form it came in; the codec takes ASCII only.
+        // In origin form and ASCII, whatever form it came in.
         let target = std::str::from_utf8(&exchange.target).unwrap_or_default();
         let path = route::normal(route::path_of(target));
         let query = target.split_once('?').map(|(_, query)| query);

@@ -9,10 +9,11 @@ use crate::forward;
 use crate::hops::Hops;
 use crate::pool;
 use crate::route;
+use crate::trailers;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::request::RequestHead;
-use http::codec::{Limits, Refusal, Target, method, request};
+use http::codec::{Refusal, method, request};
 use http::reactor::{Net, Ready};
 use std::io::ErrorKind;
 use std::rc::Rc;
@@ -35,6 +36,8 @@ struct Unwritten<'a> {
     hops: &'a Hops,
     /// What came of the body along with the head.
     body: &'a [u8],
+    /// What came behind that of its trailers.
+    trailers: &'a [u8],
 }
 
 impl<N: Net> Worker<N> {
@@ -232,7 +235,7 @@ impl<N: Net> Worker<N> {
 
     fn begin(&mut self, index: usize, bytes: &[u8]) -> Begun {
         let mut slots = slots();
-        match request::parse(bytes, &Limits::default(), &mut slots) {
+        match request::parse(bytes, &self.local.shared.settings.limits.request_head, &mut slots) {
             Ok(None) => Begun::More,
             Ok(Some(head)) => Begun::Used(self.begin_request(index, &head, bytes)),
             Err(refusal) => {
@@ -279,20 +282,8 @@ impl<N: Net> Worker<N> {
             agent.push(0);
             agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
         }
-        let target = match head.target {
-            Target::Origin(target) => target,
-            // RFC 9112, 3.2.4: what asks about the server as such.
-            Target::Absolute { path: "", .. } if head.method == "OPTIONS" => "*",
-            Target::Absolute { path, .. } => path,
-            Target::Asterisk => "*",
-        };
-        let origin;
-        let target = if target.starts_with(['/', '*']) {
-            target
-        } else {
-            origin = format!("/{target}");
-            &origin
-        };
+        let target = head.target.origin_form(head.method);
+        let target: &str = &target;
         method.extend_from_slice(head.method.as_bytes());
         line.extend_from_slice(target.as_bytes());
         *exchange = Exchange {
@@ -327,16 +318,15 @@ impl<N: Net> Worker<N> {
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
             return head.head_len;
         }
-        let mut used = 0;
+        let (mut used, mut before_trailers) = (0, 0);
         if !exchange.body.is_done() {
+            downstream.trailers.clear();
             // What came of the body goes along with the head.
-            while used < rest.len() && !exchange.body.is_done() {
-                match exchange.body.decode(&rest[used..]) {
-                    Ok(progress) => used += progress.consumed,
-                    Err(refusal) => {
-                        self.refuse(index, refusal);
-                        return head.head_len + rest.len();
-                    }
+            match decode(&mut exchange.body, rest) {
+                Ok(part) => (used, before_trailers) = (part.used, part.before_trailers),
+                Err(refusal) => {
+                    self.refuse(index, refusal);
+                    return head.head_len + rest.len();
                 }
             }
             exchange.replayable = exchange.body.is_done();
@@ -351,7 +341,8 @@ impl<N: Net> Worker<N> {
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));
         }
-        let unwritten = Unwritten { head, target, hops: &hops, body: &rest[..used] };
+        let (body, trailers) = rest[..used].split_at(before_trailers);
+        let unwritten = Unwritten { head, target, hops: &hops, body, trailers };
         // A rule changes what is written.
         let has_rule = self.local.rules[route].is_some();
         if has_rule {
@@ -371,12 +362,21 @@ impl<N: Net> Worker<N> {
     /// let in, since refusals have to be cheap.
     #[inline]
     fn write_request(&mut self, index: usize, unwritten: &Unwritten<'_>) {
-        let Unwritten { head, target, hops, body } = unwritten;
-        let exchange = &mut self.downstreams[index].exchange;
-        let pool = &self.local.shared.settings.pools[exchange.pool];
+        let Unwritten { head, target, hops, body, trailers } = unwritten;
+        let downstream = &mut self.downstreams[index];
+        let exchange = &mut downstream.exchange;
+        let settings = &self.local.shared.settings;
+        let (pool, names) =
+            (&settings.pools[exchange.pool], &settings.routes[exchange.route].request_trailers);
         let request = &mut exchange.request;
-        exchange.place = forward::request(request, head, target, hops, exchange.arrived_us, pool);
+        exchange.place = forward::request(request, head, target, hops, exchange.arrived_us, pool, names);
         request.extend_from_slice(body);
+        if !trailers.is_empty() {
+            downstream.trailers.extend_from_slice(trailers);
+            if exchange.body.is_done() {
+                trailers::end(request, &downstream.trailers, names);
+            }
+        }
         exchange.key = pool::key_of(pool, head, exchange.client);
     }
 
@@ -395,24 +395,28 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         // It does not wait for leave any more.
         downstream.exchange.expects_continue = false;
-        let mut used = 0;
-        while used < downstream.input.len() && !downstream.exchange.body.is_done() {
-            match downstream.exchange.body.decode(&downstream.input[used..]) {
-                Ok(progress) => used += progress.consumed,
-                Err(refusal) => {
-                    self.counts.bad_requests += 1;
-                    // The upstream has had the beginning: it must not take what comes next for the end.
-                    self.fail_request(
-                        index,
-                        Problem { status: 400, name: refusal.name(), detail: BODY_BROKEN },
-                    );
-                    return false;
-                }
+        let Part { used, before_trailers } = match decode(&mut downstream.exchange.body, &downstream.input) {
+            Ok(part) => part,
+            Err(refusal) => {
+                self.counts.bad_requests += 1;
+                // The upstream has had the beginning: it must not take what comes next for the end.
+                self.fail_request(index, Problem { status: 400, name: refusal.name(), detail: BODY_BROKEN });
+                return false;
             }
-        }
+        };
         // What is behind the body is the next request.
         let behind = downstream.input.split_off(used);
-        let part = std::mem::replace(&mut downstream.input, behind);
+        let mut part = std::mem::replace(&mut downstream.input, behind);
+        if before_trailers < used {
+            downstream.trailers.extend_from_slice(&part[before_trailers..]);
+            part.truncate(before_trailers);
+            if downstream.exchange.body.is_done()
+                && let Some(local) = &downstream.exchange.local
+            {
+                let route = &local.shared.settings.routes[downstream.exchange.route];
+                trailers::end(&mut part, &downstream.trailers, &route.request_trailers);
+            }
+        }
         self.send_upstream(upstream, &part)
     }
 
@@ -561,6 +565,27 @@ impl<N: Net> Worker<N> {
             Phase::Head | Phase::Active | Phase::Closing | Phase::Lingering => self.abort(index),
         }
     }
+}
+
+/// What came of a request's body.
+struct Part {
+    /// Bytes of the input that are of the body.
+    used: usize,
+    /// So many of them are before its trailers.
+    before_trailers: usize,
+}
+
+/// Follows a body as far as the input goes.
+fn decode(body: &mut Decoder, input: &[u8]) -> Result<Part, Refusal> {
+    let mut part = Part { used: 0, before_trailers: 0 };
+    while part.used < input.len() && !body.is_done() {
+        let is_behind = body.is_in_trailers();
+        part.used += body.decode(&input[part.used..])?.consumed;
+        if !is_behind {
+            part.before_trailers = part.used;
+        }
+    }
+    Ok(part)
 }
 
 /// What logs call a request whose client did not wait for the answer.

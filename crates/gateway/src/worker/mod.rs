@@ -34,7 +34,7 @@ mod simulation;
 mod upstream;
 
 use crate::access_log::Log;
-use crate::control_room::{ControlRoom, RuleNotes};
+use crate::control_room::{ControlRoom, MalformedAnswer, RuleNotes};
 use crate::local::Local;
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
@@ -89,6 +89,7 @@ pub(crate) struct Worker<N: Net> {
     counts: Counts,
     mirroring: Mirroring,
     rule_notes: RuleNotes,
+    malformed: Option<MalformedAnswer>,
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
@@ -165,6 +166,7 @@ impl<N: Net> Worker<N> {
             counts: Counts::default(),
             mirroring: Mirroring::default(),
             rule_notes: RuleNotes::default(),
+            malformed: None,
             log: ends.log,
             rng: Rng::new(ends.seed, "gateway"),
             wall_clock: ends.wall_clock,
@@ -265,6 +267,7 @@ impl<N: Net> Worker<N> {
                         deadline: Deadline::default(),
                         readable: Readable::default(),
                         input: Vec::new(),
+                        trailers: Vec::new(),
                         outbox: Default::default(),
                         phase: Phase::Head,
                         ended: false,
@@ -338,6 +341,9 @@ impl<N: Net> Worker<N> {
         self.room.note(shared, now, shared.ask_policies(now));
         self.retire();
         self.tell_of_rules();
+        if let Some(malformed) = self.malformed.take() {
+            self.room.note_malformed(malformed);
+        }
         self.publish(now, &under_way);
         self.log.tick(now, self.room.log_reopenings());
         self.accept();

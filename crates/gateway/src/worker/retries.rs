@@ -225,7 +225,10 @@ fn a_request_is_answered_as_long_as_one_instance_lives() {
         let (instances, statuses) = survived(seed);
         let failed = statuses.iter().filter(|&&status| status != 200).count();
         let all = statuses.len();
-        assert_eq!(failed, 0, "HEADROOM_SIM_SEED={seed}: {failed} of {all}, {instances} instances: {statuses:?}");
+        assert_eq!(
+            failed, 0,
+            "HEADROOM_SIM_SEED={seed}: {failed} of {all}, {instances} instances: {statuses:?}"
+        );
     }
 }
 

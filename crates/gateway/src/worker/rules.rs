@@ -45,7 +45,7 @@ impl<N: Net> Worker<N> {
                 local.count(exchange.route, |count| count.rules.rerouted());
                 let mut slots = slots();
                 // It was read before.
-                if let Ok(Some(head)) = request::parse(head, &Limits::default(), &mut slots) {
+                if let Ok(Some(head)) = request::parse(head, &Limits::WIDEST, &mut slots) {
                     exchange.key = pool::key_of(&local.shared.settings.pools[pool], &head, exchange.client);
                 }
             }
@@ -72,7 +72,7 @@ impl<N: Net> Worker<N> {
         let (rule, machine) = (local.response_rules[exchange.route].as_ref()?, local.machine.as_ref()?);
         let mut slots = slots();
         // It was read before.
-        let head = request::parse(&exchange.head, &Limits::default(), &mut slots).ok()??;
+        let head = request::parse(&exchange.head, &Limits::WIDEST, &mut slots).ok()??;
         let mut asked = Asked::new(&local, exchange, &head, self.now);
         let outcome = machine.borrow_mut().run_response(rule, &mut asked, &Seen(answer));
         let logged = asked.answers.logged;

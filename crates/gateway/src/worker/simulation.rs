@@ -18,7 +18,7 @@ use crate::control_room::ControlRoom;
 use crate::metrics::Answer;
 use crate::settings::{
     AccessLog, Class, ConnectionLimits, KeyBy, LogForm, LogFormat, Mirror, PathMatch, Policy, Pool,
-    RateClassSettings, Route, Rule, Settings,
+    RateClassSettings, Route, Rule, Settings, TrailerName,
 };
 use crate::shared::Shared;
 use client::Client;
@@ -140,6 +140,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             priority: limits::priority(rng),
             deadline_header: (rng.below(4) == 0).then(|| limits::PATIENCE.to_owned()),
             mirrors: (0..mirrors.len()).filter(|_| rng.below(2) == 0).collect(),
+            request_trailers: TrailerName::new("x-sum").into_iter().filter(|_| rng.below(2) == 0).collect(),
             rule: match number {
                 4 => rule(RULE),
                 3 if with_rule => rule(CHANGING_RULE),
@@ -157,6 +158,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             head_timeout: millis(300 * patience),
             idle_timeout: millis(600 * patience),
             drain_timeout: millis(3_000),
+            ..ConnectionLimits::default()
         },
         pools,
         service_levels: vec![Class::new(

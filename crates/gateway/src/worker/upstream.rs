@@ -5,6 +5,7 @@ use super::mirror::Copies;
 use super::{TURN, Worker, downstream_token, learn, upstream_token};
 use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
+use crate::control_room::MalformedAnswer;
 use crate::forward;
 use crate::local::Local;
 use crate::metrics::pools::Retry;
@@ -14,9 +15,11 @@ use control::balance::{Outcome, Placed};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo, ResponseHead};
-use http::codec::{Body, Limits};
+use http::codec::{Body, Refusal};
 use http::reactor::{Deadline, Net, Ready, Token};
+use std::fmt;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 use units::Timestamp;
@@ -32,8 +35,36 @@ pub(super) enum Failure {
     Broke,
     /// No answer, or no more of it, in time.
     Timeout,
-    /// The answer broke HTTP.
-    Malformed,
+    /// The answer broke this rule of HTTP.
+    Malformed(Broken),
+}
+
+/// The rule that an answer broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    Rule(Refusal),
+    /// It changes to a protocol that nobody asked for.
+    Switched,
+}
+
+impl Broken {
+    /// A stable name for logs.
+    fn name(self) -> &'static str {
+        match self {
+            Broken::Rule(refusal) => refusal.name(),
+            Broken::Switched => "switched-protocols",
+        }
+    }
+}
+
+/// For a person.
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Rule(refusal) => refusal.fmt(f),
+            Broken::Switched => f.write_str("it switches to a protocol that was not asked for (101)"),
+        }
+    }
 }
 
 impl Failure {
@@ -47,7 +78,7 @@ impl Failure {
                 (502, "upstream_broke", "the instance closed the connection before it answered")
             }
             Failure::Timeout => (504, "upstream_timeout", "the instance did not answer in time"),
-            Failure::Malformed => (502, "upstream_malformed", "the instance's answer broke HTTP"),
+            Failure::Malformed(_) => (502, "upstream_malformed", "the instance's answer broke HTTP"),
         };
         Problem { status, name, detail }
     }
@@ -55,7 +86,7 @@ impl Failure {
     fn outcome(self) -> Outcome {
         match self {
             Failure::Timeout | Failure::ConnectTimeout => Outcome::TimedOut,
-            Failure::Unreachable | Failure::Broke | Failure::Malformed => Outcome::Failed,
+            Failure::Unreachable | Failure::Broke | Failure::Malformed(_) => Outcome::Failed,
         }
     }
 }
@@ -66,12 +97,8 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local.clone() else { return };
         let pool = exchange.pool;
-        let picked = local.pools[pool].borrow_mut().pick(
-            self.now,
-            exchange.key,
-            &exchange.failed,
-            &mut self.rng,
-        );
+        let picked =
+            local.pools[pool].borrow_mut().pick(self.now, exchange.key, &exchange.failed, &mut self.rng);
         let Some(picked) = picked else {
             // A service without instances conforms to nothing. A retry may have been counted as late before.
             if !std::mem::replace(&mut exchange.late, true) {
@@ -343,20 +370,21 @@ impl<N: Net> Worker<N> {
         let mut used = 0;
         loop {
             let mut slots = slots();
+            let limits = &self.local.shared.settings.limits.answer_head;
             let exchange = &mut self.downstreams[index].exchange;
             let answer_to = if exchange.head_only { AnswerTo::Head } else { AnswerTo::Other };
-            let head = match response::parse(&bytes[used..], answer_to, &Limits::default(), &mut slots) {
+            let head = match response::parse(&bytes[used..], answer_to, limits, &mut slots) {
                 Ok(Some(head)) => head,
                 Ok(None) => return Some(used),
-                Err(_) => {
-                    self.instance_failed(index, Failure::Malformed);
+                Err(refusal) => {
+                    self.instance_failed(index, Failure::Malformed(Broken::Rule(refusal)));
                     return None;
                 }
             };
             used += head.head_len;
             if head.status == 101 {
                 // We never ask for another protocol.
-                self.instance_failed(index, Failure::Malformed);
+                self.instance_failed(index, Failure::Malformed(Broken::Switched));
                 return None;
             }
             if head.status < 200 {
@@ -393,6 +421,7 @@ impl<N: Net> Worker<N> {
             let framed = if unchunk { Body::UntilClose } else { head.framing };
             exchange.answer = Some(Answer {
                 status: head.status,
+                begun: false,
                 body: Decoder::new(head.framing),
                 unchunk,
                 close,
@@ -441,7 +470,9 @@ impl<N: Net> Worker<N> {
         loop {
             let step = match answer.body.decode(&bytes[used..]) {
                 Ok(step) => step,
-                Err(_) => return self.instance_failed(index, Failure::Malformed),
+                Err(refusal) => {
+                    return self.instance_failed(index, Failure::Malformed(Broken::Rule(refusal)));
+                }
             };
             exchange.body_bytes += step.data.len() as u64;
             if let Copies::Some(taken) = &mut exchange.copies {
@@ -460,6 +491,7 @@ impl<N: Net> Worker<N> {
         }
         // Bytes behind the answer were not asked for.
         answer.reusable &= used == bytes.len();
+        answer.begun = true;
         let done = answer.body.is_done();
         let head = std::mem::take(&mut self.head);
         let downstream = &mut self.downstreams[index];
@@ -557,7 +589,7 @@ impl<N: Net> Worker<N> {
             // A connection that the instance was closing says nothing of the instance.
             Failure::Broke if stale => Some(Retry::Stale),
             Failure::Broke => Some(Retry::Broke),
-            Failure::Timeout | Failure::Malformed => None,
+            Failure::Timeout | Failure::Malformed(_) => None,
         };
         let why = why.filter(|_| exchange.answer.is_none());
         if let Some(upstream) = upstream {
@@ -600,13 +632,27 @@ impl<N: Net> Worker<N> {
         }
         let problem = failure.problem();
         local.count(exchange.route, |count| count.failed(problem.name));
-        if exchange.answer.is_some() {
-            self.release(index, &local, failure.outcome());
-            return self.break_off(index, problem.name);
+        if let Failure::Malformed(broken) = failure {
+            let instance = local.pools[pool].borrow().address(exchange.instance);
+            exchange.broken = Some((broken.name(), instance));
+            self.note_malformed(instance, broken);
         }
         self.release(index, &local, failure.outcome());
+        let exchange = &mut self.downstreams[index].exchange;
+        // Where the client has had nothing of the answer yet, it can be told.
+        if exchange.answer.take_if(|answer| !answer.begun).is_none() && exchange.answer.is_some() {
+            return self.break_off(index, problem.name);
+        }
         self.answer_problem(index, problem);
         self.resume(downstream_token(index));
+    }
+
+    /// Keeps the last malformed answer until the next tick, and counts them.
+    #[cold]
+    fn note_malformed(&mut self, instance: SocketAddr, broken: Broken) {
+        let before = self.malformed.take().map_or(0, |malformed| malformed.count);
+        let (rule, detail) = (broken.name(), broken.to_string());
+        self.malformed = Some(MalformedAnswer { instance, rule, detail, count: before + 1 });
     }
 
     /// Whether a request that got no answer may be given to an instance once more.
@@ -618,7 +664,9 @@ impl<N: Net> Worker<N> {
         let harmless = exchange.replayable && exchange.idempotent;
         let tried = exchange.failed.len() as u32 + 1;
         let (safe, tries_left, costs) = match why {
-            Retry::Unreachable | Retry::ConnectTimeout => (true, tried < pool.len().min(CONNECT_TRIES), false),
+            Retry::Unreachable | Retry::ConnectTimeout => {
+                (true, tried < pool.len().min(CONNECT_TRIES), false)
+            }
             // Only the first try uses a kept connection, and it does not count: the instance was closing the connection
             // without regard to the request, as far as anybody knows. Where the connection took all of the request it
             // may have worked on it, though: an instance that was killed looks the same.
@@ -699,6 +747,7 @@ impl<N: Net> Worker<N> {
             upstream: exchange.first_byte.map(|at| at.since(exchange.sent)),
             waited: exchange.waited,
             reason,
+            broken: exchange.broken,
         });
     }
 }

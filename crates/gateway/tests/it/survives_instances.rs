@@ -103,22 +103,88 @@ fn one_that_talks_nonsense_is_a_502() {
         "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     ] {
         let upstream = Upstream::answering(move |_| nonsense.into());
-        let answer = client(&before(&upstream)).ask(get("/"));
+        let gateway = before(&upstream);
+        let answer = client(&gateway).ask(get("/"));
         assert_eq!(answer.status(), 502, "{nonsense:?}");
         assert!(answer.text().contains("upstream_malformed"), "{nonsense:?}");
     }
 }
 
+/// Such as some servers of embedded devices write, with blanks up to a fixed width.
+#[test]
+fn a_chunk_size_that_is_padded_is_a_502_and_the_log_says_why() {
+    let upstream = Upstream::answering(|_| {
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5   \r\nhello\r\n0\r\n\r\n".to_vec()
+    });
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut settings = settings(&[upstream.address]);
+    settings.access_log = gateway::settings::AccessLog::File(log.path().to_owned());
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    for _ in 0..2 {
+        let answer = client.ask(get("/"));
+        assert_eq!(answer.status(), 502, "{answer:?}");
+        assert!(answer.text().contains("upstream_malformed"), "{answer:?}");
+    }
+    let mut noted = None;
+    eventually("whoever watches is told", || {
+        noted = noted.take().or(gateway.take_malformed_answer());
+        noted.is_some()
+    });
+    let noted = noted.unwrap();
+    assert_eq!((noted.instance, noted.rule), (upstream.address, "chunk-size"));
+    assert!(noted.detail.contains("0x20"), "{}", noted.detail);
+    let said = format!(" reason=upstream_malformed rule=chunk-size instance={}\n", upstream.address);
+    eventually("the log says so", || {
+        std::fs::read_to_string(log.path()).unwrap().matches(&said).count() == 2
+    });
+    assert_eq!(metric(&gateway, "headroom_failed_total{route=\"all\",kind=\"upstream_malformed\"}"), 2.0);
+}
+
+#[test]
+fn heads_are_as_large_as_the_settings_say() {
+    // A content security policy of 30 KiB, and 200 cookies.
+    let policy = format!("Content-Security-Policy: {}\r\n", "a".repeat(30 * 1024));
+    let cookies: String = (0..200).map(|number| format!("Set-Cookie: c{number}=1\r\n")).collect();
+    let upstream = Upstream::answering(move |request| {
+        let fields = if request.start_line().contains("/policy") { &policy } else { &cookies };
+        format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\nok").into_bytes()
+    });
+    let wide = http::codec::Limits { headers_max: 300, head_bytes_max: 64 * 1024, ..Default::default() };
+    let cookie = format!("GET /policy HTTP/1.1\r\nHost: test\r\nCookie: {}\r\n\r\n", "a".repeat(40 * 1024));
+    let fields: String = (0..250).map(|number| format!("X-{number}: 1\r\n")).collect();
+    let many = format!("GET /cookies HTTP/1.1\r\nHost: test\r\n{fields}\r\n");
+    let gateway = before(&upstream);
+    assert_eq!(client(&gateway).ask(&cookie).status(), 431);
+    assert_eq!(client(&gateway).ask(&many).status(), 431);
+    for path in ["/policy", "/cookies"] {
+        assert_eq!(client(&gateway).ask(get(path)).status(), 502);
+    }
+    let mut settings = settings(&[upstream.address]);
+    (settings.limits.request_head, settings.limits.answer_head) = (wide, wide);
+    let gateway = started(settings);
+    let mut client = client(&gateway);
+    for request in [cookie, many] {
+        let answer = client.ask(request);
+        assert_eq!((answer.status(), answer.text().as_str()), (200, "ok"));
+    }
+    let seen = upstream.seen();
+    assert!(seen.contains("X-249: 1\r\n") && seen.contains(&"a".repeat(40 * 1024)));
+}
+
 #[test]
 fn half_an_answer_breaks_the_clients_connection() {
-    for half in [
-        "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nnonsense",
+    for (half, more) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", ""),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", ""),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", "nonsense"),
     ] {
         let upstream = Upstream::start(move |peer, _| {
             peer.request();
             peer.send(half);
+            // What is wrong comes when the client has had the beginning.
+            std::thread::sleep(Duration::from_millis(100));
+            peer.send(more);
         });
         let gateway = before(&upstream);
         let mut client = client(&gateway);

@@ -7,7 +7,7 @@ use crate::{descriptors, output};
 use clap::ArgGroup;
 use control::policy::Transition;
 use gateway::settings::{Admin, AdminAddress, Settings};
-use gateway::{Change, Gateway, GatewayError};
+use gateway::{Change, Gateway, GatewayError, MalformedAnswer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -181,9 +181,11 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
         None => {}
     }
     let mut next_error = Instant::now();
+    let mut next_malformed = Instant::now();
     loop {
         tell(&gateway);
         tell_of_rules(&gateway, &mut next_error);
+        tell_of_malformed_answers(&gateway, &mut next_malformed);
         for signal in signals.pending() {
             match signal {
                 SIGHUP => {
@@ -271,6 +273,17 @@ fn tell_of_rules(gateway: &Gateway, next_error: &mut Instant) {
     }
 }
 
+/// Says once a second which instance's answers break HTTP, and how.
+fn tell_of_malformed_answers(gateway: &Gateway, next: &mut Instant) {
+    if Instant::now() >= *next
+        && let Some(MalformedAnswer { instance, rule, detail, count }) = gateway.take_malformed_answer()
+    {
+        let others = if count > 1 { format!(" (the last of {count})") } else { String::new() };
+        eprintln!("instance {instance}: malformed answer, {rule}: {detail}{others}");
+        *next = Instant::now() + MALFORMED_EVERY;
+    }
+}
+
 fn address(text: &str) -> Result<SocketAddr, String> {
     let mut found = text.to_socket_addrs().map_err(|error| format!("{error}; write it as HOST:PORT"))?;
     found.next().ok_or_else(|| "the name has no address".to_owned())
@@ -285,6 +298,8 @@ const DESCRIPTORS_BESIDE: u64 = 64;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const RULE_ERROR_EVERY: Duration = Duration::from_secs(1);
+
+const MALFORMED_EVERY: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,9 @@
 //! framing that passes through has been checked to have one reading, and no trailer can change the message.
 //!
 //! Trailers are checked and bounded, not handed out: a forwarder that frames anew leaves them out, as
-//! RFC 9110 section 6.5.1 allows.
+//! RFC 9110 section 6.5.1 allows. One that sends the framing as it came can do so too: no step goes across the place
+//! where trailers begin, so that what a step takes is either all before it or all behind it
+//! ([`Decoder::is_in_trailers`]).
 
 use std::ops::Range;
 
@@ -84,7 +86,21 @@ impl Decoder {
         self.state == State::Done
     }
 
-    /// Goes on to the end of the next stretch of data, of the body, or of the input.
+    /// The next byte is of the trailers, or of the empty line that ends them and the body.
+    #[inline]
+    pub fn is_in_trailers(&self) -> bool {
+        matches!(
+            self.state,
+            State::TrailerStart
+                | State::TrailerName { .. }
+                | State::TrailerValue
+                | State::TrailerLf
+                | State::EndLf
+        )
+    }
+
+    /// Goes on to the end of the next stretch of data, to where a line of the trailers begins, or to the end of the body
+    /// or of the input.
     #[inline]
     pub fn decode(&mut self, input: &[u8]) -> Result<Progress, Refusal> {
         let mut at = 0;
@@ -105,6 +121,9 @@ impl Decoder {
                 _ => {
                     self.state = self.framing_byte(input[at])?;
                     at += 1;
+                    if self.state == State::TrailerStart {
+                        return Ok(Progress { consumed: at, data: at..at, done: false });
+                    }
                     continue;
                 }
             };
@@ -141,12 +160,7 @@ impl Decoder {
     }
 
     fn framing_byte(&mut self, byte: u8) -> Result<State, Refusal> {
-        if let State::TrailerStart
-        | State::TrailerName { .. }
-        | State::TrailerValue
-        | State::TrailerLf
-        | State::EndLf = self.state
-        {
+        if self.is_in_trailers() {
             self.trailer_bytes += 1;
             if self.trailer_bytes > TRAILER_BYTES_MAX {
                 return Err(Refusal::TrailersTooLong { bound: TRAILER_BYTES_MAX });
@@ -195,8 +209,13 @@ impl Decoder {
         })
     }
 
-    /// Names longer than the room for them are none of the forbidden ones; only their length is kept.
+    /// Names longer than the room for them are none of the forbidden ones; only their length is kept. Of several
+    /// separators in a row the first stands for all: a name is known by its words.
     fn trailer_name_byte(&mut self, len: usize, byte: u8) -> State {
+        let again = len.checked_sub(1).and_then(|last| self.name.get(last));
+        if !byte.is_ascii_alphanumeric() && again.is_some_and(|last| !last.is_ascii_alphanumeric()) {
+            return State::TrailerName { len };
+        }
         if let Some(place) = self.name.get_mut(len) {
             *place = byte;
         }

@@ -2,7 +2,7 @@
 //!
 //! Requests and responses share it, so that both directions judge the framing by the same rules.
 
-use super::header::{Header, Name};
+use super::header::{Header, Marks, Name};
 use super::{Body, Limits, Refusal};
 
 /// What the fields say, before the rules that are particular to requests or responses.
@@ -11,16 +11,18 @@ pub(super) struct Fields<'b> {
     pub(super) content_length: Option<u64>,
     pub(super) chunked: bool,
     pub(super) host: Option<&'b [u8]>,
-    pub(super) upgrade: Option<&'b [u8]>,
-    pub(super) expect: Option<&'b [u8]>,
+    upgrade: Option<&'b [u8]>,
+    /// The Expect field has `100-continue`, and something else.
+    pub(super) expects_continue: bool,
+    pub(super) expects_other: bool,
     /// The TE field has `trailers`.
     pub(super) trailers: bool,
     /// The Connection field has the option `upgrade`.
-    pub(super) connection_upgrade: bool,
+    connection_upgrade: bool,
     connection_close: bool,
     connection_keep_alive: bool,
-    /// Bit i: field i stays on this hop.
-    pub(super) withheld: u128,
+    /// The fields that stay on this hop.
+    pub(super) withheld: Marks,
     pub(super) lookalike: bool,
 }
 
@@ -39,7 +41,7 @@ impl<'b> Fields<'b> {
                         return Err(Refusal::ContentLengthRepeated);
                     }
                     fields.content_length = Some(content_length(header.value)?);
-                    fields.withheld |= 1 << i;
+                    fields.withheld.set(i);
                 }
                 Name::Te => {
                     fields.trailers |= list(header.value).any(|it| it.eq_ignore_ascii_case(b"trailers"));
@@ -58,20 +60,23 @@ impl<'b> Fields<'b> {
                     }
                 }
                 Name::Upgrade => {
-                    if fields.upgrade.replace(header.value).is_some() {
+                    if fields.upgrade.replace(without_empty_ends(header.value)).is_some() {
                         return Err(Refusal::UpgradeRepeated);
                     }
                 }
                 Name::Expect => {
-                    if fields.expect.is_none_or(is_continue) {
-                        fields.expect = Some(header.value);
+                    for expectation in list(header.value) {
+                        let known = expectation.eq_ignore_ascii_case(b"100-continue");
+                        fields.expects_continue |= known;
+                        fields.expects_other |= !known;
                     }
+                    fields.withheld.set(i);
                 }
                 Name::FramingLookalike => fields.lookalike = true,
                 Name::OtherHopByHop => {}
             }
             if name.is_hop_by_hop() {
-                fields.withheld |= 1 << i;
+                fields.withheld.set(i);
             }
         }
         if fields.chunked && fields.content_length.is_some() {
@@ -98,19 +103,26 @@ impl<'b> Fields<'b> {
         if self.chunked { Some(Body::Chunked) } else { self.content_length.map(Body::Length) }
     }
 
+    /// The protocol that this hop is asked to change to, or that it is told of.
+    #[inline]
+    pub(super) fn upgrade(&self) -> Option<&'b [u8]> {
+        self.upgrade.filter(|protocols| self.connection_upgrade && !protocols.is_empty())
+    }
+
     /// Reads one Connection field; says whether it names other fields.
     fn connection(&mut self, value: &[u8], options: &mut usize) -> Result<bool, Refusal> {
         if !value.contains(&b',') {
             return self.connection_option(value, options);
         }
         let mut nominated = false;
-        for option in list(value) {
+        for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
             nominated |= self.connection_option(option, options)?;
         }
         Ok(nominated)
     }
 
-    /// Reads one option; says whether it names another field.
+    /// Reads one option; says whether it names another field. Empty ones mean nothing, but count: a recipient takes a
+    /// reasonable number of them (RFC 9110, 5.6.1.2).
     #[inline]
     fn connection_option(&mut self, option: &[u8], options: &mut usize) -> Result<bool, Refusal> {
         *options += 1;
@@ -125,7 +137,7 @@ impl<'b> Fields<'b> {
             self.connection_upgrade = true;
         } else if is_token(option) {
             return Ok(true);
-        } else {
+        } else if !option.is_empty() {
             return Err(Refusal::ConnectionInvalid);
         }
         Ok(false)
@@ -141,7 +153,7 @@ impl<'b> Fields<'b> {
                 }
                 for (i, header) in headers.iter().enumerate() {
                     if header.name.as_bytes().eq_ignore_ascii_case(option) {
-                        self.withheld |= 1 << i;
+                        self.withheld.set(i);
                     }
                 }
             }
@@ -184,11 +196,6 @@ pub(super) fn check_head_len(found: usize, complete: bool, limits: &Limits) -> R
     Ok(())
 }
 
-/// Whether an Expect field asks for 100 (Continue).
-pub(super) fn is_continue(value: &[u8]) -> bool {
-    value.eq_ignore_ascii_case(b"100-continue")
-}
-
 /// Whether these bytes are a token: a method, a field name, a connection option.
 pub(super) fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().copied().all(is_token_byte)
@@ -199,8 +206,18 @@ pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|&b| b == b',').map(<[u8]>::trim_ascii)
+/// The elements of a list. Empty ones are passed over, as RFC 9110, 5.6.1.2, asks of recipients: `keep-alive,` is what
+/// some senders make of a list that another field is merged into.
+pub fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
+}
+
+/// A list without empty elements at its ends.
+pub fn without_empty_ends(mut value: &[u8]) -> &[u8] {
+    while let [b',' | b' ' | b'\t', rest @ ..] | [rest @ .., b',' | b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
 }
 
 /// Digits only, no sign, no space, no list; below 2^63, so that no reader further on can overflow a signed word.
@@ -227,26 +244,32 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     Ok(length)
 }
 
+/// `chunked` and nothing else, but for empty elements beside it: whoever forwards writes the field anew, so that the next
+/// reader has nothing to wonder about.
 fn transfer_encoding(value: &[u8]) -> Result<(), Refusal> {
     if value.eq_ignore_ascii_case(b"chunked") {
         return Ok(());
     }
-    let mut chunked = 0;
+    let (mut codings, mut chunked, mut last_is_chunked) = (0, 0, false);
     for coding in list(value) {
         if !is_token(coding) {
             return Err(Refusal::TransferEncodingInvalid);
         }
-        chunked += usize::from(coding.eq_ignore_ascii_case(b"chunked"));
+        codings += 1;
+        last_is_chunked = coding.eq_ignore_ascii_case(b"chunked");
+        chunked += usize::from(last_is_chunked);
     }
-    // `chunked, chunked` and `chunked, gzip` are malformed; `gzip, chunked` is well formed and not offered.
-    let last_is_chunked = list(value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
-    if chunked > 1 || (chunked == 1 && !last_is_chunked) || value.ends_with(b",") {
+    let elements = value.iter().filter(|&&byte| byte == b',').count() + 1;
+    // `chunked, chunked` and `chunked, gzip` are malformed, and a list of nothing frames nothing; `gzip, chunked` is well
+    // formed and not offered.
+    if codings == 0 || chunked > 1 || (chunked == 1 && !last_is_chunked) || elements > CONNECTION_OPTIONS_MAX
+    {
         return Err(Refusal::TransferEncodingInvalid);
     }
-    Err(Refusal::TransferCodingUnsupported)
+    if codings == 1 && chunked == 1 { Ok(()) } else { Err(Refusal::TransferCodingUnsupported) }
 }
 
-/// Real messages have one to three; the bound keeps the walk over nominated fields short.
+/// Real messages have one to three; the bound keeps the walk over nominated fields short. Empty elements count too.
 const CONNECTION_OPTIONS_MAX: usize = 16;
 
 /// Leading zeros are allowed up to the length of the longest number; more are an attempt at something.

@@ -1,15 +1,16 @@
 //! Header fields: where they are kept while a head is read, and which of them belong to one hop only.
 //!
 //! ## Why the caller brings the slots
-//! A head has up to a hundred fields. Filling or moving an array for them costs more than parsing a small head,
+//! A head has up to a hundred fields, or more where that is allowed. Filling or moving an array for them costs more than parsing a small head,
 //! so the slots live uninitialised on the caller's stack and a head borrows the part that was filled.
 
 use std::mem::MaybeUninit;
 
 pub use httparse::Header;
 
-/// The most header fields that any configuration allows: one bit each in a word of 128.
-pub const SLOTS: usize = 128;
+/// The most header fields that any configuration allows. The slots are 16 KiB of stack that nothing is written to; each
+/// has a bit that says whether its field is forwarded.
+pub const SLOTS: usize = 512;
 
 /// Room for the fields of one head.
 pub type Slots<'b> = [MaybeUninit<Header<'b>>; SLOTS];
@@ -34,6 +35,20 @@ pub fn is_credential(name: &[u8]) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
+/// Whether a name is made of the same words as a known one, whatever stands between them: `X.Forwarded__For` for
+/// `x-forwarded-for`. CGI and WSGI show `-` and `_` to a service as the same (RFC 3875, 4.1.18), PHP `.` as well, and
+/// others fold or drop whatever is no letter or digit.
+pub fn reads_as(name: &[u8], known: &str) -> bool {
+    let mut known = words(known.as_bytes());
+    words(name).all(|word| known.next().is_some_and(|other| word.eq_ignore_ascii_case(other)))
+        && known.next().is_none()
+}
+
+/// The words of a name.
+pub fn words(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    name.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 /// The fields that the codec itself understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
@@ -46,7 +61,7 @@ pub(super) enum Name {
     Upgrade,
     /// Meant for one hop, and without a meaning here.
     OtherHopByHop,
-    /// `Content_Length` and the like, which gateways to scripts turn into the framing field.
+    /// `Content_Length`, `Transfer---Encoding` and the like, which some readers turn into the framing field.
     FramingLookalike,
     Other,
 }
@@ -65,13 +80,12 @@ impl Name {
             10 if is("connection") => Name::Connection,
             10 if is("keep-alive") => Name::OtherHopByHop,
             14 if is("content-length") => Name::ContentLength,
-            14 if is("content_length") => Name::FramingLookalike,
             14 if is("http2-settings") => Name::OtherHopByHop,
             16 if is("proxy-connection") => Name::OtherHopByHop,
             17 if is("transfer-encoding") => Name::TransferEncoding,
-            17 if is("transfer_encoding") => Name::FramingLookalike,
             18 if is("proxy-authenticate") => Name::OtherHopByHop,
             19 if is("proxy-authorization") => Name::OtherHopByHop,
+            14.. if is_framing_lookalike(name) => Name::FramingLookalike,
             _ => Name::Other,
         }
     }
@@ -85,12 +99,44 @@ impl Name {
     }
 }
 
+/// Whether a name that is none of the framing fields reads as one. Few names get past the first byte.
+#[inline]
+fn is_framing_lookalike(name: &[u8]) -> bool {
+    let may_be = match name.first() {
+        Some(b'c' | b'C' | b't' | b'T') => true,
+        Some(first) => !first.is_ascii_alphanumeric(),
+        None => false,
+    };
+    may_be && reads_as_framing(name)
+}
+
+#[inline(never)]
+fn reads_as_framing(name: &[u8]) -> bool {
+    reads_as(name, "content-length") || reads_as(name, "transfer-encoding")
+}
+
+/// A bit for each slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks([u64; SLOTS / 64]);
+
+impl Marks {
+    #[inline]
+    pub(super) fn set(&mut self, slot: usize) {
+        self.0[slot / 64 % (SLOTS / 64)] |= 1 << (slot % 64);
+    }
+
+    #[inline]
+    fn has(&self, slot: usize) -> bool {
+        self.0[slot / 64 % (SLOTS / 64)] >> (slot % 64) & 1 == 1
+    }
+}
+
 /// The fields of a head, and which of them are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Headers<'h, 'b> {
     pub(super) all: &'h [Header<'b>],
-    /// Bit i: field i stays on this hop.
-    pub(super) withheld: u128,
+    /// The fields that stay on this hop.
+    pub(super) withheld: Marks,
 }
 
 impl<'h, 'b> Headers<'h, 'b> {
@@ -100,12 +146,12 @@ impl<'h, 'b> Headers<'h, 'b> {
         self.all
     }
 
-    /// The fields to forward: without hop-by-hop fields, those that Connection nominated, and Content-Length,
-    /// which whoever forwards writes from the framing, in one place, once.
+    /// The fields to forward: without hop-by-hop fields, those that Connection nominated, and Content-Length and
+    /// Expect, which whoever forwards writes from what was understood of them, in one place, once.
     #[inline]
     pub fn end_to_end(&self) -> impl Iterator<Item = &'h Header<'b>> + use<'h, 'b> {
         let withheld = self.withheld;
-        self.all.iter().enumerate().filter(move |(i, _)| withheld >> i & 1 == 0).map(|(_, header)| header)
+        self.all.iter().enumerate().filter(move |(i, _)| !withheld.has(*i)).map(|(_, header)| header)
     }
 
     /// The value of the first field of this name, in any case.
@@ -117,6 +163,39 @@ impl<'h, 'b> Headers<'h, 'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_told_by_their_words() {
+        for name in [
+            "Content_Length",
+            "content.length",
+            "Content--Length",
+            "_Content-Length",
+            "Content-Length-",
+            "Transfer---Encoding",
+            "TRANSFER_ENCODING",
+            "Transfer.Encoding",
+            "transfer~encoding",
+            "Transfer-_.-Encoding",
+        ] {
+            assert_eq!(Name::of(name.as_bytes()), Name::FramingLookalike, "{name}");
+        }
+        for name in [
+            "ContentLength",
+            "Content-Lengths",
+            "X-Content-Length",
+            "Content-Length-Max",
+            "Transfer-Encodings",
+            "Content-Encoding",
+            "Content-Security-Policy",
+            "--------------",
+        ] {
+            assert_eq!(Name::of(name.as_bytes()), Name::Other, "{name}");
+        }
+        assert!(
+            reads_as(b"X.Forwarded_For", "x-forwarded-for") && !reads_as(b"X-Forwarded", "x-forwarded-for")
+        );
+    }
 
     #[test]
     fn hop_by_hop_fields_are_known_in_any_case() {

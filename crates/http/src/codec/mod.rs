@@ -33,6 +33,7 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
+pub use fields::{list, without_empty_ends};
 pub use refusal::Refusal;
 pub use target::Target;
 
@@ -58,6 +59,13 @@ pub struct Limits {
     pub head_bytes_max: usize,
     /// Longest request target, in bytes.
     pub target_bytes_max: usize,
+}
+
+impl Limits {
+    /// The widest that may be set, so that a head which was read before is within them. An incomplete head is read anew
+    /// with each part that comes of it: a long one that comes in small parts costs much more than one that comes whole.
+    pub const WIDEST: Limits =
+        Limits { headers_max: header::SLOTS, head_bytes_max: 256 * 1024, target_bytes_max: 256 * 1024 };
 }
 
 impl Default for Limits {

@@ -37,7 +37,7 @@ pub enum Refusal {
     TooManyHeaders { bound: usize },
     #[error("the target has {found} bytes or more, at most {bound} are allowed")]
     TargetTooLong { found: usize, bound: usize },
-    #[error("the target has byte 0x{byte:02x}, expected printable ASCII without #")]
+    #[error("the target has byte 0x{byte:02x}, expected printable ASCII without #, or UTF-8")]
     TargetByte { byte: u8 },
     #[error("the target has a form that does not fit its method, expected a path or an http URL")]
     TargetForm,
@@ -63,7 +63,7 @@ pub enum Refusal {
     TransferCodingUnsupported,
     #[error("Transfer-Encoding in an HTTP/1.0 message")]
     TransferEncodingInHttp10,
-    #[error("a header name reads as a framing field where _ counts as -")]
+    #[error("a header name reads as a framing field where other characters count as -")]
     FramingLookalike,
     #[error("the Connection field is malformed, expected tokens separated by commas")]
     ConnectionInvalid,

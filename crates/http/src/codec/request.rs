@@ -2,9 +2,9 @@
 
 use httparse::{Error, Status};
 
-use super::fields::{Fields, check_head_len, check_line_ends, is_continue, offset};
+use super::fields::{Fields, check_head_len, check_line_ends, offset};
 use super::header::{Headers, Slots};
-use super::target::is_authority;
+use super::target::{is_authority, is_same_authority};
 use super::{Body, Limits, Refusal, Target};
 
 /// A request head, borrowed from the buffer it was read from.
@@ -12,7 +12,7 @@ use super::{Body, Limits, Refusal, Target};
 pub struct RequestHead<'h, 'b> {
     /// The method: a token, in the case it came in.
     pub method: &'b str,
-    /// The target as it was sent: printable ASCII.
+    /// The target as it was sent: printable ASCII, and other UTF-8, which whoever forwards has to percent-encode.
     pub path: &'b str,
     /// The target by its form.
     pub target: Target<'b>,
@@ -26,8 +26,8 @@ pub struct RequestHead<'h, 'b> {
     pub framing: Body,
     /// Whether the client will take another response on this connection.
     pub keep_alive: bool,
-    /// Whether the client waits for 100 (Continue) before it sends the body. The Expect field is among the fields
-    /// to forward; whoever answers it here leaves it out.
+    /// Whether the client waits for 100 (Continue) before it sends the body. The Expect field is not among the fields
+    /// to forward; whoever does not answer it here writes it again.
     pub expect_continue: bool,
     /// Whether the client says that it takes trailers (`TE: trailers`); a field of this hop, for whoever forwards to say
     /// again.
@@ -84,7 +84,7 @@ pub fn parse<'h, 'b>(
         expect_continue: expect_continue(&fields, version)?,
         trailers: fields.trailers && version == 1,
         host,
-        upgrade: fields.upgrade.filter(|_| fields.connection_upgrade && version == 1),
+        upgrade: fields.upgrade().filter(|_| version == 1),
     }))
 }
 
@@ -123,8 +123,8 @@ fn host<'b>(fields: &Fields<'b>, version: u8, target: &Target<'b>) -> Result<Opt
         }
     };
     match *target {
-        Target::Absolute { authority, .. } => match host {
-            Some(host) if !host.eq_ignore_ascii_case(authority) => Err(Refusal::HostDiffers),
+        Target::Absolute { authority, default_port, .. } => match host {
+            Some(host) if !is_same_authority(host, authority, default_port) => Err(Refusal::HostDiffers),
             _ => Ok(Some(authority)),
         },
         Target::Origin(_) | Target::Asterisk => Ok(host),
@@ -133,16 +133,10 @@ fn host<'b>(fields: &Fields<'b>, version: u8, target: &Target<'b>) -> Result<Opt
 
 /// HTTP/1.0 knows no interim responses, so an expectation in it is ignored.
 fn expect_continue(fields: &Fields<'_>, version: u8) -> Result<bool, Refusal> {
-    match fields.expect {
-        Some(value) if version == 1 => {
-            if is_continue(value) {
-                Ok(true)
-            } else {
-                Err(Refusal::ExpectationUnknown)
-            }
-        }
-        _ => Ok(false),
+    if version == 0 {
+        return Ok(false);
     }
+    if fields.expects_other { Err(Refusal::ExpectationUnknown) } else { Ok(fields.expects_continue) }
 }
 
 #[cold]

@@ -39,11 +39,11 @@ pub struct ResponseHead<'h, 'b> {
     pub head_len: usize,
     /// Where the body ends.
     pub framing: Body,
-    /// The stated length, also where no body is sent (HEAD, 304).
+    /// The stated length, also where no body is sent (HEAD, 304); `None` where stating one is an error (204).
     pub content_length: Option<u64>,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// The protocol of a 101 answer.
+    /// The protocol of a 101 answer, or that a 426 answer asks for.
     pub upgrade: Option<&'b [u8]>,
 }
 
@@ -93,6 +93,10 @@ pub fn parse<'h, 'b>(
     check_line_ends(buf, head_len, headers)?;
     let fields = Fields::read(headers, version)?;
     let framing = framing(status, answer_to, &fields)?;
+    // Whoever states a length with 204 may send so many bytes as well, against RFC 9112, 6.3: the body is none, and what
+    // comes behind it is nobody's.
+    let content_length = fields.content_length.filter(|_| status != 204);
+    let is_clean = status != 204 || fields.content_length.is_none_or(|length| length == 0);
     Ok(Some(ResponseHead {
         status,
         reason: raw.reason.unwrap_or_default(),
@@ -100,9 +104,9 @@ pub fn parse<'h, 'b>(
         headers: Headers { all: headers, withheld: fields.withheld },
         head_len,
         framing,
-        content_length: fields.content_length,
-        keep_alive: fields.keep_alive(version) && framing != Body::UntilClose,
-        upgrade: fields.upgrade.filter(|_| fields.connection_upgrade),
+        content_length,
+        keep_alive: fields.keep_alive(version) && framing != Body::UntilClose && is_clean,
+        upgrade: fields.upgrade(),
     }))
 }
 
@@ -160,8 +164,10 @@ impl Scanner {
 #[inline]
 fn framing(status: u16, answer_to: AnswerTo, fields: &Fields<'_>) -> Result<Body, Refusal> {
     if status < 200 || status == 204 {
-        // Peers differ on whether such a body is read, so one that is announced cannot be believed either way.
-        if fields.chunked || fields.content_length.is_some_and(|length| length > 0) {
+        // Peers differ on whether such a body is read, so one that is announced cannot be believed either way. A length
+        // with 204 is a common mistake, and harmless once the connection is not used again.
+        let length = fields.content_length.is_some_and(|length| length > 0);
+        if fields.chunked || (length && status != 204) {
             return Err(Refusal::BodyForbidden { status });
         }
         return Ok(Body::None);

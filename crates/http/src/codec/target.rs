@@ -2,6 +2,7 @@
 //!
 //! Source: RFC 9112 section 3.2. CONNECT is refused: a gateway in front of a service offers no tunnels.
 
+use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::Refusal;
@@ -13,8 +14,11 @@ pub enum Target<'b> {
     Origin(&'b str),
     /// `http://authority/path?query`; the path is empty or begins with `/` or `?`.
     Absolute {
-        /// Host and optional port; the same as the Host field, where there is one.
+        /// Host and optional port; the same as the Host field, where there is one, but for a port that goes without
+        /// saying.
         authority: &'b str,
+        /// The port where the authority has none: 80, or 443 with https.
+        default_port: u16,
         /// What follows the authority.
         path: &'b str,
     },
@@ -27,7 +31,9 @@ impl<'b> Target<'b> {
         if method == "CONNECT" {
             return Err(Refusal::Connect);
         }
-        if let Some(byte) = target.bytes().find(|&b| !b.is_ascii_graphic() || b == b'#') {
+        // RFC 3986 has ASCII only, but clients send the UTF-8 of people's links as it is. The target is UTF-8: it is a str.
+        let is_good = |byte: u8| (byte.is_ascii_graphic() && byte != b'#') || byte >= 0x80;
+        if let Some(byte) = target.bytes().find(|&byte| !is_good(byte)) {
             return Err(Refusal::TargetByte { byte });
         }
         if target.starts_with('/') {
@@ -36,17 +42,57 @@ impl<'b> Target<'b> {
         if target == "*" && method == "OPTIONS" {
             return Ok(Target::Asterisk);
         }
-        let rest = ["http://", "https://"]
-            .iter()
-            .find(|scheme| target.get(..scheme.len()).is_some_and(|s| s.eq_ignore_ascii_case(scheme)))
-            .and_then(|scheme| target.get(scheme.len()..))
+        let (default_port, rest) = [("http://", 80), ("https://", 443)]
+            .into_iter()
+            .find_map(|(scheme, port)| {
+                let (start, rest) = target.split_at_checked(scheme.len())?;
+                start.eq_ignore_ascii_case(scheme).then_some((port, rest))
+            })
             .ok_or(Refusal::TargetForm)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if !is_authority(authority) {
             return Err(Refusal::TargetForm);
         }
-        Ok(Target::Absolute { authority, path })
+        Ok(Target::Absolute { authority, default_port, path })
     }
+}
+
+impl<'b> Target<'b> {
+    /// What an origin is asked for: no URL of a whole but the path, or `*` where OPTIONS asks about the server as such
+    /// (RFC 9112 section 3.2.4). What is not ASCII is percent-encoded.
+    #[inline]
+    pub fn origin_form(&self, method: &str) -> Cow<'b, str> {
+        let path = match *self {
+            Target::Origin(path) => path,
+            Target::Asterisk => "*",
+            Target::Absolute { path: "", .. } if method == "OPTIONS" => "*",
+            Target::Absolute { path, .. } => path,
+        };
+        if path.starts_with(['/', '*']) && path.is_ascii() {
+            Cow::Borrowed(path)
+        } else {
+            rewritten(path).into()
+        }
+    }
+}
+
+#[cold]
+fn rewritten(path: &str) -> String {
+    let mut out = String::with_capacity(path.len() + 32);
+    if !path.starts_with('/') {
+        out.push('/');
+    }
+    for byte in path.bytes() {
+        if byte.is_ascii() {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.extend(
+                [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
+            );
+        }
+    }
+    out
 }
 
 /// Whether this is a host name or address with an optional port. Narrower than the grammar of RFC 3986: no user
@@ -61,6 +107,16 @@ pub(super) fn is_authority(text: &str) -> bool {
         ((1..=HOST_BYTES_MAX).contains(&end), text.get(end..).unwrap_or("?"))
     };
     host_is_good && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// Whether two authorities are the same host and port, where `default_port` goes without saying.
+pub(super) fn is_same_authority(one: &str, other: &str, default_port: u16) -> bool {
+    let [one, other] = [one, other].map(|authority| match authority.rsplit_once(':') {
+        // What stands behind a colon of an IPv6 address has its closing bracket.
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(default_port)),
+        _ => (authority, default_port),
+    });
+    one.0.eq_ignore_ascii_case(other.0) && one.1 == other.1
 }
 
 fn is_port(text: &str) -> bool {
@@ -88,6 +144,22 @@ const HOST_BYTES_MAX: usize = 254;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_that_goes_without_saying_may_be_said() {
+        for (one, other, same) in [
+            ("a", "A", true),
+            ("a:80", "a", true),
+            ("a", "a:080", true),
+            ("[::1]:80", "[::1]", true),
+            ("a:81", "a", false),
+            ("a:443", "a", false),
+            ("a:80", "b", false),
+            ("[::1]", "[::2]", false),
+        ] {
+            assert_eq!(is_same_authority(one, other, 80), same, "{one} {other}");
+        }
+    }
 
     #[test]
     fn authorities_are_names_or_addresses_with_a_port() {

@@ -48,22 +48,10 @@ pub fn request_line(out: &mut Vec<u8>, method: &str, target: &str) {
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-/// Appends the request line for a request that is passed on to an origin, which wants no URL of a whole but the
-/// path, or `*` where OPTIONS asks about the server as such (RFC 9112 section 3.2.4).
+/// Appends the request line for a request that is passed on to an origin: see [`Target::origin_form`].
 #[inline]
 pub fn forwarded_request_line(out: &mut Vec<u8>, method: &str, target: &Target<'_>) {
-    let (slash, path) = match *target {
-        Target::Origin(path) => ("", path),
-        Target::Asterisk => ("", "*"),
-        Target::Absolute { path: "", .. } if method == "OPTIONS" => ("", "*"),
-        Target::Absolute { path, .. } if path.starts_with('/') => ("", path),
-        Target::Absolute { path, .. } => ("/", path),
-    };
-    out.extend_from_slice(method.as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(slash.as_bytes());
-    out.extend_from_slice(path.as_bytes());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
+    request_line(out, method, &target.origin_form(method));
 }
 
 /// Appends `HTTP/1.1 status reason`; the status has three digits.
@@ -280,7 +268,7 @@ mod tests {
 
     #[test]
     fn an_origin_is_sent_a_path() {
-        let absolute = |path| Target::Absolute { authority: "a", path };
+        let absolute = |path| Target::Absolute { authority: "a", default_port: 80, path };
         let cases = [
             ("GET", Target::Origin("/a?b"), "/a?b"),
             ("OPTIONS", Target::Asterisk, "*"),

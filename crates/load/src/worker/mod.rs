@@ -28,7 +28,6 @@ use crate::user::{User, Walk};
 use crate::wire::{Form, Wire};
 use crate::{Protocol, UserSpan};
 use connect::Resolving;
-use http::codec::Limits;
 use http::codec::response::Scanner;
 use http::dial::Scheme;
 use http::dial::dns::Lookup;
@@ -172,7 +171,7 @@ impl<'a, N: Net> Worker<'a, N> {
             generation: 0,
             opened: index as usize,
             timers: Timers::default(),
-            scanner: Scanner::new(Limits::default()),
+            scanner: Scanner::new(plan.connecting.answer_head),
             buffer: vec![0; READ_BYTES],
             plain: Vec::new(),
             dirty: Vec::new(),

@@ -132,7 +132,7 @@ impl Job {
         let mut used = 0;
         loop {
             let mut slots = slots();
-            let head = match response::parse(&bytes[used..], to, &Limits::default(), &mut slots) {
+            let head = match response::parse(&bytes[used..], to, &Limits::WIDEST, &mut slots) {
                 Ok(Some(head)) if head.status == 101 => return Step::Malformed,
                 Ok(Some(head)) => head,
                 Ok(None) => {

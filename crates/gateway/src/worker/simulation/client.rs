@@ -134,7 +134,8 @@ impl Client {
             }
             self.script.extend_from_slice(b"0\r\n");
             if trailers {
-                self.script.extend(format!("X-Sum: {id}\r\n").bytes());
+                self.script
+                    .extend(format!("X_Forwarded_For: 10.0.0.1\r\nX-Sum: {id}\r\nCookie: a\r\n").bytes());
             }
             self.script.extend_from_slice(b"\r\n");
         } else {

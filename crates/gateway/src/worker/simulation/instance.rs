@@ -2,10 +2,10 @@
 
 use super::client::pause;
 use super::{Mood, pattern, pattern_from};
-use http::codec::Limits;
 use http::codec::body::Decoder;
 use http::codec::header::{Header, slots};
 use http::codec::request::{self, RequestHead};
+use http::codec::{Body, Limits};
 use http::reactor::virtual_net::{Peer, World};
 use stats::Rng;
 use std::collections::{BTreeMap, VecDeque};
@@ -165,10 +165,12 @@ impl Connection {
         }
         let early = !decoder.is_done();
         hops_are_told(&head)?;
-        if !early && head.headers.find("trailer").is_some() {
-            let trailers = format!("0\r\nX-Sum: {id}\r\n\r\n");
-            if !self.input[..at].ends_with(trailers.as_bytes()) {
-                return Err(format!("the trailers of request {id} were lost"));
+        // The client sends one that its route may let pass, and one that none does.
+        if !early && head.framing == Body::Chunked {
+            let passes = head.headers.find("trailer").is_some();
+            let end = if passes { format!("0\r\nX-Sum: {id}\r\n\r\n") } else { "0\r\n\r\n".to_owned() };
+            if !self.input[..at].ends_with(end.as_bytes()) {
+                return Err(format!("the trailers of request {id} are not those that pass ({passes})"));
             }
         }
         if head.expect_continue && early && !std::mem::replace(&mut self.told, true) && rng.below(3) > 0 {

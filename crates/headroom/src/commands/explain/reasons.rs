@@ -153,7 +153,9 @@ const REASONS: &[Reason] = &[
         name: "upstream_malformed",
         told: "502",
         means: "The instance's answer broke HTTP, so that it was not safe to pass on.",
-        remedy: "Ask the instance directly (curl -v): two lengths, line ends and bad header names are usual.",
+        remedy: "`rule=` and `instance=` in the access log say which rule was broken and by whom: two lengths, line ends and \
+                 padded chunk sizes are usual. Where the head is too large, raise `limits.answer_head_max` or \
+                 `answer_fields_max`.",
     },
     Reason {
         name: "client_left",

@@ -1,9 +1,9 @@
 //! Messages that must be understood, and as what.
 
 use crate::codec::body::Decoder;
-use crate::codec::header::slots;
+use crate::codec::header::{SLOTS, slots};
 use crate::codec::response::{self, AnswerTo, Scanner};
-use crate::codec::{Body, Limits, Target, request};
+use crate::codec::{Body, Limits, Refusal, Target, request};
 
 #[test]
 fn requests_are_classified() {
@@ -25,6 +25,18 @@ fn requests_are_classified() {
         // Without the connection option, the field is not addressed to this hop.
         ("Upgrade: h2c\r\n", Body::None, true, false, None),
         ("X-Empty:\r\nX-Latin: \u{e4}\r\n", Body::None, true, false, None),
+        // Empty elements of lists mean nothing.
+        ("Connection: keep-alive,\r\n", Body::None, true, false, None),
+        ("Connection: , ,close,,\r\n", Body::None, false, false, None),
+        ("Connection:\r\n", Body::None, true, false, None),
+        ("Connection: close,\r\nConnection: ,\r\n", Body::None, false, false, None),
+        ("Transfer-Encoding: chunked,\r\n", Body::Chunked, true, false, None),
+        ("Transfer-Encoding: , chunked\t, ,\r\n", Body::Chunked, true, false, None),
+        ("Expect: 100-continue,\r\nContent-Length: 1\r\n", Body::Length(1), true, true, None),
+        ("Expect: ,100-continue, 100-continue\r\n", Body::None, true, true, None),
+        ("Expect:\r\nExpect: ,\r\n", Body::None, true, false, None),
+        ("Connection: Upgrade,\r\nUpgrade: websocket ,\r\n", Body::None, true, false, Some("websocket")),
+        ("Connection: ,upgrade\r\nUpgrade: ,\r\n", Body::None, true, false, None),
     ];
     for (fields, framing, keep_alive, expect_continue, upgrade) in cases {
         let bytes = format!("POST /a?b HTTP/1.1\r\nHost: a:80\r\n{fields}\r\nGET");
@@ -50,15 +62,33 @@ fn old_versions_and_other_targets_are_understood() {
         ("OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", Target::Asterisk, true, Some("[::1]:8080")),
         (
             "GET HTTP://A/b?c HTTP/1.1\r\nHost: a\r\n\r\n",
-            Target::Absolute { authority: "A", path: "/b?c" },
+            Target::Absolute { authority: "A", default_port: 80, path: "/b?c" },
             true,
             Some("A"),
         ),
         (
             "GET https://a:1?b HTTP/1.0\r\n\r\n",
-            Target::Absolute { authority: "a:1", path: "?b" },
+            Target::Absolute { authority: "a:1", default_port: 443, path: "?b" },
             false,
             Some("a:1"),
+        ),
+        (
+            "GET http://a:80/ HTTP/1.1\r\nHost: a\r\n\r\n",
+            Target::Absolute { authority: "a:80", default_port: 80, path: "/" },
+            true,
+            Some("a:80"),
+        ),
+        (
+            "GET https://a/ HTTP/1.1\r\nHost: A:443\r\n\r\n",
+            Target::Absolute { authority: "a", default_port: 443, path: "/" },
+            true,
+            Some("a"),
+        ),
+        (
+            "GET /\u{e4}?\u{1f600} HTTP/1.1\r\nHost: a\r\n\r\n",
+            Target::Origin("/\u{e4}?\u{1f600}"),
+            true,
+            Some("a"),
         ),
     ];
     for (bytes, target, keep_alive, host) in cases {
@@ -71,26 +101,46 @@ fn old_versions_and_other_targets_are_understood() {
 }
 
 #[test]
+fn an_origin_is_asked_for_a_path_in_ascii() {
+    let absolute = |path| Target::Absolute { authority: "a", default_port: 80, path };
+    for (target, method, form) in [
+        (Target::Origin("/a?b"), "GET", "/a?b"),
+        (Target::Asterisk, "OPTIONS", "*"),
+        (absolute(""), "OPTIONS", "*"),
+        (absolute(""), "GET", "/"),
+        (absolute("?b"), "GET", "/?b"),
+        (Target::Origin("/\u{e4}%41?\u{20ac}"), "GET", "/%C3%A4%41?%E2%82%AC"),
+        (absolute("?\u{e4}"), "GET", "/?%C3%A4"),
+    ] {
+        assert_eq!(target.origin_form(method), form);
+    }
+}
+
+#[test]
 fn only_end_to_end_fields_are_forwarded() {
     let bytes =
         b"GET / HTTP/1.1\r\nHost: a\r\nConnection: x-hop, close\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: 3\r\n\
-        TE: trailers\r\nContent-Length: 0\r\nUpgrade: h2c\r\nx-HOP: 4\r\nCookie: c\r\n\r\n";
+        TE: trailers\r\nExpect: 100-continue\r\nContent-Length: 0\r\nUpgrade: h2c\r\nx-HOP: 4\r\nCookie: c\r\n\r\n";
     let mut slots = slots();
     let head = request::parse(bytes, &Limits::default(), &mut slots).unwrap().unwrap();
     let forwarded: Vec<_> = head.headers.end_to_end().map(|header| header.name).collect();
     assert_eq!(forwarded, ["Host", "X-End", "Cookie"]);
-    assert_eq!(head.headers.all().len(), 10);
+    assert_eq!(head.headers.all().len(), 11);
+    assert!(head.expect_continue);
     assert_eq!(head.headers.find("cookie"), Some(&b"c"[..]));
 }
 
 #[test]
 fn the_last_slot_can_be_withheld() {
-    let fields: String = (0..126).map(|i| format!("X{i}: y\r\n")).collect();
+    let fields: String = (0..SLOTS - 2).map(|i| format!("X{i}: y\r\n")).collect();
     let bytes = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
-    let limits = Limits { headers_max: 1000, ..Limits::default() };
     let mut slots = slots();
-    let head = request::parse(bytes.as_bytes(), &limits, &mut slots).unwrap().unwrap();
-    assert_eq!((head.headers.all().len(), head.headers.end_to_end().count()), (128, 127));
+    let head = request::parse(bytes.as_bytes(), &Limits::WIDEST, &mut slots).unwrap().unwrap();
+    assert_eq!((head.headers.all().len(), head.headers.end_to_end().count()), (SLOTS, SLOTS - 1));
+    assert!(!head.headers.end_to_end().any(|field| field.name == "Connection"));
+    let more = bytes.replace("\r\n\r\n", "\r\nX: y\r\n\r\n");
+    let refused = request::parse(more.as_bytes(), &Limits::WIDEST, &mut self::slots()).err();
+    assert_eq!(refused, Some(Refusal::TooManyHeaders { bound: SLOTS }));
 }
 
 #[test]
@@ -112,6 +162,14 @@ fn responses_are_framed_by_status_and_question() {
         ),
         ("HTTP/1.1 204 No Content\r\n\r\n", Other, Body::None, true),
         ("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", Other, Body::None, true),
+        // The bytes that it announces may come all the same, so that nothing else may be read behind it.
+        ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", Other, Body::None, false),
+        (
+            "HTTP/1.1 200 OK\r\nConnection: keep-alive,\r\nTransfer-Encoding: chunked,\r\n\r\n",
+            Other,
+            Body::Chunked,
+            true,
+        ),
         ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", Other, Body::None, true),
         ("HTTP/1.1 100 Continue\r\n\r\n", Other, Body::None, true),
         (
@@ -143,6 +201,10 @@ fn a_response_keeps_the_length_it_states_where_no_body_is_sent() {
     let head = response::parse(bytes, AnswerTo::Other, &Limits::default(), &mut slots).unwrap().unwrap();
     assert_eq!((head.framing, head.content_length, head.reason), (Body::None, Some(5), "Not Modified"));
     assert_eq!(head.headers.end_to_end().count(), 0);
+    let bytes = b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n";
+    let mut slots = self::slots();
+    let head = response::parse(bytes, AnswerTo::Other, &Limits::default(), &mut slots).unwrap().unwrap();
+    assert_eq!((head.framing, head.content_length), (Body::None, None));
 }
 
 #[test]
@@ -184,4 +246,19 @@ fn a_close_ends_only_a_body_that_lasts_until_close() {
     assert_eq!(closed(Body::Length(3), b"abcd"), Ok(()));
     assert_eq!(closed(Body::Length(3), b"ab"), Err("truncated"));
     assert_eq!(closed(Body::Chunked, b"3\r\nabc\r\n"), Err("truncated"));
+}
+
+#[test]
+fn a_step_ends_where_a_line_of_the_trailers_begins() {
+    let bytes = b"2\r\nab\r\n0\r\nX: y\r\nZ:\r\n\r\nGET";
+    let (mut decoder, mut before, mut trailers, mut at) =
+        (Decoder::new(Body::Chunked), Vec::new(), Vec::new(), 0);
+    while !decoder.is_done() {
+        let is_behind = decoder.is_in_trailers();
+        let step = decoder.decode(&bytes[at..]).unwrap();
+        let part = if is_behind { &mut trailers } else { &mut before };
+        part.extend_from_slice(&bytes[at..at + step.consumed]);
+        at += step.consumed;
+    }
+    assert_eq!((&before[..], &trailers[..]), (&b"2\r\nab\r\n0\r\n"[..], &b"X: y\r\nZ:\r\n\r\n"[..]));
 }

@@ -13,6 +13,8 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         "/ ",
         "/a?b ",
         "http://a/ ",
+        "http://a:80/ ",
+        "/\u{e4} ",
         "* ",
         "HTTP/1.1\r\n",
         "HTTP/1.0\r\n",
@@ -54,6 +56,10 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         "Transfer-Encoding: chunked\r\n",
         "transfer-encoding:chunked\r\n",
         "Connection: x, close\r\n",
+        "Connection: ,x,,\r\n",
+        "Transfer-Encoding: ,chunked,\r\n",
+        "Transfer--Encoding: chunked\r\n",
+        "Expect: 100-continue,\r\n",
         "X: y\n",
     ]);
     prop_oneof![
