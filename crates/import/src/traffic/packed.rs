@@ -113,11 +113,12 @@ impl Writer {
         let off = sample.at.wrapping_sub(at).wrapping_sub(step);
         let is_next = kind == kind_before && spot == spot_before.wrapping_add(1);
         let whole = sample.amount >= 0.0 && sample.amount <= EXACT && sample.amount.fract() == 0.0;
-        let flags = u8::from(off != 0) * OFF
-            | u8::from(!is_next) * SPOT
-            | u8::from(sample.file != file) * FILE
-            | u8::from(!whole) * FRACTION
-            | kind << KIND;
+        let mut flags = kind << KIND;
+        for (is_so, flag) in
+            [(off != 0, OFF), (!is_next, SPOT), (sample.file != file, FILE), (!whole, FRACTION)]
+        {
+            flags |= if is_so { flag } else { 0 };
+        }
         self.bytes.push(flags);
         if off != 0 {
             self.number(zigzag(off));
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
 fn split(spot: Spot) -> (u8, u64) {
     match spot {
         Spot::Line(line) => (0, line),
-        Spot::Result(result, point) => (1, u64::from(result) << 32 | u64::from(point)),
+        Spot::Result(result, point) => (1, (u64::from(result) << 32) | u64::from(point)),
         Spot::Datapoint(point) => (2, u64::from(point)),
         Spot::Whole => (3, 0),
     }
