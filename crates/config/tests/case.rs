@@ -1,7 +1,7 @@
 //! Case files that ship are valid, and what they say arrives.
 
 use config::case::{Given, parse, schema_text};
-use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, RatePolicy, Rules, Select};
+use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, Quantity, RatePolicy, Rules, Select};
 use control::scaling::knative::KnativeSettings;
 use control::scaling::{Adjustment, Step};
 use sim::settings::{Policy, Traffic};
@@ -166,7 +166,7 @@ fn the_behavior_of_a_manifest_arrives() {
     );
     let said = behavior(
         "behavior: {
-            scaleUp: { stabilizationWindowSeconds: 30, selectPolicy: Min, tolerance: 0.05, policies: [
+            scaleUp: { stabilizationWindowSeconds: 30, selectPolicy: Min, tolerance: 50m, policies: [
                 { type: Pods, value: 2, periodSeconds: 60 }, { type: Percent, value: 50, periodSeconds: 15 } ] },
             scaleDown: { selectPolicy: Disabled } }",
     );
@@ -175,10 +175,20 @@ fn the_behavior_of_a_manifest_arrives() {
     let up = Rules {
         stabilization: Some(seconds(30)),
         select: Select::Min,
-        tolerance: Some(0.05),
+        tolerance: Quantity::parse("0.05"),
         ..Rules::of(vec![pods, percent])
     };
     assert_eq!(said, Some(Behavior { up, down: Rules { select: Select::Disabled, ..usual.down } }));
+}
+
+/// A manifest's own words, percent, and what no case file could say before: above 1.
+#[test]
+fn tolerances_of_pods_are_quantities() {
+    for (written, quantity) in [("0.7", "700m"), ("700m", "700m"), ("70%", "700m"), ("2", "2"), ("0", "0")] {
+        let text = format!("cpu: 70%, behavior: {{ scaleUp: {{ tolerance: {written} }} }}");
+        let found = hpa(&text).behavior.unwrap().up.tolerance.unwrap();
+        assert_eq!(found.to_string(), quantity, "{written}");
+    }
 }
 
 #[test]

@@ -188,6 +188,7 @@ fn autoscalers_of_pods() {
             (policies, "stabilizationWindowSeconds: 3601"),
             ("selectPolicy: Disabled", "selectPolicy: disabled"),
             ("selectPolicy: Disabled }", "tolerance: 5% }\n        version: 32"),
+            ("selectPolicy: Disabled }", "tolerance: -1 }"),
             ("cpu: 70%", "cpu: 70%\n        stabilize_down: 1m"),
             ("cpu: 70%", "cpu: 150%"),
             ("cpu: 70%", "cpu: 70"),

@@ -17,6 +17,7 @@
 //! Follows the user guides of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon ECS. How Kubernetes and
 //! Knative scale is in modules of their own.
 
+mod amd64;
 mod cooldown;
 mod decision;
 mod error;

@@ -5,7 +5,8 @@
 //! are the same text, in camelCase and with seconds as numbers.
 #![allow(non_snake_case, reason = "the keys are Kubernetes' own")]
 
-use crate::scalar::{Count, Share, Text};
+use crate::case::words::Tolerance;
+use crate::scalar::{Count, Text};
 use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 
@@ -30,7 +31,7 @@ tables! {
         policies: Option<At<Vec<At<RateTable>>>>,
         /// How far a metric may be off its target this way, from Kubernetes 1.33 on. Default: `tolerance` beside
         /// `behavior`.
-        tolerance: Option<At<Share>>,
+        tolerance: Option<At<Tolerance>>,
     }
 
     /// How much may change in how long.

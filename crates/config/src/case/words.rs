@@ -3,6 +3,7 @@
 use crate::scalar::{Scalar, Share, scalar};
 use crate::table::{At, Read, Report};
 use crate::yaml::{Kind, Node};
+use control::scaling::hpa::Quantity;
 use control::search::Condition;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sim::settings::Distribution;
@@ -40,6 +41,25 @@ impl Scalar for Utilization {
         }
         let percent = decimal(text.strip_suffix('%')?)?;
         (percent >= 0.0).then_some(Utilization(percent / 100.0))
+    }
+}
+
+/// How far a metric may be off its target: a quantity as in a manifest, or in percent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tolerance(pub(crate) Quantity);
+scalar!(Tolerance, {
+    "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?(%|[numkMG]|[eE][-+]?[0-9]+)?$"
+});
+
+impl Scalar for Tolerance {
+    const EXPECTED: &'static str = "a share of the target from 0 on, such as `0.05`, `50m` or `5%`";
+    fn parse(text: &str) -> Option<Self> {
+        let quantity = match text.strip_suffix('%') {
+            // Divided by a hundred as a decimal number.
+            Some(percent) => decimal(percent).and_then(|_| Quantity::parse(&format!("{percent}e-2"))),
+            None => Quantity::parse(text),
+        };
+        quantity.filter(|quantity| quantity.approximate() >= 0.0).map(Tolerance)
     }
 }
 

@@ -24,6 +24,7 @@ mod calculate;
 mod history;
 mod metric;
 mod pods;
+mod quantity;
 mod rates;
 mod reason;
 mod settings;
@@ -36,11 +37,13 @@ pub use calculate::{Calculator, MetricError, Proposal, Tolerances, Usage};
 pub use history::{Recommendations, ScaleEvents, Windows};
 pub use metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
 pub use pods::{Phase, Pod, PodReading, Readiness, Reading, Sample};
+pub use quantity::Quantity;
 pub use rates::{Bounds, Limit, scale_down_limit, scale_up_limit, within_behavior, within_defaults};
 pub use reason::{AbleToScale, MetricId, RescaleReason, ScalingActive, Stability};
 pub use settings::{Behavior, Change, Controller, HpaSettings, HpaSettingsError, RatePolicy, Rules, Select};
 pub use version::Version;
 
+use calculate::signed;
 use units::{InstanceCount, Timestamp};
 
 /// What one autoscaler sees at one sync.
@@ -144,7 +147,7 @@ impl Hpa {
     /// The caller applies [`Decision::to`]: it is taken to have been applied.
     pub fn sync(&mut self, now: Timestamp, seen: &Observation<'_>) -> Decision {
         let current = seen.spec_replicas;
-        self.recommendations.begin(now, current.get());
+        self.recommendations.begin(now, signed(current));
         let mut decision = Decision {
             from: current,
             to: current,
@@ -171,11 +174,13 @@ impl Hpa {
         }
         let Some((metric, proposal)) = self.ask_metrics(now, seen, &mut decision) else { return decision };
         decision.recommended = Some((metric, proposal));
-        let to = self.normalize(now, &mut decision, proposal.replicas.get());
+        // A proposal that overflowed counts as none, as upstream.
+        let asked = proposal.replicas.max(0);
+        let to = self.normalize(now, &mut decision, asked);
         // The reason compares what the metrics asked for, so a sync can rescale down although they are above target.
-        let reason = if proposal.replicas > current {
+        let reason = if asked > signed(current) {
             RescaleReason::AboveTarget { metric }
-        } else if proposal.replicas < current {
+        } else if asked < signed(current) {
             RescaleReason::AllBelowTarget
         } else {
             RescaleReason::Unnamed
@@ -203,7 +208,7 @@ impl Hpa {
                 // A proposal of zero gives way to any later one, as upstream, where zero means none yet.
                 Ok(proposal) => {
                     let larger = largest.is_none_or(|(_, so_far)| {
-                        so_far.replicas.get() == 0 || proposal.replicas > so_far.replicas
+                        so_far.replicas == 0 || proposal.replicas > so_far.replicas
                     });
                     if larger {
                         largest = Some((id, proposal));
@@ -215,9 +220,9 @@ impl Hpa {
                 }
             }
         }
-        let blocked = |proposed: InstanceCount| {
+        let blocked = |proposed: i32| {
             decision.failed_metrics > 0
-                && proposed < seen.spec_replicas
+                && proposed < signed(seen.spec_replicas)
                 && self.settings.version.a_failed_metric_blocks_scaling_down()
         };
         match largest {
@@ -232,10 +237,10 @@ impl Hpa {
         }
     }
 
-    fn normalize(&mut self, now: Timestamp, decision: &mut Decision, desired: u32) -> InstanceCount {
+    fn normalize(&mut self, now: Timestamp, decision: &mut Decision, desired: i32) -> InstanceCount {
         let HpaSettings { min, max, ref behavior, controller, version, .. } = self.settings;
-        let current = decision.from.get();
-        let bounds = Bounds { min: min.get(), max: max.get() };
+        let current = signed(decision.from);
+        let bounds = Bounds { min: signed(min), max: signed(max) };
         let (stabilized, (to, limit)) = match behavior {
             None => {
                 let window = controller.downscale_stabilization;
@@ -253,7 +258,8 @@ impl Hpa {
         decision.stability = Some(stability);
         decision.able_to_scale = AbleToScale::Stable(stability);
         decision.scaling_limited = Some(limit);
-        InstanceCount::new(to)
+        // Beyond 2³⁰ pods the default rate overflows; the API server refuses a negative size, so nothing changes.
+        u32::try_from(to).map_or(decision.from, InstanceCount::new)
     }
 
     fn rescale(&mut self, now: Timestamp, decision: &mut Decision, to: InstanceCount, reason: RescaleReason) {
@@ -262,9 +268,9 @@ impl Hpa {
         decision.able_to_scale = AbleToScale::SucceededRescale { to };
         let Some(behavior) = &self.settings.behavior else { return };
         if to > decision.from {
-            self.scaled_up.store(now, to.get() - decision.from.get(), behavior.up.longest_period());
+            self.scaled_up.store(now, signed(to) - signed(decision.from), behavior.up.longest_period());
         } else {
-            self.scaled_down.store(now, decision.from.get() - to.get(), behavior.down.longest_period());
+            self.scaled_down.store(now, signed(decision.from) - signed(to), behavior.down.longest_period());
         }
     }
 }

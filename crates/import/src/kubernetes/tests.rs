@@ -1,6 +1,6 @@
 use super::*;
 use control::scaling::hpa::{
-    Behavior, Change, Metric, Milli, RatePolicy, ResourceTarget, Select, Source, TotalTarget,
+    Behavior, Change, Metric, Milli, Quantity, RatePolicy, ResourceTarget, Select, Source, TotalTarget,
 };
 use std::time::Duration;
 use units::InstanceCount;
@@ -141,7 +141,10 @@ fn a_manifest_is_read_whole() {
     let behavior = settings.behavior.as_ref().unwrap();
     assert_eq!(behavior.up, Behavior::default().up);
     let down = &behavior.down;
-    assert_eq!((down.stabilization, down.tolerance), (Some(Duration::from_secs(600)), Some(0.05)));
+    assert_eq!(
+        (down.stabilization, down.tolerance),
+        (Some(Duration::from_secs(600)), Quantity::parse("50m"))
+    );
     assert_eq!(down.select, Select::Min);
     let policy = |change, seconds| RatePolicy { change, period: Duration::from_secs(seconds) };
     assert_eq!(down.policies, [policy(Change::Percent(10), 60), policy(Change::Pods(4), 120)]);

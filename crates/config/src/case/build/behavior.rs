@@ -74,7 +74,7 @@ impl Builder<'_> {
                 Some(at) => at.value.iter().map(|at| self.rate(&at.value)).collect(),
                 None => usual.policies,
             },
-            tolerance: tolerance.as_ref().map(|at| at.value.0.get()),
+            tolerance: tolerance.as_ref().map(|at| at.value.0),
         }
     }
 

@@ -13,19 +13,25 @@
 //! nothing above 1, and the ratio is computed again: it may shrink the change, but never turn it round.
 //!
 //! Within the tolerance, bounds included, nothing changes.
+//!
+//! ## Why integers wrap
+//! Upstream adds and multiplies in 64 bits without a check. Where that overflows, what it does next is wrong and yet what
+//! a cluster does; so the same happens here.
 
 use super::metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
 use super::pods::{Group, Patience, PodReading, Reading, Sample, group};
+use super::quantity::Quantity;
 use super::settings::HpaSettings;
 use super::version::Version;
 use super::{Observation, Pod};
+use crate::scaling::amd64::{int32, int64};
 use core::fmt;
 use units::{InstanceCount, Timestamp};
 
 #[cfg(test)]
 mod tests;
 
-/// How far a ratio may be from 1 without any change.
+/// How far a ratio may be from 1 without any change: floating-point numbers, as upstream compares them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerances {
     /// Below 1.
@@ -43,8 +49,8 @@ impl Tolerances {
 /// What one metric asks for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proposal {
-    /// How many replicas; at most 2³¹ − 1.
-    pub replicas: InstanceCount,
+    /// How many replicas; −2³¹ where upstream's integer overflows, which then scales down as far as it may.
+    pub replicas: i32,
     /// What was measured.
     pub usage: Usage,
 }
@@ -106,8 +112,8 @@ impl Calculator {
         let controller = settings.controller;
         let own = settings.behavior.as_ref();
         let tolerances = Tolerances {
-            down: own.and_then(|own| own.down.tolerance).unwrap_or(controller.tolerance),
-            up: own.and_then(|own| own.up.tolerance).unwrap_or(controller.tolerance),
+            down: own.and_then(|own| own.down.tolerance).map_or(controller.tolerance, Quantity::approximate),
+            up: own.and_then(|own| own.up.tolerance).map_or(controller.tolerance, Quantity::approximate),
         };
         let patience = Patience {
             cpu_initialization_period: controller.cpu_initialization_period,
@@ -151,7 +157,7 @@ impl Calculator {
                 if values.is_empty() {
                     return Err(MetricError::Empty);
                 }
-                let total = values.iter().fold(0_i64, |sum, value| sum.saturating_add(value.0));
+                let total = values.iter().fold(0_i64, |sum, value| sum.wrapping_add(value.0));
                 match *target {
                     TotalTarget::Value(target) => self.by_total(seen, total, target),
                     TotalTarget::AverageValue(target) => Ok(self.by_total_a_pod(seen, total, target)),
@@ -183,9 +189,7 @@ impl Calculator {
             match group(now, pod, reading.sample, is_cpu, self.patience) {
                 Group::Ready(Milli(value)) => measured.add(value, request),
                 // The division is upstream's, a pod at a time.
-                Group::Missing => {
-                    missing.add((i128::from(request) * i128::from(fallback) / 100) as i64, request)
-                }
+                Group::Missing => missing.add(request.wrapping_mul(i64::from(fallback)) / 100, request),
                 Group::Unready => unready.add(0, request),
                 Group::Ignored => {}
             }
@@ -218,22 +222,22 @@ impl Calculator {
     ) -> Result<Proposal, MetricError> {
         let counted = readings.count(now, is_cpu, self.patience)?;
         // Metrics of pods that are gone count here: upstream averages whatever was answered.
-        let mut total = 0_i128;
+        let mut total = 0_i64;
         for sample in readings.others {
-            total += i128::from(sample.value.0);
+            total = total.wrapping_add(sample.value.0);
         }
         for (pod, reading) in readings.each() {
             if let Group::Ready(Milli(value)) = group(now, pod, reading.sample, is_cpu, self.patience) {
-                total += i128::from(value);
+                total = total.wrapping_add(value);
             }
         }
-        let average = |total: i128, count: u64| (total / i128::from(count.max(1))) as i64;
+        let average = |total: i64, count: u64| total / count.max(1) as i64;
         let measured = average(total, counted.measured());
         let fill = |ratio: f64, scale_up_with_unready: bool| {
             let mut filled = total;
             let mut count = counted.measured();
             if ratio < 1.0 {
-                filled += i128::from(counted.missing) * i128::from(target);
+                filled = filled.wrapping_add(target.wrapping_mul(counted.missing as i64));
                 count += counted.missing;
             } else if ratio > 1.0 || !self.version.averages_at_target_stay() {
                 count += counted.missing;
@@ -254,14 +258,14 @@ impl Calculator {
         counted: &Counted,
         ratio: f64,
         fill: impl Fn(f64, bool) -> Result<f64, MetricError>,
-    ) -> Result<InstanceCount, MetricError> {
-        let current = seen.spec_replicas;
+    ) -> Result<i32, MetricError> {
+        let current = signed(seen.spec_replicas);
         let scale_up_with_unready = counted.unready > 0 && ratio > 1.0;
         if !scale_up_with_unready && counted.missing == 0 {
             if self.tolerances.include(ratio) {
                 return Ok(current);
             }
-            return Ok(ceil_count(ratio * counted.ready as f64));
+            return Ok(int32(libm::ceil(ratio * counted.ready as f64)));
         }
         let filled = fill(ratio, scale_up_with_unready)?;
         let turned_round = (ratio < 1.0 && filled > 1.0) || (ratio > 1.0 && filled < 1.0);
@@ -272,7 +276,7 @@ impl Calculator {
         // Where the ratio is exactly 1, missing pods were not filled in.
         let missing =
             if ratio == 1.0 && self.version.averages_at_target_stay() { 0 } else { counted.missing };
-        let replicas = ceil_count(filled * (counted.measured() + missing + unready) as f64);
+        let replicas = int32(libm::ceil(filled * (counted.measured() + missing + unready) as f64));
         let turned_round = (filled < 1.0 && replicas > current) || (filled > 1.0 && replicas < current);
         Ok(if turned_round { current } else { replicas })
     }
@@ -287,28 +291,28 @@ impl Calculator {
         let ratio = total as f64 / target as f64;
         // From zero there are neither pods nor a current size to compare with.
         if seen.spec_replicas.get() == 0 {
-            return Ok(Proposal { replicas: ceil_count(ratio), usage });
+            return Ok(Proposal { replicas: int32(libm::ceil(ratio)), usage });
         }
         if self.tolerances.include(ratio) {
-            return Ok(Proposal { replicas: seen.spec_replicas, usage });
+            return Ok(Proposal { replicas: signed(seen.spec_replicas), usage });
         }
         if seen.pods.is_empty() {
             return Err(MetricError::NoPods);
         }
         let ready = seen.pods.iter().filter(|pod| pod.is_ready()).count();
-        Ok(Proposal { replicas: ceil_count(ratio * ready as f64), usage })
+        Ok(Proposal { replicas: int32(libm::ceil(ratio * ready as f64)), usage })
     }
 
     fn by_total_a_pod(&self, seen: &Observation<'_>, total: i64, Milli(target): Milli) -> Proposal {
         let status = f64::from(seen.status_replicas.get());
         let ratio = total as f64 / (target as f64 * status);
         let replicas = if self.tolerances.include(ratio) {
-            seen.status_replicas
+            signed(seen.status_replicas)
         } else {
-            ceil_count(total as f64 / target as f64)
+            int32(libm::ceil(total as f64 / target as f64))
         };
-        // The conversion saturates: 2⁶³ − 1 is what upstream reports for more.
-        let average = libm::ceil(total as f64 / status) as i64;
+        // Over no replica at all this is −2⁶³.
+        let average = int64(libm::ceil(total as f64 / status));
         Proposal { replicas, usage: Usage::Average(Milli(average)) }
     }
 }
@@ -370,18 +374,18 @@ impl Counted {
 /// What pods use, and what they request.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
-    usage: i128,
-    request: i128,
+    usage: i64,
+    request: i64,
 }
 
 impl Sum {
     fn add(&mut self, usage: i64, request: i64) {
-        self.usage += i128::from(usage);
-        self.request += i128::from(request);
+        self.usage = self.usage.wrapping_add(usage);
+        self.request = self.request.wrapping_add(request);
     }
 
     fn with(self, other: Sum) -> Sum {
-        Sum { usage: self.usage + other.usage, request: self.request + other.request }
+        Sum { usage: self.usage.wrapping_add(other.usage), request: self.request.wrapping_add(other.request) }
     }
 
     fn unused(self) -> Sum {
@@ -392,18 +396,18 @@ impl Sum {
         if self.request == 0 {
             return Err(MetricError::NoneMatches);
         }
-        let percent = self.usage * 100 / self.request;
-        Ok(percent.clamp(i128::from(i32::MIN), i128::from(i32::MAX)) as i32)
+        // Only the lower 32 bits are kept.
+        Ok(self.usage.wrapping_mul(100).wrapping_div(self.request) as i32)
     }
 
     fn average(self, count: u64) -> i64 {
-        (self.usage / i128::from(count.max(1))) as i64
+        self.usage / count.max(1) as i64
     }
 }
 
-/// Rounds up to a count of replicas; upstream's are 32-bit integers with a sign.
-fn ceil_count(replicas: f64) -> InstanceCount {
-    InstanceCount::new(libm::ceil(replicas).clamp(0.0, f64::from(i32::MAX)) as u32)
+/// A count of replicas as upstream has it: 32 bits with a sign.
+pub(super) fn signed(replicas: InstanceCount) -> i32 {
+    i32::try_from(replicas.get()).unwrap_or(i32::MAX)
 }
 
 struct Words<'a> {

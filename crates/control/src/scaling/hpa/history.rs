@@ -24,29 +24,29 @@ pub struct Windows {
 
 /// What the metrics asked for, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recommendations(Vec<(Timestamp, u32)>);
+pub struct Recommendations(Vec<(Timestamp, i32)>);
 
 impl Recommendations {
     /// Recommendations that were made before.
-    pub fn of(made: impl IntoIterator<Item = (Timestamp, u32)>) -> Self {
+    pub fn of(made: impl IntoIterator<Item = (Timestamp, i32)>) -> Self {
         Recommendations(made.into_iter().collect())
     }
 
     /// All that are remembered, in the order of their places.
-    pub fn values(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn values(&self) -> impl Iterator<Item = i32> + '_ {
         self.0.iter().map(|(_, value)| *value)
     }
 
     /// Takes the first size that is seen for a recommendation, so that a controller that starts does not scale down
     /// at once.
-    pub(super) fn begin(&mut self, now: Timestamp, current: u32) {
+    pub(super) fn begin(&mut self, now: Timestamp, current: i32) {
         if self.0.is_empty() {
             self.0.push((now, current));
         }
     }
 
     /// Without behavior: the largest recommendation of the window.
-    pub fn highest(&mut self, now: Timestamp, desired: u32, window: Duration) -> u32 {
+    pub fn highest(&mut self, now: Timestamp, desired: i32, window: Duration) -> i32 {
         let mut highest = desired;
         let mut old = None;
         for (index, (at, value)) in self.0.iter().enumerate() {
@@ -64,11 +64,11 @@ impl Recommendations {
     pub fn stabilize(
         &mut self,
         now: Timestamp,
-        current: u32,
-        desired: u32,
+        current: i32,
+        desired: i32,
         windows: Windows,
         version: Version,
-    ) -> u32 {
+    ) -> i32 {
         let mut lowest = desired;
         let mut highest = desired;
         let mut old = None;
@@ -93,7 +93,7 @@ impl Recommendations {
         }
     }
 
-    fn note(&mut self, now: Timestamp, desired: u32, old: Option<usize>) {
+    fn note(&mut self, now: Timestamp, desired: i32, old: Option<usize>) {
         match old.and_then(|index| self.0.get_mut(index)) {
             Some(place) => *place = (now, desired),
             None => self.0.push((now, desired)),
@@ -108,31 +108,31 @@ pub struct ScaleEvents(Vec<ScaleEvent>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ScaleEvent {
     at: Timestamp,
-    change: u32,
+    change: i32,
     /// No policy reaches it any more.
     outdated: bool,
 }
 
 impl ScaleEvents {
     /// Scalings that were done before.
-    pub fn of(done: impl IntoIterator<Item = (Timestamp, u32)>) -> Self {
+    pub fn of(done: impl IntoIterator<Item = (Timestamp, i32)>) -> Self {
         let event = |(at, change)| ScaleEvent { at, change, outdated: false };
         ScaleEvents(done.into_iter().map(event).collect())
     }
 
     /// All that are remembered, in the order of their places, and whether they are outdated.
-    pub fn values(&self) -> impl Iterator<Item = (u32, bool)> + '_ {
+    pub fn values(&self) -> impl Iterator<Item = (i32, bool)> + '_ {
         self.0.iter().map(|event| (event.change, event.outdated))
     }
 
     /// By how much was scaled within a period until now.
-    pub fn within(&self, now: Timestamp, period: Duration) -> i64 {
+    pub fn within(&self, now: Timestamp, period: Duration) -> i32 {
         let recent = self.0.iter().filter(|event| now.since(event.at) < period);
-        recent.map(|event| i64::from(event.change)).sum()
+        recent.fold(0, |sum: i32, event| sum.wrapping_add(event.change))
     }
 
     /// Remembers a scaling, in the place of one that is older than the longest period of a policy.
-    pub fn store(&mut self, now: Timestamp, change: u32, longest_period: Duration) {
+    pub fn store(&mut self, now: Timestamp, change: i32, longest_period: Duration) {
         let event = ScaleEvent { at: now, change, outdated: false };
         let mut old = None;
         for (index, event) in self.0.iter_mut().enumerate() {

@@ -7,12 +7,16 @@
 //! Percent      up: ⌈start × (1 + value / 100)⌉        down: start × (1 − value / 100), truncated
 //! no behavior  up: max(2 × current, 4)                down: no limit
 //! ```
+//! All in 32 bits with a sign, which wrap as upstream's do: a policy of 2³¹ − 1 pods allows fewer than there are, and so
+//! blocks the way up.
+//!
 //! `Max` takes the policy that allows the larger change, `Min` the smaller. A limit never pushes the size the other
 //! way, and the bounds of the object hold whatever a policy allows.
 
 use super::history::ScaleEvents;
 use super::settings::{Behavior, Change, Rules, Select};
 use super::version::Version;
+use crate::scaling::amd64;
 use core::fmt;
 use units::Timestamp;
 
@@ -20,9 +24,9 @@ use units::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// The fewest.
-    pub min: u32,
+    pub min: i32,
     /// The most.
-    pub max: u32,
+    pub max: i32,
 }
 
 /// The condition `ScalingLimited`: what kept a size from going where it was to go.
@@ -71,8 +75,8 @@ impl fmt::Display for Limit {
 }
 
 /// Without behavior: at most twice the current size, or 4, and within the bounds.
-pub fn within_defaults(current: u32, desired: u32, bounds: Bounds) -> (u32, Limit) {
-    let rate = current.saturating_mul(2).max(4);
+pub fn within_defaults(current: i32, desired: i32, bounds: Bounds) -> (i32, Limit) {
+    let rate = amd64::int32((2.0 * f64::from(current)).max(4.0));
     let (most, limit) =
         if bounds.max > rate { (rate, Limit::ScaleUpLimit) } else { (bounds.max, Limit::TooManyReplicas) };
     if desired < bounds.min {
@@ -87,33 +91,32 @@ pub fn within_defaults(current: u32, desired: u32, bounds: Bounds) -> (u32, Limi
 /// With behavior: within what its policies allow after what was scaled up and down, and within the bounds.
 pub fn within_behavior(
     now: Timestamp,
-    current: u32,
-    desired: u32,
+    current: i32,
+    desired: i32,
     bounds: Bounds,
     behavior: &Behavior,
     (up, down): (&ScaleEvents, &ScaleEvents),
     version: Version,
-) -> (u32, Limit) {
+) -> (i32, Limit) {
     if desired > current {
-        let rate = scale_up_limit(now, current, (up, down), &behavior.up, version).max(i64::from(current));
-        let (most, limit) = if i64::from(bounds.max) > rate {
+        let rate = scale_up_limit(now, current, (up, down), &behavior.up, version).max(current);
+        let (most, limit) = if bounds.max > rate {
             (rate, Limit::ScaleUpLimit)
         } else {
-            (i64::from(bounds.max), Limit::TooManyReplicas)
+            (bounds.max, Limit::TooManyReplicas)
         };
-        if i64::from(desired) > most {
-            return (most as u32, limit);
+        if desired > most {
+            return (most, limit);
         }
     } else if desired < current {
-        let rate =
-            scale_down_limit(now, current, (up, down), &behavior.down, version).min(i64::from(current));
-        let (least, limit) = if i64::from(bounds.min) < rate {
+        let rate = scale_down_limit(now, current, (up, down), &behavior.down, version).min(current);
+        let (least, limit) = if bounds.min < rate {
             (rate, Limit::ScaleDownLimit)
         } else {
-            (i64::from(bounds.min), Limit::TooFewReplicas)
+            (bounds.min, Limit::TooFewReplicas)
         };
-        if i64::from(desired) < least {
-            return (least as u32, limit);
+        if desired < least {
+            return (least, limit);
         }
     }
     (desired, Limit::DesiredWithinRange)
@@ -122,17 +125,19 @@ pub fn within_behavior(
 /// How large the policies allow a workload to become; may be below its size.
 pub fn scale_up_limit(
     now: Timestamp,
-    current: u32,
+    current: i32,
     (up, down): (&ScaleEvents, &ScaleEvents),
     rules: &Rules,
     version: Version,
-) -> i64 {
+) -> i32 {
     let allowed = rules.policies.iter().map(|policy| {
         let removed = if version.rates_count_both_directions() { down.within(now, policy.period) } else { 0 };
-        let start = i64::from(current) - up.within(now, policy.period) + removed;
+        let start = current.wrapping_sub(up.within(now, policy.period)).wrapping_add(removed);
         match policy.change {
-            Change::Pods(pods) => start + i64::from(pods),
-            Change::Percent(percent) => libm::ceil(start as f64 * (1.0 + f64::from(percent) / 100.0)) as i64,
+            Change::Pods(pods) => start.wrapping_add(pods as i32),
+            Change::Percent(percent) => {
+                amd64::int32(libm::ceil(f64::from(start) * (1.0 + f64::from(percent) / 100.0)))
+            }
         }
     });
     let limit = match rules.select {
@@ -140,24 +145,24 @@ pub fn scale_up_limit(
         Select::Max => allowed.max(),
         Select::Min => allowed.min(),
     };
-    limit.unwrap_or(i64::from(current)).min(i64::from(i32::MAX))
+    limit.unwrap_or(current)
 }
 
 /// How small the policies allow a workload to become; may be above its size, or below zero.
 pub fn scale_down_limit(
     now: Timestamp,
-    current: u32,
+    current: i32,
     (up, down): (&ScaleEvents, &ScaleEvents),
     rules: &Rules,
     version: Version,
-) -> i64 {
+) -> i32 {
     let allowed = rules.policies.iter().map(|policy| {
         let added = if version.rates_count_both_directions() { up.within(now, policy.period) } else { 0 };
-        let start = i64::from(current) - added + down.within(now, policy.period);
+        let start = current.wrapping_sub(added).wrapping_add(down.within(now, policy.period));
         match policy.change {
-            Change::Pods(pods) => start - i64::from(pods),
-            // The conversion truncates towards zero, as upstream's does.
-            Change::Percent(percent) => (start as f64 * (1.0 - f64::from(percent) / 100.0)) as i64,
+            Change::Pods(pods) => start.wrapping_sub(pods as i32),
+            // The conversion truncates towards zero.
+            Change::Percent(percent) => amd64::int32(f64::from(start) * (1.0 - f64::from(percent) / 100.0)),
         }
     });
     let limit = match rules.select {
@@ -165,5 +170,5 @@ pub fn scale_down_limit(
         Select::Max => allowed.min(),
         Select::Min => allowed.max(),
     };
-    limit.unwrap_or(i64::from(current))
+    limit.unwrap_or(current)
 }

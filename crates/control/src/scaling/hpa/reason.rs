@@ -43,7 +43,7 @@ pub enum Stability {
 }
 
 impl Stability {
-    pub(super) fn of(current: u32, desired: u32, stabilized: u32, with_behavior: bool) -> Self {
+    pub(super) fn of(current: i32, desired: i32, stabilized: i32, with_behavior: bool) -> Self {
         if stabilized == desired {
             Stability::ReadyForNewScale
         } else if with_behavior && desired >= current {

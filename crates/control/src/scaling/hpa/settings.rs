@@ -6,6 +6,7 @@
 
 use super::history::Windows;
 use super::metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
+use super::quantity::Quantity;
 use super::version::Version;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -155,7 +156,7 @@ pub struct Rules {
     /// How much may change in how long; at least one.
     pub policies: Vec<RatePolicy>,
     /// How far a ratio may be from 1 without any change; `None` for [`Controller::tolerance`].
-    pub tolerance: Option<f64>,
+    pub tolerance: Option<Quantity>,
 }
 
 impl Rules {
@@ -186,8 +187,9 @@ impl Rules {
                 problems.push(HpaSettingsError::ZeroChange { direction, policy });
             }
         }
-        if let Some(found) = self.tolerance {
-            if !found.is_finite() || found < 0.0 {
+        if let Some(tolerance) = self.tolerance {
+            let found = tolerance.approximate();
+            if found < 0.0 {
                 problems.push(HpaSettingsError::Tolerance { field: direction, found });
             } else if !version.own_tolerances() {
                 problems.push(HpaSettingsError::ToleranceBeforeItsTime { direction, version });

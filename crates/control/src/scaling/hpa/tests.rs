@@ -295,7 +295,7 @@ fn all_problems_of_settings_are_found() {
     behavior.up.stabilization = Some(Duration::from_secs(7_200));
     behavior.up.policies.clear();
     behavior.down.policies[0].period = Duration::from_secs(1_801);
-    behavior.down.tolerance = Some(0.05);
+    behavior.down.tolerance = Quantity::parse("50m");
     settings.behavior = Some(behavior);
     settings.version = Version::new(30).unwrap();
     let problems: Vec<String> = settings.problems().iter().map(ToString::to_string).collect();

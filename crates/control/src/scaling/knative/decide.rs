@@ -14,6 +14,7 @@
 
 use super::delay::LargestOf;
 use super::settings::KnativeSettings;
+use crate::scaling::amd64;
 use core::fmt;
 use units::{InstanceCount, Timestamp};
 
@@ -24,7 +25,7 @@ pub struct Decision {
     pub wanted: InstanceCount,
     /// What the ready pods can take in at once beyond what is in flight and the burst that they are meant for; below
     /// zero the activator stays in the path. −1 where any burst is to find a place.
-    pub excess_burst_capacity: i64,
+    pub excess_burst_capacity: i32,
     /// Which window counted.
     pub mode: Mode,
     /// Whether that changed.
@@ -127,6 +128,18 @@ impl Decider {
         Decider { settings, panic: (ready.get() > 1).then_some(now), panic_most: ready.get(), delay }
     }
 
+    /// As if in a panic whose threshold was last reached at an instant.
+    #[must_use]
+    pub fn with_panic_since(self, since: Timestamp) -> Self {
+        Decider { panic: Some(since), ..self }
+    }
+
+    /// As if so many pods had been wanted at most; none are taken away in a panic.
+    #[must_use]
+    pub fn with_most_in_panic(self, most: InstanceCount) -> Self {
+        Decider { panic_most: most.get(), ..self }
+    }
+
     /// What it decides by.
     pub fn settings(&self) -> &KnativeSettings {
         &self.settings
@@ -186,7 +199,8 @@ impl Decider {
             None => -1,
             Some(0.0) => 0,
             Some(capacity) => {
-                libm::floor(f64::from(ready.get()) * settings.total - capacity - panic_average) as i64
+                let excess = f64::from(ready.get()) * settings.total - capacity - panic_average;
+                amd64::int32(libm::floor(excess))
             }
         };
         let mode = if self.panic.is_some() { Mode::Panic } else { Mode::Stable };

@@ -76,6 +76,28 @@ mod tests {
         assert_eq!(missed(&calculator::run(&file).unwrap()), [""; 0]);
     }
 
+    /// A number in `tolerances` is a quantity too, as it is in a manifest.
+    #[test]
+    fn own_tolerances_are_quantities() {
+        let case = |tolerances: Value, value: i64| {
+            json!({ "name": "own", "kind": "object", "current": 10, "expected": 10, "target_milli": 100_000,
+                    "metric_values_milli": [value], "tolerances": tolerances })
+        };
+        let file = json!({ "cases": [
+            case(json!({ "down": 0.7 }), 30_000),
+            case(json!({ "down": "0.7" }), 30_000),
+            case(json!({ "down": "700m" }), 30_000),
+            case(json!({ "up": 0.57 }), 157_000),
+            case(json!({ "up": 0.00001 }), 100_001),
+        ] });
+        assert_eq!(missed(&calculator::run(&file).unwrap()), [""; 0]);
+        let wrong = calculator::run(&json!({ "cases": [case(json!({ "up": "ten" }), 1)] })).unwrap_err();
+        assert_eq!(
+            wrong[0].to_string(),
+            "$.cases[0].tolerances.up: a quantity was expected, such as 0.7 or \"700m\""
+        );
+    }
+
     #[test]
     fn what_cannot_be_read_is_named_with_its_place() {
         let file = json!({ "cases": [

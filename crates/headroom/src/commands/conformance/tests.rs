@@ -72,6 +72,21 @@ fn other_files_of_the_same_formats_are_read_too() {
     }
 }
 
+/// The number next to 9.8 is another one: read as 9.8 it would breach.
+#[test]
+fn numbers_are_read_exactly() {
+    let text = r#"{ "step_selection": [
+        { "threshold": 9.8, "adjustment": "ChangeInCapacity", "scale_out": [{ "lo": 0, "adj": 2 }],
+          "walk": [{ "metric": 9.799999999999999, "capacity": 3, "new": 3 }, { "metric": 9.8, "capacity": 3, "new": 5 }] }
+    ] }"#;
+    let found = results(&serde_json::from_str(text).expect("JSON"));
+    let shown: Vec<String> = found.iter().map(|case| format!("{}: {}", case.name, case.found)).collect();
+    assert_eq!(
+        shown,
+        ["9.799999999999999 for a threshold of 9.8, at 3: 3", "9.8 for a threshold of 9.8, at 3: 5"]
+    );
+}
+
 #[test]
 fn a_state_that_depends_on_the_one_before_does_not_pass_for_one_that_does_not() {
     let row = serde_json::json!({ "cases": [

@@ -99,7 +99,7 @@ fn words(autoscaler: &Autoscaler, left_out: &mut Vec<String>) -> Option<String> 
     };
     let mut words = vec![format!("cpu: {cpu}%")];
     if let Some(behavior) = behavior {
-        words.push(behavior_words(behavior, &place, left_out));
+        words.push(behavior_words(behavior));
     }
     Some(words.join(", "))
 }
@@ -114,12 +114,12 @@ fn utilization(metric: &Metric) -> Option<u32> {
 }
 
 /// What is not Kubernetes' default, in its own words.
-fn behavior_words(behavior: &Behavior, place: &str, left_out: &mut Vec<String>) -> String {
+fn behavior_words(behavior: &Behavior) -> String {
     let usual = Behavior::default();
     let ways = [("scaleUp", &behavior.up, &usual.up), ("scaleDown", &behavior.down, &usual.down)];
     let mut words = Vec::new();
     for (way, rules, usual) in ways {
-        let said = rules_words(rules, usual, &format!("{place}: behavior.{way}"), left_out);
+        let said = rules_words(rules, usual);
         if !said.is_empty() {
             words.push(format!("{way}: {{ {} }}", said.join(", ")));
         }
@@ -131,7 +131,7 @@ fn behavior_words(behavior: &Behavior, place: &str, left_out: &mut Vec<String>) 
     }
 }
 
-fn rules_words(rules: &Rules, usual: &Rules, place: &str, left_out: &mut Vec<String>) -> Vec<String> {
+fn rules_words(rules: &Rules, usual: &Rules) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(window) = rules.stabilization.filter(|_| rules.stabilization != usual.stabilization) {
         words.push(format!("stabilizationWindowSeconds: {}", window.as_secs()));
@@ -145,11 +145,8 @@ fn rules_words(rules: &Rules, usual: &Rules, place: &str, left_out: &mut Vec<Str
         let policies: Vec<String> = rules.policies.iter().map(rate_words).collect();
         words.push(format!("policies: [{}]", policies.join(", ")));
     }
-    match rules.tolerance {
-        Some(tolerance) if tolerance > 1.0 => left_out
-            .push(format!("{place}.tolerance is {tolerance}, and a case file has at most 1; left out")),
-        Some(tolerance) => words.push(format!("tolerance: {tolerance}")),
-        None => {}
+    if let Some(tolerance) = rules.tolerance {
+        words.push(format!("tolerance: {tolerance}"));
     }
     words
 }

@@ -66,7 +66,7 @@ fn within(ratio: f64) -> bool {
 }
 
 /// Replicas by the utilisation (a target in percent, and requests) or by the average, or nothing where upstream errs.
-fn naive(world: &World, is_cpu: bool, by_utilization: bool, target: i64) -> Option<u32> {
+fn naive(world: &World, is_cpu: bool, by_utilization: bool, target: i64) -> Option<i32> {
     if world.metrics.is_empty() || world.pods.is_empty() {
         return None;
     }
@@ -91,8 +91,8 @@ fn naive(world: &World, is_cpu: bool, by_utilization: bool, target: i64) -> Opti
     let scale_up_with_unready = !groups.unready.is_empty() && first > 1.0;
     if !scale_up_with_unready && groups.missing.is_empty() {
         return Some(match within(first) {
-            true => world.current,
-            false => libm::ceil(first * f64::from(groups.ready)) as u32,
+            true => world.current as i32,
+            false => libm::ceil(first * f64::from(groups.ready)) as i32,
         });
     }
     for name in &groups.missing {
@@ -108,14 +108,15 @@ fn naive(world: &World, is_cpu: bool, by_utilization: bool, target: i64) -> Opti
     }
     let second = ratio(&metrics)?;
     if within(second) || (first < 1.0 && second > 1.0) || (first > 1.0 && second < 1.0) {
-        return Some(world.current);
+        return Some(world.current as i32);
     }
-    let replicas = libm::ceil(second * metrics.len() as f64) as u32;
-    let turned = (second < 1.0 && replicas > world.current) || (second > 1.0 && replicas < world.current);
-    Some(if turned { world.current } else { replicas })
+    let replicas = libm::ceil(second * metrics.len() as f64) as i32;
+    let current = world.current as i32;
+    let turned = (second < 1.0 && replicas > current) || (second > 1.0 && replicas < current);
+    Some(if turned { current } else { replicas })
 }
 
-fn ours(world: &World, metric: Metric) -> Option<u32> {
+fn ours(world: &World, metric: Metric) -> Option<i32> {
     let count = InstanceCount::new;
     let settings = HpaSettings::new(count(1), count(1_000), vec![metric.clone()]);
     let pods: Vec<Pod> = world.pods.values().copied().collect();
@@ -134,7 +135,7 @@ fn ours(world: &World, metric: Metric) -> Option<u32> {
     };
     let reading = Reading::Pods { pods: &readings, others: &others };
     let proposal = Calculator::new(&settings).propose(Timestamp::from_secs(NOW), &metric, &seen, &reading);
-    proposal.ok().map(|proposal| proposal.replicas.get())
+    proposal.ok().map(|proposal| proposal.replicas)
 }
 
 fn world() -> impl Strategy<Value = World> {

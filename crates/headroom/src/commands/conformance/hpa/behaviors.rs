@@ -52,11 +52,11 @@ fn scaling_with_rules(case: &At, defaults: &Behavior) -> Result<CaseResult, Prob
         down: rules_or(case, "scale_down_rules", &defaults.down)?,
     };
     let events = (&events(case, "scale_up_events")?, &events(case, "scale_down_events")?);
-    let (current, desired) = (case.field("current")?.count()?, case.field("desired")?.count()?);
+    let (current, desired) = (case.field("current")?.whole()?, case.field("desired")?.whole()?);
     let (to, limit) =
         within_behavior(NOW, current, desired, bounds(case)?, &behavior, events, Version::NEWEST);
     let name = case.field("name")?.text()?.to_owned();
-    let expected = format!("{}, {}", case.field("expected")?.count()?, case.field("condition")?.text()?);
+    let expected = format!("{}, {}", case.field("expected")?.whole()?, case.field("condition")?.text()?);
     Ok(CaseResult { name, expected, found: format!("{to}, {}", limit.reason()) })
 }
 
@@ -64,13 +64,13 @@ fn stabilize_with_behaviors(case: &At, _: &Behavior) -> Result<CaseResult, Probl
     let mut made = recommendations(case)?;
     let windows =
         Windows { up: seconds(case, "scale_up_window_s")?, down: seconds(case, "scale_down_window_s")? };
-    let (current, desired) = (case.field("current")?.count()?, case.field("desired")?.count()?);
+    let (current, desired) = (case.field("current")?.whole()?, case.field("desired")?.whole()?);
     let stabilized = made.stabilize(NOW, current, desired, windows, Version::NEWEST);
     let name = case.field("name")?.text()?.to_owned();
-    let mut expected = case.field("expected")?.count()?.to_string();
+    let mut expected = case.field("expected")?.whole()?.to_string();
     let mut found = stabilized.to_string();
     if let Some(log) = case.maybe("expected_log") {
-        let log = log.list()?.iter().map(At::count).collect::<Result<Vec<_>, _>>()?;
+        let log = log.list()?.iter().map(At::whole).collect::<Result<Vec<_>, _>>()?;
         expected += &format!(", remembers {log:?}");
         found += &format!(", remembers {:?}", made.values().collect::<Vec<_>>());
     }
@@ -79,20 +79,20 @@ fn stabilize_with_behaviors(case: &At, _: &Behavior) -> Result<CaseResult, Probl
 
 fn normalize_desired_replicas(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
     let mut made = recommendations(case)?;
-    let highest = made.highest(NOW, case.field("desired")?.count()?, seconds(case, "window_s")?);
+    let highest = made.highest(NOW, case.field("desired")?.whole()?, seconds(case, "window_s")?);
     let name = case.field("name")?.text()?.to_owned();
-    let shown = |highest: u32, length: usize| format!("{highest}, remembers {length} recommendations");
+    let shown = |highest: i32, length: usize| format!("{highest}, remembers {length} recommendations");
     let length = case.field("expected_log_length")?.count()? as usize;
-    let expected = shown(case.field("expected")?.count()?, length);
+    let expected = shown(case.field("expected")?.whole()?, length);
     Ok(CaseResult { name, expected, found: shown(highest, made.values().count()) })
 }
 
 fn convert_desired_replicas_with_rules(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
-    let (current, desired) = (case.field("current")?.count()?, case.field("desired")?.count()?);
+    let (current, desired) = (case.field("current")?.whole()?, case.field("desired")?.whole()?);
     let bounds = bounds(case)?;
     let (to, limit) = within_defaults(current, desired, bounds);
     let name = format!("from {current} to {desired}, within {} and {}", bounds.min, bounds.max);
-    let expected = format!("{}, {}", case.field("expected")?.count()?, case.field("condition")?.text()?);
+    let expected = format!("{}, {}", case.field("expected")?.whole()?, case.field("condition")?.text()?);
     Ok(CaseResult { name, expected, found: format!("{to}, {}", limit.reason()) })
 }
 
@@ -104,10 +104,10 @@ fn store_scale_events(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
         // What is stored depends on the policies of the case alone.
         let rules = rules_or(case, "rules", &Rules::of(Vec::new()))?;
         let longest = rules.policies.iter().map(|policy| policy.period).max().unwrap_or_default();
-        events.store(NOW, case.field("replica_change")?.count()?, longest);
+        events.store(NOW, case.field("replica_change")?.whole()?, longest);
     }
     let name = case.field("name")?.text()?.to_owned();
-    let shown = |changed: i64, log: &[(u32, bool)]| {
+    let shown = |changed: i32, log: &[(i32, bool)]| {
         let log: Vec<String> = log
             .iter()
             .map(|(change, outdated)| format!("{change}{}", if *outdated { " (outdated)" } else { "" }))
@@ -116,9 +116,9 @@ fn store_scale_events(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
     };
     let log = case.field("expected_log")?.list()?;
     let log =
-        log.iter().map(|event| Ok((event.field("change")?.count()?, event.field("outdated")?.truth()?)));
+        log.iter().map(|event| Ok((event.field("change")?.whole()?, event.field("outdated")?.truth()?)));
     let expected = case.field("expected_change_last_60s")?.whole()?;
-    let expected = shown(i64::from(expected), &log.collect::<Result<Vec<_>, Problem>>()?);
+    let expected = shown(expected, &log.collect::<Result<Vec<_>, Problem>>()?);
     let found = shown(changed, &events.values().collect::<Vec<_>>());
     Ok(CaseResult { name, expected, found })
 }
@@ -128,7 +128,7 @@ fn select_policy(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
         select: select(&case.field("select")?)?,
         ..Rules::of(case.field("policies")?.list()?.iter().map(policy).collect::<Result<_, _>>()?)
     };
-    let current = case.field("current")?.count()?;
+    let current = case.field("current")?.whole()?;
     let none = (&ScaleEvents::default(), &ScaleEvents::default());
     let kind = case.field("kind")?;
     let limit = match kind.text()? {
@@ -208,7 +208,7 @@ fn select(select: &At) -> Result<Select, Problem> {
 }
 
 fn bounds(case: &At) -> Result<Bounds, Problem> {
-    Ok(Bounds { min: case.field("min")?.count()?, max: case.field("max")?.count()? })
+    Ok(Bounds { min: case.field("min")?.whole()?, max: case.field("max")?.whole()? })
 }
 
 fn recommendations(case: &At) -> Result<Recommendations, Problem> {
@@ -219,8 +219,8 @@ fn events(case: &At, field: &str) -> Result<ScaleEvents, Problem> {
     Ok(ScaleEvents::of(timed(case, field, "change")?))
 }
 
-fn timed(case: &At, field: &str, value: &str) -> Result<Vec<(Timestamp, u32)>, Problem> {
-    let read = |entry: &At| Ok((ago(entry, "age_s")?, entry.field(value)?.count()?));
+fn timed(case: &At, field: &str, value: &str) -> Result<Vec<(Timestamp, i32)>, Problem> {
+    let read = |entry: &At| Ok((ago(entry, "age_s")?, entry.field(value)?.whole()?));
     case.list_of(field)?.iter().map(read).collect()
 }
 

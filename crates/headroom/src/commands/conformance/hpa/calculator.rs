@@ -8,7 +8,7 @@ use super::super::reading::{At, Problem, all};
 use super::NOW;
 use control::scaling::hpa::{
     Behavior, Calculator, HpaSettings, Metric, Milli, Observation, Phase, Pod, PodReading, Proposal,
-    Readiness, Reading, ResourceTarget, Sample, Source, TotalTarget, Usage,
+    Quantity, Readiness, Reading, ResourceTarget, Sample, Source, TotalTarget, Usage,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -95,8 +95,8 @@ impl Harness {
             case.maybe("tolerance").map_or(Ok(self.tolerance), |found| found.number())?;
         if let Some(own) = case.maybe("tolerances") {
             let mut behavior = Behavior::default();
-            behavior.down.tolerance = own.maybe("down").map(|found| found.number()).transpose()?;
-            behavior.up.tolerance = own.maybe("up").map(|found| found.number()).transpose()?;
+            behavior.down.tolerance = own.maybe("down").map(|found| quantity(&found)).transpose()?;
+            behavior.up.tolerance = own.maybe("up").map(|found| quantity(&found)).transpose()?;
             settings.behavior = Some(behavior);
         }
         settings.controller.cpu_initialization_period = self.cpu_initialization_period;
@@ -111,8 +111,7 @@ impl Harness {
             let readings = PodReadings::of(pods, &[], &values, &[]);
             return Ok(Given { pods: readings.pods, others: readings.others, values });
         }
-        let whole_pod =
-            |value: &At| milli(value).map(|Milli(one)| Milli(one.saturating_mul(self.containers)));
+        let whole_pod = |value: &At| milli(value).map(|Milli(one)| Milli(one.wrapping_mul(self.containers)));
         let several = |field: &str| -> Result<Vec<Milli>, Problem> {
             case.field(field)?.list()?.iter().map(whole_pod).collect()
         };
@@ -224,9 +223,15 @@ fn milli(value: &At) -> Result<Milli, Problem> {
     found.map(Milli).ok_or_else(|| value.problem("a whole number of thousandths was expected"))
 }
 
+/// A tolerance of the autoscaler's own, as a manifest has it: `"0.7"`, `"700m"` or 0.7.
+fn quantity(value: &At) -> Result<Quantity, Problem> {
+    let text = value.value().as_str().map_or_else(|| value.value().to_string(), str::to_owned);
+    Quantity::parse(&text).ok_or_else(|| value.problem("a quantity was expected, such as 0.7 or \"700m\""))
+}
+
 /// What the file expects; only what it names.
 fn expected(case: &At) -> Result<String, Problem> {
-    let mut words = vec![format!("{} replicas", case.field("expected")?.count()?)];
+    let mut words = vec![format!("{} replicas", case.field("expected")?.whole()?)];
     if let Some(percent) = case.maybe("expected_utilization_pct") {
         words.push(format!("{} %", percent.whole()?));
     }
