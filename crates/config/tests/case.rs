@@ -80,7 +80,7 @@ fn the_caller_may_say_how_long_and_with_which_seed() {
 fn rows_are_required_unless_they_say_why_not() {
     let case = accounts();
     let (reported, required): (Vec<_>, Vec<_>) = case.rows.iter().partition(|row| row.reported.is_some());
-    assert_eq!((required.len(), reported.len()), (29, 5));
+    assert_eq!((required.len(), reported.len()), (30, 10));
 }
 
 /// Half an hour of traffic from 06:00 on, and a case of it that says more.

@@ -15,6 +15,26 @@ fn every_required_row_of_the_shipped_cases_is_met() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{case}:\n{said}{errors}");
         assert!(said.contains(" required rows met"), "{case}:\n{said}");
+        if case == "accounts" {
+            readme_tells_what_is_met_and_missed(&said);
+        }
+    }
+}
+
+/// The sentence of the README on the accounts case: a row that is only reported is not passed over in silence.
+fn readme_tells_what_is_met_and_missed(said: &str) {
+    let readme: Vec<&str> = include_str!("../../../README.md").split_whitespace().collect();
+    let readme = readme.join(" ");
+    let rows = |verdict: &str, condition: &str| {
+        said.lines().filter(|line| line.starts_with(verdict) && line.trim_end().ends_with(condition)).count()
+    };
+    let (met, missed) = (rows("met", "required"), rows("missed", "reported"));
+    let reported = missed + rows("met", "reported");
+    for sentence in [
+        format!("All {met} rows that are required come out"),
+        format!("Of the {reported} that are only reported, {missed} are missed"),
+    ] {
+        assert!(readme.contains(&sentence), "the README does not say: {sentence}\n{said}");
     }
 }
 
