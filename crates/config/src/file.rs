@@ -9,7 +9,9 @@ pub(crate) use key::{FileKey, FileKeyTable};
 pub(crate) use limits::{FileAdaptive, FilePriority, FileQueue};
 pub(crate) use pools::*;
 
-use crate::scalar::{Address, Count, Frequency, PerMinute, Range, Share, Size, Span, Switch, Text};
+use crate::scalar::{
+    Address, Count, Frequency, PerMinute, Range, Share, Size, Span, StatusWord, Switch, Text,
+};
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
 use mirror::{FileMirror, OneOrMore};
@@ -136,10 +138,12 @@ tables! {
         target: Text,
     }
 
-    /// What counts as a response in time.
+    /// Which responses conform. `target`, `not_conforming` or both.
     FileServiceLevel {
-        /// The time to the first byte within which a response conforms.
-        target: At<Span>,
+        /// The time to the first byte within which a response conforms. Left out: any time.
+        target: Option<At<Span>>,
+        /// Statuses that do not conform, however soon they come: `[5xx, 429]`. Default: none.
+        not_conforming: Option<At<Vec<At<StatusWord>>>>,
         /// How far back the share of conforming responses looks. Default: 10s.
         window: Option<At<Span>>,
         /// Where the target comes from.
@@ -215,6 +219,9 @@ tables! {
         path: Option<At<Text>>,
         /// This path and all below it; `/` is every path.
         path_prefix: Option<At<Text>>,
+        /// Also for other spellings that a service may take for the path: letters of either case, `;` parameters, dot
+        /// segments that it does not resolve. Default: false.
+        any_spelling: Option<At<Switch>>,
         /// The pool that answers.
         pool: At<Text>,
         /// The service level class that times its requests. With a policy: that of the policy.

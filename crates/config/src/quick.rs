@@ -38,7 +38,6 @@ pub fn quick(quick: Quick) -> Settings {
         backlog: 1,
         longest_wait: Duration::from_secs(1),
     };
-    let timer = |target| ServiceLevelSettings { target, window: ServiceLevelSettings::DEFAULT_WINDOW };
     let limited = limit.is_some() || concurrency.is_some();
     let gated = limited && target.is_some();
     let policy = Policy {
@@ -56,7 +55,10 @@ pub fn quick(quick: Quick) -> Settings {
     Settings {
         admin: admin.map(Into::into),
         pools: vec![Pool::new("service", vec![to])],
-        service_levels: target.map(|target| Class::new("timer", timer(target))).into_iter().collect(),
+        service_levels: target
+            .map(|target| Class::new("timer", ServiceLevelSettings::within(target)))
+            .into_iter()
+            .collect(),
         rate_classes: limit.map(|rate| Class::new("limit", class(rate))).into_iter().collect(),
         concurrency_limits: concurrency
             .map(|limit| Class::new("in flight", limit.get()))

@@ -2,6 +2,7 @@
 
 use crate::table::{Report, place};
 use crate::yaml::{Kind, Node};
+use control::Statuses;
 use gateway::settings::{Network, NetworkError};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -139,6 +140,20 @@ impl Scalar for Share {
     const EXPECTED: &'static str = "a share from 0% to 100%, such as `95%` or `0.95`";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(Share)
+    }
+}
+
+/// A status, or a class of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StatusWord(pub(crate) Statuses);
+scalar!(StatusWord, {
+    "type": ["integer", "string"], "minimum": 200, "maximum": 599, "pattern": "^([2-5][0-9][0-9]|[2-5][xX][xX])$"
+});
+
+impl Scalar for StatusWord {
+    const EXPECTED: &'static str = "a status from 200 to 599 or a class of them, such as `429` or `5xx`";
+    fn parse(text: &str) -> Option<Self> {
+        (!text.contains(',')).then(|| text.parse().ok().map(StatusWord)).flatten()
     }
 }
 

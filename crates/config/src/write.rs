@@ -10,6 +10,7 @@ mod pools;
 
 use crate::check::usual_name;
 use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
 use gateway::settings::{
     AccessLog, Admin, Class, ConnectionLimits, KeyBy, LogForm, PathMatch, Provenance, Route, Settings,
     ShedAnswer,
@@ -47,8 +48,14 @@ pub fn write(settings: &Settings) -> String {
     text += &table(
         "service_levels",
         settings.service_levels.iter().map(|class| {
-            let (target, window) = (span(class.settings.target), span(class.settings.window));
-            entry(class, vec![("target", target), ("window", window)])
+            let ServiceLevelSettings { target, window, not_conforming } = class.settings;
+            let mut keys = Keys::new();
+            keys.extend(target.map(|target| ("target", span(target))));
+            if !not_conforming.is_empty() {
+                keys.push(("not_conforming", format!("[{not_conforming}]")));
+            }
+            keys.push(("window", span(window)));
+            entry(class, keys)
         }),
     );
     text += &table(
@@ -186,6 +193,7 @@ fn route(route: &Route, settings: &Settings) -> Keys {
         PathMatch::Exact(path) => ("path", quoted(path)),
         PathMatch::Prefix(path) => ("path_prefix", quoted(path)),
     });
+    keys.extend(route.any_spelling.then(|| ("any_spelling", "true".to_owned())));
     keys.push(("pool", quoted(&settings.pools[route.pool].name)));
     match (route.policy, route.service_level) {
         (Some(policy), _) => keys.push(("policy", quoted(&settings.policies[policy].name))),

@@ -24,7 +24,7 @@ fn the_examples_are_valid_and_every_part_is_used() {
     assert_eq!(policy.routes[0].path, PathMatch::Exact("/search.cgi".into()));
     assert_eq!(policy.routes[0].policy, Some(0));
     assert_eq!(policy.routes[0].service_level, Some(0), "the class of the policy");
-    assert_eq!(policy.service_levels[0].settings.target, Duration::from_millis(50));
+    assert_eq!(policy.service_levels[0].settings.target, Some(Duration::from_millis(50)));
     assert_eq!(policy.routes[1].name, "/*");
     let (rule, warnings) =
         config::read(&example("gateway-rule.yaml")).unwrap_or_else(|problems| panic!("{problems}"));

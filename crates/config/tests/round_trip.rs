@@ -1,6 +1,7 @@
 //! What is written reads back the same.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use control::Statuses;
 use control::balance::Weight;
 use control::concurrency::Prior;
 use control::mirror::{BreakerSettings, Methods, MirrorSettings};
@@ -259,9 +260,22 @@ fn mirrors() -> impl Strategy<Value = Vec<Mirror>> {
     })
 }
 
+/// Statuses and classes of them; none in one of two.
+fn statuses() -> impl Strategy<Value = Statuses> {
+    let one = (200_u16..600).prop_map(|status| Statuses::of(status).unwrap());
+    let class = prop::sample::select(&["2xx", "4xx", "5xx"][..]).prop_map(|class| class.parse().unwrap());
+    let some = prop::collection::vec(prop_oneof![one, class], 1..4)
+        .prop_map(|each: Vec<Statuses>| each.into_iter().fold(Statuses::NONE, Statuses::or));
+    prop_oneof![Just(Statuses::NONE), some]
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
-    let levels =
-        classes((span(), span()).prop_map(|(target, window)| ServiceLevelSettings { target, window }));
+    let levels = classes((prop::option::of(span()), span(), statuses()).prop_map(
+        |(target, window, not_conforming)| {
+            let target = target.or(not_conforming.is_empty().then_some(window));
+            ServiceLevelSettings { target, window, not_conforming }
+        },
+    ));
     let routes = prop::collection::vec(
         (
             prop::option::of(name()),
@@ -306,6 +320,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                         let name = name.map_or(usual, |name| format!("{name} {index}"));
                         Route {
                             host,
+                            any_spelling: index % 2 == 0,
                             service_level: if with_policy { Some(policy.service_level) } else { level },
                             rate_class: at(index, picks[1], rate_classes.len()).filter(|at| *at != 0),
                             concurrency: at(index, picks[2], concurrency_limits.len()).filter(|at| *at != 0),

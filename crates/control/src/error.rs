@@ -67,6 +67,12 @@ pub enum SettingsError {
     /// A concurrency limit of zero admits nothing.
     #[error("a concurrency limit of 0 admits nothing: leave it out for no limit")]
     ZeroConcurrency,
+    /// Nothing that a response could miss.
+    #[error(
+        "a service level class without `target` and `not_conforming` counts every response as conforming: \
+         set `target` to the time to the first byte that is still good, `not_conforming` to statuses such as 5xx, or both"
+    )]
+    NothingToMiss,
     /// A target that no response can meet.
     #[error("`target` is 0, which no response meets: set the time to the first byte that is still good")]
     ZeroTarget,

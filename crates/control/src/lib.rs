@@ -23,9 +23,11 @@ pub mod rate;
 pub mod scaling;
 pub mod search;
 pub mod service_level;
+mod statuses;
 mod word;
 
 pub use error::SettingsError;
+pub use statuses::{Statuses, StatusesError};
 pub use word::Word;
 
 use core::fmt;

@@ -85,12 +85,11 @@ pub enum Transition {
 /// use std::time::Duration;
 /// use units::Timestamp;
 ///
-/// let window = ServiceLevelSettings::DEFAULT_WINDOW;
 /// let target = Duration::from_millis(50);
-/// let mut class = ServiceLevel::new(ServiceLevelSettings { target, window })?;
+/// let mut class = ServiceLevel::new(ServiceLevelSettings::within(target))?;
 /// let mut policy = Policy::new(PolicySettings::default())?;
 ///
-/// class.record(Timestamp::ZERO, Duration::from_millis(51));
+/// class.record(Timestamp::ZERO, 200, Duration::from_millis(51));
 /// assert!(matches!(policy.tick(Timestamp::ZERO, &class), Some(Transition::Engaged { .. })));
 /// assert!(matches!(policy.tick(Timestamp::from_secs(10), &class), Some(Transition::Lifted { .. })));
 /// # Ok::<(), control::SettingsError>(())
@@ -168,8 +167,7 @@ mod tests {
     const LATE: Duration = Duration::from_millis(51);
 
     fn class() -> ServiceLevel {
-        let (target, window) = (Duration::from_millis(50), Duration::from_secs(10));
-        ServiceLevel::new(ServiceLevelSettings { target, window }).unwrap()
+        ServiceLevel::new(ServiceLevelSettings::within(Duration::from_millis(50))).unwrap()
     }
 
     fn engaged(policy: &Policy) -> bool {
@@ -181,9 +179,9 @@ mod tests {
         let (mut class, mut policy) = (class(), Policy::new(PolicySettings::default()).unwrap());
         let now = Timestamp::from_secs(1);
         assert_eq!(policy.tick(now, &class), None, "no samples say nothing");
-        (0..3).for_each(|_| class.record(now, GOOD));
+        (0..3).for_each(|_| class.record(now, 200, GOOD));
         assert_eq!(policy.tick(now, &class), None);
-        class.record(now, LATE);
+        class.record(now, 200, LATE);
         let reason = Breach { conforming: Ratio::new(0.75).unwrap(), samples: 4, enter: Ratio::ONE };
         assert_eq!(policy.tick(now, &class), Some(Transition::Engaged { reason }));
         assert_eq!(policy.gate(), Gate::Engaged { since: now, reason });
@@ -194,7 +192,7 @@ mod tests {
         let settings = PolicySettings { min_samples: 3, ..PolicySettings::default() };
         let (mut class, mut policy) = (class(), Policy::new(settings).unwrap());
         for expected in [false, false, true] {
-            class.record(Timestamp::ZERO, LATE);
+            class.record(Timestamp::ZERO, 200, LATE);
             policy.tick(Timestamp::ZERO, &class);
             assert_eq!(engaged(&policy), expected);
         }
@@ -203,7 +201,7 @@ mod tests {
     #[test]
     fn lifts_after_a_window_without_late_responses_and_without_shedding() {
         let (mut class, mut policy) = (class(), Policy::new(PolicySettings::default()).unwrap());
-        class.record(Timestamp::ZERO, LATE);
+        class.record(Timestamp::ZERO, 200, LATE);
         policy.tick(Timestamp::ZERO, &class);
         // The last refusal, at 5 s, keeps the limit until 15 s.
         class.record_shed(Timestamp::from_secs(5));
@@ -217,7 +215,7 @@ mod tests {
     fn never_lifts_before_a_full_window() {
         let settings = PolicySettings { enter: Ratio::new(0.5).unwrap(), ..PolicySettings::default() };
         let (mut class, mut policy) = (class(), Policy::new(settings).unwrap());
-        class.record(Timestamp::from_millis(50), LATE);
+        class.record(Timestamp::from_millis(50), 200, LATE);
         let engaged_at = Timestamp::from_secs(9);
         policy.tick(engaged_at, &class);
         assert!(engaged(&policy));

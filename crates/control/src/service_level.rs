@@ -1,4 +1,9 @@
-//! Service level class: which share of the responses of the last seconds came within the target?
+//! Service level class: which share of the responses of the last seconds conformed?
+//!
+//! ## What conforms
+//! A response whose first byte comes within the target, with a status that is not counted as a failure. Either may be
+//! left out: a service that answers 500 or 429 quickly above its limit is in time and still fails. What gets no answer
+//! at all does not conform, whatever the class measures.
 //!
 //! ## What is timed
 //! From the moment the upstream request is admitted to the first byte of its response, so that neither a client's
@@ -16,8 +21,8 @@
 //! Follows the service level monitoring of the search-cgi account: conforming is at most the target, measured to the
 //! first byte, over ten seconds.
 
-use crate::SettingsError;
 use crate::error::Span;
+use crate::{SettingsError, Statuses};
 use alloc::boxed::Box;
 use core::ops::{AddAssign, SubAssign};
 use core::time::Duration;
@@ -32,21 +37,44 @@ const LEAST_WINDOW: Duration = Duration::from_millis(1);
 /// What a service level class measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceLevelSettings {
-    /// A response conforms whose first byte comes within this time; above zero.
-    pub target: Duration,
+    /// A response conforms whose first byte comes within this time; above zero. `None` where only statuses count.
+    pub target: Option<Duration>,
     /// How far back the share looks; at least 1 ms. It is rounded down to a multiple of 100 ns.
     pub window: Duration,
+    /// A response with one of these statuses does not conform, however soon it came.
+    pub not_conforming: Statuses,
 }
 
 impl ServiceLevelSettings {
     /// The account's window of ten seconds.
     pub const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
+
+    /// A class that looks at the response time only, over the usual window.
+    pub const fn within(target: Duration) -> Self {
+        ServiceLevelSettings {
+            target: Some(target),
+            window: Self::DEFAULT_WINDOW,
+            not_conforming: Statuses::NONE,
+        }
+    }
+
+    /// Whether a response with this status conforms whose first byte came after this time.
+    #[inline]
+    pub fn conforms(&self, status: u16, elapsed: Duration) -> bool {
+        self.target.is_none_or(|target| elapsed <= target) && !self.not_conforming.contains(status)
+    }
+
+    /// Whether a request without an answer after this time cannot conform any more.
+    #[inline]
+    pub fn is_late(&self, elapsed: Duration) -> bool {
+        self.target.is_some_and(|target| elapsed > target)
+    }
 }
 
 /// Counts of responses and refusals; additive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Responses within the target.
+    /// Responses that conformed.
     pub conforming: u64,
     /// Responses, and requests that are late although they have not been answered.
     pub total: u64,
@@ -55,15 +83,15 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts a response by the time to its first byte.
+    /// Counts a response that [conforms](ServiceLevelSettings::conforms), or does not.
     #[inline]
-    pub fn record(&mut self, elapsed: Duration, target: Duration) {
-        self.conforming += u64::from(elapsed <= target);
+    pub fn record(&mut self, conforms: bool) {
+        self.conforming += u64::from(conforms);
         self.total += 1;
     }
 
-    /// Counts a request that is not answered and past the target already: it cannot conform any more, and a service
-    /// that hangs would otherwise look idle. Call it once for a request, and then do not
+    /// Counts a request that has failed without an answer, or is past the target without one: it cannot conform any
+    /// more, and a service that hangs would otherwise look idle. Call it once for a request, and then do not
     /// [record](Self::record) its response.
     #[inline]
     pub fn record_late(&mut self) {
@@ -120,10 +148,12 @@ impl ServiceLevel {
     /// An empty window.
     ///
     /// # Errors
-    /// A target of zero, or a window below 1 ms.
+    /// A target of zero, neither target nor statuses, or a window below 1 ms.
     pub fn new(settings: ServiceLevelSettings) -> Result<Self, SettingsError> {
-        if settings.target.is_zero() {
-            return Err(SettingsError::ZeroTarget);
+        match settings.target {
+            Some(target) if target.is_zero() => return Err(SettingsError::ZeroTarget),
+            None if settings.not_conforming.is_empty() => return Err(SettingsError::NothingToMiss),
+            _ => {}
         }
         if settings.window < LEAST_WINDOW {
             let (found, least) = (Span(settings.window), Span(LEAST_WINDOW));
@@ -140,11 +170,11 @@ impl ServiceLevel {
         })
     }
 
-    /// Counts a response by the time to its first byte.
+    /// Counts a response by its status and the time to its first byte.
     #[inline]
-    pub fn record(&mut self, now: Timestamp, elapsed: Duration) {
+    pub fn record(&mut self, now: Timestamp, status: u16, elapsed: Duration) {
         let mut tally = Tally::default();
-        tally.record(elapsed, self.settings.target);
+        tally.record(self.settings.conforms(status, elapsed));
         self.absorb(now, tally);
     }
 
@@ -216,8 +246,7 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(50);
 
     fn class() -> ServiceLevel {
-        let window = ServiceLevelSettings::DEFAULT_WINDOW;
-        ServiceLevel::new(ServiceLevelSettings { target: TARGET, window }).unwrap()
+        ServiceLevel::new(ServiceLevelSettings::within(TARGET)).unwrap()
     }
 
     #[test]
@@ -225,10 +254,36 @@ mod tests {
         let mut class = class();
         let now = Timestamp::from_secs(1);
         assert_eq!(class.conforming(now), None);
-        class.record(now, TARGET);
+        class.record(now, 200, TARGET);
         assert_eq!(class.conforming(now), Some(Ratio::ONE));
-        class.record(now, TARGET + Duration::from_nanos(1));
+        class.record(now, 200, TARGET + Duration::from_nanos(1));
         assert_eq!(class.conforming(now), Ratio::new(0.5));
+    }
+
+    #[test]
+    fn a_status_may_keep_a_quick_response_from_conforming() {
+        let now = Timestamp::from_secs(1);
+        let not_conforming: Statuses = "5xx, 429".parse().unwrap();
+        let both = ServiceLevelSettings { not_conforming, ..ServiceLevelSettings::within(TARGET) };
+        let by_status = ServiceLevelSettings { target: None, ..both };
+        let late = TARGET * 2;
+        for (settings, status, elapsed, conforms) in [
+            (both, 200, TARGET, true),
+            (both, 404, TARGET, true),
+            (both, 500, Duration::ZERO, false),
+            (both, 429, Duration::ZERO, false),
+            (both, 200, late, false),
+            (by_status, 200, late, true),
+            (by_status, 503, Duration::ZERO, false),
+        ] {
+            let mut class = ServiceLevel::new(settings).unwrap();
+            class.record(now, status, elapsed);
+            assert_eq!(class.tally(now).conforming == 1, conforms, "{status} {elapsed:?}");
+        }
+        assert!(both.is_late(late) && !both.is_late(TARGET) && !by_status.is_late(Duration::MAX));
+        let nothing = ServiceLevelSettings { not_conforming: Statuses::NONE, ..by_status };
+        let error = ServiceLevel::new(nothing).unwrap_err().to_string();
+        assert!(error.contains("`target`") && error.contains("`not_conforming`"), "{error}");
     }
 
     #[test]
@@ -244,14 +299,15 @@ mod tests {
         class.record_shed(Timestamp::from_millis(50));
         assert_eq!(class.tally(Timestamp::from_millis(9_999)).shed, 1);
         assert_eq!(class.tally(Timestamp::from_millis(10_000)).shed, 0);
-        class.record(Timestamp::from_secs(1_000_000), TARGET);
+        class.record(Timestamp::from_secs(1_000_000), 200, TARGET);
         assert_eq!(class.tally(Timestamp::NEVER), Tally::default());
     }
 
     #[test]
     fn settings_that_measure_nothing_are_refused() {
         let refused = |target, window| {
-            ServiceLevel::new(ServiceLevelSettings { target, window }).unwrap_err().to_string()
+            let settings = ServiceLevelSettings { window, ..ServiceLevelSettings::within(target) };
+            ServiceLevel::new(settings).unwrap_err().to_string()
         };
         assert!(refused(Duration::ZERO, Duration::from_secs(10)).contains("`target` is 0"));
         let message = refused(TARGET, Duration::from_micros(10));
@@ -266,7 +322,7 @@ mod tests {
             events in proptest::collection::vec((0_u64..3_000_000_000, 0_u64..100, 0_u8..3), 1..300),
         ) {
             let window = Duration::from_millis(window_ms);
-            let mut class = ServiceLevel::new(ServiceLevelSettings { target: TARGET, window }).unwrap();
+            let mut class = ServiceLevel::new(ServiceLevelSettings { window, ..ServiceLevelSettings::within(TARGET) }).unwrap();
             let width = window_ms * 1_000_000 / BUCKETS as u64;
             let mut samples: Vec<(u64, Tally)> = Vec::new();
             let mut now = 0;
@@ -278,12 +334,12 @@ mod tests {
                 match kind {
                     0 => tally.record_shed(),
                     1 => tally.record_late(),
-                    _ => tally.record(Duration::from_millis(elapsed_ms), TARGET),
+                    _ => tally.record(elapsed_ms <= 50),
                 }
                 match kind {
                     0 => class.record_shed(at),
                     1 => class.absorb(at, tally),
-                    _ => class.record(at, Duration::from_millis(elapsed_ms)),
+                    _ => class.record(at, 200, Duration::from_millis(elapsed_ms)),
                 }
                 samples.push((now, tally));
                 for later in [0, width / 2, width * 50, width * 99] {

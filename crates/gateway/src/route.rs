@@ -3,6 +3,11 @@
 //! ## Why by the normal form of the path
 //! Services take `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` for `/search.cgi`. A route that did not would
 //! let everybody past its limits. The path that is forwarded stays as it came.
+//!
+//! ## Why some routes take any spelling
+//! What a service takes for its path depends on the service: some ignore case, some cut `;` parameters off, some leave
+//! dot segments alone and take `/search.cgi/../x` for `/search.cgi` with a path behind it. A route that protects a path
+//! must know all of these; a route that divides paths between pools must not. So a route says which it is.
 
 mod index;
 
@@ -35,16 +40,7 @@ pub(crate) fn normal(path: &str) -> Cow<'_, str> {
     if is_plain(path) || !path.starts_with('/') {
         return Cow::Borrowed(path);
     }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let escaped =
-            behind.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let byte = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &behind[2..] } else { behind };
-    }
-    let text = String::from_utf8_lossy(&bytes).replace('\\', "/");
+    let text = decoded(path);
     let mut segments = Vec::new();
     let (mut ends_in_folder, mut all) = (false, text.split('/').skip(1).peekable());
     while let Some(segment) = all.next() {
@@ -60,6 +56,26 @@ pub(crate) fn normal(path: &str) -> Cow<'_, str> {
     }
     let end = if ends_in_folder && !segments.is_empty() { "/" } else { "" };
     Cow::Owned(format!("/{}{end}", segments.join("/")))
+}
+
+/// The path with escapes resolved, and backslashes as slashes.
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let escaped =
+            behind.get(..2).filter(|digits| first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let byte = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8_lossy(&bytes).replace('\\', "/")
+}
+
+/// The segments of a decoded path that say something, without their `;` parameters; `..` is among them.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    let names = path.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
+    names.filter(|name| !matches!(*name, "" | "."))
 }
 
 /// Whether a path is in its normal form already, as nearly all are: no escape, no backslash, no segment that is empty
@@ -127,6 +143,73 @@ mod tests {
         ] {
             assert_eq!(normal(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_route_of_any_spelling_is_dodged_by_none() {
+        let (prefix, root) = (PathMatch::Prefix("/a/search.cgi".into()), PathMatch::Exact("/".into()));
+        let escaped = PathMatch::Prefix("/a%20b/".into());
+        for (wanted, path, expected) in [
+            (&prefix, "/a/search.cgi", true),
+            (&prefix, "/a/search.cgi/", true),
+            (&prefix, "/a/search.cgi/info/more", true),
+            (&prefix, "/A/Search.CGI", true),
+            (&prefix, "/A/Search.CGI/info", true),
+            (&prefix, "/%61/sea%72ch.cgi", true),
+            (&prefix, "//a//search.cgi", true),
+            (&prefix, "/./a/./search.cgi", true),
+            (&prefix, "/x/../a/search.cgi", true),
+            (&prefix, "/a%2fsearch.cgi", true),
+            (&prefix, "/a%5csearch.cgi", true),
+            (&prefix, "/a\\search.cgi", true),
+            (&prefix, "/a/search.cgi;jsessionid=1", true),
+            (&prefix, "/a;x=1/search.cgi;y/z", true),
+            (&prefix, "/a/search.cgi%3Bx", true),
+            (&prefix, "/a/search.cgi/..", true),
+            (&prefix, "/a/search.cgi/../../x", true),
+            (&prefix, "/a/search.cgi/%2e%2e/x", true),
+            (&prefix, "/a/search.cgix", false),
+            (&prefix, "/a/search.cg", false),
+            (&prefix, "/b/search.cgi", false),
+            (&prefix, "/search.cgi", false),
+            (&prefix, "/a", false),
+            (&prefix, "/", false),
+            (&prefix, "*", false),
+            (&root, "/", true),
+            (&root, "//", true),
+            (&root, "/;x", true),
+            (&root, "/./", true),
+            (&root, "/x/..", true),
+            (&root, "/x", false),
+            (&root, "/%78", false),
+            (&escaped, "/a%20b", true),
+            (&escaped, "/A%20B/c", true),
+            (&escaped, "/a%20bc", false),
+        ] {
+            let any = Route { any_spelling: true, ..route(None, wanted.clone()) };
+            let rest = route(None, PathMatch::Prefix("/".into()));
+            let found = RouteIndex::new(&[any, rest]).find(Some("a.example"), path);
+            assert_eq!(found, Some(usize::from(!expected)), "{wanted} {path}");
+        }
+        let any =
+            |host, path: &str| Route { any_spelling: true, ..route(host, PathMatch::Prefix(path.into())) };
+        let strict = route(None, PathMatch::Prefix("/a/b".into()));
+        let routes = [strict, any(Some("a.example"), "/a"), any(None, "/a"), any(None, "/")];
+        let index = RouteIndex::new(&routes);
+        for (host, path, expected) in [
+            (Some("a.example"), "/a/b", 0),
+            (Some("A.example"), "/A/b", 1),
+            (None, "/A/b", 2),
+            (None, "//y/..", 3),
+            (None, "*", 3),
+        ] {
+            assert_eq!(index.find(host, path), Some(expected), "{host:?} {path}");
+        }
+        // Not every spelling of it is taken by the one before, unless that takes everything.
+        let taken = |before: &[Route]| RouteIndex::new(before).taking_all_of(&any(None, "/a"));
+        assert_eq!(taken(&[route(None, PathMatch::Prefix("/a".into()))]), None);
+        assert_eq!(taken(&[any(None, "/a")]), Some(0));
+        assert_eq!(taken(&[route(None, PathMatch::Prefix("/".into()))]), Some(0));
     }
 
     #[test]

@@ -256,6 +256,9 @@ pub struct Route {
     pub host: Option<String>,
     /// The paths that it is for.
     pub path: PathMatch,
+    /// Also for every other spelling that a service may take for its path: letters of either case, with `;` parameters,
+    /// and with dot segments that it does not resolve.
+    pub any_spelling: bool,
     /// Who answers.
     pub pool: usize,
     /// The class that times its requests. A policy's class where there is a policy.
@@ -291,6 +294,7 @@ impl Route {
             name: name.to_owned(),
             host: None,
             path,
+            any_spelling: false,
             pool,
             service_level: None,
             rate_class: None,

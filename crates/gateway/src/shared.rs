@@ -30,7 +30,6 @@ use rule::{Names, Phase, PoolId, RateClassId, Rule, RuleError, ServiceLevelId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use thiserror::Error;
 use units::{Ratio, Timestamp};
 
@@ -94,7 +93,7 @@ pub(crate) struct Tried {
 /// A service level class as all cores see it.
 #[derive(Debug)]
 pub(crate) struct Level {
-    pub(crate) target: Duration,
+    pub(crate) settings: ServiceLevelSettings,
     window: Mutex<ServiceLevel>,
     /// The bits of the conforming share at the last merge.
     conforming: AtomicU64,
@@ -108,7 +107,7 @@ impl Level {
         *lock(&self.ever)
     }
 
-    /// The share of responses within the target, as of the last merge; one where there were none.
+    /// The share of responses that conformed, as of the last merge; one where there were none.
     pub(crate) fn conforming(&self) -> Ratio {
         Ratio::new(f64::from_bits(self.conforming.load(Ordering::Relaxed))).unwrap_or(Ratio::ONE)
     }
@@ -249,8 +248,8 @@ fn levels(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Level>
         let window = ServiceLevel::new(class.settings)
             .map_err(|source| wrong("service level class", &class.name, source))?;
         let conforming = AtomicU64::new(1.0_f64.to_bits());
-        let (target, ever) = (class.settings.target, Mutex::default());
-        Ok(Arc::new(Level { target, window: Mutex::new(window), ever, conforming }))
+        let (settings, ever) = (class.settings, Mutex::default());
+        Ok(Arc::new(Level { settings, window: Mutex::new(window), ever, conforming }))
     };
     classes.iter().zip(stood).map(level).collect()
 }

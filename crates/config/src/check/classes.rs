@@ -9,7 +9,7 @@ use crate::table::{At, Named, Names, Report};
 use control::policy::{Policy as Gate, PolicySettings};
 use control::rate::{Limit, RateClass, RateSettings};
 use control::service_level::{ServiceLevel, ServiceLevelSettings};
-use control::{ClassId, SettingsError};
+use control::{ClassId, SettingsError, Statuses};
 use gateway::settings::{Class, ConcurrencySettings, Policy, Provenance, RateClassSettings};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -46,16 +46,30 @@ pub(crate) fn or_empty<T>(table: Option<&Names<T>>) -> &Names<T> {
 pub(crate) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Class<ServiceLevelSettings>> {
     readable(classes.service_levels, |name, found| {
         let default = ServiceLevelSettings::DEFAULT_WINDOW;
+        let statuses = found.not_conforming.iter().flat_map(|list| &list.value);
         let settings = ServiceLevelSettings {
-            target: span(Some(&found.target), Duration::from_millis(50), Duration::ZERO, report),
+            target: found
+                .target
+                .as_ref()
+                .map(|at| span(Some(at), Duration::from_millis(50), Duration::ZERO, report)),
             window: span(found.window.as_ref(), default, Duration::ZERO, report),
+            not_conforming: statuses.fold(Statuses::NONE, |all, at| all.or(at.value.0)),
         };
-        if let Err(error) = ServiceLevel::new(settings) {
-            let blamed = match error {
-                SettingsError::WindowTooShort { .. } => place_or(found.window.as_ref(), &name.place),
-                _ => &found.target.place,
-            };
-            refused(error, blamed, report);
+        // A key that could not be read is not absent.
+        let complete = !report.knows_of(&name.place.path);
+        match ServiceLevel::new(settings) {
+            Err(SettingsError::NothingToMiss) if !complete => {}
+            Err(error) => {
+                let blamed = match error {
+                    SettingsError::WindowTooShort { .. } => place_or(found.window.as_ref(), &name.place),
+                    SettingsError::NothingToMiss => {
+                        found.not_conforming.as_ref().map_or(&name.place, |list| &list.place)
+                    }
+                    _ => place_or(found.target.as_ref(), &name.place),
+                };
+                refused(error, blamed, report);
+            }
+            Ok(_) => {}
         }
         class(name, settings, found.provenance.as_ref())
     })

@@ -115,6 +115,7 @@ fn route(
         server_timing,
         request_trailers,
         host,
+        any_spelling: found.any_spelling.as_ref().is_some_and(|at| at.value.0),
         service_level,
         rate_class,
         concurrency,

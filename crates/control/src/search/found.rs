@@ -2,6 +2,7 @@
 
 use super::goal::Condition;
 use super::judge::{Judge, Share, Verdict};
+use super::limited_by::{Missed, is_growing};
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
@@ -42,6 +43,8 @@ pub struct TrialOutcome {
     pub ran: Duration,
     /// Misses of the condition nearest to its limit.
     pub share: Share,
+    /// Of which kinds there were too many misses.
+    pub missed: Missed,
     /// Whether response times were so steady that chance had no part in the verdict.
     pub steady: bool,
 }
@@ -50,7 +53,8 @@ impl TrialOutcome {
     /// The outcome of a trial whose judge has reached a verdict.
     pub fn of(trial: Trial, judge: &Judge, verdict: Verdict) -> Self {
         let ran = judge.elapsed().min(trial.length);
-        TrialOutcome { trial, verdict, ran, share: judge.share(), steady: judge.is_steady() }
+        let missed = Missed::of(judge.misses(), is_growing(verdict));
+        TrialOutcome { trial, verdict, ran, share: judge.share(), missed, steady: judge.is_steady() }
     }
 
     /// Whether the goal held.

@@ -185,15 +185,16 @@ impl Judge {
 
     /// The condition nearest to its limit so far.
     pub fn share(&self) -> Share {
-        let counts = self.counts.last().copied().unwrap_or_default();
-        let shares = self.goal.conditions().iter().zip(counts).map(|(condition, (missed, of))| Share {
-            condition: *condition,
-            missed,
-            of,
-        });
+        let shares = self.misses().map(|(condition, missed, of)| Share { condition, missed, of });
         // Of equals the first: the goal's own conditions come before the default on failures.
         let worst = shares.reduce(|one, other| if other.strain() > one.strain() { other } else { one });
         worst.expect("a goal has a condition")
+    }
+
+    /// Each condition, how many requests missed it so far, and of how many it is known.
+    pub(super) fn misses(&self) -> impl Iterator<Item = (Condition, u64, u64)> + Clone {
+        let counts = self.counts.last().copied().unwrap_or_default();
+        self.goal.conditions().iter().zip(counts).map(|(condition, (missed, of))| (*condition, missed, of))
     }
 
     /// Whether response times were so steady, at rest or in their growth, that chance has no part in the verdict.

@@ -5,6 +5,7 @@
 //! capacity      which rate to try next, and when is the answer known? → trials, then an interval
 //!   judge       does the goal hold at this rate? decides one trial while it runs
 //!   goal        what must hold
+//!   limited_by what kept a higher rate from holding it
 //! instances     what the interval means for a fleet
 //! ```
 //!
@@ -16,9 +17,11 @@ mod found;
 mod goal;
 mod instances;
 mod judge;
+mod limited_by;
 
 pub use capacity::{CapacitySearch, Settings, Step};
 pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};
 pub use goal::{CONDITIONS_MAX, Condition, ConditionError, Goal, GoalError, bound_named, quantile_named};
 pub use instances::{headroom, instances_needed};
 pub use judge::{Bad, Good, HORIZON, Judge, Progress, Share, Verdict};
+pub use limited_by::{LimitedBy, Missed};

@@ -151,8 +151,12 @@ pub struct Route {
 pub struct ServiceLevel {
     /// Its name.
     pub name: String,
-    /// The time to the first byte within which a response conforms.
-    pub target_ms: f64,
+    /// The time to the first byte within which a response conforms; absent where only statuses count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_ms: Option<f64>,
+    /// Statuses that do not conform however soon they come, such as `5xx`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_conforming: Vec<String>,
     /// How far back the share looks.
     pub window_s: f64,
     /// The share that conformed, from 0 to 1; absent without responses.
@@ -526,7 +530,8 @@ fn origin(origin: Origin) -> String {
 fn service_level(class: &Class<control::service_level::ServiceLevelSettings>) -> ServiceLevel {
     ServiceLevel {
         name: class.name.clone(),
-        target_ms: class.settings.target.as_secs_f64() * 1e3,
+        target_ms: class.settings.target.map(|target| target.as_secs_f64() * 1e3),
+        not_conforming: class.settings.not_conforming.words(),
         window_s: class.settings.window.as_secs_f64(),
         provenance: provenance(class),
         ..ServiceLevel::default()
@@ -651,10 +656,7 @@ mod tests {
         let mut policy = settings::Policy::new("candidate", 0);
         (policy.concurrency, policy.shadow) = (Some(0), true);
         settings.policies.push(policy);
-        let level = control::service_level::ServiceLevelSettings {
-            target: Duration::from_millis(50),
-            window: Duration::from_secs(10),
-        };
+        let level = control::service_level::ServiceLevelSettings::within(Duration::from_millis(50));
         settings.service_levels.push(Class::new("in time", level));
         let mut route = settings::Route::new("all", settings::PathMatch::Prefix("/".to_owned()), 0);
         route.priority = Some(RoutePriority::Header { name: "x-priority".to_owned(), otherwise: 1 });

@@ -6,11 +6,14 @@
 //! with the length of the path, and it stops where the tree has no branch, so a client cannot make it longer than the
 //! deepest route.
 //!
+//! Routes of any spelling stand in a second tree, in lower case, which is walked along the path as it came: into a segment
+//! and, at `..`, out of it again. Whichever node is passed on the way has been spelt by some reading of the path.
+//!
 //! ## Why not a compiled set of patterns
 //! Exact paths and prefixes are all there is. A tree of hash tables is built in one pass, which a reload of ten
 //! thousand routes needs.
 
-use super::without_port;
+use super::{decoded, normal, segments, without_port};
 use crate::settings::{PathMatch, Route};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,6 +34,18 @@ pub struct RouteIndex {
 struct Paths {
     exact: HashMap<Box<str>, usize>,
     root: Node,
+    /// The routes of any spelling; `None` where there are none, as nearly always.
+    spelt: Option<Box<Spelt>>,
+}
+
+/// A path of routes of any spelling, in lower case.
+#[derive(Debug, Default)]
+struct Spelt {
+    /// The first prefix that is this path.
+    here: Option<usize>,
+    /// The first exact path that is this path.
+    exact: Option<usize>,
+    children: HashMap<Box<str>, Spelt>,
 }
 
 /// A path that prefixes begin with, without a slash at its end; the root is the empty path.
@@ -57,30 +72,39 @@ impl RouteIndex {
             Some(host) => self.hosts.entry(host.to_ascii_lowercase().into()).or_default(),
         };
         paths.insert(&route.path, self.count);
+        if route.any_spelling {
+            paths.spelt.get_or_insert_default().insert(&route.path, self.count);
+        }
         self.count += 1;
     }
 
     /// The first of the routes that takes every request of this one, so that it would never match behind them.
     pub fn taking_all_of(&self, route: &Route) -> Option<usize> {
         let find = |paths: &Paths| match &route.path {
-            PathMatch::Exact(path) => paths.find(path),
+            // Others take some of its spellings only.
+            path if route.any_spelling => {
+                let spelt = paths.spelt.as_ref().and_then(|spelt| spelt.taking_all_of(path));
+                first(spelt, paths.root.below)
+            }
+            PathMatch::Exact(path) => paths.find(path, path),
             PathMatch::Prefix(prefix) => paths.find_prefix(prefix),
         };
         let of_host = route.host.as_deref().and_then(|host| self.hosts.get(&*host.to_ascii_lowercase()));
         first(of_host.and_then(find), find(&self.every_host))
     }
 
-    /// The first route for this host and path. `host` may carry a port; `path` has no query and is in its normal form.
+    /// The first route for this host and path. `host` may carry a port; `path` has no query and is as it came.
     pub(crate) fn find(&self, host: Option<&str>, path: &str) -> Option<usize> {
+        let (came, path) = (path, &*normal(path));
         let of_host = host.filter(|_| !self.hosts.is_empty()).and_then(|host| {
             let host = without_port(host);
             let lower = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
                 true => Cow::Owned(host.to_ascii_lowercase()),
                 false => Cow::Borrowed(host),
             };
-            self.hosts.get(&*lower)?.find(path)
+            self.hosts.get(&*lower)?.find(path, came)
         });
-        first(of_host, self.every_host.find(path))
+        first(of_host, self.every_host.find(path, came))
     }
 }
 
@@ -104,8 +128,13 @@ impl Paths {
         place.get_or_insert(number);
     }
 
-    fn find(&self, path: &str) -> Option<usize> {
-        first(self.exact.get(path).copied(), self.find_prefix(path))
+    /// The first that matches the path in its normal form, or as it came.
+    fn find(&self, path: &str, came: &str) -> Option<usize> {
+        let strict = first(self.exact.get(path).copied(), self.find_prefix(path));
+        match &self.spelt {
+            Some(spelt) if came.starts_with('/') => first(strict, spelt.find(came)),
+            _ => strict,
+        }
     }
 
     /// The first prefix that matches.
@@ -124,6 +153,50 @@ impl Paths {
             found = first(found, node.here);
         }
         found
+    }
+}
+
+impl Spelt {
+    fn insert(&mut self, path: &PathMatch, number: usize) {
+        let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
+        let mut node = self;
+        for segment in segments(&decoded(text).to_ascii_lowercase()) {
+            node = node.children.entry(segment.into()).or_default();
+        }
+        let place = if matches!(path, PathMatch::Exact(_)) { &mut node.exact } else { &mut node.here };
+        place.get_or_insert(number);
+    }
+
+    /// The first that some reading of the path spells.
+    fn find(&self, path: &str) -> Option<usize> {
+        let text = decoded(path).to_ascii_lowercase();
+        // `None` is a place that no route begins with.
+        let mut way = vec![Some(self)];
+        let mut found = self.here;
+        for segment in segments(&text) {
+            if segment == ".." {
+                way.truncate(way.len().saturating_sub(1).max(1));
+                continue;
+            }
+            let next = way.last().copied().flatten().and_then(|node| node.children.get(segment));
+            found = first(found, next.and_then(|node| node.here));
+            way.push(next);
+        }
+        first(found, way.last().copied().flatten().and_then(|node| node.exact))
+    }
+
+    /// The first that takes every spelling of another route's path.
+    fn taking_all_of(&self, path: &PathMatch) -> Option<usize> {
+        let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
+        let (mut found, mut node) = (self.here, self);
+        for segment in segments(&decoded(text).to_ascii_lowercase()) {
+            match node.children.get(segment) {
+                Some(child) => node = child,
+                None => return found,
+            }
+            found = first(found, node.here);
+        }
+        first(found, node.exact.filter(|_| matches!(path, PathMatch::Exact(_))))
     }
 }
 

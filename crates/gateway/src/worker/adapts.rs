@@ -20,8 +20,7 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 /// Far above what the virtual net delays.
 const SERVICE: Duration = Duration::from_millis(500);
 
-const LEVEL: ServiceLevelSettings =
-    ServiceLevelSettings { target: Duration::from_secs(1), window: Duration::from_secs(10) };
+const LEVEL: ServiceLevelSettings = ServiceLevelSettings::within(Duration::from_secs(1));
 
 /// Works on so many requests at once; the others queue in it.
 struct Service {

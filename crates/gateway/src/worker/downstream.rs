@@ -303,8 +303,7 @@ impl<N: Net> Worker<N> {
             expects_continue: head.expect_continue && rest.is_empty(),
             ..Default::default()
         };
-        let path = route::normal(route::path_of(target));
-        let Some(route) = self.local.shared.index.find(head.host, &path) else {
+        let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
             self.counts.unrouted += 1;
             let detail = "no route of the gateway is for this host and path";
             self.answer_problem(index, Problem { status: 404, name: "no_route", detail });

@@ -377,8 +377,8 @@ impl<N: Net> Worker<N> {
                 continue;
             }
             let Some(level) = exchange.level else { continue };
-            let target = local.shared.levels[level].target;
-            if !exchange.late && exchange.first_byte.is_none() && now.since(exchange.sent) > target {
+            let late = local.shared.levels[level].settings.is_late(now.since(exchange.sent));
+            if late && !exchange.late && exchange.first_byte.is_none() {
                 exchange.late = true;
                 local.tally(Some(level), |tally| tally.record_late());
             }

@@ -159,10 +159,7 @@ fn settings(with_classes: bool, fate: &str, mirrors: Vec<Mirror>) -> Settings {
         pools: vec![Pool::new("pool", vec![SocketAddr::from(([127, 0, 0, 1], 80))])],
         service_levels: vec![Class {
             name: "in time".to_owned(),
-            settings: ServiceLevelSettings {
-                target: Duration::from_millis(50),
-                window: Duration::from_secs(10),
-            },
+            settings: ServiceLevelSettings::within(Duration::from_millis(50)),
             provenance: None,
         }],
         rate_classes: vec![always(fate), class("gated", "100/s", 1_000, 1)],

@@ -163,7 +163,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
         pools,
         service_levels: vec![Class::new(
             "level",
-            ServiceLevelSettings { target: millis(10), window: millis(500) },
+            ServiceLevelSettings { window: millis(500), ..ServiceLevelSettings::within(millis(10)) },
         )],
         rate_classes,
         concurrency_limits: vec![Class::new("few", few)],

@@ -438,8 +438,8 @@ impl<N: Net> Worker<N> {
                 let elapsed = now.since(exchange.sent);
                 local.times.borrow_mut()[level].record(elapsed);
                 if !exchange.late {
-                    local
-                        .tally(Some(level), |tally| tally.record(elapsed, local.shared.levels[level].target));
+                    let conforms = local.shared.levels[level].settings.conforms(head.status, elapsed);
+                    local.tally(Some(level), |tally| tally.record(conforms));
                 }
             }
             // 429 speaks to one client, 503 of the instance.

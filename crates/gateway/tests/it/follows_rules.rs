@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 fn ruled(upstream: &Upstream, source: &str) -> Settings {
     let mut settings = settings(&[upstream.address]);
     let (target, window) = (Duration::from_millis(30), Duration::from_millis(800));
-    settings.service_levels = vec![Class::new("Search timer", ServiceLevelSettings { target, window })];
+    settings.service_levels = vec![Class::new(
+        "Search timer",
+        ServiceLevelSettings { window, ..ServiceLevelSettings::within(target) },
+    )];
     settings.rate_classes = vec![Class::new("Search limit", rate("4/s", 1, 1))];
     settings.routes[0].rule = Some(Rule { name: "test.luau".to_owned(), source: source.to_owned() });
     settings

@@ -1,7 +1,7 @@
 //! Policies engage, shed, tell and lift.
 
 use crate::support::{
-    Message, Upstream, client, eventually, eventually_metric, get, metric, rate, route, settings, started,
+    Message, Upstream, client, eventually, eventually_metric, get, metric, ok, rate, route, settings, started,
 };
 use control::policy::Transition;
 use control::service_level::ServiceLevelSettings;
@@ -14,7 +14,8 @@ use std::time::Duration;
 pub fn protected(upstream: &Upstream, shed: ShedAnswer) -> Settings {
     let mut settings = settings(&[upstream.address]);
     let (target, window) = (Duration::from_millis(30), Duration::from_millis(500));
-    settings.service_levels = vec![Class::new("in time", ServiceLevelSettings { target, window })];
+    settings.service_levels =
+        vec![Class::new("in time", ServiceLevelSettings { window, ..ServiceLevelSettings::within(target) })];
     settings.rate_classes = vec![Class::new("two", rate("2/s", 1, 0))];
     settings.policies = vec![Policy { rate_class: Some(0), ..Policy::new("protect", 0) }];
     let mut limited = route("limited", PathMatch::Exact("/limited".to_owned()));
@@ -69,6 +70,27 @@ fn a_policy_engages_sheds_and_lifts() {
         ),
         "{changes:?}"
     );
+}
+
+#[test]
+fn answers_that_fail_at_once_engage_the_policy() {
+    let upstream = Upstream::answering(|request| match request.start_line().contains("?429") {
+        true => b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        false => ok("hello"),
+    });
+    for target in [None, Some(Duration::from_secs(10))] {
+        let mut settings = protected(&upstream, ShedAnswer::Problem);
+        let class = &mut settings.service_levels[0].settings;
+        (class.target, class.not_conforming) = (target, "5xx, 429".parse().unwrap());
+        let gateway = started(settings);
+        let mut client = client(&gateway);
+        (0..20).for_each(|_| assert_eq!(client.ask(get("/limited")).status(), 200));
+        assert_eq!(metric(&gateway, "headroom_policy_engaged{policy=\"protect\"}"), 0.0);
+        assert_eq!(client.ask(get("/limited?429")).status(), 429);
+        eventually_metric(&gateway, "headroom_policy_engaged{policy=\"protect\"}", 1.0);
+        let statuses: Vec<u16> = (0..20).map(|_| client.ask(get("/limited")).status()).collect();
+        assert!(statuses.iter().filter(|&&status| status == 503).count() >= 18, "{statuses:?}");
+    }
 }
 
 #[test]

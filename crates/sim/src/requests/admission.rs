@@ -51,9 +51,15 @@ struct Watch {
     level: ServiceLevel,
     /// Since the policy was last asked.
     tally: Tally,
-    target: Duration,
     /// When requests become late, in order, and which.
     late: VecDeque<(u64, u32)>,
+}
+
+impl Watch {
+    /// When a request is late that is sent now; `None` where only statuses count.
+    fn late_at(&self, sent: Timestamp) -> Option<Timestamp> {
+        self.level.settings().target.map(|target| sent + target)
+    }
 }
 
 /// What the limits know of a request.
@@ -110,7 +116,6 @@ impl Door {
                 policy: Policy::new(gated.policy).ok()?,
                 level: ServiceLevel::new(gated.service_level).ok()?,
                 tally: Tally::default(),
-                target: gated.service_level.target,
                 late: VecDeque::new(),
             })
         });
@@ -162,7 +167,7 @@ impl Door {
         let at = now.as_nanos();
         *guest = Guest { stands: Stands::Inside(admitted), admitted_at: at, sent_at: at, late: false };
         if let Some(watch) = &mut self.policy {
-            watch.late.push_back(((now + watch.target).as_nanos(), v));
+            watch.late.extend(watch.late_at(now).map(|late| (late.as_nanos(), v)));
         }
         Fate::Passes
     }
@@ -222,8 +227,9 @@ impl Door {
     pub(super) fn becomes(&mut self, v: u32, again: u32, sent_at: u64) {
         let mut guest = std::mem::take(self.guest(v));
         guest.sent_at = sent_at;
-        if let (Stands::Inside(_), false, Some(watch)) = (&guest.stands, guest.late, &mut self.policy) {
-            let at = Timestamp::from_nanos(sent_at) + watch.target;
+        if let (Stands::Inside(_), false, Some(watch)) = (&guest.stands, guest.late, &mut self.policy)
+            && let Some(at) = watch.late_at(Timestamp::from_nanos(sent_at))
+        {
             // After a wait it is later than those that come meanwhile.
             let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
             watch.late.insert(place, (at.as_nanos(), again));
@@ -252,12 +258,12 @@ impl Door {
             limit.held.record(held);
         }
         if let (Some(watch), false) = (&mut self.policy, late) {
-            match ended {
-                Ended::TimedOut | Ended::Failed => watch.tally.record_late(),
-                Ended::Answered | Ended::Error | Ended::Refused => {
-                    watch.tally.record(now.since(Timestamp::from_nanos(sent_at)), watch.target);
-                }
-                Ended::Full => {}
+            let elapsed = now.since(Timestamp::from_nanos(sent_at));
+            match (ended, ended.status()) {
+                // The instance's bound is the gateway's own: it says nothing of the service.
+                (Ended::Full, _) => {}
+                (_, Some(status)) => watch.tally.record(watch.level.settings().conforms(status, elapsed)),
+                (_, None) => watch.tally.record_late(),
             }
         }
     }
@@ -270,9 +276,10 @@ impl Door {
             {
                 watch.late.pop_front();
                 let guest = &mut self.guests[v as usize];
-                let since = Timestamp::from_nanos(guest.sent_at) + watch.target;
+                let target = watch.level.settings().target.unwrap_or(Duration::MAX);
+                let late_at = Timestamp::from_nanos(guest.sent_at) + target;
                 // The number may be another request's by now.
-                if matches!(guest.stands, Stands::Inside(_)) && !guest.late && since.as_nanos() == at {
+                if matches!(guest.stands, Stands::Inside(_)) && !guest.late && late_at.as_nanos() == at {
                     guest.late = true;
                     watch.tally.record_late();
                 }

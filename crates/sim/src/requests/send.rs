@@ -24,6 +24,18 @@ pub(super) enum Ended {
     Failed,
 }
 
+impl Ended {
+    /// The status of the answer; `None` where none came.
+    pub(super) fn status(self) -> Option<u16> {
+        match self {
+            Ended::Answered => Some(200),
+            Ended::Error => Some(500),
+            Ended::Refused | Ended::Full => Some(503),
+            Ended::TimedOut | Ended::Failed => None,
+        }
+    }
+}
+
 impl Requests {
     /// A request comes from outside.
     #[inline]

@@ -70,8 +70,8 @@ impl Story {
 }
 
 fn play(admission: &Admission<Core>) -> Story {
-    let (target, window) = (Duration::from_millis(50), ServiceLevelSettings::DEFAULT_WINDOW);
-    let mut class = ServiceLevel::new(ServiceLevelSettings { target, window }).unwrap();
+    let level = ServiceLevelSettings::within(Duration::from_millis(50));
+    let mut class = ServiceLevel::new(level).unwrap();
     let mut policy = Policy::new(PolicySettings::default()).unwrap();
     let seconds = std::vec![Second::default(); END.as_secs_f64() as usize];
     let mut story = Story { seconds, answers: Vec::new(), transitions: Vec::new() };
@@ -113,7 +113,7 @@ fn play(admission: &Admission<Core>) -> Story {
                 busy -= 1;
                 second.good += 1;
                 story.answers.push((now, now.since(request.arrived)));
-                class.record(now, now.since(request.sent));
+                class.record(now, 200, now.since(request.sent));
                 admission.finished(request.admitted);
             }
             Event::Tick => {

@@ -16,7 +16,8 @@ fn goal() -> Goal {
 
 fn outcome(trial: Trial, verdict: fn(Share) -> Verdict, missed: u64) -> TrialOutcome {
     let share = Share { condition: goal().conditions()[0], missed, of: 1_000 };
-    TrialOutcome { trial, verdict: verdict(share), ran: trial.length, share, steady: true }
+    let missed = super::super::limited_by::Missed::default();
+    TrialOutcome { trial, verdict: verdict(share), ran: trial.length, share, missed, steady: true }
 }
 
 fn good(trial: Trial) -> TrialOutcome {

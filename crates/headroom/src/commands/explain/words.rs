@@ -258,7 +258,11 @@ fn reasons_of(status: &Status, route: &Route) -> (Vec<&'static str>, Vec<&'stati
 fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> String {
     let mut block = Block::new(format!("service level class `{}`", class.name));
     let window = show_duration(Duration::from_secs_f64(class.window_s.max(0.0)));
-    block.line("a response conforms", &format!("whose first byte comes within {}", millis(class.target_ms)));
+    let in_time = class.target_ms.map(|target| format!("whose first byte comes within {}", millis(target)));
+    let by_status = (!class.not_conforming.is_empty())
+        .then(|| format!("whose status is not one of {}", class.not_conforming.join(", ")));
+    let conforms: Vec<String> = in_time.into_iter().chain(by_status).collect();
+    block.line("a response conforms", &conforms.join(" and "));
     block.line("looked at", &format!("the responses of the last {window}"));
     block.provenance("comes from", "", class.provenance.as_ref(), measured);
     let timed = status.routes.iter().filter(|route| route.service_level.as_ref() == Some(&class.name));

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use ::load::Target;
 use control::search::closed_loop::{Knee, Measured, Stopped};
 use control::search::{
-    Ceiling, Condition, Found, Goal, Good, Interval, Purpose, Share, Trial, TrialOutcome, Verdict,
+    Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome, Verdict,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -42,6 +42,7 @@ fn outcome() -> Outcome {
         verdict: Verdict::Good(Good::ClearlyFine(share)),
         ran: millis(2_160),
         share,
+        missed: Missed::default(),
         steady: true,
     };
     Outcome {

@@ -55,7 +55,7 @@ pub fn calm() -> Status {
         ],
         service_levels: vec![ServiceLevel {
             name: "Search timer".to_owned(),
-            target_ms: 50.0,
+            target_ms: Some(50.0),
             window_s: 10.0,
             provenance: measured.clone(),
             ..ServiceLevel::default()

@@ -1,7 +1,7 @@
 //! What is shown of a gateway: sections with rows of cells.
 
 use super::history::{History, instance_name, limit_kind};
-use gateway::status::{Flow, Instance, Limit, LimitKind, Policy, Pool, Status};
+use gateway::status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status};
 use report::{Align, grouped};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -97,6 +97,16 @@ pub fn summary(status: &Status) -> String {
     text
 }
 
+/// What a response has to meet.
+fn target(class: &ServiceLevel) -> String {
+    let statuses = class.not_conforming.join(", ");
+    match (class.target_ms, statuses.as_str()) {
+        (Some(target), "") => millis(target),
+        (Some(target), statuses) => format!("{}, not {statuses}", millis(target)),
+        (None, statuses) => format!("not {statuses}"),
+    }
+}
+
 fn service_levels(status: &Status, history: Option<&History>) -> Section {
     let rows = status.service_levels.iter().map(|class| {
         let share = class.conforming.unwrap_or(1.0);
@@ -110,7 +120,7 @@ fn service_levels(status: &Status, history: Option<&History>) -> Section {
         vec![
             Cell::of(&class.name),
             Cell::toned(conforming, tone),
-            Cell::of(millis(class.target_ms)),
+            Cell::of(target(class)),
             Cell::of(show_duration(Duration::from_secs_f64(class.window_s.max(0.0))).to_string()),
             Cell::of(grouped(class.responses)),
             count(class.shed, Tone::Bad),

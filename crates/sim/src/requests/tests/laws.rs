@@ -139,7 +139,10 @@ fn any_admission() -> impl Strategy<Value = Admission> {
         .prop_map(|(rate, concurrency)| Limits { rate, concurrency });
     let gated = proptest::option::of((1_u64..200, limits.clone())).prop_map(|gated| {
         gated.map(|(target, limits)| Gated {
-            service_level: ServiceLevelSettings { target: ms(target), window: ms(1000) },
+            service_level: ServiceLevelSettings {
+                window: ms(1000),
+                ..ServiceLevelSettings::within(ms(target))
+            },
             policy: PolicySettings::default(),
             limits,
         })

@@ -83,7 +83,7 @@ fn protected(limits: Limits) -> Service {
     let cpu = Distribution::LogNormal { mean: ms(10), cv: 0.05 };
     let mut service = service(1000, vec![work(cpu, Distribution::ZERO, 1)]);
     service.admission.policy = Some(Gated {
-        service_level: ServiceLevelSettings { target: ms(100), window: Duration::from_secs(10) },
+        service_level: ServiceLevelSettings::within(ms(100)),
         policy: PolicySettings::default(),
         limits,
     });
@@ -123,6 +123,30 @@ fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
     assert!(found[2].balancer.quantile(0.99).unwrap() < 0.1, "{:?}", found[2].balancer.quantile(0.99));
     // The first minute of the flood was bad until the policy saw it.
     assert!(found[1].balancer.most().unwrap() > 0.1);
+}
+
+#[test]
+fn a_service_that_fails_at_once_is_limited_where_statuses_count() {
+    let refused_by_service = |not_conforming: &str| {
+        let mut service = protected(Limits { rate: Some(rate(90.0, 0)), concurrency: None });
+        // It refuses at once what finds one working and one waiting, so nothing is ever late.
+        service.server = Server { accept: Accept::Shared { bound: 1 }, ..Server::new(1, 1) };
+        let gated = service.admission.policy.as_mut().unwrap();
+        gated.policy.min_samples = 20;
+        gated.policy.enter = units::Ratio::new(0.99).unwrap();
+        gated.policy.leave = gated.policy.enter;
+        if !not_conforming.is_empty() {
+            gated.service_level.not_conforming = not_conforming.parse().unwrap();
+        }
+        let found = by_minute(&system(minutes(&[80.0, 140.0, 140.0]), vec![service]), 3);
+        assert_eq!(found[0].refused, 0, "{found:?}");
+        let by_limit: u64 = found[2].shed.values().sum();
+        (by_limit, found[2].refused - by_limit)
+    };
+    let (by_limit, by_service) = refused_by_service("");
+    assert!(by_limit == 0 && by_service > 2_000, "{by_limit} {by_service}");
+    let (by_limit, by_service) = refused_by_service("5xx");
+    assert!(by_limit > 2_000 && by_service < by_limit / 20, "{by_limit} {by_service}");
 }
 
 #[test]
