@@ -10,8 +10,8 @@
 //!
 //! Source: the v3 API of Envoy: LocalRateLimit, CircuitBreakers, AdaptiveConcurrency.
 
-use super::{Limit, comment, millis};
-use crate::commands::find::GATEWAY_PORT;
+use super::{Limit, comment};
+use crate::commands::find::{GATEWAY_PORT, RateLimit};
 
 pub(super) fn text(limit: &Limit) -> String {
     let mut text = limit.head("Envoy");
@@ -21,47 +21,59 @@ pub(super) fn text(limit: &Limit) -> String {
          the limited route, and the circuit breakers of its cluster.\n\
          \n\
          What Envoy cannot do of this:\n\
-         - limit only while responses are late: the rate holds always, also where the service could do more\n\
+         - limit only while responses are late: the limits hold always, also where the service could do more\n\
+         - let the requests in flight follow the service without refusing a busy one: see adaptive_concurrency below\n\
+         - bound all paths together: the measured path and the others have a bound each\n\
          - let requests wait for the rate: those above it are refused at once\n\
          - bound how long a request waits for a connection apart from the time-out of its route\n\
+         Streams and long polls take a place for as long: give them a cluster of their own.\n\
          Circuit breakers count for each cluster and each worker sees them late: a few more may be in flight.",
     );
-    let per_second = limit.limits.rate.per_second();
-    let tokens = (per_second * LEAST_FILL_S).ceil().max(1.0);
-    let interval = format!("{:.6}s", tokens / per_second);
-    let bucket = f64::from(limit.room).max(tokens);
     let host = &limit.origin.host;
     let kind = if host.parse::<std::net::IpAddr>().is_ok() { "STATIC" } else { "STRICT_DNS" };
-    let values = [
+    let mut values = vec![
         ("LISTEN_PORT", GATEWAY_PORT.to_string()),
-        ("PATH", quoted(&limit.path)),
-        ("BUCKET", bucket.to_string()),
-        ("TOKENS", tokens.to_string()),
-        ("INTERVAL", interval),
-        ("RATE", limit.limits.rate.to_string()),
-        ("IN_FLIGHT", limit.limits.in_flight.to_string()),
-        ("ROOM", limit.room.to_string()),
+        ("PATH", quoted(&format!("(?i){}", Limit::pattern(&limit.path, "/+", "(/.*)?")))),
         ("PERCENTILE", percentile(limit.quantile.get())),
-        ("MOST", (limit.limits.in_flight.saturating_mul(ADAPTED_MOST)).to_string()),
-        ("TARGET_MS", millis(limit.limits.target).to_string()),
         ("KIND", kind.to_owned()),
         ("HOST", quoted(host)),
         ("SERVICE_PORT", limit.origin.port.to_string()),
     ];
+    if let Some(RateLimit { rate, room, .. }) = limit.rate {
+        let tokens = (rate.per_second() * LEAST_FILL_S).ceil().max(1.0);
+        values.extend([
+            ("BUCKET", f64::from(room).max(tokens).to_string()),
+            ("TOKENS", tokens.to_string()),
+            ("INTERVAL", format!("{:.6}s", tokens / rate.per_second())),
+            ("RATE", rate.to_string()),
+        ]);
+    }
+    let least = limit.in_flight.or(limit.others.map(|others| others.in_flight)).unwrap_or(1);
+    values.push(("IN_FLIGHT", least.to_string()));
+    values.push(("MOST", least.saturating_mul(ADAPTED_MOST).to_string()));
     let fill = |template: &str| {
         values
             .iter()
             .fold(template.to_owned(), |text, (name, value)| text.replace(&format!("<{name}>"), value))
     };
     text += &fill(LISTENER);
-    text += &fill(CLUSTER);
-    text += &fill(&CLUSTER_BOUNDS.replace("<CLUSTER>", "headroom_limited"));
+    if limit.in_flight.is_some() {
+        text += &fill(MEASURED);
+        text += &fill(if limit.rate.is_some() { MEASURED_RATE } else { "" });
+    }
+    text += &fill(FILTERS);
     let secure = if limit.is_secure() { fill(SECURE) } else { String::new() };
-    text += &fill(&ENDPOINTS.replace("<CLUSTER>", "headroom_limited"));
-    text += &secure;
-    text += &fill(REST);
-    text += &fill(&ENDPOINTS.replace("<CLUSTER>", "headroom_rest"));
-    text += &secure;
+    let mut cluster = |name: &str, bounds: Option<(u32, u32)>| {
+        let bounds = bounds.map_or(String::new(), |(most, room)| {
+            CLUSTER_BOUNDS.replace("<IN_FLIGHT>", &most.to_string()).replace("<ROOM>", &room.to_string())
+        });
+        text += &fill(&format!("{CLUSTER}{bounds}{ENDPOINTS}").replace("<CLUSTER>", name));
+        text += &secure;
+    };
+    if let Some(in_flight) = limit.in_flight {
+        cluster("headroom_limited", Some((in_flight, limit.rate.map_or(1, |limit| limit.room))));
+    }
+    cluster("headroom_rest", limit.others.map(|others| (others.fixed, others.queue.places)));
     text
 }
 
@@ -90,15 +102,23 @@ static_resources:
                 # Or another spelling of the path would lead past the limit.
                 normalize_path: true
                 merge_slashes: true
+                # An escaped slash is a slash to many services. Where yours tells them apart: KEEP_UNCHANGED.
+                path_with_escaped_slashes_action: UNESCAPE_AND_FORWARD
                 route_config:
                   name: headroom
                   virtual_hosts:
                     - name: headroom
                       domains: [\"*\"]
                       routes:
-                        - match: { path: <PATH> }
+";
+
+const MEASURED: &str =
+    "                        # The measured path, in upper and lower case, also with `;` parameters.
+                        - match: { safe_regex: { regex: <PATH> } }
                           route: { cluster: headroom_limited, timeout: 60s }
-                          typed_per_filter_config:
+";
+
+const MEASURED_RATE: &str = "                          typed_per_filter_config:
                             envoy.filters.http.local_ratelimit:
                               \"@type\": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
                               stat_prefix: headroom_rate
@@ -109,7 +129,9 @@ static_resources:
                               status: { code: ServiceUnavailable }
                               response_headers_to_add:
                                 - header: { key: retry-after, value: \"1\" }
-                        # Not measured, so not limited.
+";
+
+const FILTERS: &str = "                        # Not measured.
                         - match: { prefix: / }
                           route: { cluster: headroom_rest, timeout: 60s }
                 http_filters:
@@ -130,10 +152,10 @@ static_resources:
                   - name: envoy.filters.http.router
                     typed_config:
                       \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+  clusters:
 ";
 
-const CLUSTER: &str = "  clusters:
-    - name: headroom_limited
+const CLUSTER: &str = "    - name: <CLUSTER>
       type: <KIND>
       connect_timeout: 1s
 ";
@@ -142,11 +164,6 @@ const CLUSTER_BOUNDS: &str = "      # Up to <IN_FLIGHT> in flight, up to <ROOM> 
       circuit_breakers:
         thresholds:
           - { priority: DEFAULT, max_connections: <IN_FLIGHT>, max_pending_requests: <ROOM>, max_requests: <IN_FLIGHT>, max_retries: 0 }
-";
-
-const REST: &str = "    - name: headroom_rest
-      type: <KIND>
-      connect_timeout: 1s
 ";
 
 const ENDPOINTS: &str = "      load_assignment:

@@ -13,13 +13,13 @@ mod nginx;
 #[cfg(test)]
 mod tests;
 
-use crate::commands::find::{GATEWAY_PORT, Limits, MARK, limits_of};
-use control::search::Condition;
+use crate::commands::find::{Facts, GATEWAY_PORT, Limits, MARK, RateLimit, ServiceLimit, alone, carried};
+use control::search::{Condition, LimitedBy};
 use http::dial::{Origin, OriginError, Scheme};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::time::Duration;
-use units::{Quantile, Rate};
+use units::{Quantile, Rate, Ratio};
 
 /// The proxy to write for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -66,17 +66,20 @@ pub fn emit(proxy: Proxy, search: &Json) -> Result<String, EmitError> {
     })
 }
 
-/// A limit and where it comes from.
+/// The limits and where they come from.
 #[derive(Debug)]
 struct Limit {
     /// With whom the service speaks.
     origin: Origin,
     /// The path that was measured, as it is sent.
     path: String,
-    limits: Limits,
-    /// So many requests may come at once, and so many may wait.
-    room: u32,
-    /// A share of this is to come within the target.
+    /// The rate of the measured path; `None` where nothing limited it.
+    rate: Option<RateLimit>,
+    /// The most in flight on the measured path; `None` where nothing limited it.
+    in_flight: Option<u32>,
+    /// The most in flight on the other paths, and who may wait; `None` with `--only-path`.
+    others: Option<ServiceLimit>,
+    /// A share of this is to come in time.
     quantile: Quantile,
     /// What was measured, a line each.
     provenance: Vec<String>,
@@ -90,27 +93,22 @@ impl Limit {
             return Err(EmitError::NoSearch("this run".to_owned()));
         };
         let no_limit = || EmitError::NoLimit { ended: ended.clone(), found: found.clone() };
-        if ended != "done" {
+        // Searches of earlier versions stated rates that were not verified.
+        let verified = search["sustainable_rate"]["verified"].as_bool() == Some(true);
+        if ended != "done" || !verified {
             return Err(no_limit());
         }
-        let goals = search["slo"].as_array().into_iter().flatten().filter_map(Json::as_str);
-        let binding = text("binding");
-        let conditions = binding.as_deref().into_iter().chain(goals).filter_map(|goal| goal.parse().ok());
-        let (target, quantile) = conditions
-            .filter_map(|condition| match condition {
-                Condition::ResponseTime { quantile, below } => Some((below, quantile)),
-                Condition::Failed { .. } => None,
-            })
-            .next()
-            .ok_or_else(no_limit)?;
-        let low = number("sustainable_rate", "low").and_then(Rate::try_per_second).ok_or_else(no_limit)?;
-        let count = |key| search["knee"][key].as_u64().and_then(|count| u32::try_from(count).ok());
-        let (Some(knee), Some(best_at)) = (count("in_flight"), count("best_in_flight")) else {
+        let facts = facts(search, &found).ok_or_else(no_limit)?;
+        let limits = Limits::of(&facts);
+        let only_path = search["only_path"].as_bool() == Some(true);
+        let others = (!only_path).then_some(limits.service);
+        let in_flight = limits.gated.map(|gated| gated.in_flight);
+        if in_flight.is_none() && others.is_none() {
             return Err(no_limit());
-        };
-        let limits = limits_of(low, knee, best_at, target, quantile).ok_or_else(no_limit)?;
+        }
         let (origin, rest) = Origin::of_url(&url)?;
         let path = rest.split('?').next().filter(|path| !path.is_empty()).unwrap_or("/").to_owned();
+        let low = facts.low;
         let interval = match (number("sustainable_rate", "high"), number("sustainable_rate", "confidence")) {
             (Some(high), Some(confidence)) => {
                 format!("{low} to {} ({:.0} % confidence)", rate(high), confidence * 100.0)
@@ -120,18 +118,43 @@ impl Limit {
         let goals: Vec<&str> =
             search["slo"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let run = text("run").map_or("not recorded".to_owned(), |run| format!("{run} in the ledger"));
+        let limit = match (limits.rate(), in_flight) {
+            (Some(limit), Some(in_flight)) => {
+                let why = if facts.time.is_some() { "5 % below the low end" } else { "the low end" };
+                format!("{}, {why}; {in_flight} in flight", limit.rate)
+            }
+            _ => "none: nothing limited the measured path up to the highest rate sent".to_owned(),
+        };
+        let other = others.map_or("no limit (--only-path)".to_owned(), |others| {
+            format!(
+                "not measured; {} in flight, the most that brought nearly the best throughput",
+                others.fixed
+            )
+        });
         let provenance = vec![
             format!("target            {url}"),
             format!("run               {run}, {}", text("date").unwrap_or_default()),
             format!("sustainable rate  {interval}"),
             format!("goal              {}", goals.join(", ")),
-            format!("knee              {knee} in flight, at best with {best_at}"),
-            format!(
-                "limit             {}, 5 % below the low end; {} in flight",
-                limits.rate, limits.in_flight
-            ),
+            format!("limited by        {}", facts.limited_by),
+            format!("knee              {} in flight, at best with {}", facts.knee, facts.best_at),
+            format!("measured path     {limit}"),
+            format!("other paths       {other}"),
         ];
-        Ok(Limit { origin, path, room: limits.room(), limits, quantile, provenance })
+        let quantile = facts.time.map_or(Quantile::P95, |(_, quantile)| quantile);
+        Ok(Limit { origin, path, rate: limits.rate(), in_flight, others, quantile, provenance })
+    }
+
+    /// A regular expression for the measured path and all below it; for `/` itself where that was measured. Segments
+    /// are between `separator`s and may have `;` parameters; `end` follows the last one.
+    fn pattern(path: &str, separator: &str, end: &str) -> String {
+        let names = path.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
+        let segments: Vec<&str> = names.filter(|name| !matches!(*name, "" | ".")).collect();
+        let each = segments.iter().map(|segment| format!("{separator}{}{PARAMETERS}", escaped(segment)));
+        match segments.is_empty() {
+            true => format!("{separator}{PARAMETERS}$"),
+            false => each.collect::<String>() + end,
+        }
     }
 
     /// The first lines of a file: who wrote it, and what it rests on.
@@ -146,6 +169,11 @@ impl Limit {
         text
     }
 
+    /// Whether the measured path is `/`, which stands for itself only.
+    fn is_root(&self) -> bool {
+        self.path.trim_matches('/').is_empty()
+    }
+
     fn is_secure(&self) -> bool {
         self.origin.scheme == Scheme::Https
     }
@@ -158,6 +186,69 @@ impl Limit {
         }
     }
 }
+
+/// What the search knows of the service.
+fn facts(search: &Json, found: &str) -> Option<Facts> {
+    let goals = search["slo"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let binding = search["binding"].as_str();
+    let conditions: Vec<Condition> =
+        binding.into_iter().chain(goals).filter_map(|goal| goal.parse().ok()).collect();
+    let time = conditions.iter().find_map(|condition| match condition {
+        Condition::ResponseTime { quantile, below } => Some((*below, *quantile)),
+        Condition::Failed { .. } => None,
+    });
+    let failed = conditions.iter().find_map(|condition| match condition {
+        Condition::Failed { below } => Some(*below),
+        Condition::ResponseTime { .. } => None,
+    });
+    let told = search["limited_by"].as_str().and_then(LimitedBy::named);
+    // Searches of earlier versions told the binding condition only.
+    let limited_by = told.or(match (found, conditions.first()) {
+        ("at_least", _) => Some(LimitedBy::Nothing),
+        (_, Some(Condition::Failed { .. })) => Some(LimitedBy::Failures),
+        (_, Some(Condition::ResponseTime { .. })) => Some(LimitedBy::ResponseTime),
+        (_, None) => None,
+    })?;
+    let count = |key| search["knee"][key].as_u64().and_then(|count| u32::try_from(count).ok());
+    let knee = count("in_flight")?.max(1);
+    let steps: Vec<(u32, Rate)> = search["closed_loop"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|step| {
+            let in_flight = u32::try_from(step["in_flight"].as_u64()?).ok()?;
+            Some((in_flight, Rate::try_per_second(step["good_per_second"].as_f64()?)?))
+        })
+        .collect();
+    let low = search["sustainable_rate"]["low"].as_f64().and_then(Rate::try_per_second)?;
+    let calm = search["calm_response_time_ms"].as_f64().unwrap_or_default();
+    Some(Facts {
+        low: Some(low).filter(|low| *low > Rate::ZERO)?,
+        limited_by,
+        time,
+        failed: failed.unwrap_or(Ratio::ONE),
+        calm: Duration::try_from_secs_f64(calm / 1e3).ok()?,
+        knee,
+        best_at: count("best_in_flight")?.max(knee),
+        carried: carried(steps.iter().copied()),
+        alone: steps.first().and_then(|&(in_flight, throughput)| alone(in_flight, throughput)),
+    })
+}
+
+/// A text that a regular expression takes for itself.
+fn escaped(text: &str) -> String {
+    let special = |c: char| "\\.+*?()|[]{}^$".contains(c);
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// `;` parameters of a segment, which some services cut off.
+const PARAMETERS: &str = "(;[^/]*)?";
+
+/// Slashes, also backward ones, and segments of one dot.
+const SEPARATOR: &str = r"[/\\]+(\.[/\\]+)*";
+
+/// What follows the measured path, if anything.
+const END: &str = r"([/\\]|$)";
 
 /// Where the proxy listens: what the gateway file has, too.
 fn listen() -> String {

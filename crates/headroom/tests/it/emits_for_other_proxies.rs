@@ -95,6 +95,28 @@ fn haproxy_takes_its_file() {
     assert!(output.status.success() && !said.contains("WARNING"), "{said}");
 }
 
+/// Spellings of the limited path that services take for it, and what is below it.
+const SPELLINGS: [&str; 8] = [
+    "/SEARCH.cgi",
+    "/search.cgi/info",
+    "//search.cgi",
+    "/./search.cgi",
+    "/x/../search.cgi",
+    "/x%2f..%2fsearch.cgi",
+    "/search.cgi;x=1",
+    "/search.cgi/..",
+];
+
+/// No spelling passes more than the limit.
+fn no_spelling_leads_past(proxy: &str, listen: SocketAddr) {
+    for path in SPELLINGS {
+        let output = load(&format!("http://{listen}{path}"), &["-r", "300/s", "-d", "1s", "--json"]);
+        let value = json(&output);
+        let shed = value["status"]["503"].as_u64().unwrap_or(0);
+        assert!(shed >= 100, "{proxy} {path}: {shed} shed\n{value}");
+    }
+}
+
 /// Answers by status of two hundred requests a second for three seconds, at the path that is limited, spelt with an
 /// escape that leads past no limit, and at another.
 fn flood(listen: SocketAddr) -> [(u64, u64); 2] {
@@ -122,6 +144,7 @@ fn nginx_sheds_above_the_limit() {
     nginx_folder(directory.path(), &emitted(directory.path(), "nginx", service::start(Answer::Ok), listen));
     let _server = Server::start(nginx(&program, directory.path()), listen);
     keeps_to_the_limit("nginx", flood(listen));
+    no_spelling_leads_past("nginx", listen);
 }
 
 #[test]
@@ -136,6 +159,7 @@ fn haproxy_sheds_above_the_limit() {
     command.arg("-f").arg(&file);
     let _server = Server::start(command, listen);
     keeps_to_the_limit("HAProxy", flood(listen));
+    no_spelling_leads_past("HAProxy", listen);
 }
 
 #[test]

@@ -33,6 +33,8 @@ mod nginx;
 mod peers;
 /// headroom and the servers that tests start.
 mod programs;
+/// The gateway file of a search in front of a real service.
+mod protects_the_service;
 /// A JSON Schema checker of the few words that our schemas use.
 mod schema;
 /// A tiny service of threads and blocking sockets.

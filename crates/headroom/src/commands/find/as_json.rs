@@ -1,9 +1,10 @@
 //! What a search found as JSON. The schema is `schemas/find.schema.json`.
 
-use super::gateway_file::Limits;
+use super::limits::Limits;
 use super::outcome::{Ended, Outcome, Tried};
 use super::scaling;
-use control::search::Found;
+use control::search::{Found, LimitedBy};
+use gateway::settings::Adaptive;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::time::Duration;
@@ -31,6 +32,9 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             Found::Invalid => "invalid",
         },
         "sustainable_rate": sustainable_rate(outcome),
+        "limited_by": outcome.limited_by().map(LimitedBy::name),
+        "not_conforming": outcome.not_conforming().words(),
+        "only_path": outcome.only_path,
         "binding": outcome.binding().map(|binding| binding.to_string()),
         "calm_response_time_ms": millis(outcome.calm),
         "knee": knee.map(|knee| json!({
@@ -56,20 +60,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
             "instances": peak.instances.map(|count| count.get()),
             "instances_needed": outcome.low().and_then(|low| peak.needed(low)).map(|count| count.get()),
         })),
-        "gateway": written.map(|(path, limits)| json!({
-            "file": path.display().to_string(),
-            "rate": number(limits.rate),
-            "in_flight": limits.in_flight,
-            "adaptive": limits.adaptive.map(|found| json!({
-                "least": found.least,
-                "most": found.most,
-                "prior": found.prior.map(|prior| json!({
-                    "rate": number(prior.rate),
-                    "response_time_ms": millis(prior.response_time),
-                })),
-            })),
-            "target_ms": millis(limits.target),
-        })),
+        "gateway": written.map(|(path, limits)| gateway(outcome, path, &limits)),
         "closed_loop": knee.map_or(Vec::new(), |knee| {
             knee.steps.iter().map(|step| json!({
                 "in_flight": step.concurrency,
@@ -79,6 +70,36 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         }),
         "trials": outcome.trials.iter().map(trial).collect::<Vec<_>>(),
         "elapsed_s": outcome.elapsed.as_secs_f64(),
+    })
+}
+
+/// The gateway file and its limits.
+fn gateway(outcome: &Outcome, path: &Path, limits: &Limits) -> Json {
+    let gated = limits.gated;
+    json!({
+        "file": path.display().to_string(),
+        "rate": limits.rate().map(|limit| number(limit.rate)),
+        "rate_always": limits.always.map(|limit| number(limit.rate)),
+        "in_flight": gated.map(|gated| gated.in_flight),
+        "adaptive": gated.and_then(|gated| gated.adaptive).map(adaptive),
+        "target_ms": limits.target.map(millis),
+        "service": (!outcome.only_path).then(|| json!({
+            "in_flight": limits.service.in_flight,
+            "adaptive": adaptive(limits.service.adaptive),
+            "queue_places": limits.service.queue.places,
+            "longest_wait_ms": millis(limits.service.queue.longest_wait),
+        })),
+    })
+}
+
+fn adaptive(found: Adaptive) -> Json {
+    json!({
+        "least": found.least,
+        "most": found.most,
+        "prior": found.prior.map(|prior| json!({
+            "rate": number(prior.rate),
+            "response_time_ms": millis(prior.response_time),
+        })),
     })
 }
 

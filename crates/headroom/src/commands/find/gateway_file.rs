@@ -1,31 +1,18 @@
-//! The gateway file: the limits that were found, each with where it comes from.
-//!
-//! ## Why a rate and a concurrency limit
-//! The rate keeps a calm service calm. Once a queue has formed, a rate near the capacity never drains it, and a service
-//! that does less the more it has in flight stays down; few in flight brings it back.
-//!
-//! ## Why the concurrency limit is adaptive
-//! What was measured is one day's service; a fixed limit is wrong from its next deploy on. A limit that follows the
-//! service needs to know what calm is, and must never fall so far that the measured rate does not fit through any more.
-//! Both were measured: the calm response time and the rate that holds are its prior. And it never grows beyond the
-//! requests for which the goal has room, where a limit that only looks for a queue would.
-//!
-//! ## Why the policy enters at the goal's own share
-//! A goal of p95 lets one response of twenty be late. Below that share the goal is missed, and the limits apply.
+//! The gateway file: the limits that were found, each with where it comes from, and what only follows from them.
 
+use super::limits::{Facts, Limits, RateLimit, of_knee};
 use super::outcome::Outcome;
 use ::load::Target;
-use config::{PRIOR_SAMPLES, Quick};
-use control::concurrency::Prior;
 use control::policy::PolicySettings;
-use control::search::closed_loop::Knee;
-use gateway::settings::{Adaptive, PathMatch, Provenance, Route, Settings};
+use control::rate::{Limit, RateSettings};
+use control::search::Found;
+use control::service_level::ServiceLevelSettings;
+use gateway::settings::{Class, ConcurrencySettings, PathMatch, Policy, Pool, Provenance, Route, Settings};
+use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-use units::{Quantile, Rate, Ratio};
+use units::Rate;
 
 /// The file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -49,126 +36,184 @@ pub enum WriteError {
     },
 }
 
-/// What the file limits to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// The rate class.
-    pub rate: Rate,
-    /// The concurrency limit; the first value where it follows the service.
-    pub in_flight: u32,
-    /// Between which bounds it follows the service; `None` where it is fixed.
-    pub adaptive: Option<Adaptive>,
-    /// The target of the service level class.
-    pub target: Duration,
-    /// The conforming share below which the limits apply.
-    pub enter: Ratio,
+/// Why no file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoFile {
+    /// The search did not come to its end.
+    Unfinished,
+    /// No rate is known to hold.
+    NoRate,
+    /// A rate was found, but it did not hold in a verification.
+    NotVerified,
 }
 
-/// The rate that keeps a service calm whose sustainable rate is at least `low`: 5 % below it.
-pub fn protected(low: Rate) -> Rate {
-    rounded_down(low * BELOW_LOW)
-}
-
-impl Limits {
-    /// Users do not come evenly spaced: as many may come at once, and as many may wait, as the goal has room for.
-    pub fn room(&self) -> u32 {
-        ((self.rate * self.target * BURST_SHARE) as u32).max(1)
+impl std::fmt::Display for NoFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            NoFile::Unfinished => "no file: the search did not come to its end",
+            NoFile::NoRate => "no file: no rate is known to hold the goal",
+            NoFile::NotVerified => "no file: the low end was not verified",
+        })
     }
 }
 
 /// The limits, where the search knows enough.
-pub fn limits(outcome: &Outcome) -> Option<Limits> {
-    let (target, quantile) = outcome.target_time()?;
-    let (low, knee) = (outcome.low()?, outcome.knee.as_ref()?);
-    let limits = limits_of(low, knee.knee, knee.best_at, target, quantile)?;
-    let Some(prior) = prior(low, knee) else { return Some(limits) };
-    let least = prior.floor();
-    let in_flight = limits.in_flight.max(least);
-    let most = most(low, knee.knee, target).max(in_flight);
-    Some(Limits { in_flight, adaptive: Some(Adaptive { least, most, prior: Some(prior) }), ..limits })
-}
-
-/// The fixed limits of a service that carries `low`, with the concurrencies of its knee.
-pub fn limits_of(low: Rate, knee: u32, best_at: u32, target: Duration, quantile: Quantile) -> Option<Limits> {
-    if low <= Rate::ZERO {
-        return None;
-    }
-    let enter = Ratio::new(quantile.get())?;
-    // Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
-    // first one, two requests that come a little too close would already be shed.
-    let in_flight = best_at.clamp(knee, most(low, knee, target)).max(1);
-    Some(Limits { rate: protected(low), in_flight, adaptive: None, target, enter })
-}
-
-/// The most in flight for which the goal has room.
-fn most(low: Rate, knee: u32, target: Duration) -> u32 {
-    ((low * target * QUEUE_SHARE) as u32).max(knee)
-}
-
-/// What was measured, for a limit that follows the service: the rate that holds, and the mean response time of a single
-/// connection.
 ///
-/// The mean follows from the throughput of the first step by Little's law. The median would not do: the limit compares
-/// means, and where a few answers are slow the median is far below.
-fn prior(low: Rate, knee: &Knee) -> Option<Prior> {
-    let alone = knee.steps.first().filter(|step| step.throughput > Rate::ZERO)?;
-    let mean = f64::from(alone.concurrency) / alone.throughput.per_second();
-    let micros = Duration::try_from_secs_f64(mean).ok()?.as_micros().max(1);
-    let response_time = Duration::from_micros(u64::try_from(micros).ok()?);
-    Some(Prior { rate: rounded_down(low), response_time, weight: PRIOR_SAMPLES })
+/// # Errors
+/// Why there are none.
+pub fn limits(outcome: &Outcome) -> Result<Limits, NoFile> {
+    match outcome.found {
+        Found::Unfinished { .. } => return Err(NoFile::Unfinished),
+        Found::Unreachable { .. } | Found::Invalid => return Err(NoFile::NoRate),
+        Found::Within(_) | Found::AtLeast { .. } => {}
+    }
+    let low = outcome.low().ok_or(NoFile::NotVerified)?;
+    let known = (outcome.knee.as_ref(), outcome.limited_by());
+    let ((Some(knee), Some(limited_by)), true) = (known, low > Rate::ZERO) else {
+        return Err(NoFile::NoRate);
+    };
+    let (alone, carried) = of_knee(knee);
+    Ok(Limits::of(&Facts {
+        low,
+        limited_by,
+        time: outcome.target_time(),
+        failed: outcome.failed_below(),
+        calm: outcome.calm,
+        knee: knee.knee.max(1),
+        best_at: knee.best_at.max(knee.knee).max(1),
+        carried,
+        alone,
+    }))
 }
 
 /// The gateway's settings.
 pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings {
     let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut settings = config::quick(Quick {
-        to: target.socket_address().unwrap_or_else(|| local(80)),
-        listen: local(LISTEN),
-        limit: Some(limits.rate),
-        target: Some(limits.target),
-        concurrency: NonZeroU32::new(limits.in_flight),
-        admin: Some(local(ADMIN)),
-    });
+    let to = target.socket_address().unwrap_or_else(|| local(80));
     let run = outcome.run.clone().unwrap_or_else(|| "not recorded".to_owned());
     let provenance = Provenance { run, date: outcome.date.clone(), target: outcome.target.clone() };
-    for class in &mut settings.service_levels {
-        class.provenance = Some(provenance.clone());
+    let mut settings = Settings {
+        admin: Some(local(ADMIN).into()),
+        pools: vec![Pool::new("service", vec![to])],
+        ..Settings::new(local(LISTEN))
+    };
+    let mut measured = Route { any_spelling: true, ..Route::new("", measured_path(&target.path), 0) };
+    measured.name = match &measured.path {
+        PathMatch::Exact(path) | PathMatch::Prefix(path) => path.clone(),
+    };
+    let mut rest = Route::new("/*", PathMatch::Prefix("/".to_owned()), 0);
+
+    let level = ServiceLevelSettings {
+        target: limits.target,
+        window: ServiceLevelSettings::DEFAULT_WINDOW,
+        not_conforming: outcome.not_conforming(),
+    };
+    if level.target.is_some() || !level.not_conforming.is_empty() {
+        settings
+            .service_levels
+            .push(Class { provenance: Some(provenance.clone()), ..Class::new("timer", level) });
+        measured.service_level = Some(0);
     }
-    for class in &mut settings.rate_classes {
-        class.provenance = Some(provenance.clone());
-        let room = limits.room();
-        if let Some(limit) = &mut class.settings.rate.per_second {
-            limit.burst = room;
-        }
-        class.settings.rate.backlog = room;
-        class.settings.rate.longest_wait = limits.target;
-    }
-    for class in &mut settings.concurrency_limits {
-        class.name = "knee".to_owned();
-        class.provenance = Some(provenance.clone());
-        class.settings.adaptive = limits.adaptive;
-    }
-    for policy in &mut settings.policies {
+    let mut rate_class = |name: &str, limit: RateLimit| {
+        let rate = RateSettings {
+            per_second: Some(Limit { rate: limit.rate, burst: limit.room }),
+            per_minute: None,
+            backlog: limit.room,
+            longest_wait: limit.longest_wait,
+        };
+        settings.rate_classes.push(Class { provenance: Some(provenance.clone()), ..Class::new(name, rate) });
+        settings.rate_classes.len() - 1
+    };
+    let mut concurrency_limit = |name: &str, limit: ConcurrencySettings| {
+        let class = Class { name: name.to_owned(), settings: limit, provenance: Some(provenance.clone()) };
+        settings.concurrency_limits.push(class);
+        settings.concurrency_limits.len() - 1
+    };
+    measured.rate_class = limits.always.map(|limit| rate_class("always", limit));
+    if let Some(gated) = limits.gated {
         // Fewer samples than these cannot show that a share is missed and not one response by chance.
-        let min_samples = (1.0 / limits.enter.rest().get()).ceil().clamp(1.0, MOST_SAMPLES) as u64;
-        policy.settings = PolicySettings { enter: limits.enter, leave: limits.enter, min_samples };
+        let min_samples = (1.0 / gated.enter.rest().get()).ceil().clamp(1.0, MOST_SAMPLES) as u64;
+        let knee = ConcurrencySettings { adaptive: gated.adaptive, ..gated.in_flight.into() };
+        settings.policies.push(Policy {
+            settings: PolicySettings { enter: gated.enter, leave: gated.enter, min_samples },
+            rate_class: gated.rate.map(|limit| rate_class("limit", limit)),
+            concurrency: Some(concurrency_limit("knee", knee)),
+            ..Policy::new("protect", 0)
+        });
+        measured.policy = Some(0);
     }
-    let others = settings.routes.clone();
-    for route in &mut settings.routes {
-        route.name = target.path.clone();
-        route.path = PathMatch::Exact(target.path.clone());
+    if !outcome.only_path {
+        let limit = limits.service;
+        let service = ConcurrencySettings {
+            adaptive: Some(limit.adaptive),
+            queue: Some(limit.queue),
+            ..limit.in_flight.into()
+        };
+        let service = Some(concurrency_limit("service", service));
+        (measured.concurrency, rest.concurrency) = (service, service);
     }
-    settings.routes.extend(others.into_iter().map(|route| Route {
-        policy: None,
-        service_level: None,
-        ..route
-    }));
+    settings.routes = vec![measured, rest];
     settings
 }
 
+/// The measured path and all below it. Everything is below `/`, so that one stands for itself.
+fn measured_path(path: &str) -> PathMatch {
+    match path.trim_end_matches('/') {
+        "" => PathMatch::Exact("/".to_owned()),
+        path => PathMatch::Prefix(path.to_owned()),
+    }
+}
+
+/// What a file says before its settings: what was measured, and what only follows from it.
+pub fn notes(target: &Target, outcome: &Outcome, limits: &Limits) -> String {
+    let low = outcome.low().map_or_else(String::new, |low| format!(" at {low}"));
+    // What YAML takes for the end of a line would end the comment.
+    let url = outcome.target.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ");
+    let mut text = format!("# Measured: {url} holds {}{low}.\n", outcome.goal);
+    let mut line = |line: &str| {
+        let _ = writeln!(text, "{}", format!("# {line}").trim_end());
+    };
+    line(&format!("Limited by {}.", limits.limited_by));
+    let path = match measured_path(&target.path) {
+        PathMatch::Exact(_) => "the path /".to_owned(),
+        PathMatch::Prefix(path) => format!("the path {path} and all below it"),
+    };
+    line("");
+    line(&format!("On {path}, in upper and lower case and however else it is spelt:"));
+    match (limits.always, limits.gated) {
+        (Some(always), _) if limits.limited_by.failures() => line(&format!(
+            "- `always` keeps to {}, the rate that held: failures are seen too late to limit only then.",
+            always.rate
+        )),
+        (_, None) => {
+            line("- no rate class: nothing limited the service up to the highest rate that was sent.")
+        }
+        _ => {}
+    }
+    if let Some(gated) = limits.gated {
+        let limit = if gated.rate.is_some() { "`limit` and `knee` apply" } else { "`knee` applies" };
+        line(&format!("- {limit} while fewer than {} of the responses conform.", gated.enter));
+    }
+    line("");
+    line("No other path was measured.");
+    if outcome.only_path {
+        line("They have no limit here (--only-path): a flood on another path can overload the service.");
+        return text;
+    }
+    line(
+        "`service` bounds the requests in flight of all paths together. It begins with the concurrency of the best",
+    );
+    line("throughput of the measured path, and grows while response times stay near those of calm.");
+    line(
+        "Paths that hold requests open (event streams, long polls) take its places for as long: give each of them a",
+    );
+    line("route of its own, without it, before the last one.");
+    text
+}
+
 /// The file's text.
-pub fn text(settings: &Settings) -> String {
-    format!("{MARK}\n{}", config::write(settings))
+pub fn text(notes: &str, settings: &Settings) -> String {
+    format!("{MARK}\n{notes}\n{}", config::write(settings))
 }
 
 /// Whether `path` may be written: it is not there, or an earlier search wrote it.
@@ -195,25 +240,11 @@ pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
     file.write_all(text.as_bytes()).map_err(|source| WriteError::Io { path: path.to_owned(), source })
 }
 
-/// Requests in flight may take this share of the goal's bound; the rest is for what varies.
-const QUEUE_SHARE: f64 = 0.75;
-
-/// Requests that come at once, and those that wait, may each take this share of the goal's bound.
-const BURST_SHARE: f64 = 0.25;
-
 /// Strict goals must not wait for ever.
 const MOST_SAMPLES: f64 = 1_000.0;
 
-/// Three digits are more than the interval knows.
-fn rounded_down(rate: Rate) -> Rate {
-    let digits = 10_f64.powf(2.0 - rate.per_second().log10().floor());
-    Rate::try_per_second((rate.per_second() * digits).floor() / digits).unwrap_or(rate)
-}
-
 /// The first line of every file that a search wrote.
 pub const MARK: &str = "# Written by headroom find.";
-/// The rate class, as a share of the interval's low end.
-const BELOW_LOW: f64 = 0.95;
 /// Where the gateway of a written file listens.
 pub const LISTEN: u16 = 8080;
 const ADMIN: u16 = 9901;

@@ -9,12 +9,15 @@
 //! story         standard error while it goes on
 //! outcome       what was found: words, JSON, page and gateway file are made of it
 //! peak          what has to be carried
+//! limits        from what was found to limits
+//! gateway_file  limits as a gateway file
 //! scaling       what makes the knee: contention and coherency
 //! ```
 
 mod as_json;
 mod drive;
 mod gateway_file;
+mod limits;
 mod outcome;
 mod page;
 mod peak;
@@ -26,7 +29,8 @@ mod tests;
 mod watched;
 mod words;
 
-pub use gateway_file::{LISTEN as GATEWAY_PORT, Limits, MARK, limits_of};
+pub use gateway_file::{LISTEN as GATEWAY_PORT, MARK};
+pub use limits::{Facts, Limits, RateLimit, ServiceLimit, alone, carried};
 
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
@@ -42,6 +46,7 @@ use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
 use control::search::{Condition, Found, Goal, GoalError};
 use drive::Driver;
+use gateway_file::NoFile;
 use http::dial::Scheme;
 use outcome::{Ended, Outcome};
 use peak::{Peak, TrafficError};
@@ -53,6 +58,7 @@ use std::time::Duration;
 use story::Story;
 use thiserror::Error;
 use units::{InstanceCount, Rate};
+use words::Gateway;
 
 /// Find the highest rate at which a service holds a goal
 ///
@@ -62,8 +68,10 @@ use units::{InstanceCount, Rate};
 /// between two of them that are near each other. The low end is verified; then the high end is shown to fail, and how
 /// long the service takes to come back.
 ///
-/// The gateway file keeps the rate 5 % below the low end, and lets the requests in flight follow the service: from the
-/// knee on, never below what the measured rate needs at the calm response time, never above what the goal has room for.
+/// The gateway file protects the whole service. On the measured path and all below it, while the goal is missed: the rate
+/// 5 % below the low end, and a limit on requests in flight that follows the service. Where failures (5xx, 429) limited
+/// the service, the rate at the low end applies always. Over all paths: one limit on requests in flight that begins at
+/// the best concurrency found and follows the service. A file is written only where the low end was verified.
 ///
 /// The story goes to standard error, the result to standard output. Ctrl-C ends the search and says what is known.
 #[derive(Debug, clap::Args)]
@@ -129,6 +137,10 @@ pub struct Args {
     /// The gateway file with the limits that were found
     #[arg(long, value_name = "FILE", default_value = "headroom-gateway.yaml", help_heading = "Output")]
     write: PathBuf,
+
+    /// Limit the measured path and what is below it only; a flood on other paths can then overload the service
+    #[arg(long, help_heading = "Output")]
+    only_path: bool,
 
     /// Write no gateway file
     #[arg(long, conflicts_with_all = ["write", "force"], help_heading = "Output")]
@@ -205,6 +217,7 @@ pub fn run(args: &Args) -> Exit {
         "budget_s": args.budget.map(|budget| budget.as_secs_f64()),
         "peak_per_second": wanted.peak.map(|peak| peak.rate.per_second()),
         "prove_overload": wanted.prove_overload,
+        "only_path": wanted.only_path,
     });
     let about = About { command: "find", target: &target.url, config: config.to_string(), parent: None };
     let run = recorder.begin(about);
@@ -238,15 +251,21 @@ pub fn run(args: &Args) -> Exit {
 
 /// Writes the files and prints the result.
 fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
-    let limits = gateway_file::limits(outcome).filter(|_| !args.no_write && outcome.ended == Ended::Done);
-    let written = limits.map(|limits| (args.write.as_path(), limits));
+    let gateway = match gateway_file::limits(outcome) {
+        _ if args.no_write => Gateway::NotWanted,
+        _ if outcome.ended != Ended::Done => Gateway::None(NoFile::Unfinished),
+        Err(why) => Gateway::None(why),
+        Ok(limits) => Gateway::Written(&args.write, limits),
+    };
+    let written = gateway.written();
     if let Some((path, limits)) = &written {
-        let text = gateway_file::text(&gateway_file::settings(target, outcome, limits));
+        let notes = gateway_file::notes(target, outcome, limits);
+        let text = gateway_file::text(&notes, &gateway_file::settings(target, outcome, limits));
         if let Err(error) = gateway_file::write(path, &text) {
             return fail(&error);
         }
     }
-    let summary = words::summary(outcome, written);
+    let summary = words::summary(outcome, gateway);
     if let Some(path) = &args.report
         && let Err(error) = write_page(path, &page::page(outcome, &summary))
     {
@@ -336,6 +355,7 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
         concurrency_max: args.connections.map_or(CONCURRENCY_MAX, NonZeroU32::get),
         prove_overload: args.prove_overload || target.is_loopback(),
         peak: peak.map(|rate| Peak { rate, instances }),
+        only_path: args.only_path,
     };
     Ok((target, connecting, wanted))
 }

@@ -2,11 +2,12 @@
 
 use super::drive::Recovery;
 use super::peak::Peak;
+use control::Statuses;
 use control::search::closed_loop::Knee;
-use control::search::{Condition, Found, Goal, Interval, TrialOutcome};
+use control::search::{Condition, Found, Goal, Interval, LimitedBy, TrialOutcome};
 use measure::Measurement;
 use std::time::Duration;
-use units::{Quantile, Rate};
+use units::{Quantile, Rate, Ratio};
 
 /// What a search found.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Outcome {
     pub peak: Option<Peak>,
     /// The run in the ledger.
     pub run: Option<String>,
+    /// Whether the other paths of the service get no limit.
+    pub only_path: bool,
     /// When it began, as a date.
     pub date: String,
     /// How long all of it took.
@@ -48,6 +51,8 @@ pub struct Tried {
     pub p50: Option<Duration>,
     /// The 95th percentile of the response time.
     pub p95: Option<Duration>,
+    /// The statuses of answers that failed.
+    pub failed: Statuses,
 }
 
 /// The overload that was shown on purpose.
@@ -76,7 +81,16 @@ impl Tried {
     /// A trial and its measurement.
     pub fn of(outcome: TrialOutcome, measured: &Measurement) -> Self {
         let at = |quantile| measured.response.quantile(quantile).map(|value| value.at);
-        Tried { outcome, achieved: measured.achieved(), p50: at(Quantile::P50), p95: at(Quantile::P95) }
+        let failed = measured.statuses.keys().filter(|status| !SUCCEEDED.contains(status));
+        let failed =
+            failed.fold(Statuses::NONE, |all, status| Statuses::of(*status).map_or(all, |one| all.or(one)));
+        Tried {
+            outcome,
+            achieved: measured.achieved(),
+            p50: at(Quantile::P50),
+            p95: at(Quantile::P95),
+            failed,
+        }
     }
 }
 
@@ -114,12 +128,42 @@ impl Outcome {
         .next()
     }
 
+    /// What kept a higher rate from holding the goal; `None` where no rate was found that does.
+    pub fn limited_by(&self) -> Option<LimitedBy> {
+        LimitedBy::of(&self.found, self.trials.iter().map(|tried| &tried.outcome))
+    }
+
+    /// The statuses that a service level class counts as not conforming: none where no failures limited the service.
+    pub fn not_conforming(&self) -> Statuses {
+        if !self.limited_by().is_some_and(LimitedBy::failures) {
+            return Statuses::NONE;
+        }
+        self.trials.iter().fold(usual_failures(), |all, tried| all.or(tried.failed))
+    }
+
+    /// The share of requests that may fail.
+    pub fn failed_below(&self) -> Ratio {
+        let below = self.goal.conditions().iter().filter_map(|condition| match condition {
+            Condition::Failed { below } => Some(*below),
+            Condition::ResponseTime { .. } => None,
+        });
+        below.reduce(|one, other| if other < one { other } else { one }).unwrap_or(Ratio::ONE)
+    }
+
     /// Whether the peak that was asked for is more than what is known to hold.
     pub fn peak_is_missed(&self) -> bool {
         let Some(peak) = self.peak else { return false };
         self.low().is_none_or(|low| peak.headroom(low).is_none())
     }
 }
+
+/// The statuses by which services say that they can do no more, or fail.
+pub fn usual_failures() -> Statuses {
+    "429, 5xx".parse().unwrap_or(Statuses::NONE)
+}
+
+/// Statuses of answers that count as given.
+const SUCCEEDED: std::ops::Range<u16> = 200..400;
 
 /// What is known when a search ends before its time.
 pub fn so_far(trials: &[Tried]) -> Found {

@@ -14,7 +14,7 @@
 //! an operator needs to know is whether the limit that is written into the gateway file brings the service back.
 
 use super::drive::{Driver, Halt, Recovery};
-use super::gateway_file;
+use super::limits::{protected, usual_bound};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
 use super::story::Story;
@@ -45,6 +45,8 @@ pub struct Wanted {
     pub prove_overload: bool,
     /// What has to be carried.
     pub peak: Option<Peak>,
+    /// Whether the other paths of the service get no limit.
+    pub only_path: bool,
 }
 
 /// There is nothing to search at.
@@ -106,6 +108,7 @@ impl<'a> Search<'a> {
             ended: Ended::Done,
             peak: wanted.peak,
             run: self.run.name(),
+            only_path: wanted.only_path,
             date: date.split('T').next().unwrap_or_default().to_owned(),
             elapsed: Duration::ZERO,
         };
@@ -260,7 +263,7 @@ impl<'a> Search<'a> {
     }
 
     fn recovery(&mut self, goal: &Goal, interval: &Interval) -> Result<Recovery, SearchError> {
-        let back = gateway_file::protected(interval.low);
+        let back = protected(interval.low);
         let name = format!("{} (recovery)", rate(back));
         let begun = self.begin(&name, json!({ "purpose": "recovery", "rate": back.per_second() }));
         let ran = self.driver.recovery(goal, back, |now| self.story.show(&name, now));
@@ -335,9 +338,7 @@ fn settings(wanted: &Wanted, best: Rate) -> Settings {
 
 /// The goal where none was given: p95 below 2.5 times the calm median.
 fn goal_of(calm: Duration) -> Goal {
-    let below = calm.mul_f64(CALM_TIMES).max(Duration::from_micros(1));
-    let below = Duration::from_micros(below.as_micros() as u64);
-    Goal::new(vec![Condition::ResponseTime { quantile: Quantile::P95, below }])
+    Goal::new(vec![Condition::ResponseTime { quantile: Quantile::P95, below: usual_bound(calm) }])
         .expect("one condition with a bound above zero is a goal")
 }
 
@@ -362,7 +363,5 @@ const SLOWEST: f64 = 3.0;
 const FAR_BELOW_BEST: f64 = 0.1;
 /// How often a high end that held after all is searched for again.
 const PROOFS_MAX: u32 = 2;
-/// The default goal, as a multiple of the calm median.
-const CALM_TIMES: f64 = 2.5;
 /// Shorter waits are part of every trial.
 const WORTH_TELLING: Duration = Duration::from_secs(2);

@@ -4,15 +4,19 @@ use super::drive::Recovery;
 use super::gateway_file::{self, MARK};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
+use super::words::Gateway;
 use super::{as_json, page, words};
 use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
+use control::Statuses;
 use control::search::closed_loop::{Knee, Measured, Stopped};
 use control::search::{
-    Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome, Verdict,
+    Bad, Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome,
+    Verdict,
 };
+use gateway::settings::PathMatch;
 use std::path::Path;
 use std::time::Duration;
 use units::{InstanceCount, Rate, Ratio};
@@ -70,6 +74,7 @@ fn outcome() -> Outcome {
             achieved: rate(105.5),
             p50: Some(millis(19)),
             p95: Some(millis(26)),
+            failed: Statuses::NONE,
         }],
         proof: Some(Proof {
             rate: rate(108.49),
@@ -79,6 +84,7 @@ fn outcome() -> Outcome {
         ended: Ended::Done,
         peak: Some(Peak { rate: rate(72.0), instances: Some(InstanceCount::new(5)) }),
         run: Some("r17".to_owned()),
+        only_path: false,
         date: "2026-11-21".to_owned(),
         elapsed: millis(27_200),
     }
@@ -92,7 +98,10 @@ fn target() -> Target {
 fn the_numbers_come_first_and_the_next_command_last() {
     let outcome = outcome();
     let limits = gateway_file::limits(&outcome).unwrap();
-    insta::assert_snapshot!(words::summary(&outcome, Some((Path::new("headroom-gateway.yaml"), limits))));
+    insta::assert_snapshot!(words::summary(
+        &outcome,
+        Gateway::Written(Path::new("headroom-gateway.yaml"), limits)
+    ));
 }
 
 #[test]
@@ -108,7 +117,8 @@ fn every_kind_of_answer_is_said() {
         let interrupted = matches!(found, Found::Unfinished { .. });
         let ended = if interrupted { Ended::Interrupted } else { Ended::Done };
         let outcome = Outcome { found, ended, proof: None, ..outcome() };
-        told.push_str(&words::summary(&outcome, None));
+        let gateway = gateway_file::limits(&outcome).map_or_else(Gateway::None, |_| Gateway::NotWanted);
+        told.push_str(&words::summary(&outcome, gateway));
         told.push('\n');
     }
     insta::assert_snapshot!(told);
@@ -119,7 +129,7 @@ fn the_gateway_file_reads_back_and_says_where_it_comes_from() {
     let outcome = outcome();
     let limits = gateway_file::limits(&outcome).unwrap();
     let settings = gateway_file::settings(&target(), &outcome, &limits);
-    let text = gateway_file::text(&settings);
+    let text = file(&target(), &outcome);
     assert_eq!(config::parse("gateway.yaml", &text, Path::new("")).unwrap().0, settings);
     insta::assert_snapshot!(text);
 }
@@ -136,29 +146,83 @@ fn a_file_of_somebody_else_is_left_alone() {
     assert!(error.contains("--write FILE") && error.contains("--force"), "{error}");
 }
 
-#[test]
-fn the_limit_keeps_five_percent_below_the_low_end() {
-    for (low, limit) in [(105.92, 100.0), (100.0, 95.0), (7.77, 7.38), (1_234.0, 1_170.0), (0.5, 0.475)] {
-        let found = Found::AtLeast { rate: rate(low), ceiling: Ceiling::Allowed, verified: true };
-        let limits = gateway_file::limits(&Outcome { found, ..outcome() }).unwrap();
-        assert!((limits.rate.per_second() - limit).abs() < 1e-9, "{low}: {}", limits.rate);
-    }
-    assert_eq!(gateway_file::limits(&Outcome { found: Found::Invalid, ..outcome() }), None);
+/// The text of the gateway file.
+fn file(target: &Target, outcome: &Outcome) -> String {
+    let limits = gateway_file::limits(outcome).unwrap();
+    let notes = gateway_file::notes(target, outcome, &limits);
+    gateway_file::text(&notes, &gateway_file::settings(target, outcome, &limits))
+}
+
+/// A search where a trial above the limit missed the goal in these ways.
+fn limited(goal: &[&str], missed: Missed) -> Outcome {
+    let goal = Goal::new(goal.iter().map(|condition| condition.parse().unwrap()).collect()).unwrap();
+    let mut outcome = Outcome { goal: goal.clone(), ..outcome() };
+    let Found::Within(interval) = &mut outcome.found else { panic!("the outcome has an interval") };
+    let failed = |condition: &&Condition| matches!(condition, Condition::Failed { .. });
+    let failed = goal.conditions().iter().find(failed).copied().unwrap();
+    interval.binding = if missed.response_time { p95() } else { failed };
+    let share = Share { condition: interval.binding, missed: 90, of: 228 };
+    let above = TrialOutcome {
+        trial: Trial { rate: rate(108.49), length: Duration::from_secs(10), purpose: Purpose::Confirm },
+        verdict: Verdict::Bad(Bad::BudgetSpent(share)),
+        share,
+        missed,
+        ..outcome.trials[0].outcome
+    };
+    let failed = Statuses::of(if missed.failures { 420 } else { 500 }).unwrap();
+    outcome.trials.push(Tried { outcome: above, failed, ..outcome.trials[0].clone() });
+    outcome
 }
 
 #[test]
-fn the_concurrency_limit_follows_the_service_from_what_was_measured() {
-    let limits = gateway_file::limits(&outcome()).unwrap();
-    let adaptive = limits.adaptive.unwrap();
-    let prior = adaptive.prior.unwrap();
-    // One connection at 53.1/s: 18.832 ms a request, by Little's law.
-    assert_eq!((prior.rate, prior.response_time), (rate(105.0), Duration::from_micros(18_832)));
-    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 3, 3), "the goal has room for three");
-    let roomy = Goal::new(vec!["p(95)<500ms".parse().unwrap()]).unwrap();
-    let found = Found::AtLeast { rate: rate(105.92), ceiling: Ceiling::Allowed, verified: true };
-    let limits = gateway_file::limits(&Outcome { goal: roomy, found, ..outcome() }).unwrap();
-    let adaptive = limits.adaptive.unwrap();
-    assert_eq!((adaptive.least, limits.in_flight, adaptive.most), (2, 5, 39));
+fn the_file_holds_to_what_limited_the_service() {
+    let late = Missed { response_time: true, failures: false };
+    let failed = Missed { response_time: false, failures: true };
+    let both = Missed { response_time: true, failures: true };
+    let mut told = String::new();
+    for (what, outcome) in [
+        ("failures beside a goal in time", limited(&["p(95)<50ms"], failed)),
+        ("both", limited(&["p(95)<50ms", "failed<0.1%"], both)),
+        ("failures only", limited(&["failed<1%"], failed)),
+        ("nothing", Outcome { found: at_least(true), ..outcome() }),
+        ("only the path", Outcome { only_path: true, ..limited(&["p(95)<50ms"], late) }),
+    ] {
+        let text = file(&target(), &outcome);
+        let (read, warnings) = config::parse("gateway.yaml", &text, Path::new("")).unwrap();
+        assert_eq!(warnings.len(), 0, "{what}: {warnings:?}");
+        let limits = gateway_file::limits(&outcome).unwrap();
+        assert_eq!(read, gateway_file::settings(&target(), &outcome, &limits), "{what}");
+        let begins = text.find("# A headroom gateway").unwrap();
+        let classes = text.find("\nservice_levels:").unwrap();
+        told += &format!("=== {what}\n{}...\n{}\n", &text[..begins], &text[classes..]);
+        let provenance = |line: &&str| {
+            !line.contains("provenance:") && !line.contains("# measured") && !line.contains("# at ")
+        };
+        told = told.lines().filter(provenance).collect::<Vec<_>>().join("\n") + "\n";
+        told += &words::summary(&outcome, Gateway::Written(Path::new("g.yaml"), limits));
+        told.push('\n');
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn everything_is_below_the_root_so_it_stands_for_itself() {
+    for (path, measured) in [
+        ("/", PathMatch::Exact("/".to_owned())),
+        ("/api/", PathMatch::Prefix("/api".to_owned())),
+        ("/a%20b/c?x=/y", PathMatch::Prefix("/a%20b/c".to_owned())),
+    ] {
+        let url = format!("http://127.0.0.1:9000{path}");
+        let target = Target::new(&url, "GET", &[], b"").unwrap();
+        let outcome = Outcome { target: url, ..outcome() };
+        let limits = gateway_file::limits(&outcome).unwrap();
+        let settings = gateway_file::settings(&target, &outcome, &limits);
+        let [first, rest] = &settings.routes[..] else { panic!("{:?}", settings.routes) };
+        assert_eq!((&first.path, first.any_spelling), (&measured, true));
+        assert_eq!((&rest.path, rest.policy), (&PathMatch::Prefix("/".to_owned()), None));
+        assert!(first.concurrency.is_some() && first.concurrency == rest.concurrency);
+        assert!(config::parse("gateway.yaml", &file(&target, &outcome), Path::new("")).is_ok());
+    }
 }
 
 #[test]
@@ -170,16 +234,18 @@ fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
             let found = outcome.knee.as_mut().unwrap();
             (found.knee, found.best_at) = (knee, best_at);
             found.steps[0].throughput = rate(alone);
-            outcome.found = Found::AtLeast { rate: rate(106.0), ceiling: Ceiling::Allowed, verified: true };
-            let limits = gateway_file::limits(&outcome).unwrap();
-            let text = gateway_file::text(&gateway_file::settings(&target(), &outcome, &limits));
+            let text = file(&target(), &outcome);
             let read = config::parse("gateway.yaml", &text, Path::new(""));
             assert!(read.is_ok(), "{knee} {best_at} {alone}: {text}");
         }
     }
     let mut outcome = outcome();
     outcome.knee.as_mut().unwrap().steps[0].throughput = Rate::ZERO;
-    assert_eq!(gateway_file::limits(&outcome).unwrap().adaptive, None, "nothing is known of calm");
+    assert_eq!(
+        gateway_file::limits(&outcome).unwrap().service.adaptive.prior,
+        None,
+        "nothing is known of calm"
+    );
 }
 
 #[test]
@@ -224,9 +290,9 @@ fn at_least(verified: bool) -> Found {
 fn nothing_is_stated_and_no_file_written_without_a_verification() {
     for found in [not_verified(), at_least(false), Found::Unfinished { good: Some(rate(60.0)), bad: None }] {
         let outcome = Outcome { found, proof: None, ..outcome() };
-        assert_eq!(gateway_file::limits(&outcome), None, "{found:?}");
+        assert!(gateway_file::limits(&outcome).is_err(), "{found:?}");
         assert!(as_json::json(&outcome, None)["sustainable_rate"].is_null(), "{found:?}");
-        let said = words::summary(&outcome, None);
+        let said = words::summary(&outcome, Gateway::NotWanted);
         assert!(said.starts_with("sustained") && said.contains("not found"), "{said}");
         assert!(!said.contains("confidence"), "{said}");
     }
@@ -286,9 +352,9 @@ fn another_proxy_gets_the_limits_of_the_gateway_file() {
     // As the ledger keeps it.
     let kept: serde_json::Value = serde_json::from_str(&as_json::json(&outcome, None).to_string()).unwrap();
     let text = emit(Proxy::Haproxy, &kept).unwrap();
-    let rate = limits.rate.per_second();
-    assert!(text.contains(&format!(" ge {rate} }}")), "{text}");
-    assert!(text.contains(&format!(" maxconn {} maxqueue {}\n", limits.in_flight, limits.room())), "{text}");
+    let (rate, in_flight) = (limits.rate().unwrap(), limits.gated.unwrap().in_flight);
+    assert!(text.contains(&format!(" ge {} }}", rate.rate.per_second())), "{text}");
+    assert!(text.contains(&format!(" maxconn {in_flight} maxqueue {}\n", rate.room)), "{text}");
     let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome }, None);
     assert!(emit(Proxy::Haproxy, &unknown).is_err());
 }

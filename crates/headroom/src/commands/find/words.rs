@@ -1,15 +1,38 @@
 //! What a search found, in words: the numbers first.
 
-use super::gateway_file::Limits;
+use super::gateway_file::NoFile;
+use super::limits::{Limits, RateLimit};
 use super::outcome::{Ended, Outcome, Proof};
 use super::scaling;
 use crate::summary::{counted, rate, row};
 use control::search::{Ceiling, Found};
+use gateway::settings::Adaptive;
 use std::path::Path;
 use units::show_duration;
 
-/// The summary. `written` is the gateway file.
-pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
+/// What became of the gateway file.
+#[derive(Debug, Clone, Copy)]
+pub enum Gateway<'a> {
+    /// It was not wanted.
+    NotWanted,
+    /// There is nothing to write.
+    None(NoFile),
+    /// It was written there.
+    Written(&'a Path, Limits),
+}
+
+impl<'a> Gateway<'a> {
+    /// Where it was written, and with which limits.
+    pub fn written(self) -> Option<(&'a Path, Limits)> {
+        match self {
+            Gateway::Written(path, limits) => Some((path, limits)),
+            Gateway::NotWanted | Gateway::None(_) => None,
+        }
+    }
+}
+
+/// The summary.
+pub fn summary(outcome: &Outcome, gateway: Gateway) -> String {
     let mut text = String::new();
     match outcome.ended {
         Ended::Done => {}
@@ -35,8 +58,11 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
             row(&mut text, if place == 0 { "scaling" } else { "" }, line);
         }
     }
-    if let Some(binding) = outcome.binding() {
-        row(&mut text, "limited by", &binding.to_string());
+    match (outcome.binding(), outcome.limited_by()) {
+        (Some(binding), Some(limited)) => row(&mut text, "limited by", &format!("{limited}: {binding}")),
+        (Some(binding), None) => row(&mut text, "limited by", &binding.to_string()),
+        (None, Some(limited)) => row(&mut text, "limited by", &limited.to_string()),
+        (None, None) => {}
     }
     if let Some(proof) = &outcome.proof {
         overload(&mut text, proof);
@@ -54,26 +80,63 @@ pub fn summary(outcome: &Outcome, written: Option<(&Path, Limits)>) -> String {
             outcome.run.as_ref().map_or(String::new(), |run| format!("; run {run} in the ledger"))
         ),
     );
-    if let Some((path, limits)) = written {
-        row(
-            &mut text,
-            "gateway",
-            &format!(
-                "{}: at most {} and {} in flight{} while fewer than {} come within {}",
-                path.display(),
-                rate(limits.rate),
-                limits.in_flight,
-                limits.adaptive.map_or(String::new(), |found| {
-                    format!(" (adapts between {} and {})", found.least, found.most)
-                }),
-                limits.enter,
-                show_duration(limits.target)
-            ),
-        );
+    match gateway {
+        Gateway::NotWanted => {}
+        Gateway::None(why) => row(&mut text, "gateway", &why.to_string()),
+        Gateway::Written(path, limits) => {
+            row(&mut text, "gateway", &path.display().to_string());
+            for line in protects(outcome, &limits) {
+                row(&mut text, "", &line);
+            }
+        }
     }
     text.push('\n');
-    text.push_str(&next(outcome, written.map(|(path, _)| path)));
+    text.push_str(&next(outcome, gateway.written().map(|(path, _)| path)));
     text
+}
+
+/// What the file limits, a line each: what was measured, and what only follows from it.
+fn protects(outcome: &Outcome, limits: &Limits) -> Vec<String> {
+    let mut lines = Vec::new();
+    let at_most = |limit: RateLimit| format!("at most {}", rate(limit.rate));
+    if let Some(always) = limits.always {
+        lines.push(format!(
+            "measured path: always {}, as failures come too soon to wait for",
+            at_most(always)
+        ));
+    }
+    match limits.gated {
+        Some(gated) => {
+            let in_flight = format!("{} in flight{}", gated.in_flight, adapts(gated.adaptive));
+            let limits: Vec<String> = gated.rate.map(at_most).into_iter().chain([in_flight]).collect();
+            let conform = match (outcome.target_time(), outcome.not_conforming()) {
+                (Some((target, _)), statuses) if statuses.is_empty() => {
+                    format!("come within {}", show_duration(target))
+                }
+                (Some((target, _)), statuses) => {
+                    format!("come within {} and are not {statuses}", show_duration(target))
+                }
+                (None, statuses) => format!("are not {statuses}"),
+            };
+            let limits = limits.join(" and ");
+            lines.push(format!("measured path: {limits} while fewer than {} {conform}", gated.enter));
+        }
+        None => lines.push("measured path: no limit of its own, nothing limited it".to_owned()),
+    }
+    let service = limits.service;
+    lines.push(match outcome.only_path {
+        true => "other paths: no limit (--only-path)".to_owned(),
+        false => format!(
+            "all paths together: {} in flight{}; no other path was measured",
+            service.in_flight,
+            adapts(Some(service.adaptive))
+        ),
+    });
+    lines
+}
+
+fn adapts(adaptive: Option<Adaptive>) -> String {
+    adaptive.map_or(String::new(), |found| format!(" (adapts between {} and {})", found.least, found.most))
 }
 
 fn found(text: &mut String, outcome: &Outcome) {

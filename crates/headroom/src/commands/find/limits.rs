@@ -1,0 +1,360 @@
+//! From what was measured to the limits that protect the service: plain facts in, limits out.
+//!
+//! ## Why a rate and a concurrency limit
+//! The rate keeps a calm service calm. Once a queue has formed, a rate near the capacity never drains it, and a service
+//! that does less the more it has in flight stays down; few in flight brings it back.
+//!
+//! ## Why the concurrency limit is adaptive
+//! What was measured is one day's service; a fixed limit is wrong from its next deploy on. A limit that follows the
+//! service needs to know what calm is, and must never fall so far that the measured rate does not fit through any more.
+//! Both were measured: the calm response time and the rate that holds are its prior. And it never grows beyond the
+//! requests for which the goal has room, where a limit that only looks for a queue would.
+//!
+//! ## Why the policy enters at the goal's own share
+//! A goal of p95 lets one response of twenty be late. Below that share the goal is missed, and the limits apply.
+//!
+//! ## Why a rate that always applies where requests fail
+//! A service that answers 500 above its limit does so at once. By the time that enough of them were counted they have
+//! been answered, so a limit that waits for them lets the errors of every flood pass first.
+//!
+//! ## Why the other paths get a bound on requests in flight, and a queue
+//! What they cost is not known, so no rate can be given. How many requests the service can work on is known. Cheap ones
+//! pass through a few places in great numbers, but not at equal distances: the queue takes those that come at the same
+//! time or while the service pauses. Its wait ends where the goal would be missed.
+
+use control::concurrency::Prior;
+use control::search::LimitedBy;
+use control::search::closed_loop::Knee;
+use gateway::settings::{Adaptive, Queue};
+use std::time::Duration;
+use units::{Quantile, Rate, Ratio};
+
+/// What a search knows of a service.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Facts {
+    /// A rate that holds the goal, verified; above zero.
+    pub low: Rate,
+    /// Why a higher one does not.
+    pub limited_by: LimitedBy,
+    /// The goal's bound on response time, and for which share of the requests.
+    pub time: Option<(Duration, Quantile)>,
+    /// The share of requests that may fail.
+    pub failed: Ratio,
+    /// The response time of a calm service.
+    pub calm: Duration,
+    /// The lowest concurrency at which nearly the best throughput came out; at least 1.
+    pub knee: u32,
+    /// The concurrency of the best throughput; at least [`Facts::knee`].
+    pub best_at: u32,
+    /// The highest concurrency that was seen to bring nearly the best throughput.
+    pub carried: u32,
+    /// The mean response time of a single connection; `None` where nothing was answered.
+    pub alone: Option<Duration>,
+}
+
+/// What the files limit to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// What they are for.
+    pub limited_by: LimitedBy,
+    /// Within which time the goal wants its responses.
+    pub target: Option<Duration>,
+    /// The rate class of the measured path that always applies.
+    pub always: Option<RateLimit>,
+    /// The limits of the measured path that apply while the service level class is not conforming.
+    pub gated: Option<Gated>,
+    /// The limit over all paths of the service.
+    pub service: ServiceLimit,
+}
+
+/// A rate class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateLimit {
+    /// The rate.
+    pub rate: Rate,
+    /// So many may come at once, and so many may wait; at least 1.
+    pub room: u32,
+    /// How long each may wait.
+    pub longest_wait: Duration,
+}
+
+/// Limits that apply while the service level class is not conforming.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gated {
+    /// The rate; `None` where one applies always.
+    pub rate: Option<RateLimit>,
+    /// The concurrency limit; the first value where it follows the service.
+    pub in_flight: u32,
+    /// Between which bounds it follows the service; `None` where it is fixed.
+    pub adaptive: Option<Adaptive>,
+    /// The conforming share below which they apply.
+    pub enter: Ratio,
+}
+
+/// The limit over all paths.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServiceLimit {
+    /// The first value.
+    pub in_flight: u32,
+    /// How it follows the service.
+    pub adaptive: Adaptive,
+    /// Who may wait for a place.
+    pub queue: Queue,
+    /// The limit for proxies whose limits do not adapt: nothing below is known to be too many.
+    pub fixed: u32,
+}
+
+impl Limits {
+    /// The limits that follow from `facts`.
+    pub fn of(facts: &Facts) -> Self {
+        let bound = facts.bound();
+        let failures = facts.limited_by.failures();
+        // Failures come at once, so a burst may not be longer than a calm service takes.
+        let always = failures.then(|| RateLimit::of(rounded_down(facts.low), usual_bound(facts.calm)));
+        let gated = (facts.limited_by != LimitedBy::Nothing).then(|| {
+            let (in_flight, adaptive) = facts.in_flight(bound);
+            let (rate, enter) = match facts.time {
+                Some((target, quantile)) => {
+                    (Some(RateLimit::of(protected(facts.low), target)), Ratio::new(quantile.get()))
+                }
+                None => (None, Some(facts.failed.rest())),
+            };
+            Gated { rate, in_flight, adaptive, enter: enter.unwrap_or(Ratio::ONE) }
+        });
+        Limits {
+            limited_by: facts.limited_by,
+            target: facts.time.map(|(target, _)| target),
+            always,
+            gated,
+            service: facts.service(bound),
+        }
+    }
+
+    /// The rate of a proxy that cannot limit only while responses are late.
+    pub fn rate(&self) -> Option<RateLimit> {
+        self.gated.and_then(|gated| gated.rate).or(self.always)
+    }
+}
+
+impl RateLimit {
+    /// Users do not come evenly spaced: as many may come at once, and as many may wait, as `bound` has room for.
+    fn of(rate: Rate, bound: Duration) -> Self {
+        RateLimit { rate, room: ((rate * bound * BURST_SHARE) as u32).max(1), longest_wait: bound }
+    }
+}
+
+impl Facts {
+    /// The time within which an answer is wanted; where the goal has none, what follows from calm.
+    fn bound(&self) -> Duration {
+        self.time.map_or_else(|| usual_bound(self.calm), |(target, _)| target)
+    }
+
+    /// The most in flight for which the bound has room.
+    fn most(&self, bound: Duration) -> u32 {
+        ((self.low * bound * QUEUE_SHARE) as u32).max(self.knee)
+    }
+
+    /// Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
+    /// first one, two requests that come a little too close would already be shed.
+    fn in_flight(&self, bound: Duration) -> (u32, Option<Adaptive>) {
+        let most = self.most(bound);
+        let fixed = self.best_at.clamp(self.knee, most).max(1);
+        let Some(prior) = self.prior() else { return (fixed, None) };
+        let least = prior.floor();
+        let in_flight = fixed.max(least);
+        (in_flight, Some(Adaptive { least, most: most.max(in_flight), prior: Some(prior) }))
+    }
+
+    /// What was measured, for a limit that follows the service: the rate that holds, and the mean response time of a
+    /// single connection.
+    ///
+    /// The median would not do: the limit compares means, and where a few answers are slow the median is far below.
+    fn prior(&self) -> Option<Prior> {
+        let micros = self.alone?.as_micros().max(1);
+        let response_time = Duration::from_micros(u64::try_from(micros).ok()?);
+        Some(Prior { rate: rounded_down(self.low), response_time, weight: config::PRIOR_SAMPLES })
+    }
+
+    fn service(&self, bound: Duration) -> ServiceLimit {
+        let prior = self.prior();
+        // It does not fall below where it begins: where cheap and dear paths mix, response times vary without a queue,
+        // and so many in flight were seen to bring the best throughput.
+        let in_flight = self.best_at.max(prior.map_or(1, |prior| prior.floor())).max(1);
+        let least = in_flight;
+        let most = in_flight.saturating_mul(MOST_TIMES).max(MOST_AT_LEAST);
+        // A request that finds all places taken is answered after those in flight, and that may take the bound.
+        let taken = Duration::try_from_secs_f64(f64::from(in_flight) / self.low.per_second());
+        let left = bound.saturating_sub(taken.unwrap_or(bound));
+        let longest_wait = left.max(bound.mul_f64(BURST_SHARE)).max(LEAST_WAIT);
+        let places = (self.low * longest_wait * CHEAPER).ceil();
+        ServiceLimit {
+            in_flight,
+            adaptive: Adaptive { least, most, prior },
+            queue: Queue { places: (places as u32).clamp(LEAST_PLACES, MOST_PLACES), longest_wait },
+            fixed: self.carried.max(in_flight),
+        }
+    }
+}
+
+/// The rate that keeps a service calm whose sustainable rate is at least `low`: 5 % below it.
+pub fn protected(low: Rate) -> Rate {
+    rounded_down(low * BELOW_LOW)
+}
+
+/// The bound on response time of a goal that has none.
+pub fn usual_bound(calm: Duration) -> Duration {
+    let micros = calm.mul_f64(CALM_TIMES).as_micros().max(1);
+    Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+}
+
+/// The mean response time of a single connection: from the throughput of the first step, by Little's law.
+pub fn alone(concurrency: u32, throughput: Rate) -> Option<Duration> {
+    if throughput <= Rate::ZERO {
+        return None;
+    }
+    Duration::try_from_secs_f64(f64::from(concurrency) / throughput.per_second()).ok()
+}
+
+/// The highest concurrency of these steps that brought nearly the best throughput.
+pub fn carried(steps: impl Iterator<Item = (u32, Rate)> + Clone) -> u32 {
+    let best = steps.clone().map(|(_, throughput)| throughput.per_second()).fold(0.0, f64::max);
+    let near = steps.filter(|(_, throughput)| throughput.per_second() >= best * NEARLY);
+    near.map(|(concurrency, _)| concurrency).max().unwrap_or(1)
+}
+
+/// The same of the closed loop.
+pub fn of_knee(knee: &Knee) -> (Option<Duration>, u32) {
+    let alone = knee.steps.first().and_then(|step| alone(step.concurrency, step.throughput));
+    (alone, carried(knee.steps.iter().map(|step| (step.concurrency, step.throughput))))
+}
+
+/// Three digits are more than the interval knows.
+fn rounded_down(rate: Rate) -> Rate {
+    let digits = 10_f64.powf(2.0 - rate.per_second().log10().floor());
+    Rate::try_per_second((rate.per_second() * digits).floor() / digits).unwrap_or(rate)
+}
+
+/// Requests in flight may take this share of the bound; the rest is for what varies.
+const QUEUE_SHARE: f64 = 0.75;
+/// Requests that come at once, and those that wait, may each take this share of the bound.
+const BURST_SHARE: f64 = 0.25;
+/// The rate class, as a share of the interval's low end.
+const BELOW_LOW: f64 = 0.95;
+/// The bound on response time that calm stands for, as a multiple of the calm median.
+const CALM_TIMES: f64 = 2.5;
+/// Other paths may need more in flight than the measured one: those that wait for something else do.
+const MOST_TIMES: u32 = 20;
+const MOST_AT_LEAST: u32 = 100;
+/// Paths that cost a thirtieth of the measured one may come at thirty times its rate; so many may wait.
+const CHEAPER: f64 = 30.0;
+const LEAST_PLACES: u32 = 10;
+const MOST_PLACES: u32 = 10_000;
+/// Shorter pauses are part of every service and of every machine.
+const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// A throughput of this share of the best is nearly the best.
+const NEARLY: f64 = 0.9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(per_second: f64) -> Rate {
+        Rate::per_second_of(per_second)
+    }
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// Two slots of 18.8 ms, measured for p(95)<50ms.
+    fn facts() -> Facts {
+        Facts {
+            low: rate(105.92),
+            limited_by: LimitedBy::ResponseTime,
+            time: Some((millis(50), Quantile::P95)),
+            failed: Ratio::new(0.01).unwrap(),
+            calm: Duration::from_micros(18_900),
+            knee: 2,
+            best_at: 5,
+            carried: 10,
+            alone: Some(Duration::from_micros(18_832)),
+        }
+    }
+
+    #[test]
+    fn each_row_of_the_table_has_its_limits() {
+        let of = |limited_by, time| Limits::of(&Facts { limited_by, time, ..facts() });
+        let time = facts().time;
+        // Response time: under the policy only.
+        let limits = of(LimitedBy::ResponseTime, time);
+        let gated = limits.gated.unwrap();
+        assert_eq!((limits.always, limits.target), (None, Some(millis(50))));
+        assert_eq!((gated.rate.unwrap().rate, gated.enter), (rate(100.0), Ratio::new(0.95).unwrap()));
+        assert_eq!((gated.in_flight, gated.adaptive.unwrap().most), (3, 3), "the goal has room for three");
+        // Failures, alone or beside response time: the low end always, and the rest under the policy.
+        for limited_by in [LimitedBy::Failures, LimitedBy::Both] {
+            let failures = of(limited_by, time);
+            assert_eq!(failures.always.unwrap().rate, rate(105.0));
+            assert_eq!(failures.gated, limits.gated);
+        }
+        // Failures and no goal in time: everything from the calm response time.
+        let failures = of(LimitedBy::Failures, None);
+        let (always, gated) = (failures.always.unwrap(), failures.gated.unwrap());
+        assert_eq!((failures.target, gated.rate), (None, None));
+        assert_eq!((always.rate, always.room), (rate(105.0), 1));
+        assert_eq!(always.longest_wait, Duration::from_micros(47_250));
+        assert_eq!((gated.enter, gated.in_flight), (Ratio::new(0.99).unwrap(), 3));
+        // Nothing limited it: only the other paths are bounded.
+        let nothing = of(LimitedBy::Nothing, time);
+        assert_eq!((nothing.always, nothing.gated, nothing.target), (None, None, Some(millis(50))));
+        for limits in [limits, failures, nothing] {
+            let ServiceLimit { in_flight, adaptive, .. } = limits.service;
+            assert_eq!((in_flight, adaptive.least), (5, 5), "from the best concurrency on");
+        }
+    }
+
+    #[test]
+    fn the_wait_for_a_place_ends_with_the_goal() {
+        let wait = |bound, best_at| {
+            let facts = Facts { time: Some((millis(bound), Quantile::P95)), best_at, ..facts() };
+            Limits::of(&facts).service.queue.longest_wait
+        };
+        assert_eq!(wait(50, 5), millis(12) + Duration::from_micros(500), "five take 47 of the 50 ms");
+        let roomy = wait(500, 5).as_secs_f64();
+        assert!((roomy - (0.5 - 5.0 / 105.92)).abs() < 1e-6, "{roomy}");
+        assert_eq!(wait(2, 5), LEAST_WAIT);
+    }
+
+    #[test]
+    fn the_limit_keeps_five_percent_below_the_low_end() {
+        for (low, limit) in [(105.92, 100.0), (100.0, 95.0), (7.77, 7.38), (1_234.0, 1_170.0), (0.5, 0.475)] {
+            let limits = Limits::of(&Facts { low: rate(low), ..facts() });
+            let found = limits.rate().unwrap().rate.per_second();
+            assert!((found - limit).abs() < 1e-9, "{low}: {found}");
+        }
+    }
+
+    #[test]
+    fn the_concurrency_limit_follows_the_service_from_what_was_measured() {
+        let roomy = Limits::of(&Facts { time: Some((millis(500), Quantile::P95)), ..facts() });
+        let gated = roomy.gated.unwrap();
+        let adaptive = gated.adaptive.unwrap();
+        assert_eq!((adaptive.least, gated.in_flight, adaptive.most), (2, 5, 39));
+        let prior = adaptive.prior.unwrap();
+        assert_eq!((prior.rate, prior.response_time), (rate(105.0), Duration::from_micros(18_832)));
+        assert_eq!(roomy.service.adaptive.prior, Some(prior));
+        let unknown = Limits::of(&Facts { alone: None, ..facts() });
+        assert_eq!(unknown.gated.unwrap().adaptive, None, "nothing is known of calm");
+        assert_eq!(unknown.service.adaptive.prior, None);
+    }
+
+    #[test]
+    fn what_was_carried_is_read_off_the_steps() {
+        let steps = [(1, 53.1), (2, 106.2), (5, 107.5), (10, 98.0), (20, 60.0)];
+        let steps = steps.map(|(concurrency, throughput)| (concurrency, rate(throughput)));
+        assert_eq!(carried(steps.into_iter()), 10);
+        assert_eq!(carried([].into_iter()), 1);
+        assert_eq!(alone(2, rate(100.0)), Some(millis(20)));
+        assert_eq!(alone(1, Rate::ZERO), None);
+    }
+}
