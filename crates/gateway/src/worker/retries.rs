@@ -105,7 +105,7 @@ fn address(number: usize) -> SocketAddr {
 
 impl Story {
     fn new(seed: u64, pool: Pool, clients: u8) -> Self {
-        let level = ServiceLevelSettings { target: LATE, window: ServiceLevelSettings::DEFAULT_WINDOW };
+        let level = ServiceLevelSettings::within(LATE);
         let instances: Vec<Instance> = pool
             .instances
             .iter()
