@@ -31,6 +31,11 @@ pub struct ConnectArgs {
     #[arg(long)]
     no_keep_alive: bool,
 
+    /// Count a request as failed that would otherwise be sent again: a GET whose kept connection was closed before the
+    /// answer, an HTTP/2 request that the server did not work on
+    #[arg(long)]
+    no_resend: bool,
+
     /// Connect to ADDRESS for HOST:PORT, as HOST:PORT:ADDRESS; repeat for more
     #[arg(long, value_name = "RULE")]
     resolve: Vec<String>,
@@ -147,6 +152,7 @@ impl ConnectArgs {
                 head_bytes_max: self.answer_head_max,
                 ..Limits::default()
             },
+            no_resend: self.no_resend,
         })
     }
 

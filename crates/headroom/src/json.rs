@@ -10,7 +10,7 @@ use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity, W
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use units::{Quantile, Rate};
+use units::{Quantile, Rate, Ratio};
 
 /// What `headroom load --json` prints.
 #[derive(Debug, Serialize)]
@@ -53,6 +53,8 @@ pub struct Measured {
     offered_per_second: f64,
     achieved_per_second: f64,
     accounting: Account,
+    /// Of the scheduled arrivals, those that were answered with 200 to 399; null where there were none.
+    good_share: Option<f64>,
     status: BTreeMap<u16, u64>,
     failures: BTreeMap<&'static str, u64>,
     response_time_ms: Times,
@@ -253,6 +255,7 @@ impl Measured {
             offered_per_second: measured.offered().per_second(),
             achieved_per_second: measured.achieved().per_second(),
             accounting: Account::of(&measured.accounting),
+            good_share: measured.good_share().map(Ratio::get),
             status: measured.statuses.clone(),
             failures: named(&measured.failures),
             response_time_ms: times(&measured.response),

@@ -6,7 +6,7 @@ use crate::live::Ended;
 use ::load::threshold::Judged;
 use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
 use http::dial::Origin;
-use measure::{Accounting, Blocks, Histogram, Interval, Measurement, Value, Watched};
+use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Value, Watched};
 pub use report::{grouped, quantile, rate, time};
 use std::fmt::Write;
 use std::time::Duration;
@@ -32,6 +32,9 @@ pub fn of_plan(plan: &Plan, thresholds: &[String]) -> String {
 pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]) -> String {
     let Ended { measured, interrupted, aborted } = ended;
     let mut text = String::new();
+    if let Some(line) = no_good_answer(measured) {
+        text = format!("NO GOOD ANSWER: {line}\n\n");
+    }
     row(&mut text, "target", &target(plan));
     row(&mut text, "model", &model(plan));
     let stopped = match (interrupted, aborted) {
@@ -71,6 +74,7 @@ pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]
     }
     text.push('\n');
     row(&mut text, "account", &account(&measured.accounting));
+    row(&mut text, "good", &good(measured));
     if !measured.statuses.is_empty() {
         let statuses =
             measured.statuses.iter().map(|(status, &count)| format!("{status}: {}", grouped(count)));
@@ -99,6 +103,23 @@ pub fn of_run(plan: &Plan, ended: &Ended, judged: &[Judged], watched: &[Watched]
         row(&mut text, "threshold", &judged.to_string());
     }
     text
+}
+
+/// What came instead of good answers, where none came.
+pub fn no_good_answer(measured: &Measurement) -> Option<String> {
+    let why = measured.no_good_answer()?;
+    let said = match why.most {
+        Came::Failed(failure) => measured.first_failures.get(&failure).filter(|said| !said.is_empty()),
+        _ => None,
+    };
+    Some(said.map_or_else(|| why.to_string(), |said| format!("{why} ({said})")))
+}
+
+/// How many of the scheduled requests got a good answer.
+fn good(measured: &Measurement) -> String {
+    let (count, all) = (grouped(measured.good()), grouped(measured.accounting.scheduled));
+    let share = measured.good_share().map_or(String::new(), |share| format!("{share}: "));
+    format!("{share}{count} of {all} scheduled requests were answered with 200 to 399")
 }
 
 /// What went wrong, and what to do about it.
@@ -258,7 +279,12 @@ pub fn end(plan: &Plan) -> String {
 /// The account with its sum shown.
 pub fn account(accounting: &Accounting) -> String {
     let fates = accounting.fates().map(|(name, count)| format!("{name} {}", grouped(count)));
-    format!("scheduled {} = {}", grouped(accounting.scheduled), fates.join(" + "))
+    format!(
+        "scheduled {} = {}; resent {}",
+        grouped(accounting.scheduled),
+        fates.join(" + "),
+        grouped(accounting.resent)
+    )
 }
 
 fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
@@ -358,7 +384,7 @@ mod tests {
             Accounting { scheduled: 1_100, answered: 1_000, shed: 90, timed_out: 10, ..Default::default() };
         assert_eq!(
             account(&accounting),
-            "scheduled 1,100 = answered 1,000 + shed 90 + failed 0 + timed out 10 + unsent 0 + in flight 0"
+            "scheduled 1,100 = answered 1,000 + shed 90 + failed 0 + timed out 10 + unsent 0 + in flight 0; resent 0"
         );
     }
 }

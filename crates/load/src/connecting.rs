@@ -25,6 +25,10 @@ pub struct Connecting {
     pub strangers: bool,
     /// Bounds on the heads of answers in HTTP/1.1; longer ones are malformed answers. They have no target.
     pub answer_head: http::codec::Limits,
+    /// Whether a request counts as failed that would otherwise be sent again: because its kept connection was closed
+    /// before anything of the answer came (safe requests only), or because an HTTP/2 server said that it had not
+    /// worked on it.
+    pub no_resend: bool,
 }
 
 /// What is spoken on connections.

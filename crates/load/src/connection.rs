@@ -4,6 +4,7 @@ use crate::exchange::Exchange;
 use crate::streams::Streams;
 use http::reactor::Deadline;
 use http::tls::Session;
+use std::time::Duration;
 use units::Timestamp;
 
 /// One request on its way.
@@ -16,8 +17,9 @@ pub(crate) struct Job {
     pub(crate) what: What,
     /// The place of its endpoint in the results.
     pub(crate) endpoint: u32,
-    /// It was sent once already, on a connection that the other side was closing.
-    pub(crate) resent: bool,
+    /// How many times it was sent without being worked on: on connections that the other side was closing, or on
+    /// streams that it refused.
+    pub(crate) resends: u8,
 }
 
 /// Where the bytes of a request are.
@@ -81,6 +83,8 @@ pub(crate) struct Connection<S> {
     pub(crate) pending: Vec<u8>,
     /// Whether it has carried an answer before.
     pub(crate) reused: bool,
+    /// How long the attempt to connect took.
+    pub(crate) took: Duration,
 }
 
 impl<S> Connection<S> {

@@ -248,6 +248,14 @@ impl Recorder {
         self.part(part).accounting.enter(fate);
     }
 
+    /// A request of this arrival was sent again.
+    pub(crate) fn resent(&mut self, endpoint: u32, intended: Timestamp) {
+        self.so_far.resent += 1;
+        self.second(intended).accounting.resent += 1;
+        let part = self.part_index(endpoint, intended);
+        self.part(part).accounting.resent += 1;
+    }
+
     /// An answer met a condition, or did not.
     pub(crate) fn checked(&mut self, check: usize, passed: bool) {
         if let Some((passes, failures)) = self.checks.get_mut(check) {

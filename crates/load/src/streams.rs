@@ -15,6 +15,10 @@ pub(crate) struct Streams {
     pub(crate) listed: bool,
     /// Whether it is noted as having something to write.
     pub(crate) dirty: bool,
+    /// Whether the server has said how many streams it takes, or was given up waiting for.
+    pub(crate) settled: bool,
+    /// Whether nothing can be written any more; what the server has said by then is still to be read.
+    pub(crate) closing: bool,
 }
 
 /// One request in flight.
@@ -45,6 +49,8 @@ impl Streams {
             slots: Slab::new(),
             listed: false,
             dirty: false,
+            settled: false,
+            closing: false,
         }
     }
 

@@ -47,6 +47,12 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     if count > 0 {
         reasons.push(Reason::OutOfResources { count });
     }
+    if let Some(why) = measured.no_good_answer() {
+        reasons.push(Reason::NoGoodAnswer(why));
+    }
+    if accounting.resent * RESENT_ONE_IN > accounting.scheduled {
+        reasons.push(Reason::Resent { count: accounting.resent, scheduled: accounting.scheduled });
+    }
     if let Model::Open { connections: Some(connections), .. } = &plan.model
         && let Some(share) =
             Ratio::of(signs.waited, accounting.scheduled).filter(|share| share.get() > WAITED)
@@ -79,6 +85,9 @@ const BUSY: f64 = 0.97;
 
 /// More than one unsent arrival in so many is a different schedule from the one that was asked for.
 const UNSENT_ONE_IN: u64 = 1_000;
+
+/// More than one request in so many that was sent again is load that the schedule does not show.
+const RESENT_ONE_IN: u64 = 100;
 
 /// Where more than this share of arrivals waited for a connection, the reader must know.
 const WAITED: f64 = 0.01;

@@ -41,6 +41,8 @@ pub enum Failure {
     Reset,
     /// The other side closed the connection before the answer was whole.
     ClosedEarly,
+    /// A kept connection ended before anything of the answer came, and the request was not to be sent again.
+    KeptClosed,
     /// The answer was not HTTP/1.1, or broke its framing.
     Malformed,
     /// The host's name leads to no address.
@@ -53,6 +55,8 @@ pub enum Failure {
     Tls,
     /// The other side ended the HTTP/2 stream.
     StreamReset,
+    /// The other side said that it had not worked on the HTTP/2 request, and it was not sent again.
+    StreamRefused,
     /// A public address that the run was not allowed to load.
     HostNotAllowed,
     /// This machine had no local port left: ours, not the service's.
@@ -67,17 +71,19 @@ pub enum Failure {
 
 impl Failure {
     /// The failures in the order in which they are shown.
-    pub const ALL: [Failure; 15] = [
+    pub const ALL: [Failure; 17] = [
         Failure::ConnectionRefused,
         Failure::Unreachable,
         Failure::Reset,
         Failure::ClosedEarly,
+        Failure::KeptClosed,
         Failure::Malformed,
         Failure::NameNotResolved,
         Failure::CertificateExpired,
         Failure::Certificate,
         Failure::Tls,
         Failure::StreamReset,
+        Failure::StreamRefused,
         Failure::HostNotAllowed,
         Failure::NoPorts,
         Failure::NoDescriptors,
@@ -92,12 +98,14 @@ impl Failure {
             Failure::Unreachable => "unreachable",
             Failure::Reset => "reset",
             Failure::ClosedEarly => "closed_early",
+            Failure::KeptClosed => "kept_connection_closed",
             Failure::Malformed => "malformed",
             Failure::NameNotResolved => "name_not_resolved",
             Failure::CertificateExpired => "certificate_expired",
             Failure::Certificate => "certificate",
             Failure::Tls => "tls",
             Failure::StreamReset => "stream_reset",
+            Failure::StreamRefused => "stream_refused",
             Failure::HostNotAllowed => "host_not_allowed",
             Failure::NoPorts => "no_ports",
             Failure::NoDescriptors => "no_descriptors",
@@ -140,12 +148,14 @@ impl fmt::Display for Failure {
             Failure::Unreachable => "unreachable",
             Failure::Reset => "connection reset",
             Failure::ClosedEarly => "closed before the answer was whole",
+            Failure::KeptClosed => "kept connection closed before the answer",
             Failure::Malformed => "malformed answer",
             Failure::NameNotResolved => "the name leads to no address",
             Failure::CertificateExpired => "certificate expired",
             Failure::Certificate => "certificate not accepted",
             Failure::Tls => "TLS handshake failed",
             Failure::StreamReset => "stream reset",
+            Failure::StreamRefused => "stream refused",
             Failure::HostNotAllowed => "a public address that was not allowed",
             Failure::NoPorts => "this machine had no local port left",
             Failure::NoDescriptors => "this machine had no descriptor left",

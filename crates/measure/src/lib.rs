@@ -36,5 +36,5 @@ pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
 pub use series::{Cell, Second, Series};
 pub use sparse::SparseHistogram;
-pub use validity::{Reason, Validity, Verdict};
+pub use validity::{Came, NoGoodAnswer, Reason, Validity, Verdict};
 pub use watched::{Gap, Reading, Seen, Watched};

@@ -2,12 +2,12 @@
 
 use crate::part::add_counts;
 use crate::{
-    Accounting, Blocks, Check, Endpoint, Failure, Histogram, Iterations, Pacing, Part, Series, Stage,
-    Validity, Verdict,
+    Accounting, Blocks, Came, Check, Endpoint, Failure, Histogram, Iterations, NoGoodAnswer, Pacing, Part,
+    Series, Stage, Validity, Verdict,
 };
 use std::collections::BTreeMap;
 use std::time::Duration;
-use units::Rate;
+use units::{Rate, Ratio};
 
 /// All that one run of load measured; the parts of several workers add up.
 #[derive(Debug, Clone)]
@@ -100,6 +100,34 @@ impl Measurement {
     /// The rate at which answers came while the schedule ran, shed ones left aside.
     pub fn achieved(&self) -> Rate {
         Rate::of(self.completed, self.elapsed)
+    }
+
+    /// Good answers: those with a status from 200 to 399.
+    pub fn good(&self) -> u64 {
+        self.statuses.range(200..400).map(|(_, &count)| count).sum()
+    }
+
+    /// The share of the scheduled arrivals that got a good answer; `None` where nothing was scheduled.
+    pub fn good_share(&self) -> Option<Ratio> {
+        Ratio::of(self.good(), self.accounting.scheduled)
+    }
+
+    /// What came instead where arrivals were scheduled and none got a good answer.
+    pub fn no_good_answer(&self) -> Option<NoGoodAnswer> {
+        let scheduled = self.accounting.scheduled;
+        if scheduled == 0 || self.good() > 0 {
+            return None;
+        }
+        let statuses = self.statuses.iter().map(|(&status, &count)| (count, Came::Status(status)));
+        let failures = self.failures.iter().map(|(&failure, &count)| (count, Came::Failed(failure)));
+        let Accounting { timed_out, unsent, in_flight, .. } = self.accounting;
+        let others = [(timed_out, Came::TimedOut), (unsent + in_flight, Came::Nothing)];
+        let (count, most) = statuses
+            .chain(failures)
+            .chain(others)
+            .max_by_key(|&(count, _)| count)
+            .unwrap_or((0, Came::Nothing));
+        Some(NoGoodAnswer { most, count, scheduled })
     }
 
     /// The whole seconds of the run after its warm-up, as the units of intervals.

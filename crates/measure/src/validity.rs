@@ -4,6 +4,7 @@
 //! failed. Where all allowed connections were busy, the waiting is the service's own response time, but the
 //! reader must be told.
 
+use crate::Failure;
 use std::fmt;
 use std::time::Duration;
 use units::Ratio;
@@ -78,6 +79,15 @@ pub enum Reason {
         /// How many requests failed for it.
         count: u64,
     },
+    /// Many requests were sent more than once.
+    Resent {
+        /// How many times a request was sent again.
+        count: u64,
+        /// How many arrivals were scheduled.
+        scheduled: u64,
+    },
+    /// No request got a good answer.
+    NoGoodAnswer(NoGoodAnswer),
     /// The hypervisor gave the processor to somebody else.
     Steal {
         /// The stolen share of all processor time.
@@ -105,6 +115,8 @@ impl Reason {
             | Reason::OutOfResources { .. } => Verdict::Invalid,
             Reason::HostLag { .. }
             | Reason::ConnectionsBusy { .. }
+            | Reason::Resent { .. }
+            | Reason::NoGoodAnswer(_)
             | Reason::Steal { .. }
             | Reason::Throttled { .. }
             | Reason::Stalled { .. } => Verdict::Suspect,
@@ -144,6 +156,13 @@ impl fmt::Display for Reason {
                 f,
                 "{count} requests failed because this machine had no descriptor, port or memory left; raise `ulimit -n` or lower -c"
             ),
+            Reason::Resent { count, scheduled } => write!(
+                f,
+                "{count} requests of {scheduled} were sent again, because a kept connection or a stream ended before the answer: the service received more than the schedule, and the lost time is in the response time (--no-resend counts them as failed)"
+            ),
+            Reason::NoGoodAnswer(why) => {
+                write!(f, "no request got a good answer (status 200 to 399): {why}")
+            }
             Reason::Steal { share } => {
                 write!(f, "the hypervisor gave {share} of this machine's processor time to others")
             }
@@ -156,6 +175,44 @@ impl fmt::Display for Reason {
             Reason::Stalled { longest } => {
                 write!(f, "this machine stood still for {} at a time", show(*longest))
             }
+        }
+    }
+}
+
+/// What came most often in a run without a good answer (a status from 200 to 399).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoGoodAnswer {
+    /// What came.
+    pub most: Came,
+    /// How often.
+    pub count: u64,
+    /// How many arrivals were scheduled.
+    pub scheduled: u64,
+}
+
+/// What came of a request that got no good answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    /// An answer of this status.
+    Status(u16),
+    /// No answer, for this reason.
+    Failed(Failure),
+    /// No answer within the time-out.
+    TimedOut,
+    /// It was not sent, or still in flight at the end.
+    Nothing,
+}
+
+impl fmt::Display for NoGoodAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NoGoodAnswer { most, count, scheduled } = self;
+        let count =
+            if count == scheduled { format!("all {count}") } else { format!("{count} of {scheduled}") };
+        match most {
+            Came::Status(status) => write!(f, "{count} were answered with {status}"),
+            Came::Failed(failure) => write!(f, "{count} failed: {failure}"),
+            Came::TimedOut => write!(f, "{count} timed out"),
+            Came::Nothing => write!(f, "{count} were not sent, or in flight at the end"),
         }
     }
 }

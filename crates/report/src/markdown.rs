@@ -119,8 +119,14 @@ fn account(accounting: &Accounting, out: &mut impl Write) -> io::Result<()> {
     let fates = accounting.fates();
     let names: Vec<&str> = fates.iter().map(|&(name, _)| name).collect();
     let counts: Vec<String> = fates.iter().map(|&(_, count)| grouped(count)).collect();
-    writeln!(out, "| scheduled | {} |\n|---:|{}", names.join(" | "), "---:|".repeat(fates.len()))?;
-    writeln!(out, "| {} | {} |\n", grouped(accounting.scheduled), counts.join(" | "))
+    writeln!(
+        out,
+        "| scheduled | {} | resent |\n|---:|{}---:|",
+        names.join(" | "),
+        "---:|".repeat(fates.len())
+    )?;
+    let (scheduled, resent) = (grouped(accounting.scheduled), grouped(accounting.resent));
+    writeln!(out, "| {scheduled} | {} | {resent} |\n", counts.join(" | "))
 }
 
 /// Rows of name, offered and achieved rate, numbers, and whether the load was the same all along: over several loads,

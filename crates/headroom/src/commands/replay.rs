@@ -172,7 +172,10 @@ pub fn run(args: &Args) -> Exit {
 }
 
 /// The next sensible command.
-fn next(_: &Plan, _: &Measurement, run: Option<&str>) -> String {
+fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
+    if measured.good() == 0 {
+        return format!("next: curl -v '{}'   (no good answer came)\n", plan.url());
+    }
     let run = run.unwrap_or("RUN");
     format!("next: headroom compare {run} OTHER   (after a change, with the replay that follows)\n")
 }

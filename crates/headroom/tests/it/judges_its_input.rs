@@ -168,7 +168,7 @@ fn a_scenario_that_nobody_answers_leads_to_its_server() {
     let directory = tempfile::tempdir().unwrap();
     let nobody = crate::programs::free_address();
     let output = scenario(directory.path(), nobody, "      - get: /\n", &[]);
-    assert_eq!(output_next(&output), format!("next: curl -v 'http://{nobody}/'   (nothing was answered)"));
+    assert_eq!(output_next(&output), format!("next: curl -v 'http://{nobody}/'   (no good answer came)"));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn open_model_tells_its_rate_and_its_account() {
         "open, 200/s, arrivals evenly spaced, as many connections as needed",
         "offered 200/s, achieved ",
         "response time     service time   dispatch delay",
-        "scheduled 300 = answered 300 + shed 0 + failed 0 + timed out 0 + unsent 0 + in flight 0",
+        "scheduled 300 = answered 300 + shed 0 + failed 0 + timed out 0 + unsent 0 + in flight 0; resent 0",
         "200: 300",
         "p99.9        too few samples",
         "headroom find",

@@ -11,6 +11,8 @@ pub enum Answer {
     Ok,
     /// 503.
     Shed,
+    /// This status without a body.
+    Status(u16),
     /// Nothing, ever.
     Silence,
     /// 200 after a while.
@@ -40,6 +42,9 @@ fn serve(mut stream: TcpStream, answer: Answer) {
             let written = match answer {
                 Answer::Silence => Ok(()),
                 Answer::Shed => stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"),
+                Answer::Status(status) => {
+                    write!(stream, "HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n")
+                }
                 Answer::Ok => ok(&mut stream, b"ok"),
                 Answer::After(delay) => {
                     std::thread::sleep(delay);

@@ -10,6 +10,7 @@ use http::tls::TlsFailure;
 use measure::Failure;
 use slab::Slab;
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 use units::Timestamp;
 
 /// Requests whose server's address is being asked for.
@@ -105,6 +106,7 @@ impl<N: Net> Worker<'_, N> {
                     written: 0,
                     pending: Vec::new(),
                     reused: false,
+                    took: Duration::ZERO,
                 };
                 let owner = (index, self.generation);
                 self.timers.set(owner, &mut connection.deadline, job.started + self.plan.timeout);
@@ -141,7 +143,8 @@ impl<N: Net> Worker<'_, N> {
         let connection = &mut self.connections[index];
         let server = connection.server as usize;
         self.recorder.connections += 1;
-        self.recorder.connect.record(now.since(connection.since));
+        connection.took = now.since(connection.since);
+        self.recorder.connect.record(connection.took);
         connection.since = now;
         self.upstreams[server].proven = true;
         let origin = self.upstreams[server].server.origin.clone();
@@ -189,7 +192,10 @@ impl<N: Net> Worker<'_, N> {
             let mut streams = Streams::new(self.plan.connecting.protocol.streams(), out);
             streams.listed = self.plan.keep_alive;
             connection.state = State::Many(Box::new(streams));
-            connection.deadline.clear();
+            upstream.unsettled += 1;
+            let patience = SETTINGS_PATIENCE.max(connection.took * SETTINGS_ROUND_TRIPS);
+            let late = self.net.now() + patience;
+            self.timers.set((index, connection.generation), &mut connection.deadline, late);
             if self.plan.keep_alive {
                 upstream.idle.push_back(index);
             }
@@ -232,6 +238,13 @@ impl<N: Net> Worker<'_, N> {
         self.net.now()
     }
 }
+
+/// How long a server of HTTP/2 is waited for to say how many streams it takes, at least: it is the first thing that it
+/// sends.
+const SETTINGS_PATIENCE: Duration = Duration::from_millis(100);
+
+/// And at least so many times as long as it took to connect, which is a round trip.
+const SETTINGS_ROUND_TRIPS: u32 = 4;
 
 pub(super) fn failure_of(error: &io::Error) -> Failure {
     match error.kind() {

@@ -52,6 +52,8 @@ struct Upstream {
     proven: bool,
     /// Connections that are being made.
     opening: usize,
+    /// HTTP/2 connections whose server has not said yet how many streams it takes.
+    unsettled: usize,
     /// It was asked for HTTP/2 and speaks HTTP/1.1.
     single: bool,
     /// The one that was free last carries the next request; the one that was free first is the first to be closed by
@@ -107,6 +109,8 @@ pub(crate) struct Worker<'a, N: Net> {
     plain: Vec<u8>,
     /// HTTP/2 connections with something to write.
     dirty: Vec<usize>,
+    /// HTTP/2 connections that cannot be written any more, each with its generation and why.
+    doomed: Vec<(usize, u32, Failure)>,
     ended: Vec<(u32, Ending)>,
     #[expect(clippy::vec_box, reason = "an exchange holds a pointer, which goes back and forth")]
     spare_kept: Vec<Box<Kept>>,
@@ -175,6 +179,7 @@ impl<'a, N: Net> Worker<'a, N> {
             buffer: vec![0; READ_BYTES],
             plain: Vec::new(),
             dirty: Vec::new(),
+            doomed: Vec::new(),
             ended: Vec::new(),
             spare_kept: Vec::new(),
             recorder: Recorder::new(Arc::new(plan.layout()), plan.good_within, &watch.bounds),
@@ -207,6 +212,9 @@ impl<'a, N: Net> Worker<'a, N> {
             let next_due = self.agenda.note_due(now, &mut self.recorder.lag);
             self.dispatch(now);
             self.flush();
+            while self.bury() {
+                self.flush();
+            }
             if next_due == Timestamp::NEVER && self.is_done(now) {
                 break now.min(self.end);
             }
@@ -247,6 +255,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 current: 0,
                 proven: false,
                 opening: 0,
+                unsettled: 0,
                 single: false,
                 idle: VecDeque::new(),
             });
@@ -257,8 +266,16 @@ impl<'a, N: Net> Worker<'a, N> {
 
     /// The next request whose turn has come.
     fn next_job(&mut self, now: Timestamp) -> Option<Job> {
-        if let Some(job) = self.stash.pop_front() {
-            return Some(Job { started: now, ..job });
+        while let Some(job) = self.stash.pop_front() {
+            if job.resends == 0 {
+                return Some(Job { started: now, ..job });
+            }
+            // It was sent before: its patience and its service time count from then.
+            if now == Timestamp::NEVER || now.since(job.started) < self.plan.timeout {
+                return Some(job);
+            }
+            self.recorder.timed_out(times(&job, now));
+            self.over(&job, Came::Nothing, now);
         }
         loop {
             let arrival = self.agenda.take(now)?;
@@ -321,7 +338,7 @@ impl<'a, N: Net> Worker<'a, N> {
             _ => None,
         };
         let number = label.map_or(number, |&label| u64::from(label));
-        Job { intended, started, number, what, endpoint, resent: false }
+        Job { intended, started, number, what, endpoint, resends: 0 }
     }
 
     /// Sends what is due on free connections, and opens new ones as far as that is allowed.
@@ -387,7 +404,7 @@ impl<'a, N: Net> Worker<'a, N> {
         let upstream = &self.upstreams[server];
         let shared = self.form.h2 && self.plan.keep_alive && !upstream.single;
         let many = shared && matches!(self.plan.model, Model::Open { .. });
-        if many && (upstream.opening > 0 || self.resolving.asks_for(server)) {
+        if many && (upstream.opening + upstream.unsettled > 0 || self.resolving.asks_for(server)) {
             return false;
         }
         self.open(job, server);

@@ -141,6 +141,10 @@ impl<N: Net> Worker<'_, N> {
                 let mut ended = mem::take(&mut self.ended);
                 let out = if connection.tls.is_some() { &mut connection.clear } else { &mut connection.out };
                 let taken = streams.received(input, out, &mut ended);
+                if !streams.settled && streams.machine.has_settings() {
+                    streams.settled = true;
+                    self.upstreams[connection.server as usize].unsettled -= 1;
+                }
                 if !out.is_empty() && !streams.dirty {
                     streams.dirty = true;
                     self.dirty.push(index);
@@ -166,7 +170,9 @@ impl<N: Net> Worker<'_, N> {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let State::Many(streams) = &mut connection.state else { return };
         let Some(stream) = streams.take(key) else { return };
-        connection.reused = true;
+        connection.reused |= !matches!(ending, Ending::Reset { unseen: true, .. });
+        // It works on some of what this connection carried, so it works on the rest elsewhere.
+        let is_leaving = streams.machine.last_stream().is_some_and(|last| last > 0);
         self.busy -= 1;
         let now = self.net.now();
         match ending {
@@ -174,8 +180,14 @@ impl<N: Net> Worker<'_, N> {
                 self.recorder.answered(times(&stream.job, now), stream.status);
                 self.over(&stream.job, Came::Answer(stream.status, stream.kept), now);
             }
-            Ending::Reset { unseen: true, .. } if !stream.job.resent => {
-                self.stash.push_back(Job { resent: true, ..stream.job });
+            Ending::Reset { unseen: true, code } => {
+                let Job { resends, .. } = stream.job;
+                if self.plan.connecting.no_resend || (!is_leaving && resends >= REFUSALS_MAX) {
+                    self.recorder.first_failure(Failure::StreamRefused, || code.to_string());
+                    self.failed(stream.job, Failure::StreamRefused, now);
+                } else {
+                    self.stash.push_back(Job { resends: resends.saturating_add(1), ..stream.job });
+                }
             }
             Ending::Reset { code, .. } => {
                 self.recorder.first_failure(Failure::StreamReset, || code.to_string());
@@ -195,8 +207,14 @@ impl<N: Net> Worker<'_, N> {
         if streams.len() == 0 {
             connection.deadline.clear();
         }
-        let is_over = streams.machine.is_over() || !self.plan.keep_alive;
+        let is_over = streams.machine.is_over() || !self.plan.keep_alive || streams.closing;
         if is_over && streams.len() == 0 {
+            let fruitless = !connection.reused && self.plan.keep_alive;
+            if fruitless {
+                // As where the server closes it: the next one is unlikely to do better.
+                let now = self.net.now();
+                self.agenda.hold_until(now + RETRY_AFTER);
+            }
             return self.remove(index);
         }
         if !streams.listed && !is_over && streams.machine.capacity() > 0 {
@@ -287,13 +305,32 @@ impl<N: Net> Worker<'_, N> {
             // The other side closed an idle connection while our request was on its way: that says nothing about
             // the request, and a client may send it again (RFC 9112, 9.3.1).
             let closing = matches!(failure, Failure::Reset | Failure::ClosedEarly);
-            let again = single && untouched && closing && !begun && !job.resent;
+            let again = single && untouched && closing && !begun && job.resends == 0;
             if again && self.is_idempotent(&job) {
-                self.open(Job { resent: true, ..job }, server);
+                if self.plan.connecting.no_resend {
+                    self.recorder.first_failure(Failure::KeptClosed, || failure.to_string());
+                    self.failed(job, Failure::KeptClosed, now);
+                } else {
+                    self.open(Job { resends: 1, ..job }, server);
+                }
             } else {
                 self.failed(job, failure, now);
             }
         }
+    }
+
+    /// Reads what is left on connections that cannot be written, and takes them out; says whether there were any.
+    pub(super) fn bury(&mut self) -> bool {
+        let doomed = mem::take(&mut self.doomed);
+        for &(index, generation, failure) in &doomed {
+            if self.is_still(index, generation) {
+                self.read(index, true);
+            }
+            if self.is_still(index, generation) {
+                self.broken(index, failure);
+            }
+        }
+        !doomed.is_empty()
     }
 
     fn is_idempotent(&mut self, job: &Job) -> bool {
@@ -316,6 +353,9 @@ impl<N: Net> Worker<'_, N> {
             State::Busy(..) => self.busy -= 1,
             State::Many(streams) => {
                 self.busy -= streams.len();
+                if !streams.settled {
+                    upstream.unsettled -= 1;
+                }
                 if streams.listed {
                     upstream.unlist(index);
                 }
@@ -342,6 +382,11 @@ impl<N: Net> Worker<'_, N> {
                     let before =
                         Timestamp::from_nanos(now.as_nanos().saturating_sub(timeout.as_nanos() as u64));
                     let given_up = streams.give_up(before, out);
+                    if !streams.settled {
+                        streams.settled = true;
+                        streams.machine.presume_settings();
+                        self.upstreams[connection.server as usize].unsettled -= 1;
+                    }
                     if !streams.dirty {
                         streams.dirty = true;
                         self.dirty.push(index);
@@ -368,3 +413,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 }
+
+/// After so many times a request that the server refuses on a connection that goes on counts as failed: it refuses
+/// more than its settings say.
+const REFUSALS_MAX: u8 = 3;

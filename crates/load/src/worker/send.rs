@@ -8,7 +8,6 @@ use http::codec::response::AnswerTo;
 use http::reactor::Net;
 use measure::Failure;
 use std::io::ErrorKind;
-use units::Timestamp;
 
 impl<N: Net> Worker<'_, N> {
     /// Sends a request on a connection that has room for it.
@@ -43,6 +42,9 @@ impl<N: Net> Worker<'_, N> {
         let connection = &mut self.connections[index];
         let answer_to = if wire.head { AnswerTo::Head } else { AnswerTo::Other };
         connection.state = State::Busy(job, Exchange::new(answer_to, kept));
+        if job.resends > 0 {
+            self.recorder.resent(job.endpoint, job.intended);
+        }
         let due = job.started + self.plan.timeout;
         self.timers.set((index, connection.generation), &mut connection.deadline, due);
         if let Some(session) = &mut connection.tls {
@@ -90,13 +92,15 @@ impl<N: Net> Worker<'_, N> {
             // It took fewer than it had said; another connection will do.
             self.busy -= 1;
             self.stash.push_back(job);
+        } else if job.resends > 0 {
+            self.recorder.resent(job.endpoint, job.intended);
         }
         if !streams.dirty {
             streams.dirty = true;
             self.dirty.push(index);
         }
-        if connection.deadline.at() == Timestamp::NEVER {
-            let due = job.started + self.plan.timeout;
+        let due = job.started + self.plan.timeout;
+        if due < connection.deadline.at() {
             self.timers.set((index, connection.generation), &mut connection.deadline, due);
         }
         if streams.listed && streams.machine.capacity() == 0 {
@@ -135,7 +139,7 @@ impl<N: Net> Worker<'_, N> {
         let connection = &mut self.connections[index];
         while connection.written < connection.out.len() {
             match self.net.write(&mut connection.stream, &connection.out[connection.written..]) {
-                Ok(0) => return self.broken(index, Failure::ClosedEarly),
+                Ok(0) => return self.write_failed(index, Failure::ClosedEarly),
                 Ok(count) => connection.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     // On a connection that is never quite drained, what is written would pile up.
@@ -146,10 +150,26 @@ impl<N: Net> Worker<'_, N> {
                     return;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return self.broken(index, failure_of(&error)),
+                Err(error) => return self.write_failed(index, failure_of(&error)),
             }
         }
         connection.out.clear();
         connection.written = 0;
+    }
+
+    /// Nothing can be written on a connection any more.
+    fn write_failed(&mut self, index: usize, failure: Failure) {
+        let connection = &mut self.connections[index];
+        let State::Many(streams) = &mut connection.state else { return self.broken(index, failure) };
+        // What the server has said before is still to be read: a GOAWAY names the requests that it did not work on.
+        streams.closing = true;
+        if streams.listed {
+            streams.listed = false;
+            self.upstreams[connection.server as usize].unlist(index);
+        }
+        connection.clear.clear();
+        connection.out.clear();
+        connection.written = 0;
+        self.doomed.push((index, connection.generation, failure));
     }
 }

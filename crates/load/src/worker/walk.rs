@@ -53,7 +53,7 @@ impl<N: Net> Worker<'_, N> {
         let (step, _) = self.advance(&scenario, user, intended)?;
         let number = self.users.get(user as usize)?.walk.as_ref()?.iteration.unwrap_or_default();
         let endpoint = scenario.endpoint(step) as u32;
-        Some(Job { intended, started: now, number, what: What::StepOf(user), endpoint, resent: false })
+        Some(Job { intended, started: now, number, what: What::StepOf(user), endpoint, resends: 0 })
     }
 
     /// Follows a walk to its next request: which step, and how long the user thinks before it. Where the iteration is

@@ -1,6 +1,6 @@
 //! HTTP/2, against the `h2` crate's server and against one that breaks its rules.
 
-mod odd;
+pub mod odd;
 mod server;
 
 use crate::servers::{Gauge, closed, open, plan, run_plan, stop_in_the_middle};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-fn streams(streams: u32) -> Protocol {
+pub fn streams(streams: u32) -> Protocol {
     Protocol::Http2 { streams: NonZeroU32::new(streams).unwrap(), prior_knowledge: false }
 }
 
@@ -90,6 +90,8 @@ fn a_server_may_allow_fewer_streams() {
         );
         assert!(measured.accounting.answered >= 1, "{:?}", measured.accounting);
         assert!(gauge.most() <= in_flight, "{}", gauge.most());
+        // It was never sent more than it takes, also before it had said how many that is.
+        assert_eq!((measured.accounting.resent, gauge.all()), (0, measured.accounting.answered));
     }
 }
 
@@ -247,8 +249,9 @@ fn secure_plan(world: &World, address: SocketAddr, model: Model) -> Plan {
 #[test]
 fn over_tls_both_sides_agree_on_it() {
     let world = World::new();
-    let address =
-        world.server(&Serving { alpn: &["h2"], ..Serving::default() }, |stream| odd(stream, Odd::Fine));
+    let address = world.server(&Serving { alpn: &["h2"], ..Serving::default() }, |stream| {
+        odd(stream, Odd::Fine, &AtomicU64::new(0))
+    });
     for model in [closed(2), open(200.0, 0), open(200.0, 1)] {
         let measured = run_plan(secure_plan(&world, address, model));
         assert_eq!(
@@ -289,17 +292,17 @@ fn a_server_that_does_not_agree_gets_http1() {
 
 #[test]
 fn what_a_server_does_wrong_is_counted_by_kind() {
-    use Failure::{ClosedEarly, Malformed, Reset, StreamReset};
+    use Failure::{ClosedEarly, Malformed, Reset, StreamRefused};
     for (kind, failures) in [
         (Odd::Garbage, &[Malformed][..]),
         (Odd::Http1, &[Malformed]),
         (Odd::CloseInTheMiddle, &[ClosedEarly, Reset]),
         (Odd::CloseAtOnce, &[ClosedEarly, Reset]),
         (Odd::DataFirst, &[Malformed]),
-        (Odd::RefuseAlways, &[StreamReset]),
+        (Odd::RefuseAlways, &[StreamRefused]),
         (Odd::BadFrame, &[Malformed]),
     ] {
-        let address = crate::servers::server(move |stream| odd(stream, kind));
+        let address = crate::servers::server(move |stream| odd(stream, kind, &AtomicU64::new(0)));
         for model in [closed(2), open(50.0, 0), open(50.0, 2)] {
             let measured =
                 run(address, "/", model, 5, |plan| plan.duration = Some(Duration::from_millis(400)));
@@ -324,7 +327,7 @@ fn what_a_server_does_wrong_is_counted_by_kind() {
 
 #[test]
 fn a_server_that_says_nothing_costs_time_outs() {
-    let address = crate::servers::server(|stream| odd(stream, Odd::Silent));
+    let address = crate::servers::server(|stream| odd(stream, Odd::Silent, &AtomicU64::new(0)));
     for model in [closed(2), open(50.0, 1)] {
         let measured = run(address, "/", model, 5, |plan| {
             plan.duration = Some(Duration::from_millis(500));
@@ -341,7 +344,7 @@ fn a_goodbye_with_requests_above_its_mark_has_them_sent_again() {
         let count = AtomicU64::new(0);
         let address = crate::servers::server(move |stream| {
             let is_first = count.fetch_add(1, Ordering::SeqCst) == 0;
-            odd(stream, if is_first { Odd::GoawayBelow } else { Odd::Fine });
+            odd(stream, if is_first { Odd::GoawayBelow } else { Odd::Fine }, &AtomicU64::new(0));
         });
         let measured = run(address, "/", model, 60, |plan| plan.requests = Some(60));
         assert_eq!(measured.accounting.answered, 60, "{:?} {:?}", measured.accounting, measured.failures);

@@ -8,6 +8,7 @@ mod failures;
 mod http2;
 mod inputs;
 mod plain;
+mod resends;
 mod scenario;
 mod servers;
 mod stages;

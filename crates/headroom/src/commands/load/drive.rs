@@ -163,7 +163,7 @@ fn result(measured: &Measurement, judged: &[Judged], watched: &[Watched]) -> Opt
 /// How the command ends when all was said.
 fn exit(judged: &[Judged], measured: &Measurement) -> Exit {
     if judged.is_empty() {
-        Exit::Done
+        if measured.good() > 0 { Exit::Done } else { Exit::Failed }
     } else if measured.validity.verdict == Verdict::Invalid {
         Exit::Invalid
     } else if judged.iter().all(|judged| judged.met) {

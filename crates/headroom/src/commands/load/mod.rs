@@ -57,8 +57,8 @@ fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
             servers.first().map_or(String::new(), |server| origin(&server.origin))
         }
     };
-    if measured.accounting.answered == 0 && measured.accounting.shed == 0 {
-        format!("next: curl -v '{url}'   (nothing was answered)\n")
+    if measured.good() == 0 {
+        format!("next: curl -v '{url}'   (no good answer came)\n")
     } else if let (Some(run), Work::Scenario { .. }) = (run, &plan.work) {
         format!("next: headroom compare {run} RUN   (after a change, with the run that follows)\n")
     } else {
@@ -94,4 +94,5 @@ Examples:
       headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
 
 Exit codes: 0 done (the summary says whether the run is valid), 99 a threshold was missed, 3
-thresholds were asked for and the run is invalid, 2 wrong usage, 1 anything else.";
+thresholds were asked for and the run is invalid, 2 wrong usage, 1 no request got a good answer
+(status 200 to 399) and no threshold was asked for, or anything else.";

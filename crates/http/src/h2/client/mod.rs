@@ -226,6 +226,24 @@ impl Connection {
         self.goaway.is_some() || self.failed.is_some() || !self.streams.has_numbers()
     }
 
+    /// Whether the peer has sent its settings. Before, one request may be in flight.
+    pub fn has_settings(&self) -> bool {
+        self.peer.is_known
+    }
+
+    /// Goes on without the peer's settings, which are late: as many requests may be in flight as RFC 9113 advises
+    /// servers to allow.
+    pub fn presume_settings(&mut self) {
+        if !self.peer.is_known {
+            self.peer.streams_max = STREAMS_MAX_PRESUMED;
+        }
+    }
+
+    /// The last stream that the peer works on, after a GOAWAY.
+    pub fn last_stream(&self) -> Option<u32> {
+        self.goaway.map(|(last, _)| last)
+    }
+
     /// Requests that are not answered, reset or cancelled yet.
     pub fn in_flight(&self) -> u32 {
         self.streams.open_count()
@@ -263,6 +281,9 @@ impl Connection {
     }
 }
 
-/// Requests sent before the peer says how many it takes. More might be refused; RFC 9113 advises servers to allow
-/// no fewer.
-const STREAMS_MAX_UNTIL_KNOWN: u32 = 100;
+/// Requests sent before the peer says how many it takes: what is above its limit would be refused. Its settings are
+/// the first thing that it sends, so what waits for them waits for the time that the connection took.
+const STREAMS_MAX_UNTIL_KNOWN: u32 = 1;
+
+/// What a peer is taken to allow that does not say so in time; RFC 9113, section 6.5.2, advises no fewer.
+const STREAMS_MAX_PRESUMED: u32 = 100;

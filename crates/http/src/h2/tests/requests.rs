@@ -173,7 +173,10 @@ fn a_goaway_gives_up_what_is_above_its_last_stream() {
 fn the_peer_and_the_caller_bound_the_requests_in_flight() {
     let ours = Settings { streams_max: 200, ..Settings::default() };
     let mut client = Client::silent(ours);
-    assert_eq!(client.connection.capacity(), 100, "before the peer's settings");
+    assert_eq!(client.connection.capacity(), 1, "before the peer's settings");
+    let mut late = client.connection.clone();
+    late.presume_settings();
+    assert_eq!((late.capacity(), late.has_settings()), (100, false));
     client.receive(&settings(&[])).unwrap();
     assert_eq!(client.connection.capacity(), 200, "the peer has no bound");
     client.receive(&settings(&[(MAX_CONCURRENT_STREAMS, 3)])).unwrap();

@@ -1,6 +1,7 @@
 //! A server of HTTP/2 that is made of frames, so that it can do what no library lets it do.
 
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 /// What it does.
@@ -22,14 +23,18 @@ pub enum Odd {
     DataFirst,
     /// Refuses every request, also those that are sent again.
     RefuseAlways,
+    /// Refuses every so many requests.
+    RefuseEvery(u64),
+    /// Answers so many requests, says that it saw no other, and goes on reading.
+    GoawayEvery(u64),
     /// A frame on a stream that nobody opened.
     BadFrame,
     /// Answers the first request and says that it saw no other; then ends the connection.
     GoawayBelow,
 }
 
-/// Serves one connection.
-pub fn odd<S: Read + Write>(mut stream: S, kind: Odd) {
+/// Serves one connection; counts the requests that reached it.
+pub fn odd<S: Read + Write>(mut stream: S, kind: Odd, heads: &AtomicU64) {
     let mut preface = [0; 24];
     if kind == Odd::CloseAtOnce || stream.read_exact(&mut preface).is_err() {
         return;
@@ -56,6 +61,7 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd) {
             4 if head[4] & 1 == 0 && kind != Odd::Silent => out = frame(4, 1, 0, &[]),
             1 => {
                 count += 1;
+                let all = heads.fetch_add(1, SeqCst) + 1;
                 match kind {
                     Odd::Silent | Odd::Garbage | Odd::Http1 => {}
                     Odd::CloseInTheMiddle => {
@@ -63,6 +69,10 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd) {
                         return;
                     }
                     Odd::DataFirst => out = frame(0, 1, id, b"early"),
+                    Odd::RefuseEvery(every) if all.is_multiple_of(every) => {
+                        out = frame(3, 0, id, &7_u32.to_be_bytes())
+                    }
+                    Odd::GoawayEvery(every) if count > every => continue,
                     Odd::RefuseAlways => out = frame(3, 0, id, &7_u32.to_be_bytes()),
                     Odd::BadFrame => out = frame(0, 1, 2, b"x"),
                     Odd::GoawayBelow if count > 1 => {
@@ -72,7 +82,7 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd) {
                     _ => {
                         out = frame(1, 4, id, &[0x88]);
                         out.extend(frame(0, 1, id, b"ok"));
-                        if kind == Odd::GoawayBelow {
+                        if kind == Odd::GoawayBelow || kind == Odd::GoawayEvery(count) {
                             out.extend(frame(7, 0, 0, &[id.to_be_bytes(), [0; 4]].concat()));
                         }
                     }
