@@ -1,6 +1,7 @@
 //! What a command says: the result on standard output, the story on standard error.
 
 use crate::exit::Exit;
+use crate::live;
 use std::error::Error;
 use std::io::{IsTerminal, Write, stderr, stdout};
 
@@ -42,6 +43,12 @@ pub fn with_causes(error: &dyn Error) -> String {
 pub fn note(text: &str) {
     // Where nobody can be told, the run is worth more than the note.
     let _ = writeln!(stderr(), "note: {text}");
+}
+
+/// Says how something goes, on standard error. A terminal or a pipe that is gone ends what goes on, as Ctrl-C does.
+pub fn tell(text: &str) {
+    let mut stderr = stderr();
+    live::heard(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
 }
 
 /// Everything that is wrong with a file: with the places drawn on a terminal, a line each elsewhere.

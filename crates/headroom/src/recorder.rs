@@ -3,6 +3,7 @@
 //! A run is worth more than its record: where the ledger cannot be used, the run goes on, and the reason is said once.
 
 use crate::ledger_file::LedgerArgs;
+use crate::live::interrupted_by;
 use crate::output;
 use host::{host_facts, passing_host_facts};
 use ledger::{Ledger, NewRun, Outcome, RunId, WallTime};
@@ -46,7 +47,7 @@ impl Recorder {
         match opened {
             Ok(ledger) => Recorder { ledger: Some(ledger) },
             Err(error) => {
-                eprintln!("this run is not recorded:");
+                output::tell("this run is not recorded:\n");
                 output::fail(&error);
                 Recorder { ledger: None }
             }
@@ -74,22 +75,25 @@ impl Recorder {
         Begun(self.attempt(|ledger| ledger.begin(&run)))
     }
 
-    /// Notes how a run ended: what was measured, and what the command concluded as JSON.
+    /// Notes how a run ended: what was measured, and what the command concluded as JSON; and what interrupted it.
     pub fn finish(&mut self, Begun(id): Begun, measurement: Option<&Measurement>, result: Option<String>) {
         let Some(id) = id else { return };
         let outcome = Outcome {
             ended: WallTime::now(),
             measurement,
             result,
-            interrupted: None,
+            interrupted: interrupted_by().map(str::to_owned),
             host_after: passing_host_facts(),
         };
         self.attempt(|ledger| ledger.finish(id, &outcome));
     }
 
-    /// Notes that a run failed.
-    pub fn fail(&mut self, Begun(id): Begun, error: &str) {
-        let Some(id) = id else { return };
+    /// Notes that a run failed, or that it was interrupted before there was a result.
+    pub fn fail(&mut self, begun: Begun, error: &str) {
+        if interrupted_by().is_some() {
+            return self.finish(begun, None, None);
+        }
+        let Begun(Some(id)) = begun else { return };
         self.attempt(|ledger| ledger.fail(id, WallTime::now(), error));
     }
 
@@ -97,7 +101,7 @@ impl Recorder {
         match write(self.ledger.as_ref()?) {
             Ok(done) => Some(done),
             Err(error) => {
-                eprintln!("the rest of this run is not recorded:");
+                output::tell("the rest of this run is not recorded:\n");
                 output::fail(&error);
                 self.ledger = None;
                 None

@@ -24,6 +24,7 @@ pub(crate) struct OwnSigns<'a> {
 /// Weighs what the workers saw of themselves.
 pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -> Validity {
     let mut reasons = Vec::new();
+    reasons.extend(measured.no_good_answer().map(Reason::NoGoodAnswer));
     if let Some(lag) = signs.lag.quantile(Quantile::P99) {
         let service = measured.service.quantile(Quantile::P50).map_or(Duration::ZERO, |p50| p50.at);
         let bound = LAG_FLOOR.max(service / 20);
@@ -46,9 +47,6 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     let count = measured.failures.iter().filter(|(kind, _)| kind.is_ours()).map(|(_, count)| count).sum();
     if count > 0 {
         reasons.push(Reason::OutOfResources { count });
-    }
-    if let Some(why) = measured.no_good_answer() {
-        reasons.push(Reason::NoGoodAnswer(why));
     }
     if accounting.resent * RESENT_ONE_IN > accounting.scheduled {
         reasons.push(Reason::Resent { count: accounting.resent, scheduled: accounting.scheduled });

@@ -8,8 +8,7 @@ use units::{Quantile, show_duration};
 
 /// Writes the last second as a line.
 pub fn show(plan: &Plan, pulse: &Pulse) {
-    // The story goes on where nobody listens to it.
-    let _ = writeln!(std::io::stderr(), "{}", line(plan, pulse));
+    super::heard(writeln!(std::io::stderr(), "{}", line(plan, pulse)));
 }
 
 fn line(plan: &Plan, pulse: &Pulse) -> String {

@@ -6,7 +6,7 @@ mod pulse;
 mod screen;
 mod terminal;
 
-pub use interrupts::Interrupts;
+pub use interrupts::{Interrupts, heard, interrupted_by, is_ignored};
 
 use ::load::{Plan, Progress, Running, StartError};
 use measure::Measurement;
@@ -68,7 +68,8 @@ pub fn watch(
                 running.stop();
             }
             let shown = screen.as_mut().map(|screen| screen.show(plan, &pulse, interrupted));
-            if let Some(Err(_)) = shown {
+            if let Some(Err(error)) = shown {
+                heard(Err(error));
                 screen = None;
             } else if shown.is_none() && second_over {
                 lines::show(plan, &pulse);

@@ -15,12 +15,15 @@ use ratatui::text::Line;
 use ratatui::widgets::{Gauge, Paragraph, Sparkline};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::io::{self, BufWriter, Stderr, Write};
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 use units::{Quantile, Timestamp, show_duration};
 
 /// A screen that is up; taken down when dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    /// Dropped, it would panic where it cannot say that the terminal is gone; [`terminal::restore`] does what it would
+    /// do.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stderr>>>>,
     colours: bool,
 }
 
@@ -35,7 +38,7 @@ impl Screen {
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
         let colours = super::with_colours();
         match Terminal::with_options(backend, options) {
-            Ok(terminal) => Ok(Screen { terminal, colours }),
+            Ok(terminal) => Ok(Screen { terminal: ManuallyDrop::new(terminal), colours }),
             Err(error) => {
                 terminal::restore();
                 Err(error)

@@ -14,6 +14,8 @@ mod conforms;
 mod disturbance;
 /// The limit that was found in the words of nginx and HAProxy, which take it and keep to it.
 mod emits_for_other_proxies;
+/// Terminals that are closed, pipes that nobody reads, signals: what ends and how it is recorded.
+mod ends_with_its_terminal;
 /// `headroom find`: its interval against known limits and against wrk on others' services.
 mod finds_the_sustainable_rate;
 /// `headroom simulate` beside servers that were measured.
@@ -26,6 +28,8 @@ mod judges_its_input;
 mod loads_a_service;
 /// Load on the servers that people run: nginx, gunicorn, Puma, Node, Go, h2o.
 mod loads_real_servers;
+/// Runs without a good answer: the first line, the exit code, what is recommended.
+mod needs_good_answers;
 /// nginx with every kind of listener that tests need.
 mod nginx;
 /// The programs that tests compare headroom with.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A gateway of a file, with a folder for what belongs to it.
-struct World {
+pub struct World {
     folder: tempfile::TempDir,
     listen: SocketAddr,
     gateway: Option<Server>,
@@ -18,7 +18,7 @@ struct World {
 
 impl World {
     /// `more` stands in the file after the address, `rate` is that of the only limit.
-    fn new(more: &str, rate: &str) -> Self {
+    pub fn new(more: &str, rate: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [listen] = free_addresses();
         let mut world = World { folder, listen, gateway: None };
@@ -46,7 +46,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn file(&self) -> String {
+    pub fn file(&self) -> String {
         self.path("gateway.yaml").to_str().unwrap().to_owned()
     }
 

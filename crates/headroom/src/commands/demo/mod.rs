@@ -55,12 +55,12 @@ pub fn run(args: &Args) -> Exit {
     let phases = numbers::json(&story.phases);
     recorder.finish(run, None, Some(phases.clone()));
     if let Err(error) = std::fs::write(&args.report, page::html(&story)) {
-        eprintln!("the report cannot be written to {}: {error}", args.report.display());
+        output::tell(&format!("the report cannot be written to {}: {error}\n", args.report.display()));
     } else {
-        eprintln!("\nreport: {}", args.report.display());
+        output::tell(&format!("\nreport: {}\n", args.report.display()));
     }
     if let Some(name) = run.name() {
-        eprintln!("recorded as {name}: headroom show {name}");
+        output::tell(&format!("recorded as {name}: headroom show {name}\n"));
     }
     if args.json { output::print(&(phases + "\n")) } else { output::print(&closing(&story)) }
 }

@@ -1,12 +1,13 @@
 //! The service, the gateway in front of it, and the load: what the story is played on.
 
 use super::story::StoryError;
+use crate::output;
 use ::gateway::{Change, Gateway};
 use ::load::{Arrivals, Model, Plan, Progress, Target};
 use config::Quick;
 use gateway::settings::Settings;
 use measure::{Measurement, Reason};
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -150,7 +151,7 @@ impl LiveLine {
         let (now, then) = (&progress.accounting, &self.before.accounting);
         let a_second = |now: u64, then: u64| (now.saturating_sub(then)) as f64 / span;
         let p95 = self.recent.quantile(Quantile::P95).map_or(Duration::ZERO, |p95| p95.at);
-        eprint!(
+        output::tell(&format!(
             "\r\x1b[K          {:>3.0} s   offered {:>3.0}/s   good {:>3.0}/s   shed {:>3.0}/s   in flight {:>3}   p95 {}",
             progress.at.as_secs_f64(),
             a_second(now.scheduled, then.scheduled),
@@ -158,9 +159,7 @@ impl LiveLine {
             a_second(now.shed, then.shed),
             progress.in_flight,
             show_duration(p95),
-        );
-        // It is only to look at.
-        let _ = stderr().flush();
+        ));
         self.before = progress.clone();
         self.good = 0;
         self.recent.clear();
@@ -169,7 +168,7 @@ impl LiveLine {
 
     fn clear(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            output::tell("\r\x1b[K");
         }
     }
 }

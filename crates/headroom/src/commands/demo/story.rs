@@ -2,6 +2,7 @@
 
 use super::numbers::Phase;
 use super::stage::{Policy, Stage, stood_still};
+use crate::output;
 use crate::recorder::{About, Begun, Recorder};
 use control::policy::Transition;
 use measure::{Measurement, Series};
@@ -47,21 +48,21 @@ pub enum StoryError {
 /// Tells the story, on standard error as it goes.
 pub fn tell(recorder: &mut Recorder, run: Begun) -> Result<Story, StoryError> {
     let mut stage = Stage::set()?;
-    eprintln!(
+    output::tell(&format!(
         "headroom demo: a service at its limit, and the same flood without and with a policy\n\n\
          The service is built in: 107 requests a second, and less the more wait once 12 are in flight.\n\
-         The gateway in front of it listens on {}. Nothing leaves this machine.\n",
+         The gateway in front of it listens on {}. Nothing leaves this machine.\n\n",
         stage.address()
-    );
+    ));
     let mut teller = Teller { recorder, run, story: Story::new(), ended: Timestamp::ZERO };
 
     teller.play(&mut stage, &CALM)?;
     teller.play(&mut stage, &COLLAPSE)?;
     teller.story.calm_after = stage.until_calm()?.since(teller.ended);
-    eprintln!(
-        "pause     no load: the service is calm again after {}",
+    output::tell(&format!(
+        "pause     no load: the service is calm again after {}\n",
         show_duration(teller.story.calm_after)
-    );
+    ));
 
     let limit = Rate::per_second_of(100.0);
     let policy = Policy { limit, concurrency: KNEE, target: Duration::from_millis(50) };
@@ -132,7 +133,7 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     fn play(&mut self, stage: &mut Stage, act: &Act) -> Result<(), StoryError> {
-        eprintln!("{:<9} {}", act.name, act.told);
+        output::tell(&format!("{:<9} {}\n", act.name, act.told));
         let mut repeated = 0;
         loop {
             let config = serde_json::json!({
@@ -149,21 +150,30 @@ impl Teller<'_> {
             };
             let part = self.recorder.begin(about);
             let start = stage.now();
-            let measured = stage.drive(Rate::per_second_of(act.rate), act.length)?;
+            let measured = match stage.drive(Rate::per_second_of(act.rate), act.length) {
+                Ok(measured) => measured,
+                Err(error) => {
+                    self.recorder.fail(part, &error.to_string());
+                    return Err(error);
+                }
+            };
             self.ended = start + act.length;
             self.recorder.finish(part, Some(&measured), None);
             match stood_still(&measured) {
                 Some(longest) if act.repeatable && stage.now().since(Timestamp::ZERO) < REPEAT_UNTIL => {
                     repeated += 1;
-                    eprintln!(
-                        "          this machine stood still for {}: the phase is repeated",
+                    output::tell(&format!(
+                        "          this machine stood still for {}: the phase is repeated\n",
                         show_duration(longest)
-                    );
+                    ));
                     stage.until_calm()?;
                 }
                 longest => {
                     if let Some(longest) = longest {
-                        eprintln!("          this machine stood still for {}", show_duration(longest));
+                        output::tell(&format!(
+                            "          this machine stood still for {}\n",
+                            show_duration(longest)
+                        ));
                     }
                     self.keep(act, start, &measured, repeated);
                     return Ok(());
@@ -174,7 +184,7 @@ impl Teller<'_> {
 
     fn keep(&mut self, act: &Act, start: Timestamp, measured: &Measurement, repeated: u32) {
         let phase = Phase::of(act.name, act.length, measured, repeated);
-        eprintln!("          {}", phase.line());
+        output::tell(&format!("          {}\n", phase.line()));
         // Whole seconds, as the series has them.
         let start = Duration::from_secs(start.as_nanos().div_ceil(1_000_000_000));
         self.story.series.append(start, &measured.series);
@@ -200,10 +210,11 @@ impl Teller<'_> {
                 .push(report::Mark { at: change.at.since(Timestamp::ZERO), label: label.to_owned() });
         }
         match lifted {
-            Some(after) => {
-                eprintln!("          the limit was lifted {} after the flood", show_duration(after))
-            }
-            None => eprintln!("          the limit was not lifted within this phase"),
+            Some(after) => output::tell(&format!(
+                "          the limit was lifted {} after the flood\n",
+                show_duration(after)
+            )),
+            None => output::tell("          the limit was not lifted within this phase\n"),
         }
         if let Some(phase) = self.story.phases.last_mut() {
             phase.limit_lifted_after_s = Some(lifted.map(|after| after.as_secs_f64()));

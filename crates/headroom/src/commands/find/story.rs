@@ -1,5 +1,6 @@
 //! The story of a search on standard error: a line for each piece of load, and on a terminal what goes on now.
 
+use crate::live::heard;
 use crate::summary::{grouped, rate};
 use ::load::Progress;
 use std::cell::Cell;
@@ -31,8 +32,7 @@ impl Story {
     pub fn tell(&self, what: &str) {
         let clear = if self.live { "\r\x1b[K" } else { "" };
         self.drawn.set(None);
-        // The story goes on where nobody listens to it.
-        let _ = writeln!(std::io::stderr(), "{clear}{:>6.1} s  {what}", self.elapsed().as_secs_f64());
+        heard(writeln!(std::io::stderr(), "{clear}{:>6.1} s  {what}", self.elapsed().as_secs_f64()));
     }
 
     /// Shows what goes on now, on a terminal only and a few times a second.

@@ -2,6 +2,7 @@
 //!
 //! What is shown is built once, as sections of cells, for both: a screen that redraws itself, and plain tables.
 
+mod guard;
 mod history;
 mod plain;
 #[cfg(test)]
@@ -22,7 +23,7 @@ use std::io::{IsTerminal, stdin, stdout};
 /// what each route does and why requests are shed, and how many requests each instance has. Rates are those of the
 /// last second.
 ///
-/// Without a terminal, and with --once, it prints one table and ends.
+/// Without a terminal, and with --once, it prints one table and ends. It ends with its terminal, and on SIGTERM.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

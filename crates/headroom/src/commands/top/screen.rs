@@ -3,6 +3,7 @@
 //! The terminal is raw while the screen is up, so that keys come one by one; ratatui takes it back on a panic, we on
 //! every other way out, also on a signal.
 
+use super::guard::{self, Input};
 use super::history::History;
 use super::sections::{Section, Tone, sections, summary};
 use crate::admin::{Error, Gateway};
@@ -17,9 +18,9 @@ use ratatui::widgets::Paragraph;
 use report::Align;
 use std::collections::BTreeMap;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What the screen shows.
@@ -48,17 +49,15 @@ enum Key {
     Up(usize),
 }
 
-/// Shows the gateway until a key or a signal ends it.
+/// Shows the gateway until a key, a signal or the end of its terminal ends it.
 ///
 /// # Errors
 /// Where the terminal cannot be used.
 pub fn watch(mut gateway: Gateway, first: Status) -> io::Result<()> {
-    let told = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&told))?;
-    }
+    let told = guard::start()?;
     let mut top = Top::new(super::title(&gateway), first, live::with_colours());
-    let mut terminal = ratatui::try_init()?;
+    // Dropped, it would panic where it cannot say that the terminal is gone; `Restore` does what it would do.
+    let mut terminal = ManuallyDrop::new(ratatui::try_init()?);
     let _restored = Restore;
     let mut next = Instant::now();
     while !told.load(Ordering::Relaxed) {
@@ -74,30 +73,30 @@ pub fn watch(mut gateway: Gateway, first: Status) -> io::Result<()> {
     Ok(())
 }
 
-/// Does what keys say until it is time for the next look; false once one quits.
+/// Does what keys say until it is time for the next look; false once one quits, or no more can come.
 fn keys_until(until: Instant, top: &mut Top) -> io::Result<bool> {
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match event::poll(left) {
-            Ok(false) => return Ok(true),
-            Ok(true) => {}
-            // A signal, which the loop looks for.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
-            Err(error) => return Err(error),
+        // crossterm reads on and on where its terminal is gone, so it is asked only where there is something to read.
+        match guard::input_within(until.saturating_duration_since(Instant::now()))? {
+            Input::None => return Ok(true),
+            Input::Ended => return Ok(false),
+            Input::There => {}
         }
-        if let Event::Key(key) = event::read()?
-            && key.kind != KeyEventKind::Release
-            && let Some(key) = meaning(key.code, key.modifiers)
-            && !top.press(key)
-        {
-            return Ok(false);
+        while event::poll(Duration::ZERO)? {
+            if let Event::Key(key) = event::read()?
+                && key.kind != KeyEventKind::Release
+                && let Some(key) = meaning(key.code, key.modifiers)
+                && !top.press(key)
+            {
+                return Ok(false);
+            }
         }
     }
 }
 
 fn meaning(code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
     Some(match code {
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Quit,
+        KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => Key::Quit,
         KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
         KeyCode::Char('p' | ' ') => Key::Pause,
         KeyCode::Tab | KeyCode::Right => Key::Next,
@@ -115,8 +114,7 @@ struct Restore;
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        // Nothing is left to try where the terminal is gone.
-        let _ = ratatui::try_restore();
+        guard::restore();
     }
 }
 
