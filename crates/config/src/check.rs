@@ -20,7 +20,7 @@ pub(crate) use routes::usual_name;
 
 use crate::file::{File, FileLimits, FilePool};
 use crate::problem::{Place, Warning};
-use crate::scalar::{Count, Span, Text};
+use crate::scalar::{Count, Span, Speed, Text};
 use crate::suggest::suggestion;
 use crate::table::{At, Names, Report};
 use gateway::settings::{ConnectionLimits, Settings};
@@ -101,11 +101,25 @@ fn workers(at: &At<Count>, report: &mut Report) -> NonZeroU32 {
 
 fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     let default = ConnectionLimits::default();
+    if let (Some(Speed(rate)), Some(grace)) =
+        (found.body_min_rate.as_ref().map(|at| at.value), &found.body_grace)
+        && rate.get() == 0
+    {
+        let message = "`body_grace` without a least rate means nothing".to_owned();
+        let help = "remove it, or give `body_min_rate` another value than 0".to_owned();
+        report.wrong(&grace.place, message, "grace of what?", help);
+    }
+    let (each, rate, whole) = (&found.connections_per_client, &found.body_min_rate, &found.body_timeout);
     ConnectionLimits {
         connections: found
             .connections
             .as_ref()
             .map_or(default.connections, |at| between(at, 1, u32::MAX, "10000 is usual", report)),
+        connections_per_client: each.as_ref().map(|at| between(at, 1, u32::MAX, "100 is usual", report)),
+        body_min_rate: rate.as_ref().map_or(default.body_min_rate, |at| at.value.0.get()),
+        body_grace: time_out(found.body_grace.as_ref(), default.body_grace, report),
+        body_timeout: whole.as_ref().map(|at| time_out(Some(at), Duration::from_secs(60), report)),
+        body_max: found.body_max.as_ref().map(|at| at.value.0),
         head_timeout: time_out(found.head_timeout.as_ref(), default.head_timeout, report),
         idle_timeout: time_out(found.idle_timeout.as_ref(), default.idle_timeout, report),
         drain_timeout: span(found.drain_timeout.as_ref(), default.drain_timeout, Duration::ZERO, report),

@@ -10,7 +10,7 @@ pub(crate) use limits::{FileAdaptive, FilePriority, FileQueue};
 pub(crate) use pools::*;
 
 use crate::scalar::{
-    Address, Count, Frequency, PerMinute, Range, Share, Size, Span, StatusWord, Switch, Text,
+    Address, Count, Frequency, PerMinute, Range, Share, Size, Span, Speed, StatusWord, Switch, Text,
 };
 use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
 use crate::yaml::{Kind, Node};
@@ -75,12 +75,25 @@ tables! {
 
     /// Bounds on clients and time.
     FileLimits {
-        /// Client connections together; further ones are closed at once. Default: 10000.
+        /// Client connections together. At the bound, connections without a request are given up for new clients;
+        /// where there are none, new ones are closed at once. Default: 10000.
         connections: Option<At<Count>>,
-        /// Within this a request's head must be whole, counted from its first byte. Default: 10s.
+        /// Client connections of one address (of IPv6 of one /64), trusted hops exempt. Left out: any number.
+        connections_per_client: Option<At<Count>>,
+        /// Within this a request's head must be whole, counted from its first byte; the first head of a connection from
+        /// when that was accepted. Default: 10s.
         head_timeout: Option<At<Span>>,
         /// How long a client's connection may be idle. Default: 60s.
         idle_timeout: Option<At<Span>>,
+        /// Bytes a second that a body must move at least while the gateway waits for the client; slower requests end with
+        /// 408. `0` for no such bound. Default: 240B/s.
+        body_min_rate: Option<At<Speed>>,
+        /// How long a request's body may fall behind that rate. Default: 5s.
+        body_grace: Option<At<Span>>,
+        /// How long a request's body may take as a whole. Left out: any time.
+        body_timeout: Option<At<Span>>,
+        /// The longest body of a request; longer ones are answered with 413. Left out: any length.
+        body_max: Option<At<Size>>,
         /// How long SIGTERM waits for requests in flight. Default: 30s.
         drain_timeout: Option<At<Span>>,
         /// The longest head of a request, with its request line: longer ones are answered with 431. Default: 16KiB.
@@ -236,6 +249,9 @@ tables! {
         priority: Option<At<FilePriority>>,
         /// A header in which clients say how long they wait, such as `X-Request-Timeout` or `grpc-timeout`.
         deadline_header: Option<At<Text>>,
+        /// Bodies up to this size are read whole before the limits are asked, and longer ones are answered with 413. At
+        /// most 16MiB. Left out: bodies are passed on as they come.
+        buffer_body: Option<At<Size>>,
         /// A rule in Luau that decides for each request, before the limits: a file, or name and text.
         rule: Option<At<FileRule>>,
         /// A rule in Luau that may change or replace each answer of an instance: a file, or name and text.

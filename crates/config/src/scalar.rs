@@ -181,6 +181,19 @@ impl Scalar for Size {
     }
 }
 
+/// Bytes over time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Speed(pub(crate) Bytes);
+scalar!(Speed, { "type": ["integer", "string"], "pattern": "^(0|[0-9]+(\\.[0-9]+)?([kKMG](i?B)?|B)?/s)$" });
+
+impl Scalar for Speed {
+    const EXPECTED: &'static str = "bytes a second, such as `240B/s` or `1KiB/s`, or `0` for no bound";
+    fn parse(text: &str) -> Option<Self> {
+        let size = if text == "0" { text } else { text.strip_suffix("/s")? };
+        size.parse().ok().map(Speed)
+    }
+}
+
 /// An address with its port, never 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Address(pub(crate) SocketAddr);

@@ -40,6 +40,9 @@ pub fn write(settings: &Settings) -> String {
     line(format!("  idle_timeout: {}", span(limits.idle_timeout)));
     line(format!("  drain_timeout: {}", span(limits.drain_timeout)));
     heads(&limits).into_iter().for_each(|(key, value)| line(format!("  {key}: {value}")));
+    for (key, value) in limits::of_clients(&limits) {
+        line(format!("  {key}: {value}"));
+    }
     if !settings.trusted_hops.is_empty() {
         let ranges: Vec<String> = settings.trusted_hops.iter().map(|range| format!("\"{range}\"")).collect();
         line(format!("trusted_hops: [{}]", ranges.join(", ")));

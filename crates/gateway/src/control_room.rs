@@ -2,13 +2,17 @@
 //! end. Nothing here is touched for each request.
 
 use crate::admin::Flows;
+use crate::clients::Clients;
 use crate::metrics::{Counts, Published, RouteTable, Totals};
 use crate::mirror::Ends;
 use crate::shared::{Shared, lock};
+use crate::worker::crowd::{ASKED_MAX, Seen, Whom};
 use control::policy::Transition;
+use http::reactor::Waker;
 use rule::RuleError;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use tokio::sync::oneshot;
@@ -80,6 +84,12 @@ pub(crate) struct ControlRoom {
     draining: AtomicBool,
     /// Client connections of all workers.
     connections: AtomicU64,
+    /// Client connections by address, where that has a bound.
+    pub(crate) clients: Clients,
+    /// What workers know of each other's connections.
+    pub(crate) crowds: Vec<Seen>,
+    /// What wakes the workers.
+    pub(crate) wakers: OnceLock<Vec<Arc<Waker>>>,
     /// By worker.
     counts: Vec<Mutex<Published>>,
     changes: Mutex<Changes>,
@@ -108,6 +118,9 @@ impl ControlRoom {
             changing: Mutex::new(()),
             draining: AtomicBool::new(false),
             connections: AtomicU64::new(0),
+            clients: Clients::default(),
+            crowds: (0..workers).map(|_| Seen::default()).collect(),
+            wakers: OnceLock::new(),
             counts: (0..workers).map(|_| Mutex::default()).collect(),
             changes: Mutex::default(),
             limit_changes: Mutex::new(VecDeque::new()),
@@ -123,6 +136,21 @@ impl ControlRoom {
     pub(crate) fn connection_opened(&self, most: u32) -> bool {
         let more = |open| (open < u64::from(most)).then_some(open + 1);
         self.connections.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Has another worker give up a connection, and counts a client of this worker's in before that.
+    pub(crate) fn ask_for_place(&self, worker: usize, whom: Whom, most: u32) -> bool {
+        for (other, seen) in self.crowds.iter().enumerate().filter(|&(other, _)| other != worker) {
+            let (has, first) = seen.ask(whom);
+            if let (true, Some(waker)) = (first, self.wakers.get().and_then(|wakers| wakers.get(other))) {
+                // One that cannot be woken looks at its next tick.
+                let _ = waker.wake();
+            }
+            if has {
+                return self.connection_opened(most.saturating_add(ASKED_MAX));
+            }
+        }
+        false
     }
 
     pub(crate) fn connection_closed(&self) {

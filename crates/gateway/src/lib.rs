@@ -8,6 +8,7 @@ mod access_log;
 mod address;
 mod admin;
 mod answer;
+mod clients;
 mod control_room;
 mod forward;
 mod hops;

@@ -24,6 +24,11 @@ impl Outbox {
         self.waiting.is_empty() || self.held
     }
 
+    /// How many bytes wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len() - self.written
+    }
+
     /// Forgets what waits.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();

@@ -149,6 +149,9 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     let helpers = Mutex::new(helpers);
     let mut gateway =
         Gateway { address, admin, room, clock, health: Mutex::new(None), workers: Vec::new(), helpers };
+    let wakers = prepared.iter().map(|(_, waker)| Arc::clone(waker)).collect();
+    // Nobody else sets them.
+    let _ = gateway.room.wakers.set(wakers);
     for (worker, (ends, waker)) in (0..).zip(prepared) {
         let room = Arc::clone(&gateway.room);
         let handle = std::thread::Builder::new()

@@ -25,7 +25,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
-use units::Ratio;
+use units::{Bytes, Ratio};
 
 /// A whole gateway. Indices point into the lists of this struct; whoever builds it has checked them.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,12 +102,26 @@ pub enum AccessLog {
 /// Bounds on clients and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Client connections of all workers together; further ones are closed at once.
+    /// Client connections of all workers together. For further ones, connections without a request are given up; where
+    /// there are none, they are closed at once.
     pub connections: u32,
-    /// Within this a request's head must be whole, counted from its first byte.
+    /// Client connections of one address (of IPv6 of one /64); further ones are closed at once. Trusted hops have no such
+    /// bound. `None` for nobody.
+    pub connections_per_client: Option<u32>,
+    /// Within this a request's head must be whole, counted from its first byte; the first of a connection from when that
+    /// was accepted.
     pub head_timeout: Duration,
     /// How long a client's connection may be idle between requests, or between parts of a body.
     pub idle_timeout: Duration,
+    /// Bytes a second that a body must move at least while the gateway waits for the client: a request's body to send,
+    /// an answer's to take. 0 for no such rate.
+    pub body_min_rate: u64,
+    /// The time that a request's body has beyond that rate.
+    pub body_grace: Duration,
+    /// How long a request's body may take as a whole.
+    pub body_timeout: Option<Duration>,
+    /// The longest body of a request, as it is on the wire.
+    pub body_max: Option<Bytes>,
     /// How long SIGTERM waits for requests in flight.
     pub drain_timeout: Duration,
     /// Bounds on the heads of requests: 431, or 414 where the target is too long.
@@ -116,18 +130,31 @@ pub struct ConnectionLimits {
     pub answer_head: http::codec::Limits,
 }
 
+impl ConnectionLimits {
+    /// The usual bounds; `docs/gateway.md` has the reason for each.
+    pub const DEFAULT: ConnectionLimits = ConnectionLimits {
+        connections: 10_000,
+        connections_per_client: None,
+        head_timeout: Duration::from_secs(10),
+        idle_timeout: Duration::from_secs(60),
+        body_min_rate: 240,
+        body_grace: Duration::from_secs(5),
+        body_timeout: None,
+        body_max: None,
+        drain_timeout: Duration::from_secs(30),
+        request_head: http::codec::Limits::USUAL,
+        answer_head: http::codec::Limits::USUAL,
+    };
+}
+
 impl Default for ConnectionLimits {
     fn default() -> Self {
-        ConnectionLimits {
-            connections: 10_000,
-            head_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(60),
-            drain_timeout: Duration::from_secs(30),
-            request_head: http::codec::Limits::default(),
-            answer_head: http::codec::Limits::default(),
-        }
+        ConnectionLimits::DEFAULT
     }
 }
+
+/// No longer body is read before the limits are asked: what is longer does not belong in memory.
+pub const BUFFER_BODY_MAX: u64 = 16 << 20;
 
 /// Instances of the same service.
 #[derive(Debug, Clone, PartialEq)]
@@ -273,6 +300,9 @@ pub struct Route {
     pub priority: Option<RoutePriority>,
     /// A header, in lower case, in which clients say how long they will wait for the answer.
     pub deadline_header: Option<String>,
+    /// Bodies of this size at most, as they are on the wire, are read whole before the limits are asked; longer ones are
+    /// refused. At most [`BUFFER_BODY_MAX`].
+    pub buffer_body: Option<Bytes>,
     /// A rule that decides for each request, before the limits.
     pub rule: Option<Rule>,
     /// A rule that may change or replace each answer of an instance.
@@ -302,6 +332,7 @@ impl Route {
             policy: None,
             priority: None,
             deadline_header: None,
+            buffer_body: None,
             rule: None,
             response_rule: None,
             shed: ShedAnswer::Problem,

@@ -64,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) index: RouteIndex,
     /// Finds routes, pools and classes by their names.
     pub(crate) named: Named,
+    /// Some route reads bodies before it asks its limits.
+    pub(crate) buffers_bodies: bool,
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
@@ -157,10 +159,12 @@ impl Shared {
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
         let Rates { rates, keyed, tried, .. } = rates;
+        let buffers_bodies = settings.routes.iter().any(|route| route.buffer_body.is_some());
         let shared = Shared {
             index: RouteIndex::new(&settings.routes),
             named: Named::new(&settings),
             settings,
+            buffers_bodies,
             levels,
             rates,
             keyed,

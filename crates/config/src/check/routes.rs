@@ -3,14 +3,15 @@
 use super::classes::Classes;
 use super::{find, heads, hops, key, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute, FileRule};
-use crate::scalar::Text;
+use crate::scalar::{Size, Text};
 use crate::table::{At, Names, Report, check_name};
 use gateway::RouteIndex;
-use gateway::settings::{PathMatch, Route, ShedAnswer};
+use gateway::settings::{BUFFER_BODY_MAX, PathMatch, Route, ShedAnswer};
 use rule::Phase;
 use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::path::Path;
+use units::Bytes;
 
 pub(super) fn routes(
     file: &File,
@@ -98,6 +99,7 @@ fn route(
     let request_trailers = heads::request_trailers(found.request_trailers.as_ref(), report);
     let priority = limits::priority(found, file, report);
     let deadline_header = found.deadline_header.as_ref().map(|at| key::header_name(at, report));
+    let buffer_body = found.buffer_body.as_ref().map(|at| buffer_body(at, report));
     let path = path?;
     if let Some(name) = &found.name {
         check_name(&name.value.0, &name.place, report);
@@ -122,11 +124,22 @@ fn route(
         policy,
         priority,
         deadline_header,
+        buffer_body,
         rule: request_rule,
         response_rule,
         shed,
         ..route
     })
+}
+
+fn buffer_body(at: &At<Size>, report: &mut Report) -> Bytes {
+    let Size(found) = at.value;
+    if !(1..=BUFFER_BODY_MAX).contains(&found.get()) {
+        let message = format!("{} bytes are outside 1 to {BUFFER_BODY_MAX} (16MiB)", found.get());
+        let help = "64KiB is usual; leave it out to pass bodies on as they come".to_owned();
+        report.wrong(&at.place, message, "outside the bounds", help);
+    }
+    found
 }
 
 /// What a route is called where the file gives it no name.

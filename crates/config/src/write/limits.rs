@@ -2,7 +2,8 @@
 
 use super::{Keys, key, per_second, quoted, share, span};
 use gateway::settings::{
-    Adaptive, ConcurrencySettings, Keyed, Pool, Queue, RateClassSettings, Route, RoutePriority, Settings,
+    Adaptive, ConcurrencySettings, ConnectionLimits, Keyed, Pool, Queue, RateClassSettings, Route,
+    RoutePriority, Settings,
 };
 
 pub(super) fn priorities(names: &[String]) -> String {
@@ -52,7 +53,28 @@ pub(super) fn of_route(route: &Route, settings: &Settings) -> Keys {
         }
     });
     let header = route.deadline_header.as_ref().map(|name| ("deadline_header", quoted(name)));
-    priority.into_iter().chain(header).collect()
+    let buffer = route.buffer_body.map(|size| ("buffer_body", size.get().to_string()));
+    priority.into_iter().chain(header).chain(buffer).collect()
+}
+
+/// Those bounds on clients that are not the usual ones.
+pub(super) fn of_clients(limits: &ConnectionLimits) -> Keys {
+    let usual = ConnectionLimits::DEFAULT;
+    let mut keys = Keys::new();
+    keys.extend(limits.connections_per_client.map(|most| ("connections_per_client", most.to_string())));
+    if limits.body_min_rate != usual.body_min_rate {
+        let rate = match limits.body_min_rate {
+            0 => "0".to_owned(),
+            rate => format!("{rate}/s"),
+        };
+        keys.push(("body_min_rate", rate));
+    }
+    if limits.body_grace != usual.body_grace && limits.body_min_rate > 0 {
+        keys.push(("body_grace", span(limits.body_grace)));
+    }
+    keys.extend(limits.body_timeout.map(|whole| ("body_timeout", span(whole))));
+    keys.extend(limits.body_max.map(|most| ("body_max", most.get().to_string())));
+    keys
 }
 
 pub(super) fn shadow() -> (&'static str, String) {

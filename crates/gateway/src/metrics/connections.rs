@@ -9,6 +9,10 @@ use std::time::Duration;
 pub(crate) struct Connections {
     /// Client connections by how many requests they carried.
     by_requests: [u64; RANGES.len()],
+    /// Given up for another client: without a byte sent, and while they waited for a request.
+    given_up: [u64; 2],
+    /// Refused as their address had as many as it may.
+    over_client_bound: u64,
     first_byte: Times,
     connect: Times,
 }
@@ -24,6 +28,16 @@ impl Connections {
             100.. => 4,
         };
         self.by_requests[range] += 1;
+    }
+
+    /// A connection was given up so that another client got in; `silent` is one that had sent nothing.
+    pub(crate) fn given_up(&mut self, silent: bool) {
+        self.given_up[usize::from(!silent)] += 1;
+    }
+
+    /// A client was refused, as its address had as many connections as it may.
+    pub(crate) fn refused_for_client(&mut self) {
+        self.over_client_bound += 1;
     }
 
     /// From accepting a client's connection to the first byte of its first request.
@@ -44,6 +58,8 @@ impl Connections {
 
     pub(super) fn add(&mut self, other: &Connections) {
         self.by_requests.iter_mut().zip(&other.by_requests).for_each(|(ours, theirs)| *ours += theirs);
+        self.given_up.iter_mut().zip(&other.given_up).for_each(|(ours, theirs)| *ours += theirs);
+        self.over_client_bound += other.over_client_bound;
         self.first_byte.add(&other.first_byte);
         self.connect.add(&other.connect);
     }
@@ -54,6 +70,14 @@ impl Connections {
         for (range, count) in RANGES.iter().zip(&self.by_requests) {
             page.line(name, &[("requests", range)], count);
         }
+        let name = "headroom_connections_given_up_total";
+        page.head(name, "counter", "Client connections closed at the bound so that another client got in.");
+        for (state, count) in ["nothing_sent", "waiting"].iter().zip(&self.given_up) {
+            page.line(name, &[("state", state)], count);
+        }
+        let name = "headroom_connections_over_client_bound_total";
+        page.head(name, "counter", "Clients refused because their address had too many connections.");
+        page.line(name, &[], &self.over_client_bound);
         let name = "headroom_client_first_byte_seconds";
         page.head(name, "histogram", "From accepting a client's connection to the first byte of a request.");
         page.histogram(name, &[], &self.first_byte);

@@ -1,6 +1,8 @@
 //! The two kinds of connections and what they are about.
 
+use super::gather::Gathering;
 use super::mirror::Copies;
+use super::pace::Pace;
 use crate::local::Local;
 use crate::outbox::Outbox;
 use crate::pool::Attempt;
@@ -54,8 +56,17 @@ pub(super) struct Downstream<S> {
     /// When the first byte of a head came that is not whole yet.
     pub(super) head_since: Option<Timestamp>,
     pub(super) accepted: Timestamp,
+    /// When its last exchange ended, or it was accepted.
+    pub(super) idle_since: Timestamp,
+    /// It has sent nothing yet.
+    pub(super) silent: bool,
+    /// It counts among those of its address.
+    pub(super) counted: bool,
     /// How many requests it has carried.
     pub(super) requests: u32,
+    pub(super) pace: Pace,
+    /// The request at hand is read whole before it begins.
+    pub(super) gathering: Option<Box<Gathering>>,
     pub(super) exchange: Exchange,
 }
 

@@ -2,7 +2,9 @@
 
 use super::admit::Fate;
 use super::connection::{Exchange, Pause, Phase};
+use super::gather::{TOO_LARGE, TOO_SLOW};
 use super::mirror::Copies;
+use super::pace::Pace;
 use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::forward;
@@ -13,7 +15,7 @@ use crate::trailers;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::request::RequestHead;
-use http::codec::{Refusal, method, request};
+use http::codec::{Body, Refusal, method, request};
 use http::reactor::{Net, Ready};
 use std::io::ErrorKind;
 use std::rc::Rc;
@@ -21,8 +23,8 @@ use std::time::Duration;
 use units::Timestamp;
 
 /// What became of the bytes of a head.
-enum Begun {
-    /// There is no whole head in them yet.
+pub(super) enum Begun {
+    /// There is no whole head in them yet, or a body that is read first is not whole.
     More,
     /// So many were used.
     Used(usize),
@@ -90,7 +92,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// Reads into the loop's buffer: how many bytes; `None` where there are none now, or the connection is gone.
-    fn receive(&mut self, index: usize) -> Option<usize> {
+    pub(super) fn receive(&mut self, index: usize) -> Option<usize> {
         let downstream = &mut self.downstreams[index];
         while downstream.readable.now {
             match self.net.read(&mut downstream.stream, &mut self.buffer) {
@@ -165,6 +167,9 @@ impl<N: Net> Worker<N> {
             // The last answer first: pipelined requests wait in the socket.
             return false;
         }
+        if downstream.gathering.is_some() {
+            return self.gather(index);
+        }
         if !downstream.input.is_empty() {
             let input = std::mem::take(&mut downstream.input);
             let begun = self.begin(index, &input);
@@ -172,6 +177,9 @@ impl<N: Net> Worker<N> {
             downstream.input = input;
             if let Begun::Used(count) = begun {
                 downstream.input.drain(..count);
+                return true;
+            }
+            if downstream.gathering.is_some() {
                 return true;
             }
         }
@@ -197,8 +205,10 @@ impl<N: Net> Worker<N> {
             downstream.input.extend_from_slice(&self.buffer[..count]);
             return true;
         }
-        if downstream.requests == 0 {
+        if downstream.silent {
+            downstream.silent = false;
             self.counts.connections.spoke(self.now.since(downstream.accepted));
+            self.no_longer_silent();
         }
         let buffer = std::mem::take(&mut self.buffer);
         let begun = self.begin(index, &buffer[..count]);
@@ -220,16 +230,20 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// Sets the time by which a head must begin, or be whole.
+    /// Sets the time by which a head must be whole. The first one's has begun when the connection was accepted.
     fn await_head(&mut self, index: usize) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
+        if downstream.gathering.is_some() {
+            return;
+        }
         let limits = &self.local.shared.settings.limits;
         let owner = (downstream_token(index), downstream.generation);
         if downstream.input.is_empty() {
             downstream.head_since = None;
         } else if downstream.head_since.is_none() {
-            downstream.head_since = Some(self.now);
-            self.timers.set(owner, &mut downstream.deadline, self.now + limits.head_timeout);
+            let since = if downstream.requests == 0 { downstream.accepted } else { self.now };
+            downstream.head_since = Some(since);
+            self.timers.set(owner, &mut downstream.deadline, since + limits.head_timeout);
         }
     }
 
@@ -237,7 +251,14 @@ impl<N: Net> Worker<N> {
         let mut slots = slots();
         match request::parse(bytes, &self.local.shared.settings.limits.request_head, &mut slots) {
             Ok(None) => Begun::More,
-            Ok(Some(head)) => Begun::Used(self.begin_request(index, &head, bytes)),
+            Ok(Some(head)) => {
+                if self.local.shared.buffers_bodies
+                    && let Some(begun) = self.gathers(index, &head, bytes)
+                {
+                    return begun;
+                }
+                Begun::Used(self.begin_request(index, &head, bytes))
+            }
             Err(refusal) => {
                 self.begin_nothing(index);
                 self.refuse(index, refusal);
@@ -247,7 +268,7 @@ impl<N: Net> Worker<N> {
     }
 
     /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
-    fn begin_nothing(&mut self, index: usize) {
+    pub(super) fn begin_nothing(&mut self, index: usize) {
         let (arrived, arrived_us) = (self.now, self.wall_us(self.now));
         let downstream = &mut self.downstreams[index];
         let client = downstream.client.ip();
@@ -265,6 +286,7 @@ impl<N: Net> Worker<N> {
         downstream.head_since = None;
         downstream.deadline.clear();
         downstream.requests = downstream.requests.saturating_add(1);
+        downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
         let peer = downstream.client.ip();
         let trusted = &self.local.shared.settings.trusted_hops;
         let hops =
@@ -329,6 +351,7 @@ impl<N: Net> Worker<N> {
                 }
             }
             exchange.replayable = exchange.body.is_done();
+            downstream.pace = Pace::of_upload(&self.local.shared.settings.limits, used as u64);
         }
         exchange.route = route;
         exchange.pool = self.local.shared.settings.routes[route].pool;
@@ -339,6 +362,13 @@ impl<N: Net> Worker<N> {
         exchange.local = Some(Rc::clone(&self.local));
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));
+        }
+        if let Some(most) = self.local.shared.settings.limits.body_max
+            && (matches!(head.framing, Body::Length(length) if length > most.get())
+                || used as u64 > most.get())
+        {
+            self.fail_request(index, TOO_LARGE);
+            return head.head_len + used;
         }
         let (body, trailers) = rest[..used].split_at(before_trailers);
         let unwritten = Unwritten { head, target, hops: &hops, body, trailers };
@@ -389,7 +419,9 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         if downstream.input.is_empty() {
             let Some(count) = self.receive(index) else { return false };
-            self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
+            let downstream = &mut self.downstreams[index];
+            downstream.input.extend_from_slice(&self.buffer[..count]);
+            downstream.pace.moved(self.now, count, &self.local.shared.settings.limits);
         }
         let downstream = &mut self.downstreams[index];
         // It does not wait for leave any more.
@@ -403,6 +435,18 @@ impl<N: Net> Worker<N> {
                 return false;
             }
         };
+        downstream.pace.received += used as u64;
+        if self
+            .local
+            .shared
+            .settings
+            .limits
+            .body_max
+            .is_some_and(|most| downstream.pace.received > most.get())
+        {
+            self.fail_request(index, TOO_LARGE);
+            return false;
+        }
         // What is behind the body is the next request.
         let behind = downstream.input.split_off(used);
         let mut part = std::mem::replace(&mut downstream.input, behind);
@@ -494,6 +538,10 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         let owner = (downstream_token(index), downstream.generation);
         self.timers.set(owner, &mut downstream.deadline, now + limits.idle_timeout);
+        downstream.idle_since = now;
+        if downstream.outbox.len() > 0 {
+            downstream.pace = Pace::of_answer(limits);
+        }
         if !close {
             downstream.phase = Phase::Head;
             return;
@@ -521,23 +569,28 @@ impl<N: Net> Worker<N> {
 
     pub(super) fn flush_downstream(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
+        let before = downstream.outbox.len();
         if downstream.outbox.flush(&mut self.net, &mut downstream.stream).is_err() {
             self.abort(index);
             return;
         }
+        let taken = before - downstream.outbox.len();
+        downstream.pace.moved(self.now, taken, &self.local.shared.settings.limits);
         if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.upstream) {
             self.await_progress(index);
             self.resume(upstream_token(upstream));
             return;
         }
-        if matches!(downstream.phase, Phase::Waiting(_)) {
-            // Its deadline is that of its turn.
+        if matches!(downstream.phase, Phase::Waiting(_)) || downstream.gathering.is_some() {
+            // Its deadline is that of its turn, or of its body.
             return;
         }
         // It takes its time, but it takes something.
         let idle = self.local.shared.settings.limits.idle_timeout;
+        let until =
+            if downstream.outbox.is_empty() { self.now + idle } else { downstream.pace.wait(self.now) };
         let owner = (downstream_token(index), downstream.generation);
-        self.timers.set(owner, &mut downstream.deadline, self.now + idle);
+        self.timers.set(owner, &mut downstream.deadline, until);
         if matches!(downstream.phase, Phase::Closing) && downstream.outbox.is_empty() {
             self.say_goodbye(index);
         }
@@ -548,6 +601,7 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         match &downstream.phase {
             Phase::Waiting(_) => self.turn_came(index, now),
+            Phase::Head if downstream.gathering.is_some() => self.body_too_slow(index),
             Phase::Head if downstream.head_since.is_some() => {
                 self.counts.bad_requests += 1;
                 self.begin_nothing(index);
@@ -558,8 +612,7 @@ impl<N: Net> Worker<N> {
                 self.go_ahead(index);
             }
             Phase::Active if downstream.outbox.is_empty() && !downstream.exchange.body.is_done() => {
-                let detail = "the body of the request did not arrive in time";
-                self.fail_request(index, Problem { status: 408, name: "body_timeout", detail });
+                self.fail_request(index, TOO_SLOW);
             }
             Phase::Head | Phase::Active | Phase::Closing | Phase::Lingering => self.abort(index),
         }

@@ -9,20 +9,26 @@
 //! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
 //! already, publishes its metrics, and looks whether there is a new configuration or an end.
 
+mod accept;
 #[cfg(test)]
 mod adapts;
 mod admit;
 mod claims;
 mod connection;
+pub(crate) mod crowd;
 mod decide;
 mod downstream;
 #[cfg(test)]
 mod fairness;
+mod gather;
+#[cfg(test)]
+mod holding;
 #[cfg(any(test, feature = "laws"))]
 pub mod laws;
 mod learn;
 mod mirror;
 mod observe;
+mod pace;
 mod queue;
 #[cfg(test)]
 mod replay;
@@ -37,14 +43,15 @@ use crate::access_log::Log;
 use crate::control_room::{ControlRoom, MalformedAnswer, RuleNotes};
 use crate::local::Local;
 use crate::metrics::Counts;
-use connection::{Downstream, Phase, Readable, Upstream, UpstreamState};
-use http::reactor::{Deadline, Net, Ready, Timers, Token};
+use connection::{Downstream, Phase, Upstream, UpstreamState};
+use crowd::Crowd;
+use http::reactor::{Net, Ready, Timers, Token};
 use mirror::Mirroring;
 use rule::RuleError;
 use slab::Slab;
 use stats::Rng;
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -74,6 +81,10 @@ pub(crate) struct Worker<N: Net> {
     more_follows: bool,
     /// The connection that is being read may have answers that are held.
     holding: bool,
+    /// Who is given up where another client would be refused.
+    crowd: Crowd,
+    /// Bytes of requests whose bodies are read first.
+    gathered: usize,
     /// Requests that wait for a place.
     line: queue::Line,
     /// Where the key of a request is written.
@@ -156,6 +167,8 @@ impl<N: Net> Worker<N> {
             later: Vec::new(),
             more_follows: false,
             holding: false,
+            crowd: Crowd::default(),
+            gathered: 0,
             line: queue::Line::default(),
             key: Vec::new(),
             now,
@@ -215,6 +228,9 @@ impl<N: Net> Worker<N> {
         }
         let now = self.net.now();
         self.now = now;
+        if self.room.crowds[self.index].is_asked() {
+            self.give_places();
+        }
         self.check_deadlines(now);
         self.line.look(now);
         if now >= self.next_tick {
@@ -242,53 +258,6 @@ impl<N: Net> Worker<N> {
             }
             if !self.serve_line() {
                 return;
-            }
-        }
-    }
-
-    fn accept(&mut self) {
-        while let Some(listener) = &self.listener {
-            let entry = self.downstreams.vacant_entry();
-            let index = entry.key();
-            match self.net.accept(listener, Token(downstream_token(index))) {
-                Ok((stream, client)) => {
-                    self.counts.connections_accepted += 1;
-                    if !self.room.connection_opened(self.local.shared.settings.limits.connections) {
-                        self.counts.connections_refused += 1;
-                        continue;
-                    }
-                    self.counts.connections_open += 1;
-                    self.generation = self.generation.wrapping_add(1);
-                    let mut downstream = Downstream {
-                        stream,
-                        // A listener for both kinds of addresses gives those of IPv4 in their IPv6 form.
-                        client: SocketAddr::new(client.ip().to_canonical(), client.port()),
-                        generation: self.generation,
-                        deadline: Deadline::default(),
-                        readable: Readable::default(),
-                        input: Vec::new(),
-                        trailers: Vec::new(),
-                        outbox: Default::default(),
-                        phase: Phase::Head,
-                        ended: false,
-                        head_since: None,
-                        accepted: self.now,
-                        requests: 0,
-                        exchange: Default::default(),
-                    };
-                    let first = self.local.shared.settings.limits.idle_timeout;
-                    let owner = (downstream_token(index), self.generation);
-                    let at = self.now + first;
-                    self.timers.set(owner, &mut downstream.deadline, at);
-                    self.downstreams.insert(downstream);
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // The client left before it was accepted; or no descriptor is left, and the next tick tries again.
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                Err(_) => {
-                    self.counts.connections_refused += 1;
-                    return;
-                }
             }
         }
     }
@@ -346,6 +315,7 @@ impl<N: Net> Worker<N> {
         }
         self.publish(now, &under_way);
         self.log.tick(now, self.room.log_reopenings());
+        self.may_be_asked();
         self.accept();
         if self.drain_until.is_none() && self.room.is_draining() {
             self.drain(now);
@@ -448,22 +418,29 @@ impl<N: Net> Worker<N> {
     }
 
     fn remove_downstream(&mut self, index: usize) {
-        let removed = self.downstreams.remove(index);
-        self.closed(removed.requests);
+        self.closed(index);
     }
 
-    /// Counts a connection out that has carried so many requests.
-    fn closed(&mut self, requests: u32) {
+    /// Counts a connection out, and gives what is left of it.
+    fn closed(&mut self, index: usize) -> Downstream<N::Stream> {
+        self.gathered_no_more(index);
+        let closed = self.downstreams.remove(index);
         self.room.connection_closed();
+        if closed.counted {
+            self.room.clients.leave(closed.client.ip());
+        }
         self.counts.connections_open -= 1;
-        self.counts.connections.ended(requests);
+        self.counts.connections.ended(closed.requests);
+        if closed.silent {
+            self.no_longer_silent();
+        }
+        closed
     }
 
     /// Closes a connection in the middle of whatever it was about. Where the client could take the end of the
     /// connection for the end of its answer, it is reset.
     fn break_downstream(&mut self, index: usize) {
-        let broken = self.downstreams.remove(index);
-        self.closed(broken.requests);
+        let broken = self.closed(index);
         let half = broken.exchange.answer.is_some_and(|answer| answer.until_close);
         if half || !broken.outbox.is_empty() {
             self.net.reset(broken.stream);

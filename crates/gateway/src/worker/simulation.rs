@@ -137,6 +137,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             concurrency: (number == 3 || number == 1).then_some(0),
             policy: (number == 2).then_some(0),
             server_timing: vec!["app".to_owned(); rng.below(2)],
+            buffer_body: (rng.below(5) == 0).then(|| units::Bytes::new(if calm { 1 << 20 } else { 8_000 })),
             priority: limits::priority(rng),
             deadline_header: (rng.below(4) == 0).then(|| limits::PATIENCE.to_owned()),
             mirrors: (0..mirrors.len()).filter(|_| rng.below(2) == 0).collect(),
@@ -158,7 +159,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
             head_timeout: millis(300 * patience),
             idle_timeout: millis(600 * patience),
             drain_timeout: millis(3_000),
-            ..ConnectionLimits::default()
+            ..holding(rng, calm, patience)
         },
         pools,
         service_levels: vec![Class::new(
@@ -180,6 +181,18 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
         trusted_hops: vec!["10.1.0.0/28".parse().expect("a range"); rng.below(2)],
         ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
+}
+
+/// Bounds on who holds a connection or a request, tight ones unless it is calm.
+fn holding(rng: &mut Rng, calm: bool, patience: usize) -> ConnectionLimits {
+    let mut limits = ConnectionLimits { body_grace: millis(200 * patience), ..ConnectionLimits::DEFAULT };
+    if !calm {
+        limits.body_min_rate = [0, 240, 20_000][rng.below(3)];
+        limits.connections_per_client = (rng.below(4) == 0).then_some(1);
+        limits.body_timeout = (rng.below(4) == 0).then(|| millis(500));
+        limits.body_max = (rng.below(4) == 0).then(|| units::Bytes::new(5_000));
+    }
+    limits
 }
 
 /// Shadows with tight bounds of every kind.
@@ -348,7 +361,7 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
         for answer in answers.iter().skip(client.asked()) {
             // A rule may have replaced an early answer by its own.
             let early = answer.id.is_some() || answer.status == 418;
-            if !early && !matches!(answer.status, 400 | 404 | 408 | 502 | 503 | 504) {
+            if !early && !matches!(answer.status, 400 | 404 | 408 | 413 | 502 | 503 | 504) {
                 return Err(format!("status {} to a request that was not whole", answer.status));
             }
         }
@@ -443,6 +456,9 @@ fn check_nothing_is_left(worker: &Worker<VirtualNet>, room: &ControlRoom) -> Res
                 pool.borrow().in_flight()
             ));
         }
+    }
+    if worker.gathered > 0 || !room.clients.is_empty() {
+        return Err("bodies or clients are counted at the end".to_owned());
     }
     if worker.line.waiting > 0 {
         return Err(format!("{} wait for a place at the end", worker.line.waiting));

@@ -2,6 +2,7 @@
 
 use super::connection::{Answer, Phase, Upstream, UpstreamState};
 use super::mirror::Copies;
+use super::pace::Pace;
 use super::{TURN, Worker, downstream_token, learn, upstream_token};
 use crate::access_log::Line;
 use crate::answer::{Connection, Problem};
@@ -211,14 +212,20 @@ impl<N: Net> Worker<N> {
         let settings = &local.shared.settings;
         if !downstream.outbox.is_empty() || (!exchange.body.is_done() && connection.outbox.is_empty()) {
             connection.deadline.clear();
-            let idle = settings.limits.idle_timeout;
+            let limits = &settings.limits;
             // The instance has the word first: whether it wants the body at all.
-            let patience = if exchange.expects_continue { idle.min(CONTINUE_WAIT) } else { idle };
-            let until = self.now + patience;
+            let until = if exchange.expects_continue {
+                self.now + limits.idle_timeout.min(CONTINUE_WAIT)
+            } else {
+                let until = downstream.pace.wait(self.now);
+                let whole = limits.body_timeout.filter(|_| !exchange.body.is_done());
+                whole.map_or(until, |whole| until.min(exchange.arrived + whole))
+            };
             let owner = (downstream_token(index), downstream.generation);
             self.timers.set(owner, &mut downstream.deadline, until);
         } else {
             downstream.deadline.clear();
+            downstream.pace.pause(self.now);
             let until = self.now + settings.pools[exchange.pool].answer_timeout;
             let owner = (upstream_token(upstream), connection.generation);
             self.timers.set(owner, &mut connection.deadline, until);
@@ -413,6 +420,8 @@ impl<N: Net> Worker<N> {
             let now = self.now;
             exchange.first_byte = Some(now);
             exchange.status = head.status;
+            self.downstreams[index].pace = Pace::of_answer(&self.local.shared.settings.limits);
+            let exchange = &mut self.downstreams[index].exchange;
             let unchunk = exchange.old && head.framing == Body::Chunked;
             let until_close = head.framing == Body::UntilClose;
             // An answer before the end of the request: the rest of the request has no reader any more.
@@ -783,6 +792,7 @@ fn kind_of(name: &str) -> &'static str {
     match name {
         "upstream_unreachable" => "upstream_unreachable",
         "body_timeout" => "body_timeout",
+        "body_too_large" => "body_too_large",
         _ => "bad_request",
     }
 }

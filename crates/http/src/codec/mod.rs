@@ -62,6 +62,10 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// What is used where nothing else is set.
+    pub const USUAL: Limits =
+        Limits { headers_max: 100, head_bytes_max: 16 * 1024, target_bytes_max: 8 * 1024 };
+
     /// The widest that may be set, so that a head which was read before is within them. An incomplete head is read anew
     /// with each part that comes of it: a long one that comes in small parts costs much more than one that comes whole.
     pub const WIDEST: Limits =
@@ -70,6 +74,6 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { headers_max: 100, head_bytes_max: 16 * 1024, target_bytes_max: 8 * 1024 }
+        Limits::USUAL
     }
 }
