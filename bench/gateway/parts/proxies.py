@@ -32,6 +32,7 @@ http {{
     server {{
         {listen}
         default_type text/plain;
+        location /limited {{ return 200 "{small}"; }}
         location = /small {{ return 200 "{small}"; }}
         location = /large {{ alias {dir}/large; }}
         open_file_cache max=16;

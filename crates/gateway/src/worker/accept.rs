@@ -11,7 +11,9 @@ use std::net::SocketAddr;
 impl<N: Net> Worker<N> {
     /// Takes in who waits.
     pub(super) fn accept(&mut self) {
-        while let Some(listener) = &self.listener {
+        self.more_clients = false;
+        for _ in 0..ACCEPTED_MAX {
+            let Some(listener) = &self.listener else { return };
             let index = self.downstreams.vacant_key();
             match self.net.accept(listener, Token(downstream_token(index))) {
                 Ok((stream, client)) => self.take_in(stream, client),
@@ -29,6 +31,7 @@ impl<N: Net> Worker<N> {
                 }
             }
         }
+        self.more_clients = true;
     }
 
     /// Takes a client in, within the bounds. Its token is that of the next vacant index.
@@ -86,3 +89,6 @@ impl<N: Net> Worker<N> {
         self.timers.set(owner, &mut self.downstreams[index].deadline, until);
     }
 }
+
+/// Clients that are taken in before others have their turn.
+const ACCEPTED_MAX: usize = 64;

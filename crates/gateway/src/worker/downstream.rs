@@ -45,6 +45,11 @@ struct Unwritten<'a> {
 impl<N: Net> Worker<N> {
     pub(super) fn downstream_ready(&mut self, index: usize, event: Ready) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
+        // Nobody is there to be answered: a request that stands unread is not begun, however often somebody sends one and
+        // resets. The event may be of a connection that had the token before.
+        if event.broken && !matches!(self.net.connected(&downstream.stream), Ok(true)) {
+            return self.abort(index);
+        }
         downstream.readable.now |= event.readable || event.closed;
         downstream.readable.closing |= event.closed;
         if event.writable && !downstream.outbox.is_empty() {

@@ -53,7 +53,7 @@ impl Net for Plenty {
 
     fn connect(&mut self, _: SocketAddr, token: Token) -> io::Result<Speaker> {
         let mut story = self.0.borrow_mut();
-        story.ready.push(Ready { token, readable: false, writable: true, closed: false });
+        story.ready.push(Ready { token, readable: false, writable: true, closed: false, broken: false });
         Ok(Speaker { waits: Some(token), ..story.instance.clone() })
     }
 
@@ -64,7 +64,7 @@ impl Net for Plenty {
     fn accept(&mut self, _: &(), token: Token) -> io::Result<(Speaker, SocketAddr)> {
         let mut story = self.0.borrow_mut();
         let client = story.clients.pop_front().ok_or(ErrorKind::WouldBlock)?;
-        story.ready.push(Ready { token, readable: true, writable: true, closed: false });
+        story.ready.push(Ready { token, readable: true, writable: true, closed: false, broken: false });
         Ok((client, ([10, 1, 0, 0], 1_000).into()))
     }
 
@@ -86,7 +86,7 @@ impl Net for Plenty {
     fn write(&mut self, stream: &mut Speaker, bytes: &[u8]) -> io::Result<usize> {
         let mut story = self.0.borrow_mut();
         if let Some(token) = stream.waits.take() {
-            story.ready.push(Ready { token, readable: true, writable: false, closed: false });
+            story.ready.push(Ready { token, readable: true, writable: false, closed: false, broken: false });
         }
         if stream.listens {
             story.heard.extend_from_slice(bytes);
@@ -128,7 +128,13 @@ fn before_the_other(flood: Speaker, instance: Speaker) -> (usize, u64) {
     let comes = |speaker: Speaker| {
         let mut story = world.0.borrow_mut();
         story.clients.push_back(speaker);
-        story.ready.push(Ready { token: LISTENER, readable: true, writable: false, closed: false });
+        story.ready.push(Ready {
+            token: LISTENER,
+            readable: true,
+            writable: false,
+            closed: false,
+            broken: false,
+        });
         story.reads
     };
     comes(flood);

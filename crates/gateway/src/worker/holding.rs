@@ -7,6 +7,7 @@ use crate::control_room::ControlRoom;
 use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Pool, Route, Settings};
 use crate::shared::Shared;
 use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
+use http::reactor::{Net, Ready, Token};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -444,4 +445,28 @@ fn events_with_long_pauses_live_and_who_takes_nothing_ends() {
     }
     assert!(!takes.is_closed());
     assert_eq!(stage.workers[0].1.counts.connections_open, 1);
+}
+
+#[test]
+fn what_was_reset_before_it_was_read_is_not_begun() {
+    let mut stage = Stage::new(ConnectionLimits { connections: 100, ..FEW });
+    let mut clients: Vec<Client> = (0..2).map(|number| stage.connect(number)).collect();
+    stage.millis(200);
+    clients[0].peer.send(GET);
+    clients[0].peer.reset();
+    let (world, worker) = &mut stage.workers[0];
+    // All of it arrives before the worker looks.
+    let until = world.now() + Duration::from_secs(1);
+    while world.now() < until {
+        world.wake_at(until);
+        world.net().wait(until, &mut Vec::new()).unwrap();
+    }
+    for index in 0..2 {
+        let token = Token(2 * index);
+        let said = Ready { token, readable: true, writable: true, closed: true, broken: true };
+        worker.downstream_ready(index, said);
+    }
+    assert_eq!(worker.counts.upstream_opened, 0, "nobody is there to be answered");
+    assert_eq!(worker.counts.connections_open, 1, "and of the other it was not true");
+    assert!(!clients[1].is_closed());
 }

@@ -83,6 +83,8 @@ pub(crate) struct Worker<N: Net> {
     holding: bool,
     /// Who is given up where another client would be refused.
     crowd: Crowd,
+    /// More clients may wait to be accepted than had their turn.
+    more_clients: bool,
     /// Bytes of requests whose bodies are read first.
     gathered: usize,
     /// Requests that wait for a place.
@@ -168,6 +170,7 @@ impl<N: Net> Worker<N> {
             more_follows: false,
             holding: false,
             crowd: Crowd::default(),
+            more_clients: false,
             gathered: 0,
             line: queue::Line::default(),
             key: Vec::new(),
@@ -208,7 +211,7 @@ impl<N: Net> Worker<N> {
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         let alarm = self.next_tick.min(self.timers.next() + GATHERED).min(self.line.look_at());
-        let until = if self.later.is_empty() { alarm } else { Timestamp::ZERO };
+        let until = if self.later.is_empty() && !self.more_clients { alarm } else { Timestamp::ZERO };
         self.net.wait(until, ready)?;
         for event in ready.iter() {
             self.now = self.net.now();
@@ -219,6 +222,11 @@ impl<N: Net> Worker<N> {
             } else {
                 self.upstream_ready(event.token.0 / 2, *event);
             }
+            self.go_on();
+        }
+        if self.more_clients {
+            self.now = self.net.now();
+            self.accept();
             self.go_on();
         }
         for token in std::mem::take(&mut self.later) {

@@ -119,7 +119,7 @@ impl Net for Replay {
             (true, Some(upstream)) if self.exchanges == 0 => (upstream, true),
             (true, Some(_)) => (Token(0), false),
         };
-        ready.push(Ready { token, readable: !writable, writable, closed: false });
+        ready.push(Ready { token, readable: !writable, writable, closed: false, broken: false });
         Ok(())
     }
 }

@@ -150,8 +150,16 @@ fn whose_turn_has_not_come_gives_it_back_by_leaving() {
 }
 
 #[test]
-fn too_many_are_closed_at_once_and_room_is_found_again() {
-    let upstream = Upstream::hello();
+fn too_many_with_requests_are_closed_at_once_and_room_is_found_again() {
+    let (held, hold) = std::sync::mpsc::channel::<()>();
+    let hold = std::sync::Mutex::new(hold);
+    let upstream = Upstream::answering(move |request| {
+        if request.start_line().contains("/held") {
+            // Until the test lets go.
+            let _ = hold.lock().map(|hold| hold.recv());
+        }
+        ok("hello")
+    });
     let mut settings = settings(&[upstream.address]);
     settings.limits.connections = 3;
     // Whichever worker the kernel gives a connection to.
@@ -159,13 +167,33 @@ fn too_many_are_closed_at_once_and_room_is_found_again() {
     let gateway = started(settings);
     let mut clients: Vec<Peer> = (0..3).map(|_| client(&gateway)).collect();
     for client in &mut clients {
-        assert_eq!(client.ask(get("/")).status(), 200);
+        client.send(get("/held"));
     }
+    eventually_metric(&gateway, "headroom_in_flight{route=\"all\"}", 3.0);
     assert!(client(&gateway).is_closed());
     eventually_metric(&gateway, "headroom_connections_refused_total", 1.0);
     clients.pop();
     eventually_metric(&gateway, "headroom_connections_open", 2.0);
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);
+    drop(held);
+}
+
+#[test]
+fn at_the_bound_those_without_a_request_give_way_whichever_worker_has_them() {
+    let upstream = Upstream::hello();
+    let mut settings = settings(&[upstream.address]);
+    settings.limits.connections = 20;
+    settings.workers = NonZeroU32::new(3).unwrap();
+    let gateway = started(settings);
+    let silent: Vec<Peer> = (0..40).map(|_| client(&gateway)).collect();
+    for _ in 0..30 {
+        assert_eq!(client(&gateway).ask(get("/")).text(), "hello");
+    }
+    eventually("the silent ones were given up", || {
+        metric(&gateway, "headroom_connections_given_up_total{state=\"nothing_sent\"}") >= 20.0
+    });
+    assert_eq!(metric(&gateway, "headroom_connections_refused_total"), 0.0);
+    drop(silent);
 }
 
 #[test]

@@ -163,6 +163,7 @@ impl KernelNet {
                 writable: flags.contains(EventFlags::OUT),
                 closed: flags.intersects(EventFlags::HUP | EventFlags::ERR)
                     || flags.contains(EventFlags::IN | EventFlags::RDHUP),
+                broken: flags.intersects(EventFlags::HUP | EventFlags::ERR),
             };
             match mio::Token(hint.token.0) {
                 TIMER => self.timer_armed = Timestamp::NEVER,
@@ -270,6 +271,7 @@ impl Net for KernelNet {
                     readable: event.is_readable(),
                     writable: event.is_writable(),
                     closed: event.is_read_closed() || event.is_error(),
+                    broken: event.is_error() || (event.is_read_closed() && event.is_write_closed()),
                 }),
             }
         }

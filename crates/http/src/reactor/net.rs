@@ -20,6 +20,9 @@ pub struct Ready {
     pub writable: bool,
     /// The other side will send no more, or the connection is broken: reading on will say which.
     pub closed: bool,
+    /// The connection is broken, so that nothing that is written arrives; [`Net::connected`] confirms it. What has arrived
+    /// before may still be read.
+    pub broken: bool,
 }
 
 /// The I/O seam: a clock, sockets that never block, and a wait with an end.

@@ -142,7 +142,7 @@ impl World {
         let wire = state.wires.len();
         state.wires.push(Wire::new(token, Attempt::Connected));
         state.backlog.push_back((wire, from));
-        state.ready.push(Ready { token, readable: true, writable: false, closed: false });
+        state.ready.push(Ready { token, readable: true, writable: false, closed: false, broken: false });
         Some(Peer { wire, world: self.clone() })
     }
 
@@ -290,7 +290,10 @@ impl Net for VirtualNet {
     }
 
     fn connected(&mut self, stream: &VirtualStream) -> io::Result<bool> {
-        match self.world.0.borrow().wires[stream.wire].attempt {
+        let state = self.world.0.borrow();
+        let wire = &state.wires[stream.wire];
+        match wire.attempt {
+            Attempt::Connected if wire.is_reset() => Err(ErrorKind::ConnectionReset.into()),
             Attempt::Connected => Ok(true),
             Attempt::Pending { .. } => Ok(false),
             Attempt::Refused => Err(ErrorKind::ConnectionRefused.into()),

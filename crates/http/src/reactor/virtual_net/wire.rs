@@ -55,9 +55,14 @@ impl Wire {
         }
     }
 
+    pub(super) fn is_reset(&self) -> bool {
+        self.arrived_end == Some(End::Reset)
+    }
+
     fn said(&self, readable: bool, writable: bool) -> Ready {
         let closed = self.arrived_end.is_some() || self.attempt == Attempt::Refused;
-        Ready { token: self.token, readable, writable, closed }
+        let broken = self.is_reset();
+        Ready { token: self.token, readable, writable, closed, broken }
     }
 
     /// Watched from now on: whatever is the case is said.
