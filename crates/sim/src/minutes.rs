@@ -7,18 +7,25 @@
 //! A simulated minute takes the minute of the same number from the two rungs beside its load, and lies between them.
 //! All rungs draw from the same streams, so a bad minute of one is a bad minute of the other.
 //!
+//! What one minute does to the next is followed apart: queues that the load alone does not explain, instance by instance
+//! (`crowd`).
+//!
 //! ## What it cannot know
 //! - A fleet of another size than the recorded one is taken to behave like it at the same load for each instance.
-//! - Minutes do not know of each other, except for a backlog where there is more than can be carried.
-//! - What happens within a minute is spread over it: a boot, a stop, a burst.
+//! - Connections and other memory of the recorded servers are those after some minutes of a higher load, whatever the
+//!   simulated ones met before.
+//! - Below the knee a boot, a stop or a burst within a minute is spread over what is left of it.
 //!
 //! So whoever searches with it confirms what was found request by request.
 
+mod crowd;
 mod curves;
+mod lookup;
 mod plant;
+mod service;
 mod shape;
 
-pub use curves::{Curves, Ladder};
+pub use curves::{Curves, Ladder, work};
 pub use plant::Minutes;
 
 #[cfg(test)]

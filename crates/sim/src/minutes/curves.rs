@@ -2,8 +2,7 @@
 
 use super::shape::Shape;
 use crate::plant::{Plant, Window};
-use crate::settings::{Host, ServiceId, System, Traffic};
-use std::sync::Arc;
+use crate::settings::{Accept, Connections, Host, ServiceId, System, Traffic};
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
@@ -47,6 +46,14 @@ pub(super) struct Curve {
     pub(super) strength: f64,
     /// Requests that may wait at one instance before more are refused, as far as the recording shows.
     pub(super) waiting: f64,
+    /// Requests at one instance at each load, on average, rising.
+    pub(super) in_system: Vec<f64>,
+    /// The highest of the loads at which a queue is gone again within seconds.
+    pub(super) knee: usize,
+    /// Cores in use at each load, on average.
+    pub(super) cores: Vec<f64>,
+    /// Instances that were recorded.
+    pub(super) instances: f64,
 }
 
 /// A load, and its minutes.
@@ -116,11 +123,24 @@ impl Curves {
         threads: usize,
         plant: impl Fn(&System) -> P + Sync,
     ) -> Curves {
+        let unbounded = Self::record_within(system, ladder, f64::INFINITY, threads, plant);
+        unbounded.unwrap_or(Curves { services: Vec::new(), users: None })
+    }
+
+    /// The same, unless it takes more requests (of a closed model: users times seconds) than `most_work`; see
+    /// [`work`]. It is given up as soon as that is known, after a tenth of the work at most.
+    pub fn record_within<P: Plant>(
+        system: &System,
+        ladder: Ladder,
+        most_work: f64,
+        threads: usize,
+        plant: impl Fn(&System) -> P + Sync,
+    ) -> Option<Curves> {
         let system = &smaller(system);
         let rungs = ladder.rungs.max(2);
         let (loads, most) = match &system.traffic {
             Traffic::Open { .. } => {
-                let most = most_traffic(system, &plant);
+                let most = most_traffic(system, &plant, LOOKING * most_work)?;
                 // Closer together where queues begin to matter.
                 let rung =
                     |rung| Load::Rate(most * (1.0 - (1.0 - f64::from(rung) / f64::from(rungs)).powi(2)));
@@ -138,7 +158,7 @@ impl Curves {
                 let mut loads: Vec<u32> = (1..=rungs).map(rung).collect();
                 loads.dedup();
                 let users = loads.last().copied().unwrap_or(1);
-                let most = record_at(system, Load::Users(users), 1, 1, &plant);
+                let most = record_at(system, Load::Users(users), 1, Before::warm_up(1), &plant);
                 let most = most.first().map_or(0.0, |at| at.arrived * at.instances);
                 (loads.into_iter().map(Load::Users).collect(), most)
             }
@@ -146,9 +166,30 @@ impl Curves {
         let minutes = (REQUESTS / (60.0 * most).max(1.0)) as u32;
         let most_minutes = ladder.minutes.max(1);
         let minutes = minutes.clamp(LEAST_MINUTES.min(most_minutes), most_minutes);
+        let length = 60.0 * f64::from(minutes + ladder.warm_up);
+        let each = loads.iter().map(|load| match load {
+            Load::Rate(rate) => rate * length,
+            Load::Users(users) => f64::from(*users) * length,
+        });
+        if each.sum::<f64>() > most_work {
+            return None;
+        }
+        // An hour without a third party's bad minutes, or with many, is no usual hour.
+        let begins = if keeps_connections(system) { MINUTES_OF_MORE } else { 0 } + ladder.warm_up;
+        let (from, to) = (MINUTE * begins, MINUTE * (begins + minutes));
+        let system =
+            &System { seed: crate::requests::seed_of_usual_incidents(system, from, to), ..system.clone() };
         let record = |loads: &[Load]| {
             crate::run::run_parallel(loads, threads, |&load| {
-                record_at(system, load, minutes, ladder.warm_up, &plant)
+                let before = match load {
+                    Load::Rate(rate) if keeps_connections(system) => Before {
+                        higher: MINUTES_OF_MORE,
+                        rate: (TIMES_MORE * rate).min(HIGHEST_SHARE * most).max(rate),
+                        warm_up: ladder.warm_up,
+                    },
+                    _ => Before::warm_up(ladder.warm_up),
+                };
+                record_at(system, load, minutes, before, &plant)
             })
         };
         let mut recorded = record(&loads);
@@ -164,7 +205,7 @@ impl Curves {
             recorded.splice(carried..carried, record(&between));
         }
         let services = 0..system.services.len();
-        match system.traffic {
+        Some(match system.traffic {
             Traffic::Open { .. } => {
                 let lowest = match loads[0] {
                     Load::Rate(rate) => rate,
@@ -184,7 +225,7 @@ impl Curves {
                 let of = |service| Curve::of_users(system, service, &recorded);
                 Curves { users: Some(users.collect()), services: services.map(of).collect() }
             }
-        }
+        })
     }
 }
 
@@ -245,7 +286,11 @@ impl Curve {
             // What is more than was recorded is refused like the rest.
             most = if at.shed > 0.0 { at.arrived } else { f64::INFINITY };
         }
-        Curve { rungs, most, for_each, strength: mean_strength(system, service), waiting }
+        let (in_system, knee) = queues(&rungs, most);
+        let cores = rungs.iter().map(|rung| mean(rung, |minute| minute.cores)).collect();
+        let instances = f64::from(system.services[service].instances.get().max(1));
+        let strength = mean_strength(system, service);
+        Curve { rungs, most, for_each, strength, waiting, in_system, knee, cores, instances }
     }
 
     /// A closed model is in equilibrium whatever the load.
@@ -257,8 +302,48 @@ impl Curve {
             if entered > 0.0 { at[service].arrived * at[service].instances / entered } else { 1.0 }
         });
         let strength = mean_strength(system, service);
-        Curve { rungs: rungs.collect(), most: f64::INFINITY, for_each, strength, waiting: 0.0 }
+        let rungs: Vec<Rung> = rungs.collect();
+        let (in_system, knee) = queues(&rungs, f64::INFINITY);
+        let cores = rungs.iter().map(|rung| mean(rung, |minute| minute.cores)).collect();
+        let instances = f64::from(system.services[service].instances.get().max(1));
+        Curve {
+            rungs,
+            most: f64::INFINITY,
+            for_each,
+            strength,
+            waiting: 0.0,
+            in_system,
+            knee,
+            cores,
+            instances,
+        }
     }
+}
+
+/// Requests at an instance at each load, and the highest load that settles quickly.
+fn queues(rungs: &[Rung], most: f64) -> (Vec<f64>, usize) {
+    let mut highest = 0.0_f64;
+    let mean = |rung: &Rung| mean(rung, |minute| minute.in_system);
+    let in_system: Vec<f64> = rungs
+        .iter()
+        .map(|rung| {
+            highest = highest.max(mean(rung));
+            highest
+        })
+        .collect();
+    // By Little's law, what would be there if nothing waited.
+    let usual = rungs.first().map_or(0.0, |first| mean(first) / first.load.max(f64::MIN_POSITIVE));
+    let settles = |place: &usize| {
+        let waiting = in_system[*place] - usual * rungs[*place].load;
+        waiting <= SETTLED_WITHIN * (most - rungs[*place].load)
+    };
+    let knee = (0..rungs.len()).take_while(settles).last().unwrap_or(0);
+    (in_system, knee)
+}
+
+/// Over the minutes of a rung.
+fn mean(rung: &Rung, of: impl Fn(&Minute) -> f32) -> f64 {
+    rung.minutes.iter().map(|minute| f64::from(of(minute))).sum::<f64>() / rung.minutes.len().max(1) as f64
 }
 
 fn mean_strength(system: &System, service: usize) -> f64 {
@@ -321,14 +406,15 @@ pub(super) fn strength(host: &Host) -> f64 {
     cores * host.speed
 }
 
-/// The system under a constant load.
-fn under(system: &System, load: Load) -> System {
+/// The system under a constant load, after so many minutes of `before`.
+fn under(system: &System, load: Load, before: f64, minutes: u32) -> System {
     let mut system = system.clone();
     match (load, &mut system.traffic) {
         (Load::Users(now), Traffic::Closed { users, .. }) => *users = now,
         (Load::Rate(rate), Traffic::Open { rates, bin, noise, .. }) => {
-            *rates = Arc::from([rate]);
-            *bin = Duration::from_secs(3600);
+            let rises = std::iter::repeat_n(before, minutes as usize);
+            *rates = rises.chain([rate]).collect();
+            *bin = MINUTE;
             *noise = None;
         }
         _ => {}
@@ -336,37 +422,82 @@ fn under(system: &System, load: Load) -> System {
     system
 }
 
-/// The traffic at which a service carries no more: doubled until then, halved in between.
-fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P) -> f64 {
-    let mut low = 0.25;
-    let lost = record_at(system, Load::Rate(low), 60, 1, plant);
+/// The traffic at which a service carries no more: doubled until then, halved in between. None where to know it takes
+/// more requests than `most_work`.
+fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P, most_work: f64) -> Option<f64> {
+    let (mut low, mut spent) = (0.25, 0.0);
+    let lost = record_at(system, Load::Rate(low), 60, Before::warm_up(1), plant);
     let lost: Vec<f64> = lost.iter().map(Recorded::lost).collect();
-    let carries = |rate: f64| {
-        let recorded = record_at(system, Load::Rate(rate), 8, 1, plant);
-        recorded.iter().zip(&lost).all(|(at, lost)| at.carried(*lost) && at.is_steady())
+    let mut carries = |rate: f64| {
+        spent += 60.0 * 9.0 * rate;
+        (spent <= most_work).then(|| {
+            let recorded = record_at(system, Load::Rate(rate), 8, Before::warm_up(1), plant);
+            recorded.iter().zip(&lost).all(|(at, lost)| at.carried(*lost) && at.is_steady())
+        })
     };
     let mut high = loop {
         let next = 2.0 * low;
-        if next > HIGHEST_RATE || !carries(next) {
+        if next > HIGHEST_RATE || !carries(next)? {
             break next;
         }
         low = next;
     };
     for _ in 0..5 {
         let middle = 0.5 * (low + high);
-        if carries(middle) { low = middle } else { high = middle }
+        if carries(middle)? { low = middle } else { high = middle }
     }
-    0.5 * (low + high)
+    Some(0.5 * (low + high))
+}
+
+/// How much there is to simulate request by request: requests, or in a closed model users times seconds.
+pub fn work(system: &System) -> f64 {
+    let seconds = (system.warm_up + system.measured).as_secs_f64();
+    match &system.traffic {
+        Traffic::Closed { users, .. } => f64::from(*users) * seconds,
+        Traffic::Open { rates, bin, .. } => {
+            let bin = bin.as_secs_f64();
+            let bins = (seconds / bin).ceil() as usize;
+            let last = rates.last().copied().unwrap_or(0.0);
+            let beyond = bins.saturating_sub(rates.len()) as f64 * last;
+            (rates.iter().take(bins).sum::<f64>() + beyond) * bin
+        }
+    }
+}
+
+/// Minutes before those that are recorded.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    /// So many, first, at a higher rate.
+    higher: u32,
+    rate: f64,
+    /// So many at the load itself.
+    warm_up: u32,
+}
+
+impl Before {
+    fn warm_up(minutes: u32) -> Self {
+        Before { higher: 0, rate: 0.0, warm_up: minutes }
+    }
+}
+
+/// Connections that a higher load opened stay open under a lower one, and where each belongs to a process, the more there
+/// are the longer requests wait for busy processes beside idle ones.
+fn keeps_connections(system: &System) -> bool {
+    system.services.iter().any(|service| {
+        matches!(service.balancing.connections, Connections::Kept { .. })
+            && matches!(service.server.accept, Accept::Kept { .. })
+    })
 }
 
 fn record_at<P: Plant>(
     system: &System,
     load: Load,
     minutes: u32,
-    warm_up: u32,
+    before: Before,
     plant: &impl Fn(&System) -> P,
 ) -> Vec<Recorded> {
-    let system = under(system, load);
+    let system = under(system, load, before.rate, before.higher);
+    let warm_up = before.higher + before.warm_up;
     let mut plant = plant(&system);
     let fleets: Vec<Vec<_>> = system
         .services
@@ -437,6 +568,16 @@ fn minute_of(window: &Window, instances: f64, cores: f64, busiest: f64) -> Minut
     }
 }
 
+/// The share of the bounded work that may go into looking for the loads.
+const LOOKING: f64 = 0.1;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Seconds within which a queue at the knee is gone again.
+const SETTLED_WITHIN: f64 = 15.0;
+/// Before a load is recorded there was more: so many minutes, so many times as much, but no overload. An autoscaled
+/// service comes from there at each peak.
+const MINUTES_OF_MORE: u32 = 10;
+const TIMES_MORE: f64 = 1.6;
+const HIGHEST_SHARE: f64 = 0.95;
 /// Requests that may be under way at the end of a recording without meaning anything.
 const UNDER_WAY: f64 = 10.0;
 /// More than any fleet here carries: where it stops to look.

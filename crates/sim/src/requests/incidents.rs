@@ -34,9 +34,19 @@ impl Incident {
         }
         if now >= self.begins && self.duration > 0 { self.factor } else { 1.0 }
     }
+
+    /// How much of a span it lasts, over how much is usual. Asked for before any factor.
+    pub(super) fn share_of_usual(&mut self, from: u64, to: u64) -> f64 {
+        let seconds = (from / SECOND)..(to / SECOND);
+        let all = seconds.end.saturating_sub(seconds.start) as f64;
+        let bad = seconds.filter(|second| self.factor(second * SECOND) > 1.0).count() as f64;
+        let usual = self.duration as f64 / (self.duration as f64 + self.gap);
+        if usual > 0.0 && all > 0.0 { bad / all / usual } else { 1.0 }
+    }
 }
 
 const HOUR: f64 = 3600e9;
+const SECOND: u64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,195 @@
+//! A service that has more than its load alone would explain: what one minute does to the next.
+//!
+//! Between minutes that can be looked up there is a queue that grows and goes down again, over seconds or hours. It is
+//! followed here instance by instance, in steps of seconds, as a fluid: what leaves an instance with so many requests is
+//! what a recorded one with as many carries, at most what any carries. Those that left waited since they came (first
+//! come, first served); their other times are those of a recorded minute without a queue to speak of. An instance that
+//! is added begins empty: under least outstanding requests it gets all that comes until it has as many as the others,
+//! which go on with what they have.
+
+use super::curves::Curve;
+use super::plant::{Instance, Phase};
+use super::service::Service;
+use crate::plant::InstanceId;
+use std::collections::VecDeque;
+
+/// Requests at one instance.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Queue {
+    count: f64,
+    /// When they came, in seconds, and how many of them, in order.
+    came: VecDeque<(f64, f64)>,
+}
+
+/// What happened at an instance in a step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stepped {
+    left: f64,
+    refused: f64,
+    /// Seconds since those that left had come, on average.
+    age: f64,
+    /// The place on the ladder whose minutes are like this without the queue.
+    place: f64,
+}
+
+impl Queue {
+    fn begin(&mut self, count: f64, at: f64) {
+        self.came.clear();
+        self.count = count;
+        self.came.push_back((at, count));
+    }
+
+    /// So many come to an instance of such a strength in so many seconds, up to `now`.
+    fn step(&mut self, curve: &Curve, comes: f64, strength: f64, seconds: f64, now: f64) -> Stepped {
+        let strength = strength.max(f64::MIN_POSITIVE);
+        let (count, load) = (self.count / strength, comes / strength / seconds);
+        let at_load = curve.place(load);
+        let settled = if load < curve.most { curve.count_at(at_load) } else { f64::INFINITY };
+        let next = if count > settled {
+            (count - (curve.most - load) * seconds).max(settled)
+        } else {
+            let carried = match curve.place_of_count(count) {
+                place if count > curve.count_at(f64::MAX) => curve.most.max(curve.load_at(place)),
+                place => curve.load_at(place),
+            };
+            (count + (load - carried).max(0.0) * seconds).min(settled)
+        };
+        let refused = (next - curve.waiting).max(0.0);
+        let next = next - refused;
+        let usual = curve.place_of_count(0.5 * (count + next));
+        let knee = curve.knee as f64;
+        let place = if load >= curve.most {
+            usual.min(knee)
+        } else if count > settled {
+            at_load.min(knee)
+        } else {
+            usual.min(at_load)
+        };
+        let (next, refused) = (next * strength, refused * strength);
+        if comes > refused {
+            self.came.push_back((now, comes - refused));
+        }
+        let left = (self.count + comes - refused - next).max(0.0);
+        self.count = next;
+        Stepped { left, refused, age: self.leave(left, now), place }
+    }
+
+    /// Takes the first ones out, and says for how long they were here.
+    fn leave(&mut self, left: f64, now: f64) -> f64 {
+        let (mut missing, mut ages) = (left, 0.0);
+        while let Some((came, count)) = self.came.front_mut() {
+            let taken = count.min(missing);
+            ages += taken * (now - *came);
+            missing -= taken;
+            *count -= taken;
+            if *count > 1e-9 {
+                break;
+            }
+            self.came.pop_front();
+        }
+        if left > 0.0 { ages / left } else { 0.0 }
+    }
+}
+
+impl Service<'_> {
+    /// Lets requests come at a rate for so long, from `at` seconds on.
+    pub(super) fn crowd(
+        &mut self,
+        rate: f64,
+        seconds: f64,
+        number: u64,
+        at: f64,
+        instances: &mut [Instance],
+    ) {
+        let curve = self.curve;
+        if !self.is_crowded {
+            self.is_crowded = true;
+            let each = curve.count_at(curve.place(self.load));
+            for id in &self.serving {
+                let instance = &mut instances[id.0 as usize];
+                instance.queue.begin(each * instance.strength, at);
+            }
+        }
+        self.load = rate / self.strength;
+        let steps = (seconds / STEP).ceil().max(1.0);
+        let step = seconds / steps;
+        let mut shares: Vec<(InstanceId, f64)> = Vec::with_capacity(self.serving.len() + self.leaving.len());
+        for number_of_step in 1..=steps as u32 {
+            let now = at + f64::from(number_of_step) * step;
+            let comes = rate * step;
+            let failed = comes * self.failing;
+            self.share_out(comes - failed, step, instances, &mut shares);
+            let (mut left, mut refused, mut held, mut places) = (0.0, 0.0, 0.0, 0.0);
+            for &(id, share) in &shares {
+                let instance = &mut instances[id.0 as usize];
+                let done = instance.queue.step(curve, share, instance.strength, step, now);
+                instance.in_hand = instance.queue.count;
+                held += instance.queue.count;
+                let carried = done.left / step / instance.strength.max(f64::MIN_POSITIVE);
+                instance.use_cores(curve.mean_cores(curve.place(carried.min(curve.most))), step);
+                let usual = curve.count_at(done.place) / curve.load_at(done.place).max(f64::MIN_POSITIVE);
+                self.count(&curve.minute(done.place, number), done.left, (done.age - usual).max(0.0));
+                if done.age > self.patience {
+                    self.open.timed_out += done.left;
+                }
+                left += done.left;
+                refused += done.refused;
+                places += done.place;
+            }
+            self.open.arrived += comes;
+            self.open.ended += left + refused + failed;
+            self.open.refused += refused;
+            self.open.failed += failed;
+            self.open.in_system += held * step;
+            self.open.place += places / shares.len().max(1) as f64 * step;
+            self.open.seconds += step;
+        }
+        let usual = curve.in_system.get(curve.knee).copied().unwrap_or(0.0) + 1e-6;
+        self.leaving.retain(|id| {
+            let one = &mut instances[id.0 as usize];
+            let stays = one.queue.count >= 1.0;
+            if !stays {
+                one.in_hand = 0.0;
+            }
+            stays
+        });
+        let is_usual = |id: &InstanceId| {
+            let one = &instances[id.0 as usize];
+            one.queue.count <= usual * one.strength
+        };
+        self.is_crowded =
+            self.load > curve.knee_load() || !self.leaving.is_empty() || !self.serving.iter().all(is_usual);
+    }
+
+    /// Says how many of what comes each instance gets; those that leave get nothing.
+    fn share_out(&self, comes: f64, step: f64, instances: &[Instance], into: &mut Vec<(InstanceId, f64)>) {
+        into.clear();
+        let one = |id: &InstanceId| &instances[id.0 as usize];
+        let well = self.serving.iter().filter(|id| one(id).phase == Phase::Serving && one(id).strength > 0.0);
+        let strength: f64 = well.clone().map(|id| one(id).strength).sum();
+        if self.levels {
+            // What is left at each after the step if nothing comes; below nothing where it could do more.
+            let level = |id: &InstanceId| one(id).queue.count / one(id).strength - self.curve.most * step;
+            into.extend(well.map(|id| (*id, level(id))));
+            into.sort_by(|a, b| a.1.total_cmp(&b.1));
+            let (mut sum, mut held, mut up_to) = (0.0, comes, f64::INFINITY);
+            for (id, level) in into.iter() {
+                if *level >= up_to {
+                    break;
+                }
+                sum += one(id).strength;
+                held += level * one(id).strength;
+                up_to = held / sum;
+            }
+            for (id, level) in into.iter_mut() {
+                *level = (up_to - *level).max(0.0) * one(id).strength;
+            }
+        } else {
+            into.extend(well.map(|id| (*id, comes * one(id).strength / strength)));
+        }
+        into.extend(self.leaving.iter().map(|id| (*id, 0.0)));
+    }
+}
+
+/// The length of a step, in seconds.
+const STEP: f64 = 2.0;

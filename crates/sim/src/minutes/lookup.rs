@@ -1,0 +1,98 @@
+//! Reads what was recorded: the load, the queue and the minute at a place of the ladder.
+//!
+//! Places are steps of the ladder: 0 is the lowest load, 0.5 half way to the next, -1 no load at all.
+
+use super::curves::{Curve, Minute};
+
+impl Curve {
+    /// Where a load for each instance lies.
+    pub(super) fn place(&self, load: f64) -> f64 {
+        place_on(self.rungs.iter().map(|rung| rung.load), load)
+    }
+
+    /// Where there are so many requests at each instance when nothing changes any more.
+    pub(super) fn place_of_count(&self, count: f64) -> f64 {
+        place_on(self.in_system.iter().copied(), count)
+    }
+
+    /// The load at a place.
+    pub(super) fn load_at(&self, place: f64) -> f64 {
+        between(place, self.rungs.len(), |rung| self.rungs[rung].load)
+    }
+
+    /// Requests at an instance at a place.
+    pub(super) fn count_at(&self, place: f64) -> f64 {
+        between(place, self.in_system.len(), |rung| self.in_system[rung])
+    }
+
+    /// The load of the knee.
+    pub(super) fn knee_load(&self) -> f64 {
+        self.rungs.get(self.knee).map_or(f64::INFINITY, |rung| rung.load)
+    }
+
+    /// The minute of this number at a place.
+    pub(super) fn minute(&self, place: f64, number: u64) -> Minute {
+        let rungs = &self.rungs;
+        let Some(first) = rungs.first() else { return Minute::default() };
+        let number = (number % first.minutes.len().max(1) as u64) as usize;
+        let at = |rung: usize| rungs[rung].minutes.get(number).copied().unwrap_or_default();
+        if place < 0.0 {
+            let mut minute = at(0);
+            let share = (1.0 + place) as f32;
+            // Less load is less use, down to what there is without any; times hardly change.
+            minute.in_system *= share;
+            minute.cores = self.idle() + (minute.cores - self.idle()) * share;
+            return minute;
+        }
+        let below = (place as usize).min(rungs.len() - 1);
+        if below + 1 == rungs.len() {
+            at(below)
+        } else {
+            let (low, high) = (rungs[below].load, rungs[below + 1].load);
+            let other_load = if low > 0.0 { high / low } else { 1.0 };
+            at(below).between(&at(below + 1), place.fract() as f32, other_load as f32)
+        }
+    }
+
+    /// Cores in use at a place, on average over the recorded minutes.
+    pub(super) fn mean_cores(&self, place: f64) -> f64 {
+        let idle = f64::from(self.idle());
+        if place < 0.0 {
+            return idle + (self.cores.first().copied().unwrap_or(idle) - idle) * (1.0 + place);
+        }
+        between(place, self.cores.len(), |rung| self.cores[rung])
+    }
+
+    /// Cores in use without load: on the line through the two lowest rungs.
+    fn idle(&self) -> f32 {
+        let ([low, high, ..], [low_cores, high_cores, ..]) = (&self.rungs[..], &self.cores[..]) else {
+            return 0.0;
+        };
+        (low_cores - low.load * (high_cores - low_cores) / (high.load - low.load)).max(0.0) as f32
+    }
+}
+
+/// A value at a place between the steps of a ladder, from nothing on.
+fn between(place: f64, steps: usize, at: impl Fn(usize) -> f64) -> f64 {
+    if steps == 0 {
+        return 0.0;
+    }
+    if place < 0.0 {
+        return at(0) * (1.0 + place);
+    }
+    let below = (place as usize).min(steps - 1);
+    let above = (below + 1).min(steps - 1);
+    at(below) + place.fract() * (at(above) - at(below))
+}
+
+/// Where a value lies between the steps of a ladder: 0 is the first, 0.5 half way to the second, -1 nothing at all.
+pub(super) fn place_on(steps: impl Iterator<Item = f64>, value: f64) -> f64 {
+    let (mut before, mut place) = (0.0, -1.0);
+    for step in steps {
+        if value < step {
+            return place + (value - before) / (step - before);
+        }
+        (before, place) = (step, place + 1.0);
+    }
+    place
+}

@@ -1,0 +1,222 @@
+//! A service whose minutes are looked up.
+
+use super::curves::{Curve, Minute};
+use super::plant::Instance;
+use super::shape::Rest;
+use crate::plant::{InstanceId, Window};
+use crate::settings::{Algorithm, Connections};
+use units::Timestamp;
+
+#[derive(Debug, Clone)]
+pub(super) struct Service<'a> {
+    pub(super) curve: &'a Curve,
+    pub(super) serving: Vec<InstanceId>,
+    /// Those that get nothing more and still have requests in their queues.
+    pub(super) leaving: Vec<InstanceId>,
+    /// What those that serve can do, in recorded instances.
+    pub(super) strength: f64,
+    /// The share of it that fails whatever comes.
+    pub(super) failing: f64,
+    /// There are queues that the load alone does not explain: each instance is followed by itself.
+    pub(super) is_crowded: bool,
+    /// The last load for each instance.
+    pub(super) load: f64,
+    /// Since the window was taken.
+    pub(super) open: Open,
+    pub(super) window: Window,
+    /// What was not counted yet, because it was not a whole request.
+    rests: Rests,
+    pub(super) patience: f64,
+    /// No client waits longer, with all attempts.
+    longest: f64,
+    /// New requests go to the instance with the fewest.
+    pub(super) levels: bool,
+    /// Processor time of a connection's two ends is in the recorded minutes; this says whether there is one a request.
+    per_call: bool,
+}
+
+/// What comes to a service for a while.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// Requests a second.
+    pub(super) rate: f64,
+    /// Where it lies on the ladder of users, in a closed model.
+    pub(super) place: Option<f64>,
+    /// Users beyond the most that were recorded.
+    pub(super) over: f64,
+}
+
+/// What happened since the window was taken.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Open {
+    pub(super) seconds: f64,
+    pub(super) arrived: f64,
+    /// In whatever way.
+    pub(super) ended: f64,
+    pub(super) refused: f64,
+    pub(super) failed: f64,
+    pub(super) timed_out: f64,
+    /// Sums over time of requests in the service and of the place on the ladder.
+    pub(super) in_system: f64,
+    pub(super) place: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Rests {
+    arrived: f64,
+    ended: f64,
+    balancer: Rest,
+    application: Rest,
+    queueing: f64,
+}
+
+impl<'a> Service<'a> {
+    pub(super) fn new(curve: &'a Curve, settings: &crate::settings::Service) -> Self {
+        let balancing = &settings.balancing;
+        let patience = balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64());
+        let again = balancing
+            .retries
+            .map_or(0.0, |again| f64::from(again.most) * (again.backoff.as_secs_f64() + patience));
+        // The time-out does not run while a request waits at a limit.
+        let limited = !settings.admission.is_open();
+        Service {
+            curve,
+            serving: Vec::new(),
+            leaving: Vec::new(),
+            strength: 0.0,
+            failing: 0.0,
+            is_crowded: false,
+            load: 0.0,
+            open: Open::default(),
+            window: Window::default(),
+            rests: Rests::default(),
+            patience,
+            longest: if limited { f64::INFINITY } else { patience + again },
+            levels: matches!(balancing.algorithm, Algorithm::LeastOutstanding | Algorithm::PeakEwma),
+            per_call: matches!(balancing.connections, Connections::PerCall { .. }),
+        }
+    }
+
+    /// Requests a second for each recorded instance.
+    fn open_load(&self, rate: f64) -> f64 {
+        if self.strength > 0.0 { rate / self.strength } else { 0.0 }
+    }
+
+    /// What comes is carried by all alike, and what was recorded of it holds as it is.
+    pub(super) fn is_calm(&self, load: Load) -> bool {
+        let fits = self.curve.waiting <= 0.0 || self.open_load(load.rate) <= self.curve.knee_load();
+        load.place.is_some() || self.strength <= 0.0 || !self.is_crowded && fits
+    }
+
+    /// Lets requests come for so long, from `now` on.
+    pub(super) fn pass(&mut self, load: Load, seconds: f64, now: Timestamp, instances: &mut [Instance]) {
+        let curve = self.curve;
+        let number = (now.as_secs_f64() / 60.0) as u64;
+        let came = load.rate * seconds;
+        self.open.seconds += seconds;
+        self.open.arrived += came;
+        self.open.ended += came;
+        if self.strength <= 0.0 {
+            self.open.refused += came;
+            return;
+        }
+        self.load = self.open_load(load.rate);
+        let failed = came * self.failing;
+        // What is more than limits before the balancer let in.
+        let refused = (came - curve.most * self.strength * seconds).max(0.0);
+        self.open.failed += failed;
+        self.open.refused += refused;
+        let place = load.place.unwrap_or_else(|| curve.place(self.load.min(curve.most)));
+        let minute = curve.minute(place, number);
+        let delay = if load.rate > 0.0 { load.over / load.rate } else { 0.0 };
+        self.open.place += place * seconds;
+        self.open.in_system += (f64::from(minute.in_system) * self.strength + load.over) * seconds;
+        self.count(&minute, (came - failed - refused).max(0.0), delay);
+        let count = self.serving.len();
+        let part = curve.minute(place, (now.as_secs_f64() / seconds.max(1e-3)) as u64);
+        let (cores, busiest) = self.use_of(&part, place, count, seconds);
+        // The busiest takes turns, and the others have so much less that the mean stays.
+        let chosen = number as usize % count.max(1);
+        let others = if count > 1 { (count as f64 - busiest) / (count as f64 - 1.0) } else { 1.0 };
+        for (at, id) in self.serving.iter().enumerate() {
+            let instance = &mut instances[id.0 as usize];
+            let share = if at == chosen { busiest } else { others.max(0.0) };
+            instance.use_cores(cores * share, seconds);
+            instance.in_hand = f64::from(minute.in_system);
+        }
+    }
+
+    /// Cores in use at each of so many instances, and those of the busiest over that. Chance evens out over more
+    /// instances than were recorded and shows in less than a minute, and the busiest of more is busier.
+    fn use_of(&self, minute: &Minute, place: f64, count: usize, seconds: f64) -> (f64, f64) {
+        let (count, recorded) = (count.max(1) as f64, self.curve.instances);
+        let shorter = libm::sqrt(60.0 / seconds.max(1.0));
+        let mean = self.curve.mean_cores(place);
+        let cores = mean + (f64::from(minute.cores) - mean) * libm::sqrt(recorded / count) * shorter;
+        let busier = f64::from(minute.busiest) - 1.0;
+        let busiest = match (extreme(count), extreme(recorded)) {
+            (0.0, _) => 1.0,
+            (_, 0.0) => 1.0 + busier * shorter,
+            (now, then) => 1.0 + busier * shorter * now / then,
+        };
+        (cores, busiest)
+    }
+
+    /// Counts so many requests that ended, of such a minute, each later by `delay` seconds.
+    pub(super) fn count(&mut self, minute: &Minute, ended: f64, delay: f64) {
+        // Times are those of all that ended in one way or another but were not refused or broken.
+        let timed = ended * f64::from((1.0 - minute.refused - minute.failed).max(0.0));
+        let (window, rests) = (&mut self.window, &mut self.rests);
+        minute.balancer.fill(&mut window.balancer, timed, delay, self.longest, &mut rests.balancer);
+        minute.application.fill(&mut window.application, timed, 0.0, f64::INFINITY, &mut rests.application);
+        let queued = f64::from(minute.queued) + delay;
+        window.queued += queued * timed;
+        window.queueing.record_many(queued, whole(timed, &mut rests.queueing) as u32);
+    }
+
+    /// Hands out what happened since the window was last taken.
+    pub(super) fn close(&mut self, number: u64, into: &mut Window) {
+        let open = std::mem::take(&mut self.open);
+        if open.seconds <= 0.0 {
+            return;
+        }
+        let minute = self.curve.minute(open.place / open.seconds, number);
+        let arrived = whole(open.arrived, &mut self.rests.arrived);
+        let ended = whole(open.ended, &mut self.rests.ended);
+        let share = |part: f64| (part * ended as f64).round() as u64;
+        let of = |count: f64| if open.ended > 0.0 { (count / open.ended).min(1.0) } else { 0.0 };
+        // The minute's shares are of what is neither too much nor lost with its instance.
+        let within = (1.0 - of(open.refused) - of(open.failed)).max(0.0);
+        let usual = |part: f32| within * f64::from(part);
+        let refused = share(of(open.refused) + usual(minute.refused)).min(ended);
+        let failed = share(of(open.failed) + usual(minute.failed)).min(ended - refused);
+        let timed_out = share(of(open.timed_out) + usual(minute.timed_out)).min(ended - refused - failed);
+        let errors = share(usual(minute.errors)).min(ended - refused - failed - timed_out);
+        let of_arrived = |part: f32| (f64::from(part) * arrived as f64).round() as u64;
+        let window = &mut self.window;
+        window.arrived = arrived;
+        window.refused = refused;
+        window.failed = failed;
+        window.timed_out = timed_out;
+        window.errors = errors;
+        window.answered = ended - refused - failed - timed_out - errors;
+        window.retried = of_arrived(minute.retried);
+        window.connections = if self.per_call { arrived } else { of_arrived(minute.connections) };
+        window.in_system = open.in_system / open.seconds;
+        std::mem::swap(window, into);
+        window.clear();
+    }
+}
+
+/// The whole requests of so many; what is left over counts with the next.
+fn whole(requests: f64, rest: &mut f64) -> u64 {
+    let all = requests + *rest;
+    *rest = all.fract();
+    all as u64
+}
+
+/// By how many standard deviations the greatest of so many normal values is above their mean, about.
+fn extreme(count: f64) -> f64 {
+    // Through 0.56 of two, 1.54 of ten and 2.25 of fifty.
+    if count < 2.0 { 0.0 } else { 1.17 * libm::sqrt(libm::log(count)) - 0.41 / count - 0.2 }
+}
