@@ -6,8 +6,8 @@ use super::versus::Versus;
 use super::words::when;
 use config::case::Stage;
 use serde_json::{Value as Json, json};
-use sim::Outcome;
 use sim::outcome::{Averaged, Quantiles, ServiceOutcome};
+use sim::{Fidelity, Outcome};
 
 /// The whole result.
 pub fn json(
@@ -17,7 +17,7 @@ pub fn json(
     versus: Option<&Versus>,
     decisions: bool,
 ) -> Json {
-    let stages = done.stages();
+    let stages = done.stages().zip(&done.fidelities);
     let missed = verdicts.iter().any(Verdict::missed);
     let required = verdicts.iter().any(Verdict::required);
     json!({
@@ -27,7 +27,9 @@ pub fn json(
         "seeds": done.seeds,
         "took_s": done.took.as_secs_f64(),
         "recorded_s": done.recorded.as_secs_f64(),
-        "stages": stages.map(|(stage, outcomes)| stage_json(stage, outcomes, decisions)).collect::<Vec<_>>(),
+        "stages": stages
+            .map(|((stage, outcomes), fidelity)| stage_json(stage, *fidelity, outcomes, decisions))
+            .collect::<Vec<_>>(),
         "rows": verdicts.iter().map(row).collect::<Vec<_>>(),
         "met": required.then_some(!missed),
         "compare": versus.map(Versus::json),
@@ -63,9 +65,13 @@ fn row(verdict: &Verdict<'_>) -> Json {
     })
 }
 
-fn stage_json(stage: &Stage, outcomes: &[Outcome], decisions: bool) -> Json {
+fn stage_json(stage: &Stage, fidelity: Fidelity, outcomes: &[Outcome], decisions: bool) -> Json {
     json!({
         "name": stage.name,
+        "fidelity": match fidelity {
+            Fidelity::Request => "request",
+            Fidelity::Minute => "minute",
+        },
         "about": stage.about,
         "aside": stage.aside,
         "prices": stage.prices,

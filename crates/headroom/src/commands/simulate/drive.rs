@@ -3,7 +3,7 @@
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
 use config::case::{Case, Stage};
-use sim::minutes::{Curves, Ladder, Minutes};
+use sim::minutes::{Curves, Ladder, Minutes, work};
 use sim::settings::System;
 use sim::{Fidelity, Outcome, Requests};
 use std::io::{IsTerminal, Write, stderr};
@@ -21,6 +21,8 @@ pub struct Done<'a> {
     pub seeds: Vec<u64>,
     /// By chosen stage, then by seed.
     pub outcomes: Vec<Vec<Outcome>>,
+    /// By chosen stage: how closely it was simulated.
+    pub fidelities: Vec<Fidelity>,
     /// How long it took, without what was recorded.
     pub took: Duration,
     /// How long it took to record the minutes of the fast way.
@@ -56,6 +58,8 @@ pub struct How {
     pub threads: usize,
     /// How closely.
     pub fidelity: Fidelity,
+    /// Stages whose minutes take longer to record than to simulate request by request are simulated so.
+    pub or_faster: bool,
 }
 
 /// Runs the chosen stages of a case.
@@ -70,6 +74,7 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
     let minutes: u64 = systems.iter().map(|system| (system.warm_up + system.measured).as_secs() / 60).sum();
     let progress = Progress { done: AtomicU64::new(0), ended: AtomicBool::new(false) };
     let mut recording = Duration::ZERO;
+    let mut fidelities = Vec::new();
     let mut flat = std::thread::scope(|scope| {
         if stderr().is_terminal() {
             scope.spawn(|| progress.show(minutes, began));
@@ -77,32 +82,38 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
         let a_minute = |_| {
             progress.done.fetch_add(1, Ordering::Relaxed);
         };
-        let outcomes = match how.fidelity {
-            Fidelity::Request => sim::run_parallel(&systems, how.threads, |system| {
-                sim::run_on(system, Requests::new(system), &mut a_minute.clone())
-            }),
+        let recorded: Vec<Option<Curves>> = match how.fidelity {
+            Fidelity::Request => chosen.iter().map(|_| None).collect(),
+            // What is recorded of a stage serves all of its seeds.
             Fidelity::Minute => {
-                // What is recorded of a stage serves all of its seeds.
                 let of_stage = systems.chunks(seeds.len().max(1));
-                let recorded: Vec<Curves> = of_stage
-                    .map(|runs| Curves::record(&runs[0], Ladder::default(), how.threads, Requests::new))
-                    .collect();
-                recording = began.elapsed();
-                let runs: Vec<(&System, &Curves)> = systems
-                    .iter()
-                    .enumerate()
-                    .map(|(place, system)| (system, &recorded[place / seeds.len().max(1)]))
-                    .collect();
-                sim::run_parallel(&runs, how.threads, |(system, curves)| {
-                    sim::run_on(system, Minutes::new(system, curves), &mut a_minute.clone())
-                })
+                let record = |runs: &[System]| {
+                    let most = if how.or_faster { runs.iter().map(work).sum() } else { f64::INFINITY };
+                    Curves::record_within(&runs[0], Ladder::default(), most, how.threads, Requests::new)
+                };
+                of_stage.map(record).collect()
             }
         };
+        recording = if recorded.iter().any(Option::is_some) { began.elapsed() } else { Duration::ZERO };
+        fidelities = recorded
+            .iter()
+            .map(|curves| if curves.is_some() { Fidelity::Minute } else { Fidelity::Request })
+            .collect();
+        let runs: Vec<(&System, &Option<Curves>)> = systems
+            .iter()
+            .enumerate()
+            .map(|(place, system)| (system, &recorded[place / seeds.len().max(1)]))
+            .collect();
+        let outcomes = sim::run_parallel(&runs, how.threads, |(system, curves)| match curves {
+            Some(curves) => sim::run_on(system, Minutes::new(system, curves), &mut a_minute.clone()),
+            None => sim::run_on(system, Requests::new(system), &mut a_minute.clone()),
+        });
         progress.ended.store(true, Ordering::Relaxed);
         outcomes.into_iter()
     });
     let outcomes = chosen.iter().map(|_| flat.by_ref().take(seeds.len()).collect()).collect();
-    Done { case, chosen, seeds, outcomes, took: began.elapsed() - recording, recorded: recording }
+    let took = began.elapsed() - recording;
+    Done { case, chosen, seeds, outcomes, fidelities, took, recorded: recording }
 }
 
 struct Progress {

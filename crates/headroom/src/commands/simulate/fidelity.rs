@@ -2,7 +2,7 @@
 
 use super::drive::Done;
 use report::Align::{Left, Right};
-use report::Table;
+use report::{Table, grouped};
 use sim::outcome::ServiceOutcome;
 
 /// How closely a fleet is simulated.
@@ -27,31 +27,49 @@ impl Fidelity {
     }
 }
 
+/// Says of which stages minutes were asked for that were simulated request by request all the same; none of none.
+pub fn chosen_by_request(done: &Done<'_>) -> Option<String> {
+    let stages = done.stages().zip(&done.fidelities);
+    let by_request = stages.filter(|(_, fidelity)| **fidelity == sim::Fidelity::Request);
+    let names: Vec<&str> = by_request.map(|((stage, _), _)| stage.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!("request by request, because to record minutes takes longer there: {}", names.join(", "))
+    })
+}
+
 /// The fast way beside the truth, for each stage: what it says, and by how much it is off.
 pub fn table(truth: &Done<'_>, fast: &Done<'_>) -> Table {
     let mut table = Table::new(&[
         ("stage", Left),
         ("instances", Right),
         ("CPU avg", Right),
+        ("p50", Right),
         ("p95", Right),
         ("p99", Right),
         ("cost", Right),
+        ("outside goal", Right),
+        ("flaps", Right),
     ]);
-    for (name, errors) in errors(truth, fast) {
-        let errors = errors.map(|error| match error {
+    for (name, truth, fast) in pairs(truth, fast) {
+        let errors = errors(truth, fast).map(|error| match error {
             Some(error) => format!("{:+.1} %", 100.0 * error),
             None => "-".to_owned(),
         });
-        table.row([vec![name], errors.to_vec()].concat());
+        let counts = COUNTS.map(|of| format!("{} for {}", grouped(of(fast)), grouped(of(truth))));
+        table.row([vec![name], errors.to_vec(), counts.to_vec()].concat());
     }
     table
 }
 
-/// The same: errors as shares of the truth.
+/// The same: errors as shares of the truth, and counts of both.
 pub fn json(truth: &Done<'_>, fast: &Done<'_>) -> serde_json::Value {
-    let rows = errors(truth, fast).map(|(stage, [instances, cpu, p95, p99, cost])| {
+    let rows = pairs(truth, fast).map(|(stage, truth, fast)| {
+        let [instances, cpu, p50, p95, p99, cost] = errors(truth, fast);
+        let [outside_goal, flaps] =
+            COUNTS.map(|of| serde_json::json!({ "request": of(truth), "minute": of(fast) }));
         serde_json::json!({
-            "stage": stage, "instances": instances, "cpu": cpu, "p95": p95, "p99": p99, "cost": cost,
+            "stage": stage, "instances": instances, "cpu": cpu, "p50": p50, "p95": p95, "p99": p99, "cost": cost,
+            "outside_goal": outside_goal, "flaps": flaps,
         })
     });
     serde_json::json!({
@@ -61,31 +79,40 @@ pub fn json(truth: &Done<'_>, fast: &Done<'_>) -> serde_json::Value {
     })
 }
 
-/// By stage, or stage and service: how far the measures are off, as shares of the truth.
-fn errors<'a>(
+/// By stage, or stage and service: the service as it was simulated both ways.
+fn pairs<'a>(
     truth: &'a Done<'_>,
     fast: &'a Done<'_>,
-) -> impl Iterator<Item = (String, [Option<f64>; MEASURES.len()])> + 'a {
+) -> impl Iterator<Item = (String, &'a ServiceOutcome, &'a ServiceOutcome)> + 'a {
     truth.stages().zip(fast.stages()).flat_map(|((stage, truth), (_, fast))| {
         let services = truth.first().into_iter().zip(fast.first());
         let services = services.flat_map(|(truth, fast)| truth.services.iter().zip(&fast.services));
         let many = truth.first().is_some_and(|outcome| outcome.services.len() > 1);
         services.map(move |(truth, fast)| {
             let name = if many { format!("{} {}", stage.name, truth.name) } else { stage.name.clone() };
-            let errors = MEASURES.map(|of| match (of(truth), of(fast)) {
-                (Some(truth), Some(fast)) if truth > 0.0 => Some(fast / truth - 1.0),
-                _ => None,
-            });
-            (name, errors)
+            (name, truth, fast)
         })
     })
 }
 
-/// What is compared.
-const MEASURES: [fn(&ServiceOutcome) -> Option<f64>; 5] = [
+/// How far the measures are off, as shares of the truth.
+fn errors(truth: &ServiceOutcome, fast: &ServiceOutcome) -> [Option<f64>; MEASURES.len()] {
+    MEASURES.map(|of| match (of(truth), of(fast)) {
+        (Some(truth), Some(fast)) if truth > 0.0 => Some(fast / truth - 1.0),
+        _ => None,
+    })
+}
+
+/// What is compared as a share.
+const MEASURES: [fn(&ServiceOutcome) -> Option<f64>; 6] = [
     |service| Some(service.totals.mean),
     |service| service.totals.cpu_average,
+    |service| Some(service.totals.balancer_by_minute?.p50),
     |service| Some(service.totals.balancer_by_minute?.p95),
     |service| Some(service.totals.balancer_by_minute?.p99),
     |service| Some(service.totals.cost),
 ];
+
+/// What is counted.
+const COUNTS: [fn(&ServiceOutcome) -> u64; 2] =
+    [|service| service.totals.minutes_outside, |service| service.totals.flaps];

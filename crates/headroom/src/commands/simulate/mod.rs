@@ -65,7 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value = "1")]
     seeds: NonZeroU32,
 
-    /// How closely: rows are judged request by request unless only minutes are asked for
+    /// How closely: rows are judged request by request unless only minutes are asked for, and a stage is simulated
+    /// request by request, too, where to record its minutes takes longer
     #[arg(long, value_name = "HOW", value_enum, default_value = "request")]
     fidelity: Fidelity,
 
@@ -229,9 +230,11 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
     let fast = (args.fidelity == Fidelity::Both).then(|| {
-        drive(&case, chosen.clone(), Vec::clone(&seeds), How { threads, fidelity: sim::Fidelity::Minute })
+        let how = How { threads, fidelity: sim::Fidelity::Minute, or_faster: false };
+        drive(&case, chosen.clone(), Vec::clone(&seeds), how)
     });
-    let done = drive(&case, chosen, seeds, How { threads, fidelity: args.fidelity.judged() });
+    let how = How { threads, fidelity: args.fidelity.judged(), or_faster: true };
+    let done = drive(&case, chosen, seeds, how);
     let verdicts = verdicts(&done);
     let versus = pair.and_then(|(a, b)| Versus::of(&done, a, b));
     if let Some(path) = &args.csv {
@@ -258,6 +261,11 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         }
         output::print(&said)
     };
+    if args.fidelity == Fidelity::Minute
+        && let Some(said) = fidelity::chosen_by_request(&done)
+    {
+        eprintln!("\n{said}");
+    }
     eprintln!("\n{}", words::speed(&done));
     if let Some(fast) = &fast {
         eprintln!("minute by minute: {}", words::speed(fast));

@@ -43,7 +43,7 @@ fn tiny() -> Case {
 }
 
 fn run(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -> Done<'_> {
-    drive(case, chosen, seeds, How { threads, fidelity: Fidelity::Request })
+    drive(case, chosen, seeds, How { threads, fidelity: Fidelity::Request, or_faster: true })
 }
 
 fn words_of(verdicts: &[Verdict<'_>]) -> Vec<&'static str> {
@@ -152,4 +152,25 @@ fn times_are_said_by_the_clock() {
     assert_eq!(at(0), "day 1 05:58:00");
     assert_eq!(at(120), "day 1 06:00:00");
     assert_eq!(at(86_400 + 120), "day 2 06:00:00");
+}
+
+#[test]
+fn minutes_are_recorded_only_where_that_is_faster() {
+    let case = tiny();
+    let minute =
+        |or_faster| drive(&case, vec![0], vec![1], How { threads: 1, fidelity: Fidelity::Minute, or_faster });
+    // Twelve minutes are less than an hour of each load.
+    let chosen = minute(true);
+    assert_eq!(chosen.fidelities, [Fidelity::Request]);
+    assert_eq!(chosen.recorded, std::time::Duration::ZERO);
+    assert_eq!(chosen.outcomes[0], run(&case, vec![0], vec![1], 1).outcomes[0]);
+    let said = super::fidelity::chosen_by_request(&chosen).expect("it is said");
+    assert!(said.starts_with("request by request, because"), "{said}");
+    let value = json(&chosen, None, &verdicts(&chosen), None, false);
+    assert_eq!(value["stages"][0]["fidelity"], "request");
+    let forced = minute(false);
+    assert_eq!(forced.fidelities, [Fidelity::Minute]);
+    assert_eq!(super::fidelity::chosen_by_request(&forced), None);
+    let value = json(&forced, None, &verdicts(&forced), None, false);
+    assert_eq!(value["stages"][0]["fidelity"], "minute");
 }
