@@ -12,6 +12,7 @@ use units::show_duration;
 
 /// What became of the gateway file.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::large_enum_variant, reason = "there is one of it, while the summary is made")]
 pub enum Gateway<'a> {
     /// It was not wanted.
     NotWanted,
