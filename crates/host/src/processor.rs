@@ -60,7 +60,7 @@ pub(crate) fn time_of(ticks: u64) -> Duration {
 
 /// User and system time from `/proc/PID/stat`. The second field is the program's name in brackets and may hold
 /// blanks and brackets, so that counting begins after the last one.
-fn own_ticks(stat: &str) -> Option<u64> {
+pub(crate) fn own_ticks(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(11);
     let user: u64 = fields.next()?.parse().ok()?;

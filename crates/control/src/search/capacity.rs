@@ -4,8 +4,15 @@
 //!    limit the judge ends trials early, so steps are cheap.
 //! 2. *Narrow*: each trial at a quarter or at three quarters of what is still possible, in turn. Two places, not the
 //!    middle, because the slope is unknown too, and is seen only from two places.
-//! 3. *Verify and confirm*: the low end was measured good and enough trials at or above it were; a trial at the
-//!    high end or below it was bad. What is missing is run.
+//! 3. *Verify and confirm*: the low end is held for one long trial to its end; a trial at the high end or below it was
+//!    bad. What is missing is run. Load time that is left narrows the upper end.
+//!
+//! Nothing counts as found that did not hold in a verification. A verification that fails lowers the low end; a later
+//! trial that holds at its rate or above takes that back.
+//!
+//! ## Why clusters of late answers lengthen every trial
+//! A trial that lies between two pauses of a service says that the goal holds. Where a calm service answered late in
+//! clusters, or trials did, no trial passes before its end, and those that did no longer count.
 //!
 //! ## Why not bisection on good and bad
 //! One unlucky verdict sends a bisection into the wrong half for ever. Here all trials together give a probability
@@ -13,67 +20,20 @@
 //! MLRsearch (IETF draft-ietf-bmwg-mlrsearch), which tolerates a share of bad trials, and the isotonic search of
 //! NVIDIA's aiperf.
 
-use super::found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};
+mod evidence;
+mod settings;
+mod settle;
+
+pub use settings::Settings;
+
+use super::found::{Ceiling, Found, Purpose, Report, Trial, TrialOutcome};
 use super::goal::{Condition, Goal};
-use super::judge::{Bad, HORIZON, Verdict};
+use super::judge::{Good, HORIZON, Verdict};
+use super::rhythm::GAPS_IN_A_TRIAL;
 use alloc::vec::Vec;
 use core::time::Duration;
-use libm::{exp, log};
-use stats::{Evidence, Threshold};
-use units::{Rate, Ratio};
-
-/// How a search goes about it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The best throughput of a closed loop, measured beforehand: the sustainable rate is near or below it.
-    pub hint: Option<Rate>,
-    /// The first rate where there is no hint.
-    pub start: Rate,
-    /// The lowest rate worth trying.
-    pub lowest: Rate,
-    /// The highest rate allowed.
-    pub highest: Rate,
-    /// Requests in a trial of full length, unless the lengths below say otherwise.
-    pub samples: u64,
-    /// The shortest full length.
-    pub length_min: Duration,
-    /// The longest full length.
-    pub length_max: Duration,
-    /// The interval is narrow enough when (high - low) / low is at most this.
-    pub precision: Ratio,
-    /// An interval of this width is enough where the load time that is left cannot reach the precision; a wider one is
-    /// narrowed as long as there is any left.
-    pub acceptable: Ratio,
-    /// Probability with which the interval is to hold the sustainable rate.
-    pub confidence: Ratio,
-    /// Good trials at or above the low end before it counts as verified.
-    pub verifications: u32,
-    /// Trials in all, also disturbed ones.
-    pub trials_max: u32,
-    /// Load time in all.
-    pub budget: Duration,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let share = |value| Ratio::new(value).expect("a constant share");
-        Settings {
-            hint: None,
-            start: Rate::per_second_of(10.0),
-            lowest: Rate::per_second_of(0.5),
-            highest: Rate::per_second_of(1e6),
-            samples: 1_000,
-            length_min: Duration::from_secs(2),
-            length_max: Duration::from_secs(10),
-            precision: share(0.05),
-            acceptable: share(0.3),
-            confidence: share(0.955),
-            verifications: 2,
-            trials_max: 60,
-            budget: Duration::from_secs(75),
-        }
-    }
-}
+use libm::exp;
+use units::Rate;
 
 /// What the caller does next.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,30 +54,38 @@ pub struct CapacitySearch {
     settings: Settings,
     trials: Vec<TrialOutcome>,
     spent: Duration,
+    waited: Duration,
+    stopped: bool,
     ceiling: (Rate, Ceiling),
     /// Disturbed trials since the last undisturbed one.
     disturbed_in_a_row: u32,
+    /// How often a rate was given up because its trials were disturbed.
+    given_up: i32,
     hot: bool,
 }
 
 impl CapacitySearch {
     /// A search that has not begun.
     pub fn new(goal: Goal, settings: Settings) -> Self {
+        let settings = Settings { lowest: lowest_to_show(&goal, &settings), ..settings };
         let ceiling = (settings.highest, Ceiling::Allowed);
         CapacitySearch {
             goal,
             settings,
             trials: Vec::new(),
             spent: Duration::ZERO,
+            waited: Duration::ZERO,
+            stopped: false,
             ceiling,
             disturbed_in_a_row: 0,
+            given_up: 0,
             hot: false,
         }
     }
 
     /// What to do next. Asking twice gives the same answer.
     pub fn next(&self) -> Step {
-        if self.hot { Step::CoolDown } else { self.decide() }
+        if self.hot && !self.is_exhausted() { Step::CoolDown } else { self.decide() }
     }
 
     /// Takes in the outcome of the trial that was asked for.
@@ -128,13 +96,22 @@ impl CapacitySearch {
             self.disturbed_in_a_row += 1;
             if self.disturbed_in_a_row > REPEATS {
                 self.disturbed_in_a_row = 0;
-                // A rate that the generator has sent already, or a higher one, is not too much for it.
+                self.given_up += 1;
+                // A rate that this machine has sent already, or a higher one, is not too much for it.
                 let rate = outcome.trial.rate;
-                let sent = self.trials.iter().filter(|trial| trial.verdict != Verdict::Disturbed);
-                let sent = sent.map(|trial| trial.trial.rate.per_second()).fold(0.0, f64::max);
+                let sent = self.trials.iter().filter(|trial| !trial.is_disturbed());
+                let sent = sent.map(|trial| trial.trial.rate.per_second());
+                let sent = sent.fold(self.settings.sent.per_second(), f64::max);
+                let best = self.good().map(|trial| trial.trial.rate).reduce(Self::higher);
                 if sent < rate.per_second() {
                     let below = (rate * BELOW_DISTURBED).per_second().max(sent);
-                    self.ceiling = (Rate::per_second_of(below), Ceiling::Generator);
+                    self.ceiling = (Rate::per_second_of(below), Ceiling::Disturbed);
+                } else if let Some(best) = best.filter(|best| *best < rate)
+                    && self.given_up >= GIVEN_UP_MAX
+                    && self.bad().next().is_none()
+                {
+                    // It can send as much, but not now.
+                    self.ceiling = (best, Ceiling::Disturbed);
                 }
             }
         } else {
@@ -143,8 +120,20 @@ impl CapacitySearch {
         self.trials.push(outcome);
     }
 
-    /// The service is calm again.
-    pub fn cooled_down(&mut self) {
+    /// The service is calm again, after so long.
+    pub fn cooled_down(&mut self, after: Duration) {
+        self.hot = false;
+        self.waited += after;
+    }
+
+    /// How long the service may still be waited for.
+    pub fn waiting_left(&self) -> Duration {
+        self.settings.waiting.saturating_sub(self.waited)
+    }
+
+    /// No further trial: time is over. What is known by then is the result.
+    pub fn stop(&mut self) {
+        self.stopped = true;
         self.hot = false;
     }
 
@@ -154,29 +143,65 @@ impl CapacitySearch {
         let seconds = samples as f64 / rate.per_second().max(1e-6);
         let for_samples = Duration::from_secs_f64(seconds.min(1e6));
         let bound = self.goal.longest_bound().unwrap_or(Duration::ZERO).saturating_mul(BOUNDS_IN_A_TRIAL);
-        for_samples.max(bound).max(length_min).min(length_max)
+        for_samples.max(bound).max(length_min).min(length_max).max(self.settings.rhythm.shortest_trial())
+    }
+
+    fn left(&self) -> Duration {
+        self.settings.budget.saturating_sub(self.spent)
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.stopped
+            || self.trials.len() >= self.settings.trials_max as usize
+            || self.spent >= self.settings.budget
+            || self.waited >= self.settings.waiting
+    }
+
+    /// Whether late answers come in clusters: no trial passes early, and none that did counts.
+    fn is_clustered(&self) -> bool {
+        let in_trials: u32 = self.trials.iter().map(|trial| trial.clusters).sum();
+        self.settings.rhythm.clusters > 0 || in_trials >= CLUSTERS_IN_TRIALS
+    }
+
+    /// The trials that say something.
+    fn judged(&self) -> impl Iterator<Item = &TrialOutcome> {
+        let clustered = self.is_clustered();
+        let counts = move |trial: &&TrialOutcome| match trial.verdict {
+            Verdict::Disturbed | Verdict::Undecided => false,
+            Verdict::Good(Good::ClearlyFine(_)) => !clustered,
+            Verdict::Good(_) | Verdict::Bad(_) => true,
+        };
+        self.trials.iter().filter(counts)
+    }
+
+    fn good(&self) -> impl Iterator<Item = &TrialOutcome> {
+        self.judged().filter(|trial| trial.is_good())
+    }
+
+    fn bad(&self) -> impl Iterator<Item = &TrialOutcome> {
+        self.judged().filter(|trial| trial.is_bad())
     }
 
     fn decide(&self) -> Step {
-        let exhausted =
-            self.trials.len() >= self.settings.trials_max as usize || self.spent >= self.settings.budget;
+        let exhausted = self.is_exhausted();
         if let Some(last) = self.trials.last()
             && self.disturbed_in_a_row > 0
             && !exhausted
         {
-            return Step::Trial(last.trial);
+            match last.trial.purpose {
+                Purpose::Verify if self.left() < self.length_at(last.trial.rate) => {}
+                Purpose::Verify => return self.verify(last.trial.rate),
+                _ => return Step::Trial(last.trial),
+            }
         }
-        let rates = |good: bool| {
-            self.trials
-                .iter()
-                .filter(move |trial| if good { trial.is_good() } else { trial.is_bad() })
-                .map(|trial| trial.trial.rate.per_second())
-        };
-        let good = rates(true).reduce(f64::max).map(Rate::per_second_of);
-        let bad = rates(false).reduce(f64::min).map(Rate::per_second_of);
+        let rate = |trial: &TrialOutcome| trial.trial.rate.per_second();
+        let good = self.good().map(rate).reduce(f64::max).map(Rate::per_second_of);
+        let bad = self.bad().map(rate).reduce(f64::min).map(Rate::per_second_of);
         match (good, bad) {
-            (None, None) if exhausted || self.ceiling.0 < self.settings.lowest => self
-                .done(if self.trials.is_empty() { Found::Unfinished { good, bad } } else { Found::Invalid }),
+            (None, None) if exhausted || self.ceiling.0 < self.settings.lowest => {
+                let disturbed = !self.trials.is_empty() && self.trials.iter().all(TrialOutcome::is_disturbed);
+                self.done(if disturbed { Found::Invalid } else { Found::Unfinished { good, bad } })
+            }
             (None, None) => self.bracket(self.first_rate()),
             (Some(best), None) => self.go_up(best, exhausted),
             (None, Some(worst)) => self.go_down(worst, exhausted),
@@ -184,24 +209,39 @@ impl CapacitySearch {
         }
     }
 
+    /// A rate whose trials are disturbed again and again teaches nothing; a lower one asks less of this machine.
     fn first_rate(&self) -> Rate {
-        self.settings.hint.map_or(self.settings.start, |hint| hint * HINT_SHARE)
+        let lower = libm::pow(BELOW_DISTURBED, f64::from(self.given_up));
+        self.settings.hint.map_or(self.settings.start, |hint| hint * HINT_SHARE) * lower
     }
 
     fn go_up(&self, best: Rate, exhausted: bool) -> Step {
         let (ceiling, reason) = self.ceiling;
-        if best.per_second() >= 0.999 * ceiling.per_second() || exhausted {
-            let verified = self.good_at_or_above(best) >= self.settings.verifications;
-            return match (exhausted, verified) {
-                (true, _) if best < ceiling * 0.999 => {
-                    self.done(Found::Unfinished { good: Some(best), bad: None })
-                }
-                (false, false) => self.trial(best, Purpose::Verify),
-                _ => self.done(Found::AtLeast { rate: best, ceiling: reason, verified }),
+        let at_ceiling = best.per_second() >= 0.999 * ceiling.per_second();
+        let (left, length) = (self.left(), self.length_at(best));
+        let verified = self.is_verified(best);
+        // What is left must do for a verification: nothing counts without it.
+        let last_chance = left < length.mul_f64(2.0 * HORIZON);
+        if !exhausted && !verified && (at_ceiling || last_chance) && left >= length {
+            return self.verify(best);
+        }
+        if at_ceiling || exhausted || left < length {
+            let verified_at = self.held_to_the_end().filter(|rate| self.is_verified(*rate));
+            let rate = if verified { Some(best) } else { verified_at.reduce(Self::higher) };
+            let disturbed = |trial: &TrialOutcome| trial.is_disturbed() && trial.trial.rate > best;
+            let ceiling = match () {
+                () if at_ceiling && verified => reason,
+                () if self.trials.iter().any(disturbed) => Ceiling::Disturbed,
+                () => Ceiling::LoadTime,
             };
+            return self.done(match rate {
+                Some(rate) => Found::AtLeast { rate, ceiling, verified: true },
+                None if at_ceiling => Found::AtLeast { rate: best, ceiling: reason, verified: false },
+                None => Found::Unfinished { good: Some(best), bad: None },
+            });
         }
         // Without a hint the first steps are a factor of four; near a hint they begin small and grow.
-        let steps = self.trials.iter().filter(|trial| trial.is_good()).count();
+        let steps = self.good().count();
         let factor = if self.settings.hint.is_some() { 1.0 + 0.12 * steps as f64 } else { 3.0 };
         self.bracket(best * factor)
     }
@@ -209,18 +249,16 @@ impl CapacitySearch {
     fn go_down(&self, worst: Rate, exhausted: bool) -> Step {
         let lowest = self.settings.lowest;
         if worst <= lowest * 1.001 || exhausted {
-            let bad_there =
-                self.trials.iter().filter(|trial| trial.is_bad() && trial.trial.rate <= worst).count();
             if exhausted && worst > lowest * 1.001 {
                 return self.done(Found::Unfinished { good: None, bad: Some(worst) });
             }
+            let bad_there = self.bad().filter(|trial| trial.trial.rate <= worst).count();
             if bad_there < 2 && !exhausted {
                 return self.trial(worst, Purpose::Confirm);
             }
             return self.done(Found::Unreachable { lowest: worst, binding: self.binding(worst) });
         }
-        let steps = self.trials.iter().filter(|trial| trial.is_bad()).count();
-        let factor = DOWN.get(steps - 1).copied().unwrap_or(DOWN_FAR);
+        let factor = DOWN.get(self.bad().count() - 1).copied().unwrap_or(DOWN_FAR);
         self.bracket(worst * factor)
     }
 
@@ -228,16 +266,11 @@ impl CapacitySearch {
         let threshold = self.threshold();
         let tail = 0.5 * self.settings.confidence.rest().get();
         // A low end that failed its verification was too bold: the next one is further out.
-        let failed = self
-            .trials
-            .iter()
-            .filter(|trial| trial.trial.purpose == Purpose::Verify && trial.is_bad())
-            .count();
-        let low_tail = tail / (1 + failed) as f64;
+        let low_tail = tail / (1 + self.failed_verifications()) as f64;
         let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
         let settings = &self.settings;
         let precision = settings.precision.get();
-        let left = settings.budget.saturating_sub(self.spent);
+        let left = self.left();
         let middle = Rate::per_second_of(exp(threshold.quantile(0.5)));
         let trial_s = self.length_at(middle).as_secs_f64();
         let left_s = left.as_secs_f64() - RESERVED_TRIALS * trial_s;
@@ -252,7 +285,7 @@ impl CapacitySearch {
             + trial_s;
         let reachable = (high / low - 1.0) * libm::sqrt(near_s / (near_s + left_s.max(0.0)));
         // Where chance has no part, every trial halves the interval.
-        let steady = self.trials.iter().filter(|trial| trial.is_good()).all(|trial| trial.steady);
+        let steady = self.good().all(|trial| trial.steady);
         let cheap = trial_s <= CHEAP * settings.budget.as_secs_f64();
         let may_narrow = left_s > 0.0
             && (steady || cheap || reachable <= precision || high / low > 1.0 + settings.acceptable.get());
@@ -273,107 +306,6 @@ impl CapacitySearch {
         self.settle(&threshold, (low_tail, tail), exhausted)
     }
 
-    /// Verifies the low end and confirms the high end, as far as earlier trials have not done so, and ends.
-    fn settle(&self, threshold: &Threshold, (low_tail, tail): (f64, f64), exhausted: bool) -> Step {
-        let settings = &self.settings;
-        let left = settings.budget.saturating_sub(self.spent);
-        let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
-        // A measured rate a little further out serves as well as the quantile itself, and costs no trial.
-        let precision = settings.precision.get();
-        let near = 0.2 * (high / low - 1.0).max(precision);
-        let measured_low = self
-            .trials
-            .iter()
-            .filter(|trial| trial.is_good())
-            .map(|trial| trial.trial.rate.per_second())
-            .filter(|rate| threshold.below(log(*rate)) <= 1.3 * low_tail && *rate >= low * (1.0 - near))
-            .reduce(f64::max);
-        let measured_high = self
-            .trials
-            .iter()
-            .filter(|trial| trial.is_bad())
-            .map(|trial| trial.trial.rate.per_second())
-            .filter(|rate| threshold.below(log(*rate)) >= 1.0 - 1.3 * tail && *rate <= high * (1.0 + near))
-            .reduce(f64::min);
-        let low = Rate::per_second_of(measured_low.unwrap_or(low));
-        let high =
-            Rate::per_second_of(measured_high.unwrap_or(high).min(self.beyond_chance().unwrap_or(high)));
-        let verified = measured_low.is_some() && self.good_at_or_above(low) >= settings.verifications;
-        let confirmed = self.trials.iter().any(|trial| trial.is_bad() && trial.trial.rate <= high);
-        if !exhausted && !verified && left >= self.length_at(low) {
-            return self.trial(low, Purpose::Verify);
-        }
-        if !exhausted && !confirmed && left >= self.length_at(high) {
-            return self.trial(high, Purpose::Confirm);
-        }
-        let held = threshold.below(log(high.per_second())) - threshold.below(log(low.per_second()));
-        let confidence = Ratio::new(held.clamp(0.0, 1.0)).expect("clamped to a share");
-        self.done(Found::Within(Interval {
-            low,
-            high,
-            confidence,
-            binding: self.binding(high),
-            verified,
-            confirmed,
-        }))
-    }
-
-    /// A rate that so many bad trials without a good one among or above them speak against, that no width of the
-    /// blur is an excuse: the posterior, which allows for all widths, is slower to see it.
-    fn beyond_chance(&self) -> Option<f64> {
-        let rates = |good: bool| {
-            let of =
-                self.trials.iter().filter(move |trial| if good { trial.is_good() } else { trial.is_bad() });
-            of.map(|trial| trial.trial.rate.per_second())
-        };
-        let best = rates(true).fold(0.0, f64::max);
-        let mut above: Vec<f64> = rates(false).filter(|rate| *rate > best).collect();
-        above.sort_by(f64::total_cmp);
-        above.get(BAD_BEYOND_CHANCE - 1).copied()
-    }
-
-    /// The probability of every threshold, over the logarithm of the rate.
-    fn threshold(&self) -> Threshold {
-        let judged = self.trials.iter().filter(|trial| trial.verdict != Verdict::Disturbed);
-        let evidence: Vec<Evidence> = judged
-            .map(|trial| Evidence {
-                x: log(trial.trial.rate.per_second()),
-                succeeded: trial.is_good(),
-                blur: trial.steady.then_some(STEADY_BLUR),
-                lasted: if trial.is_good() && !trial.steady && trial.share.strain() < FEW {
-                    1.0 / HORIZON
-                } else {
-                    1.0
-                },
-            })
-            .collect();
-        let from = evidence.iter().map(|seen| seen.x).fold(f64::INFINITY, f64::min) - BEYOND_TRIED;
-        let to = evidence.iter().map(|seen| seen.x).fold(f64::NEG_INFINITY, f64::max) + BEYOND_TRIED;
-        Threshold::posterior(&evidence, from, to)
-    }
-
-    fn good_at_or_above(&self, rate: Rate) -> u32 {
-        self.trials.iter().filter(|trial| trial.is_good() && trial.trial.rate >= rate).count() as u32
-    }
-
-    /// The condition most strained in the bad trial nearest to `rate`.
-    fn binding(&self, rate: Rate) -> Condition {
-        let far = |trial: &&TrialOutcome| (log(trial.trial.rate.per_second()) - log(rate.per_second())).abs();
-        let nearest = self
-            .trials
-            .iter()
-            .filter(|trial| trial.is_bad())
-            .min_by(|one, other| far(one).total_cmp(&far(other)));
-        match nearest {
-            Some(TrialOutcome { verdict: Verdict::Bad(Bad::Growing { .. }), .. }) => {
-                let timed = |condition: &&Condition| matches!(condition, Condition::ResponseTime { .. });
-                self.goal.conditions().iter().find(timed).copied().unwrap_or(self.goal.conditions()[0])
-            }
-            Some(trial) => trial.share.condition,
-            None => self.goal.conditions()[0],
-        }
-    }
-
     fn bracket(&self, rate: Rate) -> Step {
         let bounded = rate.per_second().clamp(
             self.settings.lowest.per_second().min(self.ceiling.0.per_second()),
@@ -384,20 +316,51 @@ impl CapacitySearch {
 
     fn trial(&self, rate: Rate, purpose: Purpose) -> Step {
         let rate = if rate > self.ceiling.0 { self.ceiling.0 } else { rate };
-        Step::Trial(Trial { rate, length: self.length_at(rate), purpose })
+        let trial = Trial::new(rate, self.length_at(rate), purpose);
+        let may_pass_early = trial.may_pass_early && !self.is_clustered();
+        Step::Trial(Trial { may_pass_early, ..trial })
+    }
+
+    /// Holds `rate` for one long trial, as long as what is left has room for and for one more attempt.
+    fn verify(&self, rate: Rate) -> Step {
+        let full = self.length_at(rate);
+        let room = self.left().saturating_sub(full.mul_f64(HORIZON));
+        let length = room.clamp(full, full.mul_f64(LONGEST_VERIFICATION));
+        let horizon = length.max(full.mul_f64(HORIZON));
+        Step::Trial(Trial { horizon, ..Trial::new(rate, length, Purpose::Verify) })
     }
 
     fn done(&self, found: Found) -> Step {
-        Step::Done(Report { found, trials: self.trials.clone(), load_time: self.spent })
+        let rate = found.verified_low().or_else(|| self.trials.last().map(|last| last.trial.rate));
+        Step::Done(Report {
+            found,
+            trials: self.trials.clone(),
+            load_time: self.spent,
+            full_length: self.length_at(rate.unwrap_or_else(|| self.first_rate())),
+        })
     }
 }
 
-/// Were the threshold above them, each would have been good with probability of at least one half.
-const BAD_BEYOND_CHANCE: usize = 4;
-/// How often a disturbed trial is repeated before its rate counts as more than the generator can send, unless it has
-/// sent as much before.
+/// The lowest rate worth trying: at lower ones a trial has too few requests to show the share of misses that the goal
+/// allows. A slow service, which never gets so many, is tried a little below its best throughput all the same.
+fn lowest_to_show(goal: &Goal, settings: &Settings) -> Rate {
+    let allowed = goal.conditions().iter().map(Condition::allowed).fold(1.0, f64::min);
+    let longest = settings.length_max.max(settings.rhythm.shortest_trial());
+    // Pauses must be met by enough requests each: arrivals as regular as they are would all miss them otherwise.
+    let times = if settings.rhythm.clusters > 0 { f64::from(GAPS_IN_A_TRIAL) } else { 1.0 };
+    let enough = times / (allowed.max(1e-6) * longest.as_secs_f64().max(1e-3));
+    let usual = settings.lowest.per_second();
+    let far_below = settings.hint.map_or(usual, |hint| (hint * SLOW_SHARE).per_second());
+    Rate::per_second_of(enough.min(far_below).max(usual))
+}
+
+/// No rate below this share of the best throughput is too slow to be tried.
+const SLOW_SHARE: f64 = 0.25;
+/// How often a disturbed trial is repeated before its rate is given up.
 const REPEATS: u32 = 2;
-/// The new ceiling, as a share of a rate that the generator cannot send.
+/// So often a rate is given up before none above the best one is tried any more.
+const GIVEN_UP_MAX: i32 = 2;
+/// The next rate, as a share of one whose trials are disturbed.
 const BELOW_DISTURBED: f64 = 0.8;
 /// A trial lasts for at least so many bounds: shorter ones do not see a queue grow past the bound.
 const BOUNDS_IN_A_TRIAL: u32 = 25;
@@ -411,15 +374,12 @@ const DOWN_FAR: f64 = 0.5;
 const RESERVED_TRIALS: f64 = 2.5;
 /// A trial of this share of the load budget is worth trying anyway.
 const CHEAP: f64 = 0.045;
-/// A trial with less than this share of the misses allowed, where others fail, failed to fail: a matter of time.
-const FEW: f64 = 0.2;
 /// How many blurs from the middle a narrowing trial is placed.
 const SPREAD: f64 = 1.0;
-/// Where response times are steady, verdicts are mixed only within this distance (a logarithm): a queue that is fed
-/// so little too fast grows so slowly that it is a matter of definition.
-const STEADY_BLUR: f64 = 0.003;
-/// How far outside the rates tried the threshold may lie, as a logarithm.
-const BEYOND_TRIED: f64 = 0.15;
+/// So many clusters of late answers in trials are no chance any more.
+const CLUSTERS_IN_TRIALS: u32 = 2;
+/// A verification lasts for at most so many full lengths.
+const LONGEST_VERIFICATION: f64 = 3.0;
 
 #[cfg(test)]
 mod tests;

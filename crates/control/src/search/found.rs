@@ -1,7 +1,7 @@
 //! What a capacity search tried, and what it found.
 
 use super::goal::Condition;
-use super::judge::{Judge, Share, Verdict};
+use super::judge::{Good, HORIZON, Judge, Share, Verdict};
 use super::limited_by::{Missed, is_growing};
 use alloc::vec::Vec;
 use core::fmt;
@@ -17,6 +17,19 @@ pub struct Trial {
     pub length: Duration,
     /// What it is for.
     pub purpose: Purpose,
+    /// Whether it may pass before its end. Not where it verifies, and not where late answers come in clusters: a trial
+    /// between two of them would pass.
+    pub may_pass_early: bool,
+    /// The time for which the goal is asked to hold at this rate: the judge fails what would break by then.
+    pub horizon: Duration,
+}
+
+impl Trial {
+    /// A trial of full length, which may pass early unless it verifies.
+    pub fn new(rate: Rate, length: Duration, purpose: Purpose) -> Self {
+        let may_pass_early = purpose != Purpose::Verify;
+        Trial { rate, length, purpose, may_pass_early, horizon: length.mul_f64(HORIZON) }
+    }
 }
 
 /// What a trial is for.
@@ -47,6 +60,8 @@ pub struct TrialOutcome {
     pub missed: Missed,
     /// Whether response times were so steady that chance had no part in the verdict.
     pub steady: bool,
+    /// Clusters of late answers that came and went.
+    pub clusters: u32,
 }
 
 impl TrialOutcome {
@@ -54,7 +69,18 @@ impl TrialOutcome {
     pub fn of(trial: Trial, judge: &Judge, verdict: Verdict) -> Self {
         let ran = judge.elapsed().min(trial.length);
         let missed = Missed::of(judge.misses(), is_growing(verdict));
-        TrialOutcome { trial, verdict, ran, share: judge.share(), missed, steady: judge.is_steady() }
+        let (steady, clusters) = (judge.is_steady(), judge.clusters());
+        TrialOutcome { trial, verdict, ran, share: judge.share(), missed, steady, clusters }
+    }
+
+    /// Whether the goal held to the end of the trial.
+    pub fn held_to_the_end(&self) -> bool {
+        matches!(self.verdict, Verdict::Good(Good::FullLength(_)))
+    }
+
+    /// Whether this machine may have made the verdict.
+    pub fn is_disturbed(&self) -> bool {
+        self.verdict == Verdict::Disturbed
     }
 
     /// Whether the goal held.
@@ -90,8 +116,10 @@ pub struct Interval {
 pub enum Ceiling {
     /// The settings allow no more.
     Allowed,
-    /// The load generator's own machine was the bottleneck above it.
-    Generator,
+    /// The load generator's own machine disturbed every trial above it.
+    Disturbed,
+    /// The load time ended before a higher rate was tried.
+    LoadTime,
 }
 
 /// How a search ended.
@@ -99,6 +127,13 @@ pub enum Ceiling {
 pub enum Found {
     /// The sustainable rate lies within an interval.
     Within(Interval),
+    /// Even a calm service misses the goal, so no rate was tried.
+    MissedWhenCalm {
+        /// The condition.
+        binding: Condition,
+        /// The median response time of the calm service.
+        calm: Duration,
+    },
     /// The goal was missed even at the lowest rate tried.
     Unreachable {
         /// That rate.
@@ -122,7 +157,7 @@ pub enum Found {
         /// The lowest rate that was bad.
         bad: Option<Rate>,
     },
-    /// The load generator was the bottleneck at every rate: nothing is known about the service.
+    /// Every trial was disturbed by the load generator's own machine: nothing is known about the service.
     Invalid,
 }
 
@@ -133,7 +168,10 @@ impl Found {
         match self {
             Found::Within(interval) => interval.verified.then_some(interval.low),
             Found::AtLeast { rate, verified, .. } => verified.then_some(*rate),
-            Found::Unreachable { .. } | Found::Unfinished { .. } | Found::Invalid => None,
+            Found::MissedWhenCalm { .. }
+            | Found::Unreachable { .. }
+            | Found::Unfinished { .. }
+            | Found::Invalid => None,
         }
     }
 }
@@ -147,6 +185,8 @@ pub struct Report {
     pub trials: Vec<TrialOutcome>,
     /// Time for which load was put on the service.
     pub load_time: Duration,
+    /// The full length of a verification at the rate that was last in question.
+    pub full_length: Duration,
 }
 
 impl fmt::Display for Purpose {
@@ -176,14 +216,27 @@ impl fmt::Display for TrialOutcome {
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Interval { low, high, confidence, binding, .. } = self;
-        write!(f, "sustainable rate {low} to {high} (confidence {confidence}), limited by {binding}")?;
         if !self.verified {
-            f.write_str("; the load budget ended before the low end was verified")?;
+            return write!(
+                f,
+                "no rate held in a verification; {low} to {high} is likely, limited by {binding}"
+            );
         }
+        write!(f, "sustainable rate {low} to {high} (confidence {confidence}), limited by {binding}")?;
         if !self.confirmed {
             f.write_str("; the load budget ended before the high end was confirmed")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Ceiling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ceiling::Allowed => "no higher rate is allowed",
+            Ceiling::Disturbed => "every trial above it was disturbed",
+            Ceiling::LoadTime => "the load time ended before a higher rate was tried",
+        })
     }
 }
 
@@ -194,12 +247,15 @@ impl fmt::Display for Found {
             Found::Unreachable { lowest, binding } => {
                 write!(f, "no rate was good: even {lowest} missed {binding}; the service needs a looser goal")
             }
-            Found::AtLeast { rate, ceiling, .. } => match ceiling {
-                Ceiling::Allowed => write!(f, "sustainable rate at least {rate}, the highest rate allowed"),
-                Ceiling::Generator => {
-                    write!(f, "sustainable rate at least {rate}; this machine cannot send more")
-                }
-            },
+            Found::MissedWhenCalm { binding, calm } => {
+                write!(f, "no rate holds {binding}: a calm service takes {}", show_duration(*calm))
+            }
+            Found::AtLeast { rate, verified: false, .. } => {
+                write!(f, "no rate held in a verification; {rate} held in a trial")
+            }
+            Found::AtLeast { rate, ceiling, .. } => {
+                write!(f, "sustainable rate at least {rate}; {ceiling}")
+            }
             Found::Unfinished { good, bad } => {
                 f.write_str("the load budget ended too early")?;
                 if let Some(rate) = good {
@@ -210,7 +266,7 @@ impl fmt::Display for Found {
                 }
                 Ok(())
             }
-            Found::Invalid => f.write_str("every trial was disturbed: the load generator was the bottleneck"),
+            Found::Invalid => f.write_str("every trial was disturbed: nothing is known of the service"),
         }
     }
 }

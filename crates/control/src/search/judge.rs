@@ -117,6 +117,10 @@ pub struct Judge {
     length: Duration,
     /// Whether the rate is thought to be near the limit, where a calm spell proves little.
     near_limit: bool,
+    /// Whether a clear pass may end the trial.
+    may_pass_early: bool,
+    /// The goal must not break within this time.
+    horizon: Duration,
     /// Mean response times, seconds, one a look.
     levels: Vec<f64>,
     /// Misses and requests at each look, for each condition.
@@ -137,6 +141,8 @@ impl Judge {
             rate: trial.rate,
             length: trial.length,
             near_limit: trial.purpose != Purpose::Bracket,
+            may_pass_early: trial.may_pass_early,
+            horizon: trial.horizon,
             levels: Vec::with_capacity(LOOKS_MAX),
             counts: Vec::with_capacity(LOOKS_MAX),
             elapsed: Duration::ZERO,
@@ -200,6 +206,34 @@ impl Judge {
     /// Whether response times were so steady, at rest or in their growth, that chance has no part in the verdict.
     pub fn is_steady(&self) -> bool {
         self.is_calm() || self.drift().is_some_and(|drift| drift.t > STEADY_T)
+    }
+
+    /// Clusters of late answers that came and went: looks in which a good part of the answers was late, after and before
+    /// looks in which none was. A queue that only grows is none.
+    pub fn clusters(&self) -> u32 {
+        let Some(at) = self.goal.conditions().iter().position(|condition| {
+            matches!(condition, Condition::ResponseTime { below, .. } if Some(*below) == self.goal.shortest_bound())
+        }) else {
+            return 0;
+        };
+        let (mut clusters, mut quiet, mut open) = (0, 0_usize, false);
+        let mut before = (0, 0);
+        for now in self.counts.iter().map(|counts| counts[at]) {
+            let missed = now.0.saturating_sub(before.0);
+            let known = now.1.saturating_sub(before.1);
+            before = now;
+            if missed == 0 {
+                quiet += 1;
+                if open && quiet >= QUIET_LOOKS {
+                    (clusters, open) = (clusters + 1, false);
+                }
+            } else {
+                let sudden = missed as f64 >= CLUSTER_SHARE * known as f64 && missed >= CLUSTER_MISSES;
+                open = sudden && (open || quiet >= QUIET_LOOKS);
+                quiet = 0;
+            }
+        }
+        clusters
     }
 
     /// How strongly the misses of the condition nearest to its limit clump.
@@ -270,7 +304,7 @@ impl Judge {
         }
         let breaks_s = self.elapsed.as_secs_f64() + (bound.as_secs_f64() - level) / per_second;
         // By then so many requests have been in time that the rest cannot spoil the quantile any more.
-        let last_s = HORIZON * self.length.as_secs_f64() * (1.0 - self.share().condition.allowed());
+        let last_s = self.horizon.as_secs_f64() * (1.0 - self.share().condition.allowed());
         (breaks_s < last_s).then(|| Bad::Growing {
             response_time: Duration::from_secs_f64(level),
             per_second,
@@ -279,7 +313,7 @@ impl Judge {
     }
 
     fn clearly_fine(&self, share: &Share, drift: Option<&Drift>) -> bool {
-        let Some(drift) = drift else { return false };
+        let Some(drift) = drift.filter(|_| self.may_pass_early) else { return false };
         // Where response times hardly vary from look to look, misses do not come in clumps.
         let calm = self.is_calm();
         if self.near_limit && !calm {
@@ -297,7 +331,7 @@ impl Judge {
         let Some(bound) = self.goal.shortest_bound() else { return true };
         let level = self.levels.iter().rev().take(4).copied().fold(0.0, f64::max);
         let look_s = self.look_every().as_secs_f64();
-        let left_s = HORIZON * self.length.as_secs_f64() - self.elapsed.as_secs_f64();
+        let left_s = self.horizon.as_secs_f64() - self.elapsed.as_secs_f64();
         level + (drift.slope / look_s * left_s).max(0.0) < 0.7 * bound.as_secs_f64()
     }
 }
@@ -359,6 +393,12 @@ const CALM_SPREAD: f64 = 0.1;
 const FEW: f64 = 0.6;
 /// The same near the limit, where a service that misses more and more begins with a few.
 const FEW_NEAR_LIMIT: f64 = 0.3;
+/// Looks without a late answer before and after a cluster.
+const QUIET_LOOKS: usize = 3;
+/// The share of a look's answers that is late in a cluster.
+const CLUSTER_SHARE: f64 = 0.2;
+/// The fewest late answers of a look of a cluster: fewer are chance.
+const CLUSTER_MISSES: u64 = 3;
 /// How many batches that assumption is worth.
 const CLUMP_WEIGHT: f64 = 5.0;
 

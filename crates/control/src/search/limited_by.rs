@@ -73,7 +73,10 @@ impl LimitedBy {
         let interval = match found {
             Found::Within(interval) => interval,
             Found::AtLeast { .. } => return Some(LimitedBy::Nothing),
-            Found::Unreachable { .. } | Found::Unfinished { .. } | Found::Invalid => return None,
+            Found::MissedWhenCalm { .. }
+            | Found::Unreachable { .. }
+            | Found::Unfinished { .. }
+            | Found::Invalid => return None,
         };
         let bad = trials.filter(|trial| trial.is_bad());
         let rate = |trial: &TrialOutcome| trial.trial.rate.per_second();
@@ -175,16 +178,13 @@ mod tests {
     fn bad(rate: f64, missed: Missed) -> TrialOutcome {
         let share = Share { condition: time(), missed: 50, of: 100 };
         TrialOutcome {
-            trial: Trial {
-                rate: Rate::per_second_of(rate),
-                length: Duration::from_secs(10),
-                purpose: Purpose::Narrow,
-            },
+            trial: Trial::new(Rate::per_second_of(rate), Duration::from_secs(10), Purpose::Narrow),
             verdict: Verdict::Bad(Bad::BudgetSpent(share)),
             ran: Duration::from_secs(2),
             share,
             missed,
             steady: false,
+            clusters: 0,
         }
     }
 

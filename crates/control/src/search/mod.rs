@@ -1,11 +1,13 @@
 //! Capacity search: the highest arrival rate at which the goal holds in the long run, as an interval.
 //!
 //! ```text
+//! rhythm        does a calm service answer evenly, or late in clusters? → how long a trial has to be
 //! closed_loop   how much comes out when as much as possible goes in? → a hint, the knee, the calm response time
 //! capacity      which rate to try next, and when is the answer known? → trials, then an interval
 //!   judge       does the goal hold at this rate? decides one trial while it runs
 //!   goal        what must hold
 //!   limited_by what kept a higher rate from holding it
+//! time_bound    how long all of it takes at most
 //! instances     what the interval means for a fleet
 //! ```
 //!
@@ -18,6 +20,8 @@ mod goal;
 mod instances;
 mod judge;
 mod limited_by;
+pub mod rhythm;
+pub mod time_bound;
 
 pub use capacity::{CapacitySearch, Settings, Step};
 pub use found::{Ceiling, Found, Interval, Purpose, Report, Trial, TrialOutcome};

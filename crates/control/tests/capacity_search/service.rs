@@ -48,6 +48,8 @@ pub struct Service {
 pub struct Request {
     pub arrived_s: f64,
     pub done_s: f64,
+    /// Whether the answer said that something is wrong.
+    pub failed: bool,
 }
 
 impl Service {
@@ -166,6 +168,6 @@ impl Iterator for Requests {
         }
         let done_s = self.finish(start_s, work_s);
         self.free_s[slot] = done_s;
-        Some(Request { arrived_s, done_s })
+        Some(Request { arrived_s, done_s, failed: false })
     }
 }

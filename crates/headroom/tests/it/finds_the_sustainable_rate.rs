@@ -49,7 +49,8 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
     again_if_disturbed(|| {
         let before = wrk_best(&wrk, url, connections);
         let begun = Instant::now();
-        let output = find(url, &["--slo", "p(95)<100ms", "--no-write", "--json"]).output().unwrap();
+        let output =
+            find(url, &["--slo", "p(95)<100ms", "--budget", "45s", "--no-write", "--json"]).output().unwrap();
         let seconds = begun.elapsed().as_secs_f64();
         let best = before.max(wrk_best(&wrk, url, connections));
         let story = text(&output.stderr);
@@ -79,7 +80,8 @@ fn finds_the_known_limit() {
     let proxy = directory.path().join("proxy.conf");
     let url = format!("http://{address}/search.cgi");
     let begun = Instant::now();
-    let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
+    let arguments =
+        ["--slo", "p(95)<50ms", "--budget", "45s", "--peak", "72/s", "--instances", "5", "--json"];
     let output = find(&url, &arguments)
         .arg("--write")
         .arg(&file)
@@ -171,6 +173,38 @@ fn a_target_that_does_not_answer_is_said() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
     assert!(said.contains("does not answer: connection refused") && said.contains("curl -v"), "{said}");
+}
+
+/// Ten seconds of watching, no trial, no file.
+#[test]
+fn a_goal_below_the_calm_response_time_is_refused_after_the_first_step() {
+    let (_server, address) = preset();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gateway.yaml");
+    let url = format!("http://{address}/search.cgi");
+    let output = find(&url, &["--slo", "p(95)<5ms", "--json"]).arg("--write").arg(&file).output().unwrap();
+    let story = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(99), "{story}");
+    let found = json(&output);
+    assert!(found["sustainable_rate"].is_null() && found["found"] == "missed_when_calm", "{found}");
+    // A slot takes 18.6 ms.
+    assert!(found["calm_response_time_ms"].as_f64().unwrap() > 18.0, "{found}");
+    assert!(found["trials"].as_array().unwrap().is_empty() && !file.exists(), "{story}");
+}
+
+/// Load time that has no room for a verification.
+#[test]
+fn nothing_is_stated_where_no_verification_held() {
+    let (_server, address) = preset();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("gateway.yaml");
+    let url = format!("http://{address}/search.cgi");
+    let output = find(&url, &["--budget", "3s", "--json"]).arg("--write").arg(&file).output().unwrap();
+    let story = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(99), "{story}");
+    let found = json(&output);
+    assert!(found["sustainable_rate"].is_null() && !file.exists(), "{found}");
+    assert!(found["elapsed_s"].as_f64() < found["time_limit_s"].as_f64(), "{found}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use units::Quantile;
 fn judge(purpose: Purpose) -> Judge {
     let p95 = Condition::ResponseTime { quantile: Quantile::P95, below: Duration::from_millis(100) };
     let goal = Goal::new(vec![p95]).unwrap();
-    let trial = Trial { rate: Rate::per_second_of(100.0), length: Duration::from_secs(10), purpose };
-    Judge::new(&goal, &trial)
+    let trial = Trial::new(Rate::per_second_of(100.0), Duration::from_secs(10), purpose);
+    Judge::new(&goal, &Trial { may_pass_early: true, ..trial })
 }
 
 /// Looks at requests that all end at once; `late` and `response_ms` by look. Returns the verdict and the time.
@@ -131,4 +131,38 @@ fn a_disturbed_trial_is_neither_good_nor_bad() {
     let seen = Progress { disturbed: true, missed: [1_000, 0, 0, 0], ..Progress::default() };
     assert_eq!(judge.observe(&seen), Verdict::Disturbed);
     assert_eq!(judge.observe(&Progress::default()), Verdict::Disturbed);
+}
+
+#[test]
+fn a_verification_passes_only_at_its_end() {
+    let p95 = Condition::ResponseTime { quantile: Quantile::P95, below: Duration::from_millis(100) };
+    let goal = Goal::new(vec![p95]).unwrap();
+    let trial = Trial::new(Rate::per_second_of(100.0), Duration::from_secs(10), Purpose::Verify);
+    let (verdict, after_s) = watch(Judge::new(&goal, &trial), |_| 0, |_| 20.0);
+    assert!(
+        matches!(verdict, Verdict::Good(Good::FullLength(_))) && after_s >= 10.0,
+        "{verdict} after {after_s} s"
+    );
+}
+
+#[test]
+fn clusters_are_what_comes_and_goes() {
+    let clusters = |late: fn(u32) -> u64| {
+        let mut judge = Judge { may_pass_early: false, ..judge(Purpose::Narrow) };
+        let mut seen = Progress::default();
+        for look in 1..=48 {
+            seen.elapsed = judge.look_every() * look;
+            seen.scheduled += 20;
+            let missed = late(look).min(20);
+            seen.missed[0] += missed;
+            seen.held[0] += 20 - missed;
+            seen.held[1] += 20;
+            seen.response_time = Some(Duration::from_millis(20));
+            let _ = judge.observe(&seen);
+        }
+        judge.clusters()
+    };
+    assert_eq!(clusters(|look| if look % 16 == 14 { 9 } else { 0 }), 2, "the third has not ended");
+    assert_eq!(clusters(|look| if look > 30 { 1 } else { 0 }), 0, "a queue that grows");
+    assert_eq!(clusters(|look| u64::from(look % 16 == 8)), 0, "one late answer of twenty is chance");
 }

@@ -27,6 +27,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         "found": match outcome.found {
             Found::Within(_) => "within",
             Found::AtLeast { .. } => "at_least",
+            Found::MissedWhenCalm { .. } => "missed_when_calm",
             Found::Unreachable { .. } => "unreachable",
             Found::Unfinished { .. } => "unfinished",
             Found::Invalid => "invalid",
@@ -37,6 +38,10 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         "only_path": outcome.only_path,
         "binding": outcome.binding().map(|binding| binding.to_string()),
         "calm_response_time_ms": millis(outcome.calm),
+        "late_clusters": {
+            "count": outcome.rhythm.clusters,
+            "gap_s": outcome.rhythm.gap.map(|gap| gap.as_secs_f64()),
+        },
         "knee": knee.map(|knee| json!({
             "in_flight": knee.knee,
             "best_per_second": number(knee.best),
@@ -47,6 +52,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         "overload": outcome.proof.map(|proof| json!({
             "rate": number(proof.rate),
             "missed": proof.missed,
+            "disturbed": proof.disturbed,
             "recovery": proof.recovery.map(|recovery| json!({
                 "rate": number(recovery.rate),
                 "recovered": recovery.after.is_some(),
@@ -70,6 +76,7 @@ pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
         }),
         "trials": outcome.trials.iter().map(trial).collect::<Vec<_>>(),
         "elapsed_s": outcome.elapsed.as_secs_f64(),
+        "time_limit_s": outcome.time_limit.as_secs_f64(),
     })
 }
 
@@ -116,7 +123,10 @@ fn sustainable_rate(outcome: &Outcome) -> Json {
         Found::AtLeast { rate, verified, .. } => json!({
             "low": number(rate), "high": null, "confidence": null, "verified": verified, "confirmed": false,
         }),
-        Found::Unreachable { .. } | Found::Unfinished { .. } | Found::Invalid => Json::Null,
+        Found::MissedWhenCalm { .. }
+        | Found::Unreachable { .. }
+        | Found::Unfinished { .. }
+        | Found::Invalid => Json::Null,
     }
 }
 
@@ -131,7 +141,10 @@ fn trial(tried: &Tried) -> Json {
         "rate": number(outcome.trial.rate),
         "purpose": outcome.trial.purpose.to_string(),
         "verdict": verdict,
-        "reason": outcome.verdict.to_string(),
+        "reason": match &tried.disturbed_by {
+            Some(what) => format!("disturbed: {what}"),
+            None => outcome.verdict.to_string(),
+        },
         "ran_s": outcome.ran.as_secs_f64(),
         "achieved_per_second": number(tried.achieved),
         "p50_ms": tried.p50.map(millis),

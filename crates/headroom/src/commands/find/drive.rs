@@ -4,17 +4,22 @@
 //! On a shared machine any loop is late once in a while. What counts is whether the lateness could have made the
 //! verdict: the share of late looks over the whole trial against the goal's own bound, not the first one seen.
 
+use super::story::Story;
 use super::watched::{Looks, held_between, seen};
 use crate::commands::load::workers;
 use crate::live::Interrupts;
 use ::load::{Arrivals, Connecting, Model, Plan, Progress, StartError, Target, Watch, start_watched};
 use control::search::closed_loop::Measured;
-use control::search::{Goal, Judge, Trial, TrialOutcome, Verdict};
+use control::search::rhythm::{
+    CALM_LOOK, CALM_MAX, CalmLook, CalmShare, CalmWatch, Rhythm, calm_rate, late_after,
+};
+use control::search::{Condition, Goal, Judge, Trial, TrialOutcome, Verdict};
+use host::Processes;
 use measure::{Measurement, Reason, Validity};
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use units::{Quantile, Rate};
+use units::{Quantile, Rate, show_duration};
 
 /// Why the search cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +27,9 @@ pub enum Halt {
     /// The user wants it to end.
     #[error("interrupted")]
     Interrupted,
+    /// The time that the whole search may take is over.
+    #[error("the time of the search is over")]
+    OutOfTime,
     /// The load could not be made.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -44,6 +52,19 @@ pub struct Driver<'a> {
     pub timeout: Duration,
     /// Whether the user wants it to end.
     pub interrupts: &'a Interrupts,
+    /// What it is told to, and how much time is left.
+    pub story: &'a Story,
+}
+
+/// A calm service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calm {
+    /// The median response time.
+    pub median: Duration,
+    /// Whether late answers come in clusters.
+    pub rhythm: Rhythm,
+    /// Misses of each condition of the goal.
+    pub shares: Vec<CalmShare>,
 }
 
 /// How the service came back after an overload.
@@ -91,6 +112,9 @@ impl Driver<'_> {
                 if self.interrupts.came() {
                     return Err(Halt::Interrupted);
                 }
+                if self.story.left().is_some_and(|left| left.is_zero()) {
+                    return Err(Halt::OutOfTime);
+                }
                 std::thread::sleep(left.min(NAP));
             }
             let finished = running.is_finished();
@@ -111,18 +135,62 @@ impl Driver<'_> {
         Ok(measured)
     }
 
-    /// A few requests one after the other.
-    pub fn probe(&self, requests: u64) -> Result<Measurement, Halt> {
+    /// A few requests one after the other, within `most`.
+    pub fn probe(&self, requests: u64, most: Duration) -> Result<Measurement, Halt> {
         let model = Model::closed(NonZeroU32::MIN);
         let plan = Plan { requests: Some(requests), ..self.plan(model, None) };
         let every = Watch { every: PROBE_LOOK, ..Watch::default() };
-        self.run(
-            plan,
-            &every,
-            |_, _, finished| {
-                if finished { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        )
+        self.run(plan, &every, |number, _, finished| {
+            let over = finished || PROBE_LOOK * number >= most;
+            if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    /// Watches the calm service until it is known whether late answers come in clusters.
+    pub fn watch_calm(
+        &self,
+        first: Duration,
+        goal: Option<&Goal>,
+        mut show: impl FnMut(&Progress),
+    ) -> Result<(Calm, Measurement), Halt> {
+        let late = late_after(first, goal);
+        let bound = |condition: &Condition| match condition {
+            Condition::ResponseTime { below, .. } => Some(*below),
+            Condition::Failed { .. } => None,
+        };
+        let conditions = goal.map(Goal::conditions).unwrap_or_default();
+        let bounds = conditions.iter().filter_map(bound).chain([late]).collect();
+        let watch = Watch { bounds, every: CALM_LOOK };
+        let mut calm = CalmWatch::new();
+        let (mut ended_before, mut late_before, mut stall_before) = (0, 0, Duration::ZERO);
+        let mut last = Progress::default();
+        let plan = self.open(calm_rate(first), CALM_MAX);
+        let measured = self.run(plan, &watch, |number, now, finished| {
+            show(now);
+            // What failed was not late.
+            let within = now.within.last().copied().unwrap_or(0);
+            let overdue = now.overdue.last().copied().unwrap_or(0);
+            let late_now = now.succeeded.saturating_sub(within) + overdue;
+            let stalled = now.longest_stall > stall_before && now.longest_stall > late / 2;
+            calm.observe(&CalmLook {
+                elapsed: CALM_LOOK * number,
+                ended: now.succeeded.saturating_sub(ended_before),
+                late: late_now.saturating_sub(late_before),
+                disturbed: stalled,
+            });
+            (ended_before, stall_before) = (now.succeeded, now.longest_stall);
+            late_before = late_before.max(late_now);
+            last = now.clone();
+            if calm.is_over() || finished { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let median = measured.response.quantile(Quantile::P50).map_or(first, |median| median.at);
+        let mut within = last.within.iter();
+        let shares = conditions.iter().map(|condition| {
+            let held = bound(condition).map_or(last.succeeded, |_| within.next().copied().unwrap_or(0));
+            CalmShare { missed: last.succeeded.saturating_sub(held), of: last.succeeded }
+        });
+        let shares = shares.collect();
+        Ok((Calm { median, rhythm: calm.rhythm(), shares }, measured))
     }
 
     /// So many connections, each as fast as it is answered. A step that brings far less than `best` ends early.
@@ -171,7 +239,8 @@ impl Driver<'_> {
         trial: Trial,
         prove: bool,
         mut show: impl FnMut(&Progress),
-    ) -> Result<(TrialOutcome, Measurement), Halt> {
+    ) -> Result<(Judged, Measurement), Halt> {
+        let before = Processes::now();
         let mut judge = Judge::new(goal, &trial);
         let looks = Looks::new(goal, judge.look_every());
         let longest = goal.longest_bound().unwrap_or_default();
@@ -189,24 +258,34 @@ impl Driver<'_> {
                 ControlFlow::Break(())
             }
         })?;
-        if disturbed(goal, &trial, verdict, &last, &measured) {
+        let disturbed_by = disturbance(goal, &trial, verdict, &last, &measured).map(|what| {
             verdict = Verdict::Disturbed;
-        }
+            let busy = Processes::now().busiest_since(&before, BUSY_NAMED);
+            let busy: Vec<String> = busy.iter().map(ToString::to_string).collect();
+            if busy.is_empty() { what } else { format!("{what}; meanwhile {}", busy.join(", ")) }
+        });
         // A proof goes on after the verdict.
         let ran = measured.elapsed.min(trial.length);
-        Ok((TrialOutcome { ran, ..TrialOutcome::of(trial, &judge, verdict) }, measured))
+        let outcome = TrialOutcome { ran, ..TrialOutcome::of(trial, &judge, verdict) };
+        Ok((Judged { outcome, disturbed_by }, measured))
     }
 
-    /// Waits until a few lone requests are answered in calm time again; says whether they were.
-    pub fn cool_down(&self, calm: Duration) -> Result<bool, Halt> {
+    /// Waits until a few lone requests are answered well and in calm time again, for at most `most`; says whether they
+    /// were.
+    pub fn cool_down(&self, calm: Duration, most: Duration) -> Result<bool, Halt> {
         let begun = Instant::now();
         let band = calm * 3 / 2 + CALM_SLACK;
-        while begun.elapsed() < COOL_DOWN_MAX {
-            let measured = self.probe(PROBES)?;
+        while begun.elapsed() < most.min(COOL_DOWN_MAX) {
+            let measured = self.probe(PROBES, COOL_DOWN_MAX)?;
             let median = measured.response.quantile(Quantile::P50).filter(|median| !median.censored);
-            if measured.accounting.answered == PROBES && median.is_some_and(|median| median.at <= band) {
+            let well = measured.statuses.keys().all(|status| (200..400).contains(status));
+            if well
+                && measured.accounting.answered == PROBES
+                && median.is_some_and(|median| median.at <= band)
+            {
                 return Ok(true);
             }
+            self.story.waiting("waiting until the service is calm");
             std::thread::sleep(COOL_DOWN_PAUSE);
         }
         Ok(false)
@@ -245,26 +324,61 @@ impl Driver<'_> {
     }
 }
 
-/// Whether the generator's own machine may have made this verdict.
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub outcome: TrialOutcome,
+    /// What disturbed it; `None` where nothing did.
+    pub disturbed_by: Option<String>,
+}
+
+impl Judged {
+    /// The verdict in words, with what disturbed it.
+    pub fn verdict(&self) -> String {
+        match &self.disturbed_by {
+            Some(what) => format!("disturbed: {what}"),
+            None => self.outcome.verdict.to_string(),
+        }
+    }
+}
+
+/// How the generator's own machine may have made this verdict; `None` where it did not.
 ///
 /// Being late only makes a service look worse: response times count from when requests were due, and those that leave
 /// late leave together. A good trial is good all the same, unless some of its requests were never sent.
-fn disturbed(goal: &Goal, trial: &Trial, verdict: Verdict, last: &Progress, measured: &Measurement) -> bool {
+fn disturbance(
+    goal: &Goal,
+    trial: &Trial,
+    verdict: Verdict,
+    last: &Progress,
+    measured: &Measurement,
+) -> Option<String> {
     let reasons = &measured.validity.reasons;
-    let unsent = reasons.iter().any(|reason| matches!(reason, Reason::OutOfResources { .. }));
+    let unsent = reasons.iter().find(|reason| matches!(reason, Reason::OutOfResources { .. }));
+    if let Some(reason) = unsent {
+        return Some(reason.to_string());
+    }
     if matches!(verdict, Verdict::Good(_)) {
-        return unsent;
+        return None;
     }
     let bound = goal.shortest_bound().unwrap_or(LAG_FLOOR);
-    let busy = reasons.iter().any(|reason| matches!(reason, Reason::GeneratorBusy { .. }));
-    let stalled = last.longest_stall > bound.max(trial.length / STALL);
-    unsent || busy || stalled || last.lag > LAG_FLOOR.max(bound / LAG)
+    if let Some(reason) = reasons.iter().find(|reason| matches!(reason, Reason::GeneratorBusy { .. })) {
+        return Some(reason.to_string());
+    }
+    if last.longest_stall > bound.max(trial.length / STALL) {
+        return Some(format!("this machine stood still for {}", show_duration(last.longest_stall)));
+    }
+    (last.lag > LAG_FLOOR.max(bound / LAG))
+        .then(|| format!("requests left up to {} late at p99", show_duration(last.lag)))
 }
 
 /// Ctrl-C is noticed within this time.
 const NAP: Duration = Duration::from_millis(25);
 /// Looks at a probe are short: it is over as soon as it is answered.
 const PROBE_LOOK: Duration = Duration::from_millis(5);
+/// So many processes are named where one of them may have disturbed a trial.
+const BUSY_NAMED: usize = 3;
 /// Looks in a closed-loop step.
 const CLOSED_LOOKS: u32 = 40;
 /// Looks in which connections are opened and queues fill up, before throughput counts.
@@ -304,11 +418,7 @@ mod tests {
     fn what_only_makes_a_service_look_worse_disturbs_no_good_trial() {
         let condition = Condition::ResponseTime { quantile: Quantile::P95, below: Duration::from_millis(50) };
         let goal = Goal::new(vec![condition]).unwrap();
-        let trial = Trial {
-            rate: Rate::per_second_of(100.0),
-            length: Duration::from_secs(10),
-            purpose: Purpose::Narrow,
-        };
+        let trial = Trial::new(Rate::per_second_of(100.0), Duration::from_secs(10), Purpose::Narrow);
         let share = Share { condition, missed: 0, of: 1_000 };
         let (good, bad) = (Verdict::Good(Good::FullLength(share)), Verdict::Bad(Bad::FullLength(share)));
         let ms = Duration::from_millis;
@@ -330,7 +440,7 @@ mod tests {
             let last = Progress { lag, longest_stall, ..Progress::default() };
             let validity = Validity::of(reason.into_iter().collect());
             let measured = Measurement { validity, ..Measurement::default() };
-            let of = |verdict| disturbed(&goal, &trial, verdict, &last, &measured);
+            let of = |verdict| disturbance(&goal, &trial, verdict, &last, &measured).is_some();
             assert_eq!((of(good), of(bad)), (disturbs_good, disturbs_bad), "{what}");
         }
     }

@@ -64,7 +64,9 @@ impl std::fmt::Display for NoFile {
 pub fn limits(outcome: &Outcome) -> Result<Limits, NoFile> {
     match outcome.found {
         Found::Unfinished { .. } => return Err(NoFile::Unfinished),
-        Found::Unreachable { .. } | Found::Invalid => return Err(NoFile::NoRate),
+        Found::MissedWhenCalm { .. } | Found::Unreachable { .. } | Found::Invalid => {
+            return Err(NoFile::NoRate);
+        }
         Found::Within(_) | Found::AtLeast { .. } => {}
     }
     let low = outcome.low().ok_or(NoFile::NotVerified)?;

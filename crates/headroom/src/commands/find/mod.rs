@@ -62,11 +62,20 @@ use words::Gateway;
 
 /// Find the highest rate at which a service holds a goal
 ///
-/// First as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee,
+/// First the calm service is watched for 10 s, or up to 30 s where late answers come in clusters (pauses of a collector):
+/// a full trial then covers five of the gaps between them. A goal that even the calm service misses is refused there.
+/// Then as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee,
 /// and, from six steps on, the contention and the coherency that make it. Then
 /// requests at fixed rates, as users send them: rates that hold the goal and rates that miss it, until the limit lies
-/// between two of them that are near each other. The low end is verified; then the high end is shown to fail, and how
-/// long the service takes to come back.
+/// between two of them that are near each other. The low end is held for one long trial; then the high end is shown to
+/// fail, and how long the service takes to come back.
+///
+/// A rate is stated, and a file written, only where the low end held in a verification of full length. Otherwise
+/// nothing was found, `sustainable_rate` is null and the exit code is 99.
+///
+/// The whole time, with pauses and recovery, is at most 60 s + 10 S + 2 B. S is a step of the closed loop: 40 calm answers,
+/// 2 s to 10 s. B is the load time: --budget, or 7.5 F. F is a full trial: the longest of 10 s, 1,000 requests at the best
+/// throughput (at most 30 s), and 5 G, where G is the mean gap between clusters of late answers (0 where there are none).
 ///
 /// The gateway file protects the whole service. On the measured path and all below it, while the goal is missed: the rate
 /// 5 % below the low end, and a limit on requests in flight that follows the service. Where failures (5xx, 429) limited
@@ -117,7 +126,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     timeout: Duration,
 
-    /// Load time of all trials together [default: 75s, more for services below 100/s]
+    /// Load time of all trials together [default: 75s, more for services below 100/s or that pause]
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     budget: Option<Duration>,
 
@@ -221,6 +230,7 @@ pub fn run(args: &Args) -> Exit {
     });
     let about = About { command: "find", target: &target.url, config: config.to_string(), parent: None };
     let run = recorder.begin(about);
+    let story = Story::begin();
     let driver = Driver {
         target: &target,
         connecting: &connecting,
@@ -229,8 +239,8 @@ pub fn run(args: &Args) -> Exit {
         connections: args.connections,
         timeout: args.timeout,
         interrupts: &interrupts,
+        story: &story,
     };
-    let story = Story::begin();
     let found = Search::new(&driver, &mut recorder, run, &story).run(wanted);
     drop(story);
     let outcome = match found {
@@ -305,7 +315,8 @@ fn write_page(path: &Path, page: &str) -> Result<(), PageError> {
 /// of the user's or without.
 fn exit(outcome: &Outcome) -> Exit {
     match outcome.found {
-        _ if outcome.ended != Ended::Done => Exit::Failed,
+        _ if outcome.ended == Ended::Interrupted => Exit::Failed,
+        _ if outcome.ended == Ended::NotCalm && outcome.low().is_some() => Exit::Failed,
         Found::Invalid => Exit::Invalid,
         _ if outcome.low().is_none() || outcome.peak_is_missed() => Exit::Missed,
         _ => Exit::Done,

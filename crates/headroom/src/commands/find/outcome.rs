@@ -1,9 +1,10 @@
 //! What a search found, with everything that it rests on.
 
-use super::drive::Recovery;
+use super::drive::{Judged, Recovery};
 use super::peak::Peak;
 use control::Statuses;
 use control::search::closed_loop::Knee;
+use control::search::rhythm::Rhythm;
 use control::search::{Condition, Found, Goal, Interval, LimitedBy, TrialOutcome};
 use measure::Measurement;
 use std::time::Duration;
@@ -38,6 +39,12 @@ pub struct Outcome {
     pub date: String,
     /// How long all of it took.
     pub elapsed: Duration,
+    /// Whether late answers of the calm service came in clusters.
+    pub rhythm: Rhythm,
+    /// How long a verification takes at the rate that was last in question; `None` where none was.
+    pub verification: Option<Duration>,
+    /// How long all of it could have taken; zero where it ended before that was known.
+    pub time_limit: Duration,
 }
 
 /// One trial and what was measured in it.
@@ -53,6 +60,8 @@ pub struct Tried {
     pub p95: Option<Duration>,
     /// The statuses of answers that failed.
     pub failed: Statuses,
+    /// What disturbed it; `None` where nothing did.
+    pub disturbed_by: Option<String>,
 }
 
 /// The overload that was shown on purpose.
@@ -62,6 +71,8 @@ pub struct Proof {
     pub rate: Rate,
     /// Whether the goal was missed there.
     pub missed: bool,
+    /// Whether this machine disturbed the trial, so that nothing was shown.
+    pub disturbed: bool,
     /// How the service came back; `None` where it was not overloaded.
     pub recovery: Option<Recovery>,
 }
@@ -79,7 +90,8 @@ pub enum Ended {
 
 impl Tried {
     /// A trial and its measurement.
-    pub fn of(outcome: TrialOutcome, measured: &Measurement) -> Self {
+    pub fn of(judged: Judged, measured: &Measurement) -> Self {
+        let Judged { outcome, disturbed_by } = judged;
         let at = |quantile| measured.response.quantile(quantile).map(|value| value.at);
         let failed = measured.statuses.keys().filter(|status| !SUCCEEDED.contains(status));
         let failed =
@@ -90,6 +102,7 @@ impl Tried {
             p50: at(Quantile::P50),
             p95: at(Quantile::P95),
             failed,
+            disturbed_by,
         }
     }
 }
@@ -112,7 +125,7 @@ impl Outcome {
     pub fn binding(&self) -> Option<Condition> {
         match self.found {
             Found::Within(interval) => Some(interval.binding),
-            Found::Unreachable { binding, .. } => Some(binding),
+            Found::Unreachable { binding, .. } | Found::MissedWhenCalm { binding, .. } => Some(binding),
             _ => None,
         }
     }
@@ -148,6 +161,11 @@ impl Outcome {
             Condition::ResponseTime { .. } => None,
         });
         below.reduce(|one, other| if other < one { other } else { one }).unwrap_or(Ratio::ONE)
+    }
+
+    /// What disturbed the last trial that was disturbed.
+    pub fn disturbed_by(&self) -> Option<&str> {
+        self.trials.iter().rev().find_map(|tried| tried.disturbed_by.as_deref())
     }
 
     /// Whether the peak that was asked for is more than what is known to hold.

@@ -2,7 +2,7 @@
 //! it, does it come back.
 //!
 //! ```text
-//! probe → closed loop → open trials (bracket, narrow, verify, confirm) → overload at the high end → recovery
+//! probe → calm → closed loop → open trials (bracket, narrow, verify, confirm) → overload at the high end → recovery
 //! ```
 //!
 //! ## Why the overload is proved once more
@@ -13,7 +13,7 @@
 //! The low end of a steady service lies within one percent of its capacity, and a rate that near drains no queue. What
 //! an operator needs to know is whether the limit that is written into the gateway file brings the service back.
 
-use super::drive::{Driver, Halt, Recovery};
+use super::drive::{Calm, Driver, Halt, Judged, Recovery};
 use super::limits::{protected, usual_bound};
 use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
 use super::peak::Peak;
@@ -21,6 +21,8 @@ use super::story::Story;
 use crate::recorder::{About, Begun, Recorder};
 use crate::summary::rate;
 use control::search::closed_loop::{ClosedLoop, Knee, Measured, Next};
+use control::search::rhythm::{Rhythm, missed_when_calm};
+use control::search::time_bound::{load_time, step_length, whole_time};
 use control::search::{
     CapacitySearch, Condition, Found, Goal, Interval, Purpose, Report, Settings, Step, Trial, TrialOutcome,
 };
@@ -28,7 +30,7 @@ use ledger::WallTime;
 use measure::Measurement;
 use serde_json::{Value as Json, json};
 use std::time::Duration;
-use units::{Quantile, Rate, Ratio, show_duration};
+use units::{Quantile, Rate, show_duration};
 
 /// What is searched for.
 #[derive(Debug, Clone)]
@@ -111,10 +113,15 @@ impl<'a> Search<'a> {
             only_path: wanted.only_path,
             date: date.split('T').next().unwrap_or_default().to_owned(),
             elapsed: Duration::ZERO,
+            rhythm: Rhythm::default(),
+            verification: None,
+            time_limit: Duration::ZERO,
         };
         outcome.ended = match self.search(&wanted, &mut outcome) {
             Ok(ended) => ended,
             Err(SearchError::Halt(Halt::Interrupted)) => Ended::Interrupted,
+            // Before the first trial: later ones are ended by the search.
+            Err(SearchError::Halt(Halt::OutOfTime)) => Ended::Done,
             Err(other) => return Err(other),
         };
         if outcome.ended != Ended::Done && outcome.interval().is_none() {
@@ -126,16 +133,32 @@ impl<'a> Search<'a> {
     }
 
     fn search(&mut self, wanted: &Wanted, outcome: &mut Outcome) -> Result<Ended, SearchError> {
-        let knee = self.closed_loop(outcome.calm, wanted.concurrency_max)?;
-        outcome.calm = knee.calm;
+        let step = step_length(outcome.calm);
+        // A service that is fast, and has no clusters of late answers, takes the least.
+        let fast = Rate::per_second_of(f64::MAX);
+        let at_most = |best, rhythm: &Rhythm| {
+            whole_time(step, wanted.budget.unwrap_or_else(|| load_time(best, rhythm)))
+        };
+        self.story.ends_after(at_most(fast, &Rhythm::default()));
+        let calm = self.watch_calm(outcome.calm, wanted.goal.as_ref())?;
+        (outcome.calm, outcome.rhythm) = (calm.median, calm.rhythm);
         if wanted.goal.is_none() {
-            outcome.goal = goal_of(knee.calm);
+            outcome.goal = goal_of(calm.median);
         }
-        let settings = settings(wanted, knee.best);
-        outcome.knee = Some(knee);
         self.story.tell(&format!("the goal: {}", outcome.goal));
+        if let Some(binding) = missed_when_calm(&outcome.goal, calm.median, &calm.shares) {
+            outcome.found = Found::MissedWhenCalm { binding, calm: calm.median };
+            return Ok(Ended::Done);
+        }
+        self.story.ends_after(at_most(fast, &calm.rhythm));
+        let knee = self.closed_loop(step, wanted.concurrency_max)?;
+        let settings = Settings::for_service(knee.best, calm.rhythm, wanted.budget);
+        outcome.time_limit = at_most(knee.best, &calm.rhythm);
+        self.story.ends_after(outcome.time_limit);
+        let settings = Settings { highest: wanted.highest.unwrap_or(settings.highest), ..settings };
+        outcome.knee = Some(knee);
         let (goal, calm) = (outcome.goal.clone(), outcome.calm);
-        if !self.calm_again(calm)? {
+        if !self.calm_again(calm, settings.waiting)?.0 {
             return Ok(Ended::NotCalm);
         }
         let mut search = CapacitySearch::new(goal.clone(), settings);
@@ -143,22 +166,29 @@ impl<'a> Search<'a> {
             let Some(report) = self.open_trials(&mut search, &goal, calm)? else {
                 return Ok(Ended::NotCalm);
             };
-            outcome.found = report.found;
+            (outcome.found, outcome.verification) = (report.found, Some(report.full_length));
             let Found::Within(interval) = report.found else { return Ok(Ended::Done) };
-            if !wanted.prove_overload || proofs == PROOFS_MAX {
+            let length = search.length_at(interval.high);
+            let room = self.story.left().is_none_or(|left| left > length + PROOF_ROOM);
+            if !wanted.prove_overload || !interval.verified || proofs == PROOFS_MAX || !room {
                 return Ok(Ended::Done);
             }
-            if !self.calm_again(calm)? {
+            if !self.calm_again(calm, search.waiting_left().max(PROOF_ROOM))?.0 {
                 return Ok(Ended::NotCalm);
             }
-            let length = search.length_at(interval.high);
-            let trial = Trial { rate: interval.high, length, purpose: Purpose::Confirm };
-            let tried = self.trial(&goal, trial, true)?;
-            let missed = tried.is_bad();
-            outcome.proof = Some(Proof { rate: interval.high, missed, recovery: None });
+            let trial = Trial::new(interval.high, length, Purpose::Confirm);
+            let tried = match self.trial(&goal, trial, true) {
+                Err(SearchError::Halt(Halt::OutOfTime)) => return Ok(Ended::Done),
+                tried => tried?,
+            };
+            let (missed, disturbed) = (tried.is_bad(), tried.is_disturbed());
+            let proof = Proof { rate: interval.high, missed, disturbed, recovery: None };
+            outcome.proof = Some(proof);
             if missed {
-                let recovery = self.recovery(&goal, &interval)?;
-                outcome.proof = Some(Proof { rate: interval.high, missed, recovery: Some(recovery) });
+                outcome.proof = match self.recovery(&goal, &interval) {
+                    Err(SearchError::Halt(Halt::OutOfTime)) => Some(proof),
+                    recovery => Some(Proof { recovery: Some(recovery?), ..proof }),
+                };
                 return Ok(Ended::Done);
             }
             // It held where it should not have: that is evidence too.
@@ -167,9 +197,32 @@ impl<'a> Search<'a> {
         Ok(Ended::Done)
     }
 
+    /// Watches the calm service: how fast it is, and whether late answers come in clusters.
+    fn watch_calm(&mut self, first: Duration, goal: Option<&Goal>) -> Result<Calm, SearchError> {
+        let name = "calm";
+        let begun = self.begin(name, json!({ "purpose": "calm" }));
+        let ran = self.driver.watch_calm(first, goal, |now| self.story.show(name, now));
+        let (calm, _) = self.note(
+            begun,
+            ran,
+            |calm: &Calm| json!({ "clusters": calm.rhythm.clusters, "gap_s": calm.rhythm.gap.map(|gap| gap.as_secs_f64()) }),
+        )?;
+        let rhythm = match (calm.rhythm.clusters, calm.rhythm.gap) {
+            (0, _) => "no clusters of late answers".to_owned(),
+            (_, Some(gap)) => format!(
+                "late answers in clusters, one every {}, so a full trial lasts at least {}",
+                show_duration(gap),
+                show_duration(calm.rhythm.shortest_trial())
+            ),
+            (_, None) => "one cluster of late answers".to_owned(),
+        };
+        self.story.tell(&format!("{name}: {} at the median; {rhythm}", show_duration(calm.median)));
+        Ok(calm)
+    }
+
     /// A few requests: is there a service, and how fast is it?
     fn first_answers(&mut self) -> Result<Duration, SearchError> {
-        let measured = self.driver.probe(FIRST)?;
+        let measured = self.driver.probe(FIRST, FIRST_MAX)?;
         let target = || self.driver.target.url.clone();
         if let Some((&status, _)) = measured.statuses.iter().find(|(status, _)| !(200..400).contains(*status))
         {
@@ -186,9 +239,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn closed_loop(&mut self, first: Duration, concurrency_max: u32) -> Result<Knee, SearchError> {
+    fn closed_loop(&mut self, length: Duration, concurrency_max: u32) -> Result<Knee, SearchError> {
         let mut closed = ClosedLoop::new(concurrency_max);
-        let length = (first * STEP_ANSWERS).clamp(STEP_MIN, STEP_MAX);
         let mut best = Rate::ZERO;
         loop {
             let concurrency = match closed.next() {
@@ -238,12 +290,17 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Report>, SearchError> {
         loop {
             match search.next() {
-                Step::CoolDown if self.calm_again(calm)? => search.cooled_down(),
-                Step::CoolDown => return Ok(None),
-                Step::Trial(trial) => {
-                    let tried = self.trial(goal, trial, false)?;
-                    search.observe(tried);
+                Step::CoolDown => match self.calm_again(calm, search.waiting_left())? {
+                    (true, took) => search.cooled_down(took),
+                    (false, _) => return Ok(None),
+                },
+                Step::Trial(trial) if self.story.left().is_some_and(|left| left < trial.length) => {
+                    search.stop()
                 }
+                Step::Trial(trial) => match self.trial(goal, trial, false) {
+                    Err(SearchError::Halt(Halt::OutOfTime)) => search.stop(),
+                    tried => search.observe(tried?),
+                },
                 Step::Done(report) => return Ok(Some(report)),
             }
         }
@@ -254,11 +311,12 @@ impl<'a> Search<'a> {
         let name = format!("{} ({purpose})", rate(trial.rate));
         let begun = self.begin(&name, json!({ "purpose": purpose, "rate": trial.rate.per_second() }));
         let ran = self.driver.trial(goal, trial, prove, |now| self.story.show(&name, now));
-        let (outcome, measured) = self.note(begun, ran, |outcome: &TrialOutcome| {
-            json!({ "verdict": outcome.verdict.to_string(), "ran_s": outcome.ran.as_secs_f64() })
+        let (judged, measured) = self.note(begun, ran, |judged: &Judged| {
+            json!({ "verdict": judged.verdict(), "ran_s": judged.outcome.ran.as_secs_f64() })
         })?;
-        self.story.tell(&format!("{name}: {}; {} of load", outcome.verdict, show_duration(outcome.ran)));
-        self.trials.push(Tried::of(outcome, &measured));
+        let outcome = judged.outcome;
+        self.story.tell(&format!("{name}: {}; {} of load", judged.verdict(), show_duration(outcome.ran)));
+        self.trials.push(Tried::of(judged, &measured));
         Ok(outcome)
     }
 
@@ -280,16 +338,17 @@ impl<'a> Search<'a> {
         Ok(recovery)
     }
 
-    fn calm_again(&mut self, calm: Duration) -> Result<bool, SearchError> {
+    /// Whether it became calm within `most`, and after how long.
+    fn calm_again(&mut self, calm: Duration, most: Duration) -> Result<(bool, Duration), SearchError> {
         let begun = self.story.elapsed();
-        let calm = self.driver.cool_down(calm)?;
+        let calm = self.driver.cool_down(calm, most)?;
         let took = self.story.elapsed().saturating_sub(begun);
         if !calm {
             self.story.tell(&format!("not calm again after {}", show_duration(took)));
         } else if took >= WORTH_TELLING {
             self.story.tell(&format!("calm again after {}", show_duration(took)));
         }
-        Ok(calm)
+        Ok((calm, took))
     }
 
     fn begin(&mut self, name: &str, config: Json) -> Begun {
@@ -318,24 +377,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How the search goes about a service whose best throughput is known.
-fn settings(wanted: &Wanted, best: Rate) -> Settings {
-    // A slow service needs more time for as many requests.
-    let slow = (ENOUGH_A_SECOND / best.per_second().max(1e-3)).clamp(1.0, SLOWEST);
-    let usual = Settings::default();
-    Settings {
-        hint: Some(best),
-        highest: wanted.highest.unwrap_or(usual.highest),
-        lowest: if usual.lowest < best * FAR_BELOW_BEST { usual.lowest } else { best * FAR_BELOW_BEST },
-        length_min: TRIAL_MIN,
-        length_max: usual.length_max.mul_f64(slow),
-        precision: PRECISION,
-        acceptable: PRECISION,
-        budget: wanted.budget.unwrap_or(BUDGET.mul_f64(slow)),
-        ..usual
-    }
-}
-
 /// The goal where none was given: p95 below 2.5 times the calm median.
 fn goal_of(calm: Duration) -> Goal {
     Goal::new(vec![Condition::ResponseTime { quantile: Quantile::P95, below: usual_bound(calm) }])
@@ -344,23 +385,10 @@ fn goal_of(calm: Duration) -> Goal {
 
 /// Requests that say whether there is a service at all.
 const FIRST: u64 = 5;
-/// A closed-loop step is as long as so many calm answers, within bounds.
-const STEP_ANSWERS: u32 = 40;
-const STEP_MIN: Duration = Duration::from_secs(2);
-const STEP_MAX: Duration = Duration::from_secs(10);
-/// The shortest full length of a trial. Real services are faster in some seconds than in others, and a rate that is
-/// one percent too high for a queue of a few milliseconds needs seconds to show it.
-const TRIAL_MIN: Duration = Duration::from_secs(10);
-/// Load time of all trials of a service that is not slow, so that a whole search stays below two minutes.
-const BUDGET: Duration = Duration::from_secs(75);
-/// The interval is narrowed to this width as long as there is load time left: the limits that follow are set by it.
-const PRECISION: Ratio = Ratio::new(0.01).expect("a share");
-/// From so many requests a second on, a trial of the usual length has enough of them.
-const ENOUGH_A_SECOND: f64 = 100.0;
-/// No service gets more than this many times the usual load time, unless asked for.
-const SLOWEST: f64 = 3.0;
-/// A goal that does not hold at this share of the best throughput holds at no useful rate.
-const FAR_BELOW_BEST: f64 = 0.1;
+/// They are waited for no longer than this.
+const FIRST_MAX: Duration = Duration::from_secs(20);
+/// Time for the overload's answers and the recovery; without it none is shown.
+const PROOF_ROOM: Duration = Duration::from_secs(10);
 /// How often a high end that held after all is searched for again.
 const PROOFS_MAX: u32 = 2;
 /// Shorter waits are part of every trial.

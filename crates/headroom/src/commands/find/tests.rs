@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use ::load::Target;
 use control::Statuses;
 use control::search::closed_loop::{Knee, Measured, Stopped};
+use control::search::rhythm::Rhythm;
 use control::search::{
     Bad, Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome,
     Verdict,
@@ -42,12 +43,13 @@ fn outcome() -> Outcome {
     };
     let share = Share { condition: p95(), missed: 0, of: 228 };
     let tried = TrialOutcome {
-        trial: Trial { rate: rate(105.9), length: Duration::from_secs(10), purpose: Purpose::Narrow },
+        trial: Trial::new(rate(105.9), Duration::from_secs(10), Purpose::Narrow),
         verdict: Verdict::Good(Good::ClearlyFine(share)),
         ran: millis(2_160),
         share,
         missed: Missed::default(),
         steady: true,
+        clusters: 0,
     };
     Outcome {
         target: "http://127.0.0.1:9000/search.cgi?q=1".to_owned(),
@@ -75,10 +77,12 @@ fn outcome() -> Outcome {
             p50: Some(millis(19)),
             p95: Some(millis(26)),
             failed: Statuses::NONE,
+            disturbed_by: None,
         }],
         proof: Some(Proof {
             rate: rate(108.49),
             missed: true,
+            disturbed: false,
             recovery: Some(Recovery { rate: rate(100.0), after: Some(millis(500)), limit: millis(20_000) }),
         }),
         ended: Ended::Done,
@@ -87,6 +91,9 @@ fn outcome() -> Outcome {
         only_path: false,
         date: "2026-11-21".to_owned(),
         elapsed: millis(27_200),
+        rhythm: Rhythm::default(),
+        verification: Some(Duration::from_secs(10)),
+        time_limit: Duration::from_secs(230),
     }
 }
 
@@ -107,7 +114,8 @@ fn the_numbers_come_first_and_the_next_command_last() {
 #[test]
 fn every_kind_of_answer_is_said() {
     let kinds = [
-        Found::AtLeast { rate: rate(500.0), ceiling: Ceiling::Generator, verified: true },
+        Found::AtLeast { rate: rate(500.0), ceiling: Ceiling::Disturbed, verified: true },
+        Found::MissedWhenCalm { binding: p95(), calm: millis(60) },
         Found::Unreachable { lowest: rate(10.0), binding: p95() },
         Found::Unfinished { good: Some(rate(60.0)), bad: None },
         Found::Invalid,
@@ -163,7 +171,7 @@ fn limited(goal: &[&str], missed: Missed) -> Outcome {
     interval.binding = if missed.response_time { p95() } else { failed };
     let share = Share { condition: interval.binding, missed: 90, of: 228 };
     let above = TrialOutcome {
-        trial: Trial { rate: rate(108.49), length: Duration::from_secs(10), purpose: Purpose::Confirm },
+        trial: Trial::new(rate(108.49), Duration::from_secs(10), Purpose::Confirm),
         verdict: Verdict::Bad(Bad::BudgetSpent(share)),
         share,
         missed,
@@ -296,6 +304,31 @@ fn nothing_is_stated_and_no_file_written_without_a_verification() {
         assert!(said.starts_with("sustained") && said.contains("not found"), "{said}");
         assert!(!said.contains("confidence"), "{said}");
     }
+}
+
+/// As on a machine that others keep busy.
+#[test]
+fn a_disturbed_trial_is_called_disturbed_and_what_was_busy_is_named() {
+    let busy = "requests left up to 40 ms late at p99; meanwhile cc1plus (4711) used 97 % of a core";
+    let mut told = outcome();
+    told.trials[0].disturbed_by = Some(busy.to_owned());
+    told.trials[0].outcome.verdict = Verdict::Disturbed;
+    told.proof = Some(Proof { missed: false, disturbed: true, recovery: None, ..told.proof.unwrap() });
+    for found in [at_least(true), Found::Invalid] {
+        let found = match found {
+            Found::AtLeast { rate, verified, .. } => {
+                Found::AtLeast { rate, verified, ceiling: Ceiling::Disturbed }
+            }
+            other => other,
+        };
+        let said = words::summary(&Outcome { found, ..told.clone() }, Gateway::NotWanted);
+        assert!(said.contains("cc1plus (4711)") && said.contains("disturbed"), "{said}");
+        assert!(said.contains("not shown: the trial at 108.5/s was disturbed"), "{said}");
+        assert!(!said.contains("cannot send more") && !said.contains("held the goal"), "{said}");
+    }
+    let json = as_json::json(&told, None);
+    assert_eq!(json["trials"][0]["reason"], format!("disturbed: {busy}"));
+    assert_eq!(json["overload"]["disturbed"], true);
 }
 
 #[test]

@@ -47,8 +47,29 @@ pub fn summary(outcome: &Outcome, gateway: Gateway) -> String {
         ),
     }
     found(&mut text, outcome);
+    if outcome.low().is_none()
+        && let Some(length) = outcome.verification.filter(|_| outcome.ended == Ended::Done)
+        && matches!(outcome.found, Found::Unfinished { .. } | Found::Within(_) | Found::AtLeast { .. })
+    {
+        let said =
+            format!("a verification takes {} of load; --budget sets the load time", show_duration(length));
+        row(&mut text, "", &said);
+    }
     row(&mut text, "goal", &outcome.goal.to_string());
     row(&mut text, "calm", &format!("{} (median of single requests)", show_duration(outcome.calm)));
+    match (outcome.rhythm.clusters, outcome.rhythm.gap) {
+        (0, _) => {}
+        (_, Some(gap)) => row(
+            &mut text,
+            "rhythm",
+            &format!(
+                "late answers of the calm service come in clusters, one every {}; a full trial lasted at least {}",
+                show_duration(gap),
+                show_duration(outcome.rhythm.shortest_trial())
+            ),
+        ),
+        (_, None) => row(&mut text, "rhythm", "the calm service had one cluster of late answers"),
+    }
     if let Some(knee) = &outcome.knee {
         row(
             &mut text,
@@ -74,10 +95,15 @@ pub fn summary(outcome: &Outcome, gateway: Gateway) -> String {
         &mut text,
         "effort",
         &format!(
-            "{}, {} of load, {} in all{}",
+            "{}, {} of load, {} in all{}{}",
             counted(outcome.trials.len() as u64, "trial"),
             show_duration(load),
             show_duration(outcome.elapsed),
+            if outcome.time_limit.is_zero() {
+                String::new()
+            } else {
+                format!(" of at most {} s", outcome.time_limit.as_secs())
+            },
             outcome.run.as_ref().map_or(String::new(), |run| format!("; run {run} in the ledger"))
         ),
     );
@@ -174,11 +200,21 @@ fn found(text: &mut String, outcome: &Outcome) {
             row(text, name, &format!("not found: {held} held in a trial, but not in a verification"));
         }
         Found::AtLeast { rate: least, ceiling, .. } => {
-            let why = match ceiling {
-                Ceiling::Allowed => "no higher rate is allowed",
-                Ceiling::Generator => "this machine cannot send more",
+            let what = match (ceiling, outcome.disturbed_by()) {
+                (Ceiling::Disturbed, Some(what)) => format!(": {what}"),
+                _ => String::new(),
             };
-            row(text, name, &format!("at least {}; {why}", rate(least)));
+            row(text, name, &format!("at least {}; {ceiling}{what}", rate(least)));
+        }
+        Found::MissedWhenCalm { binding, calm } => {
+            row(
+                text,
+                name,
+                &format!(
+                    "none: the calm service already misses {binding} ({} at the median); no rate was tried",
+                    show_duration(calm)
+                ),
+            );
         }
         Found::Unreachable { lowest, .. } => {
             row(
@@ -199,14 +235,21 @@ fn found(text: &mut String, outcome: &Outcome) {
             row(
                 text,
                 name,
-                "unknown: this machine disturbed every trial; use a quieter one, or one more core",
+                &format!(
+                    "unknown: every trial was disturbed{}; use a quieter machine, or one more core",
+                    outcome.disturbed_by().map_or(String::new(), |what| format!(" ({what})"))
+                ),
             );
         }
     }
 }
 
 fn overload(text: &mut String, proof: &Proof) {
-    let Proof { rate: offered, missed, recovery } = *proof;
+    let Proof { rate: offered, missed, disturbed, recovery } = *proof;
+    if disturbed {
+        row(text, "overload", &format!("not shown: the trial at {} was disturbed", rate(offered)));
+        return;
+    }
     if !missed {
         row(text, "overload", &format!("{} held the goal when it was tried once more", rate(offered)));
         return;

@@ -1,0 +1,101 @@
+//! What all trials together say.
+
+use super::super::found::TrialOutcome;
+use super::super::goal::Condition;
+use super::super::judge::{Bad, HORIZON, Verdict};
+use super::CapacitySearch;
+use crate::search::Purpose;
+use alloc::vec::Vec;
+use libm::log;
+use stats::{Evidence, Threshold};
+use units::Rate;
+
+impl CapacitySearch {
+    /// The probability of every threshold, over the logarithm of the rate.
+    pub(super) fn threshold(&self) -> Threshold {
+        let evidence: Vec<Evidence> = self.judged().map(|trial| self.evidence_of(trial)).collect();
+        let from = evidence.iter().map(|seen| seen.x).fold(f64::INFINITY, f64::min) - BEYOND_TRIED;
+        let to = evidence.iter().map(|seen| seen.x).fold(f64::NEG_INFINITY, f64::max) + BEYOND_TRIED;
+        Threshold::posterior(&evidence, from, to)
+    }
+
+    fn evidence_of(&self, trial: &TrialOutcome) -> Evidence {
+        let rate = trial.trial.rate;
+        let short = trial.is_good() && !trial.steady && trial.share.strain() < FEW;
+        let usual = if short { 1.0 / HORIZON } else { 1.0 };
+        // A long verification lasts for longer than the time that the threshold is about.
+        let horizon = self.length_at(rate).mul_f64(HORIZON);
+        let lasted = trial.trial.length.as_secs_f64() / horizon.as_secs_f64().max(1e-9);
+        Evidence {
+            x: log(rate.per_second()),
+            succeeded: trial.is_good(),
+            blur: trial.steady.then_some(STEADY_BLUR),
+            lasted: usual.max(lasted),
+        }
+    }
+
+    /// Verifications that failed, and that no later trial at their rate or above has made good by holding to its end.
+    pub(super) fn failed_verifications(&self) -> usize {
+        let trials: Vec<&TrialOutcome> = self.judged().collect();
+        let failed = |(at, trial): &(usize, &&TrialOutcome)| {
+            let later = &trials[at + 1..];
+            let made_good =
+                |other: &&TrialOutcome| other.held_to_the_end() && other.trial.rate >= trial.trial.rate;
+            trial.trial.purpose == Purpose::Verify && trial.is_bad() && !later.iter().any(made_good)
+        };
+        trials.iter().enumerate().filter(failed).count()
+    }
+
+    /// The rates that held to the end of a trial of full length.
+    pub(super) fn held_to_the_end(&self) -> impl Iterator<Item = Rate> {
+        self.judged().filter(|trial| trial.held_to_the_end()).map(|trial| trial.trial.rate)
+    }
+
+    /// Whether `rate` may be stated: it, or a higher rate, held to the end of a trial; enough trials at it or above were
+    /// good; and they are not outnumbered by those at it or below that were bad.
+    pub(super) fn is_verified(&self, rate: Rate) -> bool {
+        let good = self.good().filter(|trial| trial.trial.rate >= rate).count();
+        let bad = self.bad().filter(|trial| trial.trial.rate <= rate).count();
+        self.held_to_the_end().any(|held| held >= rate)
+            && good >= self.settings.verifications as usize
+            && good > bad
+    }
+
+    pub(super) fn higher(one: Rate, other: Rate) -> Rate {
+        if one > other { one } else { other }
+    }
+
+    /// A rate that so many bad trials without a good one among or above them speak against, that no width of the
+    /// blur is an excuse: the posterior, which allows for all widths, is slower to see it.
+    pub(super) fn beyond_chance(&self) -> Option<f64> {
+        let best = self.good().map(|trial| trial.trial.rate.per_second()).fold(0.0, f64::max);
+        let above = self.bad().map(|trial| trial.trial.rate.per_second()).filter(|rate| *rate > best);
+        let mut above: Vec<f64> = above.collect();
+        above.sort_by(f64::total_cmp);
+        above.get(BAD_BEYOND_CHANCE - 1).copied()
+    }
+
+    /// The condition most strained in the bad trial nearest to `rate`.
+    pub(super) fn binding(&self, rate: Rate) -> Condition {
+        let far = |trial: &&TrialOutcome| (log(trial.trial.rate.per_second()) - log(rate.per_second())).abs();
+        let nearest = self.bad().min_by(|one, other| far(one).total_cmp(&far(other)));
+        match nearest {
+            Some(TrialOutcome { verdict: Verdict::Bad(Bad::Growing { .. }), .. }) => {
+                let timed = |condition: &&Condition| matches!(condition, Condition::ResponseTime { .. });
+                self.goal.conditions().iter().find(timed).copied().unwrap_or(self.goal.conditions()[0])
+            }
+            Some(trial) => trial.share.condition,
+            None => self.goal.conditions()[0],
+        }
+    }
+}
+
+/// Were the threshold above them, each would have been good with probability of at least one half.
+const BAD_BEYOND_CHANCE: usize = 4;
+/// A trial with less than this share of the misses allowed, where others fail, failed to fail: a matter of time.
+const FEW: f64 = 0.2;
+/// Where response times are steady, verdicts are mixed only within this distance (a logarithm): a queue that is fed
+/// so little too fast grows so slowly that it is a matter of definition.
+const STEADY_BLUR: f64 = 0.003;
+/// How far outside the rates tried the threshold may lie, as a logarithm.
+const BEYOND_TRIED: f64 = 0.15;

@@ -1,0 +1,76 @@
+//! The end of a search: both ends are shown, and what load time is left narrows the upper one.
+
+use super::super::found::{Found, Interval, Purpose};
+use super::{CapacitySearch, Step};
+use libm::{exp, log};
+use stats::Threshold;
+use units::{Rate, Ratio};
+
+impl CapacitySearch {
+    /// Verifies the low end and confirms the high end, as far as earlier trials have not done so, and ends.
+    pub(super) fn settle(
+        &self,
+        threshold: &Threshold,
+        (low_tail, tail): (f64, f64),
+        exhausted: bool,
+    ) -> Step {
+        let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
+        // A measured rate a little further out serves as well as the quantile itself, and costs no trial.
+        let precision = self.settings.precision.get();
+        let near = 0.2 * (high / low - 1.0).max(precision);
+        let measured_low = self
+            .good()
+            .map(|trial| trial.trial.rate.per_second())
+            .filter(|rate| threshold.below(log(*rate)) <= 1.3 * low_tail && *rate >= low * (1.0 - near))
+            .reduce(f64::max);
+        let measured_high = self
+            .bad()
+            .map(|trial| trial.trial.rate.per_second())
+            .filter(|rate| threshold.below(log(*rate)) >= 1.0 - 1.3 * tail && *rate <= high * (1.0 + near))
+            .reduce(f64::min);
+        let low = Rate::per_second_of(measured_low.unwrap_or(low));
+        let high =
+            Rate::per_second_of(measured_high.unwrap_or(high).min(self.beyond_chance().unwrap_or(high)));
+        let verified = measured_low.is_some() && self.is_verified(low);
+        let held_for_long = self.good().any(|trial| {
+            trial.trial.purpose == Purpose::Verify && trial.held_to_the_end() && trial.trial.rate >= low
+        });
+        let confirmed = self.bad().any(|trial| trial.trial.rate <= high);
+        let left = self.left();
+        let shown = verified && held_for_long;
+        if !exhausted && !shown && left >= self.length_at(low) {
+            return self.verify(low);
+        }
+        if !exhausted && !confirmed && left >= self.length_at(high) {
+            return self.trial(high, Purpose::Confirm);
+        }
+        if !exhausted && verified && high / low > 1.0 + precision {
+            let rate = Rate::per_second_of(exp(threshold.quantile(UPPER)));
+            if left >= self.length_at(rate) {
+                return self.trial(rate, Purpose::Narrow);
+            }
+        }
+        // A lower rate that was verified, and that the other trials do not speak against, is worth more than an estimate.
+        let credible = |rate: &Rate| {
+            *rate <= high && self.is_verified(*rate) && threshold.below(log(rate.per_second())) <= CREDIBLE
+        };
+        let shown =
+            if verified { Some(low) } else { self.held_to_the_end().filter(credible).reduce(Self::higher) };
+        let low = shown.unwrap_or(low);
+        let held = threshold.below(log(high.per_second())) - threshold.below(log(low.per_second()));
+        let confidence = Ratio::new(held.clamp(0.0, 1.0)).expect("clamped to a share");
+        self.done(Found::Within(Interval {
+            low,
+            high,
+            confidence,
+            binding: self.binding(high),
+            verified: shown.is_some(),
+            confirmed,
+        }))
+    }
+}
+
+/// Where left-over load time looks for the upper end: the share of the probability below it.
+const UPPER: f64 = 0.75;
+/// A verified rate stands unless the sustainable rate lies below it with more than this probability.
+const CREDIBLE: f64 = 0.05;

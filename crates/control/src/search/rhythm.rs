@@ -1,0 +1,256 @@
+//! How a calm service's answers come: evenly, or late in clusters now and then, as where a collector pauses it.
+//!
+//! ## Why calm is watched before anything else
+//! A trial that lies between two pauses says that the goal holds. Whether there are pauses, and how far apart they are,
+//! has to be known before the length of a trial is chosen: it must cover several of them.
+//!
+//! ## Why late means far from calm, and not beyond the goal
+//! A pause that the goal has room for when calm leaves a queue behind under load, and that queue may miss the goal.
+
+use super::goal::{Condition, Goal};
+use alloc::vec::Vec;
+use core::time::Duration;
+use units::Rate;
+
+/// What is known of clusters of late answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rhythm {
+    /// Clusters that were seen.
+    pub clusters: u32,
+    /// The mean time from one cluster to the next; `None` where fewer than two were seen.
+    pub gap: Option<Duration>,
+}
+
+impl Rhythm {
+    /// The shortest full length of a trial: [`GAPS_IN_A_TRIAL`] gaps; zero where no gap is known.
+    pub fn shortest_trial(&self) -> Duration {
+        self.gap.unwrap_or_default().saturating_mul(GAPS_IN_A_TRIAL)
+    }
+}
+
+/// One look at a calm service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CalmLook {
+    /// Since the watch began.
+    pub elapsed: Duration,
+    /// Requests that ended since the last look.
+    pub ended: u64,
+    /// Those of them that ended late, and those that became late without an end since the last look.
+    pub late: u64,
+    /// The generator's own machine was late: the look says nothing about the service.
+    pub disturbed: bool,
+}
+
+/// Watches a calm service until its rhythm is known.
+#[derive(Debug, Clone, Default)]
+pub struct CalmWatch {
+    elapsed: Duration,
+    /// When each cluster began.
+    clusters: Vec<Duration>,
+    /// When an answer was late last.
+    last_late: Option<Duration>,
+    /// Looks with an answer, and those of them with a late one.
+    looks: (u32, u32),
+}
+
+impl CalmWatch {
+    /// A watch that has not begun.
+    pub fn new() -> Self {
+        CalmWatch::default()
+    }
+
+    /// Takes in one look.
+    pub fn observe(&mut self, look: &CalmLook) {
+        self.elapsed = look.elapsed;
+        if look.disturbed || (look.ended == 0 && look.late == 0) {
+            return;
+        }
+        self.looks.0 += 1;
+        if look.late == 0 {
+            return;
+        }
+        self.looks.1 += 1;
+        let quiet = |last: Duration| look.elapsed.saturating_sub(last) > CLUSTER_ENDS_AFTER;
+        if self.last_late.is_none_or(quiet) {
+            self.clusters.push(look.elapsed);
+        }
+        self.last_late = Some(look.elapsed);
+    }
+
+    /// Whether enough was seen: [`CALM_MIN`], where there was a cluster [`CLUSTERS_ENOUGH`] of them, and at the latest
+    /// [`CALM_MAX`].
+    pub fn is_over(&self) -> bool {
+        let enough = self.clusters.is_empty() || self.clusters.len() >= CLUSTERS_ENOUGH || self.is_ordinary();
+        self.elapsed >= CALM_MAX || (self.elapsed >= CALM_MIN && enough)
+    }
+
+    /// What was seen so far.
+    pub fn rhythm(&self) -> Rhythm {
+        if self.is_ordinary() {
+            return Rhythm::default();
+        }
+        let clusters = self.clusters.len() as u32;
+        let gap = match (self.clusters.first(), self.clusters.last()) {
+            (Some(first), Some(last)) if clusters >= 2 => Some((*last - *first) / (clusters - 1)),
+            _ => None,
+        };
+        Rhythm { clusters, gap }
+    }
+
+    /// Answers that are late all the time come in no clusters: the service varies.
+    fn is_ordinary(&self) -> bool {
+        f64::from(self.looks.1) > ORDINARY * f64::from(self.looks.0)
+    }
+}
+
+/// From which response time on an answer of a calm service is late. `first` is the median of the first answers; no goal
+/// stands for the default one.
+pub fn late_after(first: Duration, goal: Option<&Goal>) -> Duration {
+    let far = first.mul_f64(LATE).max(first + LATE_AT_LEAST);
+    goal.and_then(Goal::shortest_bound).map_or(far, |bound| far.min(bound)).max(first + first / 2)
+}
+
+/// The rate at which a calm service is watched: one request at a time, and often enough to meet short pauses.
+pub fn calm_rate(first: Duration) -> Rate {
+    let alone = CALM_SHARE / first.as_secs_f64().max(1e-6);
+    Rate::per_second_of(alone.min(CALM_RATE_MAX))
+}
+
+/// Answers of a calm service against one condition on response time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CalmShare {
+    /// Answers that missed it.
+    pub missed: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+/// The condition that even a calm service misses, if there is one: no rate can hold it, and none is tried. `shares` are
+/// those of the conditions of the goal, in their order.
+pub fn missed_when_calm(goal: &Goal, median: Duration, shares: &[CalmShare]) -> Option<Condition> {
+    let clearly = |condition: &Condition, share: &CalmShare| {
+        share.missed >= CLEARLY && share.missed as f64 > CLEARLY_TIMES * condition.allowed() * share.of as f64
+    };
+    let mut shares = shares.iter();
+    goal.conditions().iter().copied().find(|condition| {
+        let missed = shares.next().is_some_and(|share| clearly(condition, share));
+        match condition {
+            Condition::ResponseTime { below, .. } => missed || *below <= median,
+            Condition::Failed { .. } => false,
+        }
+    })
+}
+
+/// The shortest watch of a calm service.
+pub const CALM_MIN: Duration = Duration::from_secs(10);
+/// The longest.
+pub const CALM_MAX: Duration = Duration::from_secs(30);
+/// How often the caller looks at it.
+pub const CALM_LOOK: Duration = Duration::from_millis(100);
+/// So many clusters say how far apart they are.
+pub const CLUSTERS_ENOUGH: usize = 3;
+/// A trial of full length covers so many gaps: with fewer, the share of a trial's time that lies in pauses depends on
+/// when it began.
+pub const GAPS_IN_A_TRIAL: u32 = 5;
+/// A cluster has ended when no answer was late for longer than this: two looks without one.
+const CLUSTER_ENDS_AFTER: Duration = Duration::from_millis(250);
+/// Where more than this share of the looks has a late answer, lateness is ordinary.
+const ORDINARY: f64 = 0.3;
+/// Late is more than this many times the calm median, the default goal's bound,
+const LATE: f64 = 2.5;
+/// and more than this above it: less is the scheduling of a busy machine.
+const LATE_AT_LEAST: Duration = Duration::from_millis(10);
+/// Requests leave half of the time in which a single connection could be busy.
+const CALM_SHARE: f64 = 0.5;
+/// Often enough to meet a pause of a few tens of milliseconds.
+const CALM_RATE_MAX: f64 = 100.0;
+/// So many misses are not chance,
+const CLEARLY: u64 = 10;
+/// where they are this many times those allowed.
+const CLEARLY_TIMES: f64 = 2.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use units::{Quantile, Ratio};
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Watches a service that answers ten requests a second and is late at these times (milliseconds).
+    fn watched(late_ms: impl Fn(u64) -> bool) -> CalmWatch {
+        let mut watch = CalmWatch::new();
+        for look in 1..=1_000 {
+            let elapsed = CALM_LOOK * look;
+            let late = u64::from(late_ms(u64::from(look) * 100));
+            watch.observe(&CalmLook { elapsed, ended: 1, late, disturbed: false });
+            if watch.is_over() {
+                return watch;
+            }
+        }
+        panic!("a watch without end");
+    }
+
+    #[test]
+    fn an_even_service_is_watched_for_ten_seconds() {
+        let watch = watched(|_| false);
+        assert_eq!((watch.elapsed, watch.rhythm()), (CALM_MIN, Rhythm::default()));
+    }
+
+    #[test]
+    fn three_clusters_say_how_far_apart_they_are() {
+        for (every, took) in [(1_000, 10_000), (3_000, 10_000), (5_000, 15_000), (10_000, 30_000)] {
+            // A pause makes the answers of two looks late.
+            let watch = watched(|at| at % every < 200 && at >= every);
+            let rhythm = watch.rhythm();
+            assert_eq!((watch.elapsed, rhythm.gap), (ms(took), Some(ms(every))), "every {every} ms");
+            assert_eq!(rhythm.shortest_trial(), ms(5 * every));
+        }
+    }
+
+    #[test]
+    fn one_cluster_prolongs_the_watch_and_tells_no_gap() {
+        let watch = watched(|at| at == 4_000);
+        assert_eq!((watch.elapsed, watch.rhythm()), (CALM_MAX, Rhythm { clusters: 1, gap: None }));
+        assert_eq!(watch.rhythm().shortest_trial(), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_is_late_all_the_time_has_no_clusters() {
+        assert_eq!(watched(|at| at % 300 == 0).rhythm(), Rhythm::default());
+    }
+
+    #[test]
+    fn a_look_of_a_busy_machine_is_no_cluster() {
+        let mut watch = CalmWatch::new();
+        watch.observe(&CalmLook { elapsed: ms(100), ended: 1, late: 1, disturbed: true });
+        assert_eq!(watch.rhythm(), Rhythm::default());
+    }
+
+    #[test]
+    fn late_is_far_from_calm_and_at_most_the_bound() {
+        let p95 =
+            |below| Goal::new(vec![Condition::ResponseTime { quantile: Quantile::P95, below }]).unwrap();
+        assert_eq!(late_after(ms(20), None), ms(50));
+        assert_eq!(late_after(ms(1), None), ms(11));
+        assert_eq!(late_after(ms(20), Some(&p95(ms(40)))), ms(40));
+        assert_eq!(late_after(ms(20), Some(&p95(ms(10)))), ms(30), "a calm answer is never late");
+        assert_eq!(calm_rate(ms(25)).per_second(), 20.0);
+        assert_eq!(calm_rate(ms(1)).per_second(), 100.0);
+    }
+
+    #[test]
+    fn a_goal_below_the_calm_response_time_holds_at_no_rate() {
+        let p95 = |below| Condition::ResponseTime { quantile: Quantile::P95, below: ms(below) };
+        let goal = |below| Goal::new(vec![p95(below)]).unwrap();
+        let share = |missed| [CalmShare { missed, of: 200 }, CalmShare { missed: 0, of: 200 }];
+        assert_eq!(missed_when_calm(&goal(20), ms(25), &share(200)), Some(p95(20)));
+        assert_eq!(missed_when_calm(&goal(30), ms(25), &share(10)), None, "5 % may");
+        // Two modes: a tenth takes longer than the goal allows, whatever the median is.
+        assert_eq!(missed_when_calm(&goal(30), ms(25), &share(21)), Some(p95(30)));
+        let failed = Goal::new(vec![Condition::Failed { below: Ratio::new(0.01).unwrap() }]).unwrap();
+        assert_eq!(missed_when_calm(&failed, ms(25), &share(200)), None, "not a matter of time");
+    }
+}
