@@ -71,7 +71,8 @@ fn repeated_runs_are_compared_by_the_name_of_their_first() {
         assert_eq!(said.matches(" in the ledger").count(), 3, "{said}");
         assert!(said.contains("run to run"), "{said}");
     }
-    let compare = headroom(&["compare", "r1", "r4", "--ledger", &ledger, "--force", "--json"]).output().unwrap();
+    let compare =
+        headroom(&["compare", "r1", "r4", "--ledger", &ledger, "--force", "--json"]).output().unwrap();
     assert_eq!(compare.status.code(), Some(0), "{}", text(&compare.stderr));
     let value: Value = serde_json::from_slice(&compare.stdout).unwrap();
     assert_eq!((&value["basis"], &value["freedom"]), (&"repetitions".into(), &4.into()), "{value:#}");
