@@ -378,11 +378,11 @@ fn settings() -> impl Strategy<Value = Settings> {
                             head_bytes_max: 10_001 + workers as usize,
                             ..Limits::default()
                         },
-                        connections_per_client: log.then_some(workers),
+                        connections_per_client: (log > 0).then_some(workers),
                         body_min_rate: u64::from(workers - 1) * 100,
                         body_grace: if workers > 1 { span } else { Duration::from_secs(5) },
-                        body_timeout: log.then_some(other_span),
-                        body_max: log.then(|| Bytes::new(1 << workers.min(30))),
+                        body_timeout: (log > 0).then_some(other_span),
+                        body_max: (log > 0).then(|| Bytes::new(1 << workers.min(30))),
                         ..ConnectionLimits::default()
                     },
                     trusted_hops: ["10.0.0.0/8", "::1", "fd00::/8", "192.0.2.7"][..workers as usize % 5]
