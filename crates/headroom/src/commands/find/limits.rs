@@ -168,9 +168,12 @@ impl Facts {
     /// What was measured, for a limit that follows the service: the rate that holds, and the mean response time of a
     /// single connection.
     ///
-    /// The median would not do: the limit compares means, and where a few answers are slow the median is far below.
+    /// The median would not do: the limit compares means, and where a few answers are slow the median is far below. But
+    /// where requests fail, even a single connection is mostly answered with failures: fewer good answers a second are
+    /// no longer response time, so the calm median stands for the mean.
     fn prior(&self) -> Option<Prior> {
-        let micros = self.alone?.as_micros().max(1);
+        let alone = if self.limited_by.failures() { Some(self.calm) } else { self.alone };
+        let micros = alone?.as_micros().max(1);
         let response_time = Duration::from_micros(u64::try_from(micros).ok()?);
         Some(Prior { rate: rounded_down(self.low), response_time, weight: config::PRIOR_SAMPLES })
     }
@@ -295,7 +298,8 @@ mod tests {
         for limited_by in [LimitedBy::Failures, LimitedBy::Both] {
             let failures = of(limited_by, time);
             assert_eq!(failures.always.unwrap().rate, rate(105.0));
-            assert_eq!(failures.gated, limits.gated);
+            assert_eq!(failures.gated.unwrap().rate, gated.rate);
+            assert_eq!(failures.gated.unwrap().in_flight, gated.in_flight);
         }
         // Failures and no goal in time: everything from the calm response time.
         let failures = of(LimitedBy::Failures, None);
@@ -304,6 +308,8 @@ mod tests {
         assert_eq!((always.rate, always.room), (rate(105.0), 1));
         assert_eq!(always.longest_wait, Duration::from_micros(47_250));
         assert_eq!((gated.enter, gated.in_flight), (Ratio::new(0.99).unwrap(), 3));
+        let prior = gated.adaptive.and_then(|adaptive| adaptive.prior).unwrap();
+        assert_eq!(prior.response_time, facts().calm, "single connections are answered with failures too");
         // Nothing limited it: only the other paths are bounded.
         let nothing = of(LimitedBy::Nothing, time);
         assert_eq!((nothing.always, nothing.gated, nothing.target), (None, None, Some(millis(50))));
