@@ -268,24 +268,27 @@ impl Curve {
         system: &System,
         service: usize,
         lowest: f64,
-        recorded: impl Iterator<Item = &'a Recorded>,
+        recorded: impl Iterator<Item = &'a Recorded> + Clone,
     ) -> Curve {
-        let (mut rungs, mut most, mut waiting) = (Vec::<Rung>::new(), f64::INFINITY, 0.0_f64);
+        let (mut rungs, mut most) = (Vec::<Rung>::new(), f64::INFINITY);
         let (mut for_each, mut usual) = (1.0, 0.0);
-        for at in recorded {
+        for at in recorded.clone() {
             if rungs.is_empty() {
                 (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
             }
             if !at.is_balanced(usual) {
                 // Where all time out nothing is answered, but what was carried before could be.
                 most = rungs.last().map_or(at.ended, |rung| at.ended.max(rung.load));
-                waiting = at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
                 break;
             }
             rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone() });
             // What is more than was recorded is refused like the rest.
             most = if at.shed > 0.0 { at.arrived } else { f64::INFINITY };
         }
+        // A little too much takes long to fill the queues, so those of the highest load tell their bound.
+        let held = |at: &Recorded| at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
+        let over = recorded.filter(|at| !at.is_balanced(usual));
+        let waiting = over.map(held).fold(0.0, f64::max);
         let (in_system, knee) = queues(&rungs, most);
         let cores = rungs.iter().map(|rung| mean(rung, |minute| minute.cores)).collect();
         let instances = f64::from(system.services[service].instances.get().max(1));
