@@ -25,7 +25,7 @@ impl Outbox {
     }
 
     /// How many bytes wait.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.waiting.len() - self.written
     }
 

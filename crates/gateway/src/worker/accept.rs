@@ -12,6 +12,10 @@ impl<N: Net> Worker<N> {
     /// Takes in who waits.
     pub(super) fn accept(&mut self) {
         self.more_clients = false;
+        if self.room.crowds[self.index].is_asked() {
+            // First, so that what others were promised is not taken from who comes now.
+            self.give_places();
+        }
         for _ in 0..ACCEPTED_MAX {
             let Some(listener) = &self.listener else { return };
             let index = self.downstreams.vacant_key();

@@ -15,7 +15,7 @@
 //! ## Other workers
 //! The bound is that of the process, and the kernel gives connections to workers as it likes. So a worker that has nobody
 //! to give up asks another one, wakes it, and lets its client in at once. The bound may be passed by `ASKED_MAX` for that
-//! moment.
+//! moment. How many of a worker's wait for a request is told ten times a second.
 
 use super::Worker;
 use super::connection::{Downstream, Phase};
@@ -45,8 +45,8 @@ pub(super) struct Crowd {
 #[repr(align(64))]
 pub(crate) struct Seen {
     silent: AtomicU32,
-    /// Connections that have spoken.
-    spoken: AtomicU32,
+    /// Connections that waited for a request at the last tick.
+    waiting: AtomicU32,
     /// How many another worker wants given up.
     asked: AtomicU32,
     /// It was asked and had nobody.
@@ -63,11 +63,6 @@ pub(crate) enum Whom {
 }
 
 impl Seen {
-    fn tell(&self, silent: usize, all: usize) {
-        self.silent.store(silent as u32, Ordering::Relaxed);
-        self.spoken.store((all - silent) as u32, Ordering::Relaxed);
-    }
-
     /// Asks for a place; whether it is to be had, and whether the worker has to be woken.
     pub(crate) fn ask(&self, whom: Whom) -> (bool, bool) {
         let asked = self.asked.load(Ordering::Relaxed);
@@ -75,7 +70,7 @@ impl Seen {
         let has = match whom {
             Whom::Silent => silent > asked,
             Whom::Any => {
-                let all = silent + self.spoken.load(Ordering::Relaxed);
+                let all = silent + self.waiting.load(Ordering::Relaxed);
                 all > asked && !self.barren.load(Ordering::Relaxed)
             }
         };
@@ -126,8 +121,7 @@ impl<N: Net> Worker<N> {
     }
 
     pub(super) fn tell_of_crowd(&self) {
-        let open = self.counts.connections_open as usize;
-        self.room.crowds[self.index].tell(self.crowd.silent_count, open.max(self.crowd.silent_count));
+        self.room.crowds[self.index].silent.store(self.crowd.silent_count as u32, Ordering::Relaxed);
     }
 
     fn is_silent(&self, index: usize, generation: u32) -> bool {
@@ -163,9 +157,14 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Others may ask again.
+    /// Others may ask again, for as many as wait for a request now.
     pub(super) fn may_be_asked(&self) {
-        self.room.crowds[self.index].barren.store(false, Ordering::Relaxed);
+        let seen = &self.room.crowds[self.index];
+        if self.room.crowds.len() > 1 {
+            let waiting = self.downstreams.iter().filter(|(_, found)| waiting_since(found).is_some()).count();
+            seen.waiting.store(waiting as u32, Ordering::Relaxed);
+        }
+        seen.barren.store(false, Ordering::Relaxed);
     }
 
     /// Closes one connection without a request; false where there is none.
@@ -176,7 +175,10 @@ impl<N: Net> Worker<N> {
                 return true;
             }
         }
-        while whom == Whom::Any {
+        if whom == Whom::Silent {
+            return false;
+        }
+        loop {
             let Some((since, index, generation)) = self.crowd.waiting.pop() else {
                 if self.search() {
                     continue;
@@ -188,7 +190,6 @@ impl<N: Net> Worker<N> {
                 return true;
             }
         }
-        false
     }
 
     /// Closes a connection if it still has sent nothing, or has waited `since` then; whether its place is free.

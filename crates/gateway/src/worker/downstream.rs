@@ -544,7 +544,7 @@ impl<N: Net> Worker<N> {
         let owner = (downstream_token(index), downstream.generation);
         self.timers.set(owner, &mut downstream.deadline, now + limits.idle_timeout);
         downstream.idle_since = now;
-        if downstream.outbox.len() > 0 {
+        if downstream.outbox.bytes() > 0 {
             downstream.pace = Pace::of_answer(limits);
         }
         if !close {
@@ -574,12 +574,12 @@ impl<N: Net> Worker<N> {
 
     pub(super) fn flush_downstream(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
-        let before = downstream.outbox.len();
+        let before = downstream.outbox.bytes();
         if downstream.outbox.flush(&mut self.net, &mut downstream.stream).is_err() {
             self.abort(index);
             return;
         }
-        let taken = before - downstream.outbox.len();
+        let taken = before - downstream.outbox.bytes();
         downstream.pace.moved(self.now, taken, &self.local.shared.settings.limits);
         if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.upstream) {
             self.await_progress(index);
