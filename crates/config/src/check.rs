@@ -76,7 +76,8 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     if !report.problems.is_empty() {
         return None;
     }
-    let warnings = unused::warnings(file, pools, &classes, &settings, &report.source);
+    let mut warnings = unused::warnings(file, pools, &classes, &settings, &report.source);
+    warnings.extend(admin::warning(file, &settings, &report.source));
     Some((settings, warnings))
 }
 

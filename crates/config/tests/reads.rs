@@ -37,6 +37,31 @@ fn the_examples_are_valid_and_every_part_is_used() {
 }
 
 #[test]
+fn a_token_that_everybody_can_read_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, token) = (folder.path().join("gateway.yaml"), folder.path().join("admin.token"));
+    let text = "
+listen: 127.0.0.1:8080
+admin: { listen: 127.0.0.1:9901, token_file: admin.token }
+pools: { app: { instances: ['127.0.0.1:9000'] } }
+routes: [{ path_prefix: /, pool: app }]
+";
+    std::fs::write(&file, text).unwrap();
+    let warned = || {
+        let (_, warnings) = config::read(&file).unwrap_or_else(|problems| panic!("{problems}"));
+        warnings.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(warned(), "", "a file that is missing is told of where it is read");
+    std::fs::write(&token, "a-token-of-some-length").unwrap();
+    for (mode, is_warned) in [(0o644, true), (0o604, true), (0o640, false), (0o600, false)] {
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(mode)).unwrap();
+        let warned = warned();
+        assert_eq!(warned.contains("every user of this machine can read"), is_warned, "{mode:o}: {warned}");
+    }
+}
+
+#[test]
 fn the_example_of_the_guide_to_rules_is_valid() {
     let guide = std::fs::read_to_string(example("../docs/gateway.md")).unwrap();
     let section =

@@ -2,9 +2,10 @@
 
 use super::same;
 use crate::file::{File, FileAdmin};
-use crate::problem::Place;
+use crate::problem::{Place, Problem, Source, Warning};
 use crate::table::Report;
-use gateway::settings::{Admin, AdminAddress};
+use gateway::settings::{Admin, AdminAddress, Settings};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// The operator's side, unless the report says why not. Paths are relative to `base`.
@@ -51,6 +52,24 @@ pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Adm
     }
     Some(admin)
 }
+
+/// A warning where others on this machine can read the token. Kubernetes mounts secrets like that, so it is no error.
+pub(super) fn warning(file: &File, settings: &Settings, source: &Source) -> Option<Warning> {
+    let FileAdmin::Table(table) = &file.admin.as_ref()?.value else { return None };
+    let token = settings.admin.as_ref()?.token_file.as_ref()?;
+    // One that cannot be looked at is told of when it is read.
+    let mode = std::fs::metadata(token).ok()?.permissions().mode();
+    (mode & OTHERS_READ != 0).then(|| {
+        let message = format!("every user of this machine can read {}", token.display());
+        let place = &table.token_file.as_ref().unwrap_or(&table.listen).place;
+        Problem::warning(source, place, message)
+            .label("readable by others")
+            .help("`chmod 600` it; for a Kubernetes secret set `defaultMode: 0400`")
+    })
+}
+
+/// The bit of a file's mode that lets everybody read it.
+const OTHERS_READ: u32 = 0o004;
 
 fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddress> {
     match text.parse() {

@@ -1,13 +1,17 @@
-//! A listener with a bound on its connections, each of which has to say something now and then.
+//! A listener with a bound on its connections, each of which has to ask for something in time.
 //!
-//! Its descriptors are those of the data path too. Clients that connect and stay silent would take them all, and
-//! nobody needs a token to connect. Those above the bound wait to be accepted.
+//! Its descriptors are those of the data path too, and nobody needs a token to connect: clients that stay silent or send
+//! half a request would take them all. At the bound, the connection whose last answer is the longest ago is closed for
+//! a new one. So a probe always gets in: an orchestrator that was refused would restart a healthy gateway. A connection
+//! is also closed that does not send a whole request in time, however slowly its bytes come.
 
+use crate::shared::lock;
 use axum::serve::Listener;
+use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,18 +21,58 @@ use tokio::time::{Instant, Sleep, sleep};
 pub(super) struct Bounded<L> {
     listener: L,
     places: Arc<Semaphore>,
+    clients: Arc<Mutex<Clients>>,
+}
+
+/// The connections that are open.
+#[derive(Debug, Default)]
+struct Clients {
+    accepted: u64,
+    open: HashMap<u64, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// When it had a part of an answer last, or was accepted.
+    answered: Instant,
+    /// It is to be closed.
+    given_up: bool,
+    /// Wakes what serves it.
+    waker: Option<Waker>,
+}
+
+impl Clients {
+    fn accept(&mut self) -> u64 {
+        self.accepted += 1;
+        self.open.insert(self.accepted, Known { answered: Instant::now(), given_up: false, waker: None });
+        self.accepted
+    }
+
+    /// Gives up the connection whose last answer is the longest ago.
+    fn give_up_one(&mut self) {
+        let open = self.open.iter_mut().filter(|(_, known)| !known.given_up);
+        let Some((_, oldest)) = open.min_by_key(|(number, known)| (known.answered, **number)) else { return };
+        oldest.given_up = true;
+        if let Some(waker) = oldest.waker.take() {
+            waker.wake();
+        }
+    }
 }
 
 /// A connection that has a place.
 pub(super) struct Client<S> {
     stream: S,
-    silent_until: Pin<Box<Sleep>>,
+    until: Pin<Box<Sleep>>,
+    /// A request is awaited whole, or its answer.
+    asks: bool,
+    number: u64,
+    clients: Arc<Mutex<Clients>>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl<L> Bounded<L> {
     pub(super) fn new(listener: L) -> Self {
-        Bounded { listener, places: Arc::new(Semaphore::new(CLIENTS_MAX)) }
+        Bounded { listener, places: Arc::new(Semaphore::new(CLIENTS_MAX)), clients: Arc::default() }
     }
 }
 
@@ -37,10 +81,15 @@ impl<L: Listener> Listener for Bounded<L> {
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, address) = self.listener.accept().await;
+        if self.places.available_permits() == 0 {
+            lock(&self.clients).give_up_one();
+        }
         // It is never closed, so there is always a place in the end.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
-        let (stream, address) = self.listener.accept().await;
-        (Client { stream, silent_until: Box::pin(sleep(SILENCE_MAX)), _place: place }, address)
+        let number = lock(&self.clients).accept();
+        let (until, clients) = (Box::pin(sleep(REQUEST_MAX)), Arc::clone(&self.clients));
+        (Client { stream, until, asks: true, number, clients, _place: place }, address)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -49,16 +98,41 @@ impl<L: Listener> Listener for Bounded<L> {
 }
 
 impl<S> Client<S> {
+    /// Bytes came. The first of a request begin its time; further ones do not prolong it.
     fn heard(&mut self) {
-        self.silent_until.as_mut().reset(Instant::now() + SILENCE_MAX);
+        if !std::mem::replace(&mut self.asks, true) {
+            self.until.as_mut().reset(Instant::now() + REQUEST_MAX);
+        }
     }
 
-    /// Nothing can be done now: too late where nothing could be done for too long.
+    /// A part of an answer was taken.
+    fn answered(&mut self) {
+        let now = Instant::now();
+        self.asks = false;
+        self.until.as_mut().reset(now + SILENCE_MAX);
+        if let Some(known) = lock(&self.clients).open.get_mut(&self.number) {
+            known.answered = now;
+        }
+    }
+
+    /// Nothing can be done now: too late where its time is over, or where another needs the place.
     fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
-        match self.silent_until.as_mut().poll(context) {
+        if let Some(known) = lock(&self.clients).open.get_mut(&self.number) {
+            if known.given_up {
+                return Poll::Ready(Err(ErrorKind::ConnectionAborted.into()));
+            }
+            known.waker = Some(context.waker().clone());
+        }
+        match self.until.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
+    }
+}
+
+impl<S> Drop for Client<S> {
+    fn drop(&mut self) {
+        lock(&self.clients).open.remove(&self.number);
     }
 }
 
@@ -87,7 +161,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Client<S> {
         match Pin::new(&mut self.stream).poll_write(context, bytes) {
             Poll::Pending => self.waits(context),
             ready => {
-                self.heard();
+                self.answered();
                 ready
             }
         }
@@ -105,27 +179,29 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Client<S> {
 /// Operators, scrapers and probes; each may keep a connection.
 const CLIENTS_MAX: usize = 64;
 
-/// Longer than the time between two scrapes.
+/// From the first byte of a request, or from the connection, to the answer. A reload takes seconds at most.
+const REQUEST_MAX: Duration = Duration::from_secs(30);
+
+/// Between two requests: longer than the time between two scrapes.
 const SILENCE_MAX: Duration = Duration::from_secs(75);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::future::poll_fn;
     use std::net::SocketAddr;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::io::DuplexStream;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
-    /// Connections whose clients say nothing.
-    struct Silent(AtomicUsize, Vec<DuplexStream>);
+    /// Connections, with the clients' ends.
+    struct Duplex(Vec<DuplexStream>);
 
-    impl Listener for Silent {
+    impl Listener for Duplex {
         type Io = DuplexStream;
         type Addr = SocketAddr;
 
         async fn accept(&mut self) -> (DuplexStream, SocketAddr) {
-            self.0.fetch_add(1, Ordering::Relaxed);
             let (ours, theirs) = tokio::io::duplex(16);
-            self.1.push(theirs);
+            self.0.push(theirs);
             (ours, SocketAddr::from(([127, 0, 0, 1], 1)))
         }
 
@@ -134,28 +210,81 @@ mod tests {
         }
     }
 
-    #[test]
-    fn silent_clients_have_a_bound_and_an_end() {
+    fn virtually(test: impl Future<Output = ()>) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
-            let mut listener = Bounded::new(Silent(AtomicUsize::new(0), Vec::new()));
+        runtime.enable_time().start_paused(true).build().unwrap().block_on(test);
+    }
+
+    /// Whether a connection waits for bytes that it may have, or why not.
+    async fn read(client: &mut Client<DuplexStream>) -> Result<(), ErrorKind> {
+        let mut buffer = [0; 8];
+        let mut into = ReadBuf::new(&mut buffer);
+        poll_fn(|context| match Pin::new(&mut *client).poll_read(context, &mut into) {
+            Poll::Pending => Poll::Ready(Ok(())),
+            Poll::Ready(read) => Poll::Ready(read.map_err(|error| error.kind())),
+        })
+        .await
+    }
+
+    #[test]
+    fn a_new_client_gets_the_place_of_the_one_whose_answer_is_longest_ago() {
+        virtually(async {
+            let mut listener = Bounded::new(Duplex(Vec::new()));
             let mut clients = Vec::new();
             for _ in 0..CLIENTS_MAX {
                 clients.push(listener.accept().await.0);
+                tokio::time::advance(Duration::from_millis(1)).await;
             }
-            let one_more = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
-            assert!(one_more.is_err(), "there is no place left");
+            // The first connection has had an answer since.
+            clients[0].write_all(b"HTTP/1.1").await.unwrap();
+            for client in &mut clients {
+                assert_eq!(read(client).await, Ok(()));
+            }
+            let serving = async {
+                sleep(Duration::from_millis(1)).await;
+                let mut given_up = Vec::new();
+                for (index, client) in clients.iter_mut().enumerate() {
+                    if read(client).await == Err(ErrorKind::ConnectionAborted) {
+                        given_up.push(index);
+                    }
+                }
+                given_up.iter().for_each(|&index| drop(clients.remove(index)));
+                given_up
+            };
+            let (_new, given_up) = tokio::join!(listener.accept(), serving);
+            assert_eq!(given_up, [1]);
+        });
+    }
+
+    #[test]
+    fn a_request_has_to_be_whole_in_time_however_its_bytes_come() {
+        virtually(async {
+            let mut listener = Bounded::new(Duplex(Vec::new()));
+            let (mut client, _) = listener.accept().await;
             let begun = Instant::now();
-            let mut buffer = [0; 8];
-            let mut into = ReadBuf::new(&mut buffer);
-            let first = &mut clients[0];
-            let read =
-                std::future::poll_fn(|context| Pin::new(&mut *first).poll_read(context, &mut into)).await;
-            assert_eq!(read.unwrap_err().kind(), ErrorKind::TimedOut);
-            assert!(begun.elapsed() >= SILENCE_MAX - Duration::from_secs(2));
-            clients.remove(0);
-            let one_more = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
-            assert!(one_more.is_ok(), "its place is free");
+            let mut outcome = Ok(());
+            while outcome.is_ok() && begun.elapsed() < 2 * REQUEST_MAX {
+                listener.listener.0[0].write_all(b"G").await.unwrap();
+                let mut byte = [0];
+                client.read_exact(&mut byte).await.unwrap();
+                sleep(Duration::from_secs(1)).await;
+                outcome = read(&mut client).await;
+            }
+            assert_eq!(outcome, Err(ErrorKind::TimedOut));
+            assert!(begun.elapsed() >= REQUEST_MAX, "{:?}", begun.elapsed());
+        });
+    }
+
+    #[test]
+    fn who_was_answered_may_stay_for_a_while() {
+        virtually(async {
+            let mut listener = Bounded::new(Duplex(Vec::new()));
+            let (mut client, _) = listener.accept().await;
+            client.write_all(b"HTTP/1.1").await.unwrap();
+            sleep(SILENCE_MAX - Duration::from_secs(1)).await;
+            assert_eq!(read(&mut client).await, Ok(()));
+            sleep(Duration::from_secs(2)).await;
+            assert_eq!(read(&mut client).await, Err(ErrorKind::TimedOut));
         });
     }
 }

@@ -66,6 +66,22 @@ fn a_token_opens_everything_but_the_probes() {
 }
 
 #[test]
+fn half_sent_heads_keep_no_probe_out() {
+    let upstream = Upstream::hello();
+    let gateway = started(settings(&[upstream.address]));
+    let address = gateway.admin_address().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..80 {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: a").unwrap();
+        held.push(stream);
+    }
+    for path in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(asked(&gateway, &format!("GET {path}"), &["Host: 127.0.0.1"]).status(), 200, "{path}");
+    }
+}
+
+#[test]
 fn an_address_for_others_needs_a_token() {
     let mut settings = settings(&[nobody()]);
     settings.admin = Some(SocketAddr::from(([0, 0, 0, 0], 0)).into());
