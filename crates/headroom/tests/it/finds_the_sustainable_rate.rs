@@ -49,19 +49,21 @@ fn agrees_with_wrk(name: &str, url: &str, connections: &[u32]) {
     again_if_disturbed(|| {
         let before = wrk_best(&wrk, url, connections);
         let begun = Instant::now();
-        let output =
-            find(url, &["--slo", "p(95)<100ms", "--budget", "45s", "--no-write", "--json"]).output().unwrap();
+        let output = find(url, &["--slo", "p(95)<100ms", "--no-write", "--json"]).output().unwrap();
         let seconds = begun.elapsed().as_secs_f64();
         let best = before.max(wrk_best(&wrk, url, connections));
         let story = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{story}");
-        let rate = &json(&output)["sustainable_rate"];
+        let found = json(&output);
+        let (rate, limit) = (&found["sustainable_rate"], found["time_limit_s"].as_f64().unwrap());
         let [low, high] = ["low", "high"].map(|end| rate[end].as_f64().unwrap_or_else(|| panic!("{story}")));
         let (low_share, high_share) = (low / best, high / best);
         let told = format!(
             "{name}: {low:.1} to {high:.1} in {seconds:.0} s; wrk {best:.1}: low {low_share:.3}, high {high_share:.3}"
         );
-        assert!(low_share >= 0.88 && high_share <= 1.03 && seconds < 120.0, "{told}\n{story}");
+        // The rate that is stated is one that the service carries; the interval holds what wrk reaches.
+        assert!((0.85..=1.03).contains(&low_share), "{told}\n{story}");
+        assert!((0.97..=1.2).contains(&high_share) && seconds < limit, "{told}\n{story}");
         eprintln!("{told}");
     });
 }
@@ -80,8 +82,7 @@ fn finds_the_known_limit() {
     let proxy = directory.path().join("proxy.conf");
     let url = format!("http://{address}/search.cgi");
     let begun = Instant::now();
-    let arguments =
-        ["--slo", "p(95)<50ms", "--budget", "45s", "--peak", "72/s", "--instances", "5", "--json"];
+    let arguments = ["--slo", "p(95)<50ms", "--peak", "72/s", "--instances", "5", "--json"];
     let output = find(&url, &arguments)
         .arg("--write")
         .arg(&file)
@@ -98,8 +99,9 @@ fn finds_the_known_limit() {
     let rate = &found["sustainable_rate"];
     let (low, high) = (rate["low"].as_f64().unwrap(), rate["high"].as_f64().unwrap());
     // Two slots of 18.6 ms.
-    assert!(low >= 0.88 * 107.5 && high <= 1.03 * 107.5 && low <= high, "{low} to {high}\n{story}");
-    assert!(seconds < 120.0, "{seconds} s\n{story}");
+    assert!((0.85..=1.03).contains(&(low / 107.5)), "{low} to {high}\n{story}");
+    assert!((0.97..=1.2).contains(&(high / 107.5)), "{low} to {high}\n{story}");
+    assert!(seconds < found["time_limit_s"].as_f64().unwrap(), "{seconds} s\n{story}");
     let headroom = found["peak"]["headroom"].as_f64().unwrap();
     assert!((headroom - (1.0 - 72.0 / low)).abs() < 1e-3, "{headroom}");
     assert_eq!(found["peak"]["instances_needed"], 4);
