@@ -3,7 +3,7 @@
 use config::case::{Given, parse, schema_text};
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, Quantity, RatePolicy, Rules, Select};
 use control::scaling::knative::KnativeSettings;
-use control::scaling::{Adjustment, Step};
+use control::scaling::{Adjustment, Platform, Step};
 use sim::settings::{Policy, Traffic};
 use std::path::Path;
 use std::time::Duration;
@@ -237,6 +237,51 @@ fn a_policy_may_set_the_number_itself() {
         panic!("not simple")
     };
     assert_eq!((simple.adjustment, simple.change), (Adjustment::ExactCapacity, 8));
+}
+
+#[test]
+fn a_local_fleet_has_periods_of_a_second() {
+    let rest = "alarms: { high: { metric: cpu, above: 60%, period: 1s, datapoints: 5 } }, policies: { up: { alarms: \
+                [high], change: +1 }, hold: { track: cpu, target: 50% } }";
+    let Policy::Aws(aws) = scaled(&format!("platform: local, {rest}")) else { panic!("no alarms") };
+    assert_eq!(aws.scaler.platform, Platform::Local);
+    assert_eq!(
+        (aws.scaler.alarms[0].period, aws.publication_delay),
+        (Duration::from_secs(1), Duration::ZERO)
+    );
+    let Policy::Aws(late) = scaled(&format!("platform: local, publication_delay: 5s, {rest}")) else {
+        panic!("no alarms")
+    };
+    assert_eq!(late.publication_delay, Duration::from_secs(5));
+    let Policy::Hpa(pods) = scaled("platform: local, hpa: { cpu: 70%, sync_period: 1s }") else {
+        panic!("no pods")
+    };
+    assert_eq!(pods.hpa.controller.sync_period, Duration::from_secs(1));
+}
+
+#[test]
+fn periods_that_are_not_of_the_platform_are_refused_with_its_own() {
+    let refused = |platform: &str, period: &str| {
+        let text = format!(
+            "case: periods\ntraffic: {{ rate: 10/s }}\nservices:\n  web:\n    endpoints: {{ page: {{ cpu: 5ms }} }}\n    \
+             server: {{}}\n    hosts: {{ pod: {{ cores: 1 }} }}\n    scaling: {{ min: 1, max: 10, platform: {platform}, \
+             alarms: {{ high: {{ metric: cpu, above: 60%, period: {period} }} }}, policies: {{ up: {{ alarms: [high], \
+             change: +1 }} }} }}\n"
+        );
+        let read = parse("case.yaml", &text, Path::new(""), Given::default());
+        read.err().map(|problems| problems.plain()).unwrap_or_default()
+    };
+    for vendor in ["ecs", "application", "ec2"] {
+        let said = refused(vendor, "1s");
+        assert!(
+            said.contains("`period` is 1.00 s, but CloudWatch folds to 10s, 20s, 30s or whole minutes"),
+            "{said}"
+        );
+        assert_eq!(refused(vendor, "10s"), "");
+    }
+    let said = refused("local", "7s");
+    assert!(said.contains("`period` is 7.00 s, but `platform` is local"), "{said}");
+    assert!(said.contains("10s is usual"), "{said}");
 }
 
 #[test]

@@ -5,8 +5,8 @@
 //! counted.
 //!
 //! ## How it is evaluated
-//! Each minute (each 10 s where the period is shorter than a minute), over periods that end at the newest minute that
-//! can be seen: with a period of five minutes two neighbouring evaluations share four of them. The state is a pure
+//! Each minute (each 10 s where the period is shorter than a minute, and each second on the grid of a local fleet), over
+//! periods that end at the newest minute that can be seen: with a period of five minutes two neighbouring evaluations share four of them. The state is a pure
 //! function of the datapoints and the state before ([`evaluation::evaluate`]); [`Alarm`] adds the windows and the
 //! time.
 //!
@@ -24,7 +24,7 @@ mod settings;
 pub use error::AlarmError;
 pub use evaluation::{Basis, Rule};
 pub use reason::{Breaching, Reason, Recent};
-pub use settings::{AlarmSettings, Comparison, FewSamples, Missing, Repeat, Windows};
+pub use settings::{AlarmSettings, Comparison, FewSamples, Grid, Missing, Repeat, Windows};
 
 use crate::metric::{Datapoint, Series};
 use alloc::vec;
@@ -243,6 +243,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Evaluated so often where it is shorter.
 const TEN_SECONDS: Duration = Duration::from_secs(10);
+
+/// Evaluated so often where it is shorter, and the metrics are the autoscaler's own.
+const SECOND: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

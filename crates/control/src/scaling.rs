@@ -18,6 +18,7 @@
 //! Knative scale is in modules of their own.
 
 mod amd64;
+pub mod controller;
 mod cooldown;
 mod decision;
 mod error;

@@ -8,10 +8,10 @@
 //!
 //! Written once for all plants: see [`crate::plant::Plant`].
 
-mod controller;
 mod fleet;
 mod instance;
 mod limits;
+mod observed;
 mod queue;
 mod service;
 
@@ -22,14 +22,14 @@ mod tests;
 #[cfg(test)]
 mod tests_of_policies;
 
-pub(crate) use controller::policy_problems;
 pub use fleet::Counts;
 pub use limits::{Quota, Shortage};
 
 use crate::outcome::Outcome;
 use crate::plant::{Plant, Window};
-use crate::settings::{ServiceId, System};
+use crate::settings::{Service, ServiceId, System};
 use control::assumption::Assumption;
+use control::scaling::controller::{Controller, common_step};
 use fleet::World;
 use limits::Room;
 use queue::Queue;
@@ -147,13 +147,9 @@ impl<'a, P: Plant> Cloud<'a, P> {
     }
 }
 
-/// The greatest step that both are multiples of.
-fn common_step(one: Duration, other: Duration) -> Duration {
-    let (mut a, mut b) = (one.as_nanos() as u64, other.as_nanos() as u64);
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    Duration::from_nanos(a)
+/// Why the policy of a service would not run, in words.
+pub(crate) fn policy_problems(service: &Service) -> Vec<String> {
+    Controller::new(&service.scaling.policy, service.instances).refused().to_vec()
 }
 
 /// What is assumed of every cloud.

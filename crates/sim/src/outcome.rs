@@ -7,6 +7,7 @@ mod row;
 mod scores;
 mod totals;
 
+pub use control::scaling::controller::Decision;
 pub use happening::Happening;
 pub use log::{Log, Noted};
 pub(crate) use remarks::remarks;
@@ -46,17 +47,4 @@ pub struct ServiceOutcome {
     pub happenings: Log<Happening>,
     /// What a reader of the metrics would get wrong, in sentences.
     pub remarks: Vec<String>,
-}
-
-/// A policy decided to change the count, or said why it does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
-    /// Instances wanted before.
-    pub from: u32,
-    /// Instances wanted from now on; the same where nothing changes.
-    pub to: u32,
-    /// Who decided, in the words of the settings.
-    pub policy: String,
-    /// Why, in the vendor's own words.
-    pub reason: String,
 }

@@ -15,12 +15,12 @@ mod traffic;
 pub use admission::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
 pub use check::Problem;
 pub use cloud::{Deployment, Failure, Price, Quotas, Start};
+pub use control::scaling::controller::{
+    AwsScaling, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, ScalingNames,
+};
 pub use distribution::Distribution;
 pub use host::{Credits, Host, Quota, Steal};
-pub use scaling::{
-    AwsScaling, Ends, Goal, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, Scaling,
-    ScalingNames,
-};
+pub use scaling::{Ends, Goal, Scaling};
 pub use server::{Accept, Front, Server};
 pub use service::{
     Algorithm, Balancing, Call, Connections, Endpoint, Incidents, Pool, PoolId, Retries, Reuse, Service,

@@ -12,7 +12,8 @@ tables! {
         min: At<Count>,
         /// The most instances that a policy may ask for.
         max: At<Count>,
-        /// From the end of a period until alarms see its datapoint. Default: 1m.
+        /// From the end of a period until alarms see its datapoint. Default: 1m; 0s for
+        /// `platform: local`.
         publication_delay: Option<At<Span>>,
         /// For `platform: ec2`: whether `cpu` has a point each minute (`detailed`) or every five (`basic`, which is EC2's
         /// default). Default: detailed.
@@ -29,8 +30,8 @@ tables! {
         /// Whether an alarm invokes its policy `each-minute` while it lasts, or `on-transition` only. Default:
         /// each-minute, as CloudWatch does.
         repeat: Option<At<Text>>,
-        /// Whose rules hold: `ecs`, `application` (other targets of Application Auto Scaling) or `ec2` (Auto Scaling
-        /// groups). Default: ecs.
+        /// Whose rules hold: `ecs`, `application` (other targets of Application Auto Scaling), `ec2` (Auto Scaling
+        /// groups) or `local` (a fleet whose autoscaler reads its instances itself: periods from 1s). Default: ecs.
         platform: Option<At<Text>>,
         /// Alarms by name.
         alarms: Option<Names<At<AlarmTable>>>,
@@ -108,7 +109,8 @@ tables! {
         below: Option<At<Text>>,
         /// ... less than or equal to this.
         at_most: Option<At<Text>>,
-        /// What a datapoint is made of. Default: 1m.
+        /// What a datapoint is made of: 10s, 20s, 30s or whole minutes; for `platform: local` any whole seconds that
+        /// divide a minute. Default: 1m.
         period: Option<At<Span>>,
         /// How many periods are looked at. Default: as many as `datapoints`.
         evaluation_periods: Option<At<Count>>,
@@ -174,7 +176,7 @@ tables! {
         min: Option<At<Count>>,
         /// The most from then on.
         max: Option<At<Count>>,
-        /// The number to set, for `platform: ec2`.
+        /// The number to set, for `platform: ec2` and `local`.
         desired: Option<At<Count>>,
     }
 }

@@ -11,6 +11,15 @@ pub enum AlarmError {
         /// What was found.
         found: Span,
     },
+    /// The same, of a local fleet.
+    #[error(
+        "`period` is {found}, but `platform` is local, which folds to whole seconds that divide a minute, or to whole \
+         minutes: 10s is usual"
+    )]
+    LocalPeriod {
+        /// What was found.
+        found: Span,
+    },
     /// Nothing to look at.
     #[error("`{field}` is 0, but one is the least that can breach: 1 alarms on a single datapoint")]
     ZeroCount {

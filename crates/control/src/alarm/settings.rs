@@ -1,7 +1,7 @@
 //! What an alarm looks at, and what it makes of what is missing.
 
 use super::evaluation::Rule;
-use super::{AlarmError, MINUTE, TEN_SECONDS};
+use super::{AlarmError, MINUTE, SECOND, TEN_SECONDS};
 use crate::assumption::Assumption;
 use crate::error::Span;
 use crate::metric::{MetricId, Statistic};
@@ -16,7 +16,7 @@ pub struct AlarmSettings {
     pub metric: MetricId,
     /// What a period's samples are folded to.
     pub statistic: Statistic,
-    /// 10, 20, 30 or a multiple of 60 s.
+    /// One of its grid.
     pub period: Duration,
     /// N: so many of the newest datapoints are looked at.
     pub evaluation_periods: u32,
@@ -37,6 +37,45 @@ pub struct AlarmSettings {
     pub windows: Windows,
     /// How often the actions of a state are invoked while it lasts.
     pub repeat: Repeat,
+    /// Which periods there are. A scaler sets that of its platform.
+    pub grid: Grid,
+}
+
+/// Which periods alarms may have, and how often those below a minute are evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Grid {
+    /// 10, 20 or 30 s, or whole minutes; evaluated each 10 s.
+    #[default]
+    CloudWatch,
+    /// Whole seconds that divide a minute, or whole minutes; evaluated each second. For metrics that an autoscaler reads
+    /// from its instances itself.
+    Local,
+}
+
+impl Grid {
+    /// How often alarms are evaluated whose period is below a minute.
+    const fn step(self) -> Duration {
+        match self {
+            Grid::CloudWatch => TEN_SECONDS,
+            Grid::Local => SECOND,
+        }
+    }
+
+    fn has(self, period: Duration) -> bool {
+        let whole = |unit: Duration| period.as_nanos().is_multiple_of(unit.as_nanos());
+        let fine = match self {
+            Grid::CloudWatch => whole(TEN_SECONDS) && period.as_secs() <= 30,
+            Grid::Local => whole(SECOND) && MINUTE.as_nanos().is_multiple_of(period.as_nanos().max(1)),
+        };
+        !period.is_zero() && (whole(MINUTE) || period < MINUTE && fine)
+    }
+
+    fn refused(self, period: Duration) -> AlarmError {
+        match self {
+            Grid::CloudWatch => AlarmError::Period { found: Span(period) },
+            Grid::Local => AlarmError::LocalPeriod { found: Span(period) },
+        }
+    }
 }
 
 /// How a datapoint breaches.
@@ -150,6 +189,7 @@ impl AlarmSettings {
             evaluation_range: None,
             windows: Windows::Sliding,
             repeat: Repeat::EachMinute,
+            grid: Grid::CloudWatch,
         }
     }
 
@@ -157,11 +197,9 @@ impl AlarmSettings {
     pub fn problems(&self) -> Vec<AlarmError> {
         let mut problems = Vec::new();
         let (periods, datapoints) = (self.evaluation_periods, self.datapoints_to_alarm);
-        let whole = |unit: Duration| self.period.as_nanos().is_multiple_of(unit.as_nanos());
-        let fine = self.period < MINUTE && whole(TEN_SECONDS) && self.period.as_secs() <= 30;
-        let period_fits = !self.period.is_zero() && (fine || whole(MINUTE));
+        let period_fits = self.grid.has(self.period);
         if !period_fits {
-            problems.push(AlarmError::Period { found: Span(self.period) });
+            problems.push(self.grid.refused(self.period));
         }
         for (field, count) in [("evaluation_periods", periods), ("datapoints_to_alarm", datapoints)] {
             if count == 0 {
@@ -186,9 +224,9 @@ impl AlarmSettings {
         problems
     }
 
-    /// Evaluated so often: each minute, or each 10 s where the period is shorter than a minute.
+    /// Evaluated so often: each minute, or as its grid says where the period is shorter than a minute.
     pub fn step(&self) -> Duration {
-        if self.period < MINUTE { TEN_SECONDS } else { MINUTE }
+        if self.period < MINUTE { self.grid.step() } else { MINUTE }
     }
 
     /// How many datapoints are fetched.

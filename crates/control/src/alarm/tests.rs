@@ -283,6 +283,16 @@ fn settings_that_cannot_be_are_refused_with_the_way_out() {
     for good in [of(60, 1440), of(10, 8640), of(20, 3), of(30, 1), of(3600, 168), of(86_400, 7)] {
         assert_eq!(good.problems(), [], "{good:?}");
     }
+    let local = |period: u64| AlarmSettings { grid: Grid::Local, ..of(period, 1) };
+    for fits in [1, 2, 5, 15, 30, 60, 120] {
+        assert_eq!(local(fits).problems(), [], "{fits}");
+    }
+    for odd in [local(0), local(7), local(45), local(90), AlarmSettings { period: MINUTE / 120, ..local(1) }]
+    {
+        let problem = odd.problems()[0].to_string();
+        assert!(problem.contains("that divide a minute, or to whole minutes: 10s is usual"), "{problem}");
+    }
+    assert_eq!((local(1).step(), local(60).step()), (Duration::from_secs(1), MINUTE));
     let both = settings(0, 0).problems();
     assert_eq!(both.len(), 2, "all problems at once");
 }

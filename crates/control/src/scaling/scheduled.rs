@@ -40,7 +40,9 @@ impl Scheduled {
             Scheduled { min: Some(min), max: Some(max), .. } if min > max => {
                 Some(ScalingError::ScheduleMinAboveMax { index, min, max })
             }
-            Scheduled { desired: Some(desired), .. } if !matches!(platform, Platform::Ec2 { .. }) => {
+            Scheduled { desired: Some(desired), .. }
+                if matches!(platform, Platform::Ecs | Platform::Application) =>
+            {
                 Some(ScalingError::ScheduleDesired { index, desired })
             }
             _ => None,

@@ -1,7 +1,7 @@
 //! What a service's scaling consists of.
 
 use super::{AlarmId, PolicyProblem, ScalingError, Scheduled, SimpleScaling, StepScaling, TargetTracking};
-use crate::alarm::AlarmSettings;
+use crate::alarm::{AlarmSettings, Grid};
 use crate::assumption::Assumption;
 use crate::metric::{MetricId, Series};
 use alloc::vec::Vec;
@@ -46,6 +46,9 @@ pub enum Platform {
         /// The warm-up where a policy names none. AWS's default is that of the cooldown.
         default_warm_up: Duration,
     },
+    /// A fleet of one's own, whose autoscaler reads the instances itself: as [`Platform::Application`], with periods
+    /// down to a second.
+    Local,
 }
 
 impl Platform {
@@ -58,6 +61,15 @@ impl Platform {
             Platform::Ecs => "ECS",
             Platform::Application => "Application Auto Scaling",
             Platform::Ec2 { .. } => "EC2 Auto Scaling",
+            Platform::Local => "a local fleet",
+        }
+    }
+
+    /// Which periods its alarms may have.
+    pub const fn grid(self) -> Grid {
+        match self {
+            Platform::Ecs | Platform::Application | Platform::Ec2 { .. } => Grid::CloudWatch,
+            Platform::Local => Grid::Local,
         }
     }
 }
@@ -165,13 +177,16 @@ impl ScalerSettings {
                metric data points`",
     };
 
-    /// Both alarms of every target tracking policy, after those of the settings: what [`AlarmId`]s count.
+    /// Both alarms of every target tracking policy, after those of the settings: what [`AlarmId`]s count. Their grid is
+    /// that of the platform.
     pub fn all_alarms(&self) -> Vec<AlarmSettings> {
         let made = self.policies.iter().filter_map(|policy| match policy {
             Policy::TargetTracking(tracking) => Some(tracking.alarms()),
             Policy::Step(_) | Policy::Simple(_) => None,
         });
-        self.alarms.iter().copied().chain(made.flatten()).collect()
+        let grid = self.platform.grid();
+        let all = self.alarms.iter().copied().chain(made.flatten());
+        all.map(|alarm| AlarmSettings { grid, ..alarm }).collect()
     }
 
     /// How far back a metric is looked at: what its series has to keep, before its delay.
@@ -203,10 +218,11 @@ impl ScalerSettings {
             problems.push(ScalingError::MinAboveMax { min: self.min, max: self.max });
         }
         let most = usize::from(u16::MAX);
-        if self.all_alarms().len() > most || self.policies.len() > most {
+        let alarms = self.all_alarms();
+        if alarms.len() > most || self.policies.len() > most {
             problems.push(ScalingError::TooMany { most });
         }
-        for (id, alarm) in (0..).map(AlarmId).zip(&self.alarms) {
+        for (id, alarm) in (0..).map(AlarmId).zip(&alarms[..self.alarms.len()]) {
             problems
                 .extend(alarm.problems().into_iter().map(|error| ScalingError::Alarm { alarm: id, error }));
         }

@@ -115,6 +115,7 @@ impl TargetTracking {
             return wrong(PolicyProblem::Target { found: self.target });
         }
         for (which, alarm) in ["AlarmHigh", "AlarmLow"].into_iter().zip(self.alarms()) {
+            let alarm = AlarmSettings { grid: platform.grid(), ..alarm };
             alarm.problems().into_iter().for_each(|error| wrong(PolicyProblem::MadeAlarm { which, error }));
         }
         let low = self.preset.low_threshold.of(self.target);

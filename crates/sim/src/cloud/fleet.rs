@@ -134,6 +134,11 @@ impl<'a> Fleet<'a> {
         counts
     }
 
+    /// How many are wanted.
+    pub(crate) fn desired(&self) -> u32 {
+        self.desired
+    }
+
     /// A deployment replaces instances now.
     pub(crate) fn is_rolling(&self) -> bool {
         self.rolling

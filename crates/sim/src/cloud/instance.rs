@@ -4,7 +4,6 @@ use super::queue::Launch;
 use crate::credits::Balance;
 use crate::plant::InstanceId;
 use crate::settings::{Host, Price};
-use std::time::Duration;
 use units::Timestamp;
 
 /// Where an instance is in its life.
@@ -132,11 +131,6 @@ impl Instance {
     /// Its processes run and it counts: what ECS calls a running task.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Booting | Phase::Serving | Phase::Failed)
-    }
-
-    /// It runs for less than this. Those that ran from the beginning are old.
-    pub(crate) fn is_young(&self, now: Timestamp, age: Duration) -> bool {
-        self.started > Timestamp::ZERO && now.since(self.started) < age
     }
 
     /// What it costs from when this was last asked until now, in US dollars.

@@ -1,14 +1,15 @@
 //! A service with its instances, its metrics and whoever decides on it.
 
-use super::controller::{Controller, Rhythm, Seen};
+use super::MINUTE;
 use super::fleet::{Fleet, World};
 use super::instance::{Instance, Meter};
-use super::{MINUTE, common_step};
+use super::observed::{Observed, requests};
 use crate::credits::Balance;
 use crate::outcome::{Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, ServiceOutcome, Totals, Whole};
 use crate::plant::{Plant, Window};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
+use control::scaling::controller::{Controller, Observation, Rhythm, common_step};
 use std::time::Duration;
 use units::Timestamp;
 
@@ -18,6 +19,8 @@ pub(crate) struct Governed<'a> {
     pub(crate) fleet: Fleet<'a>,
     controller: Controller,
     rhythm: Rhythm,
+    /// What the controller is shown of the instances.
+    observed: Observed,
     /// Since the controller last read, where it reads more often than each minute.
     fine: Window,
     minute: Window,
@@ -49,6 +52,7 @@ impl<'a> Governed<'a> {
             fleet: Fleet::new(id, settings, world),
             rhythm: controller.rhythm(),
             controller,
+            observed: Observed::default(),
             fine: Window::default(),
             minute: Window::default(),
             rows: Vec::new(),
@@ -79,12 +83,11 @@ impl<'a> Governed<'a> {
         if self.rhythm.reads < MINUTE {
             self.fine.add(window, share(self.rhythm.reads));
             if is_due(world.now, self.rhythm.reads) {
-                let counts = self.fleet.counts();
-                self.controller.see_step(Seen {
+                self.controller.read(&Observation {
                     now: world.now,
-                    fleet: &self.fleet,
-                    counts,
-                    window: &self.fine,
+                    span: self.rhythm.reads,
+                    fleet: self.observed.fleet(&self.fleet, |instance| instance.fine),
+                    requests: Some(requests(&self.fine)),
                 });
                 self.fine.clear();
                 for instance in &mut self.fleet.instances {
@@ -124,8 +127,20 @@ impl<'a> Governed<'a> {
             let row = self.row(now, cost, all);
             self.rows.push(row);
         }
-        let counts = self.fleet.counts();
-        self.controller.see_minute(Seen { now, fleet: &self.fleet, counts, window: &self.minute });
+        self.controller.read(&Observation {
+            now,
+            span: MINUTE,
+            fleet: self.observed.fleet(&self.fleet, |instance| instance.meter),
+            requests: Some(requests(&self.minute)),
+        });
+        if self.rhythm.coarse > MINUTE && is_due(now, self.rhythm.coarse) {
+            self.controller.read(&Observation {
+                now,
+                span: self.rhythm.coarse,
+                fleet: self.observed.fleet(&self.fleet, |instance| instance.coarse),
+                requests: None,
+            });
+        }
         for instance in &mut self.fleet.instances {
             instance.meter = Meter::default();
             if is_due(now, self.rhythm.coarse) {
@@ -141,11 +156,13 @@ impl<'a> Governed<'a> {
         if !is_due(now, self.rhythm.decides) {
             return;
         }
-        let counts = self.fleet.counts();
-        let before = counts.desired;
-        let seen = Seen { now, fleet: &self.fleet, counts, window: &self.minute };
-        let desired = self.controller.decide(seen, &mut self.decisions);
-        let Some(desired) = desired.filter(|desired| *desired != before) else { return };
+        let fleet = self.observed.fleet(&self.fleet, |instance| instance.fine);
+        let before = fleet.desired;
+        let verdict = self.controller.decide(now, &fleet);
+        for decision in verdict.decisions {
+            self.decisions.note(now, decision);
+        }
+        let Some(desired) = verdict.desired.filter(|desired| *desired != before) else { return };
         let out = desired > before;
         let undoes =
             self.last_action.is_some_and(|last| last.out != out && now.since(last.at) <= FLAP_WINDOW);
@@ -266,11 +283,9 @@ fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
     if wanted > minute.answered as f64 {
         return Some(false);
     }
-    let share = (wanted + minute.errors as f64) / minute.balancer.count() as f64;
-    if share > 1.0 {
-        return Some(false);
-    }
-    minute.balancer.quantile(share).map(|time| time < goal.below.as_secs_f64())
+    // Minute by minute there may be a time less than requests, because both are rounded.
+    let share = (wanted + minute.errors as f64) / minute.balancer.count().max(1) as f64;
+    minute.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
 }
 
 fn is_due(now: Timestamp, each: Duration) -> bool {

@@ -181,6 +181,30 @@ fn high_resolution_reacts_sooner() {
 }
 
 #[test]
+fn a_local_fleet_reacts_within_seconds() {
+    let mut service = service(2);
+    let mut scaler = ScalerSettings::new(Platform::Local, 2, 20);
+    let second = Duration::from_secs(1);
+    scaler.alarms.push(AlarmSettings {
+        period: second,
+        ..alarm(Statistic::Average, Comparison::GreaterThan, 60.0, 3)
+    });
+    scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
+    service.scaling.policy = Policy::Aws(Box::new(AwsScaling {
+        scaler,
+        metrics: vec![Published { metric: Metric::CpuUtilization, resolution: second }],
+        publication_delay: Duration::ZERO,
+        names: ScalingNames::default(),
+    }));
+    let rates: Vec<f64> = (0..10).map(|minute| if minute >= 5 { 180.0 } else { 80.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    assert_eq!(outcome.services[0].remarks, Vec::<String>::new());
+    let first = &outcome.services[0].decisions.notes()[0];
+    assert_eq!((first.at, first.what.from, first.what.to), (Timestamp::from_secs(303), 2, 3));
+    assert!(outcome.assumptions.iter().all(|assumption| assumption.name != "publication delay"));
+}
+
+#[test]
 fn basic_monitoring_sees_five_minutes_at_once() {
     let mut service = service(2);
     let mut scaler = ScalerSettings::new(Platform::EC2, 2, 20);

@@ -52,7 +52,7 @@ impl Builder<'_> {
             let target = self.amount(target, metric)?;
             let usual = match platform {
                 Platform::Ecs => Preset::ECS,
-                Platform::Application => Preset::APPLICATION,
+                Platform::Application | Platform::Local => Preset::APPLICATION,
                 Platform::Ec2 { .. } => Preset::EC2,
             };
             let preset = table.preset.as_ref().map_or(Some(usual), |at| {

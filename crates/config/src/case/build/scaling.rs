@@ -38,7 +38,7 @@ impl Builder<'_> {
             table.alarms.is_some(),
             table.policies.is_some(),
             table.schedule.is_some(),
-            table.platform.is_some(),
+            table.platform.as_ref().is_some_and(|at| at.value.0 != "local"),
             table.monitoring.is_some(),
         ];
         let kinds = [aws.contains(&true), table.hpa.is_some(), table.knative.is_some()];
@@ -68,8 +68,12 @@ impl Builder<'_> {
     fn aws(&mut self, table: &ScalingTable, place: &Place, bounds: (u32, u32)) -> AwsScaling {
         let (least, most) =
             self.day_before(table).iter().fold(bounds, |bounds, action| action.bounds(bounds));
-        let platforms =
-            [("ecs", Platform::Ecs), ("application", Platform::Application), ("ec2", Platform::EC2)];
+        let platforms = [
+            ("ecs", Platform::Ecs),
+            ("application", Platform::Application),
+            ("ec2", Platform::EC2),
+            ("local", Platform::Local),
+        ];
         let platform = word(table.platform.as_ref(), &platforms, self.report);
         let repeats = [("each-minute", Repeat::EachMinute), ("on-transition", Repeat::OnTransition)];
         let repeat = word(table.repeat.as_ref(), &repeats, self.report);
@@ -134,10 +138,11 @@ impl Builder<'_> {
                 self.report.wrong(place, message.to_owned(), "here", help.to_owned());
             }
         }
+        let delay = if platform == Platform::Local { Duration::ZERO } else { DELAY };
         AwsScaling {
             scaler: settings,
             metrics,
-            publication_delay: self.span(table.publication_delay.as_ref(), DELAY),
+            publication_delay: self.span(table.publication_delay.as_ref(), delay),
             names: ScalingNames {
                 alarms: alarms.iter().map(|alarm| alarm.0.to_owned()).collect(),
                 policies: policies.into_iter().map(|policy| policy.0).collect(),

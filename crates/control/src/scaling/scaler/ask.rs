@@ -130,7 +130,7 @@ impl Scaler {
         let Facts { running, desired, warming_up, terminating, .. } = *facts;
         let present = match (self.settings.platform, direction) {
             (Platform::Ecs, _) => running,
-            (Platform::Application, _) => desired,
+            (Platform::Application | Platform::Local, _) => desired,
             // Those that warm up were added already and are not in the metric yet.
             (Platform::Ec2 { .. }, Direction::Out) => desired.saturating_sub(warming_up),
             // Those that are ending are still there, so that a repeated step does not end more than it says.

@@ -2,20 +2,21 @@
 
 mod metrics;
 
-use super::super::MINUTE;
-use super::super::instance::Instance;
-use super::{Rhythm, Seen};
-use crate::outcome::{Decision, Log};
-use crate::settings::{AwsScaling, ScalingNames};
-use control::assumption::Assumption;
-use control::metric::PUBLICATION_DELAY;
-use control::scaling::{Facts, Names, Outcome, Policy, Scaler, ScalerSettings, Source};
+use super::super::{Facts, Names, Outcome, Platform, Policy, Scaler, ScalerSettings, Source};
+use super::{AwsScaling, Decision, Fleet, Instance, MINUTE, Observation, Rhythm, ScalingNames, Verdict};
+use crate::assumption::Assumption;
+use crate::metric::PUBLICATION_DELAY;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
 use metrics::Metrics;
-use std::time::Duration;
+use units::Timestamp;
 
 /// A scaler with the metrics that it looks at.
 #[derive(Debug)]
-pub(crate) struct Aws {
+pub(super) struct Aws {
     scaler: Scaler,
     metrics: Metrics,
     names: ScalingNames,
@@ -31,7 +32,7 @@ impl Aws {
     ///
     /// # Errors
     /// Everything that is wrong with alarms, policies or metrics, in words.
-    pub(crate) fn new(settings: &AwsScaling) -> Result<Self, Vec<String>> {
+    pub(super) fn new(settings: &AwsScaling) -> Result<Self, Vec<String>> {
         let scaler = Scaler::new(settings.scaler.clone())
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<String>>())?;
         let metrics = Metrics::new(settings)?;
@@ -46,47 +47,44 @@ impl Aws {
         })
     }
 
-    pub(crate) fn rhythm(&self) -> Rhythm {
+    pub(super) fn rhythm(&self) -> Rhythm {
         self.rhythm
     }
 
     /// The maximum in force.
-    pub(crate) fn max(&self) -> u32 {
+    pub(super) fn max(&self) -> u32 {
         self.scaler.bounds().1
     }
 
-    pub(crate) fn assumptions(&self) -> Vec<Assumption> {
+    pub(super) fn assumptions(&self) -> Vec<Assumption> {
         let mut all = self.scaler.settings().assumptions();
-        all.push(PUBLICATION_DELAY);
+        if self.scaler.settings().platform != Platform::Local {
+            all.push(PUBLICATION_DELAY);
+        }
         all
     }
 
-    /// Metrics of high resolution.
-    pub(crate) fn see_step(&mut self, seen: Seen<'_>) {
-        self.metrics.see_step(seen);
+    /// The metrics whose points are as long as the span.
+    pub(super) fn read(&mut self, seen: &Observation<'_>) {
+        self.metrics.read(seen);
     }
 
-    /// Metrics of a minute.
-    pub(crate) fn see_minute(&mut self, seen: Seen<'_>) {
-        self.metrics.see_minute(seen);
-    }
-
-    pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
+    pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
         // Those that are launched and do not run yet are still to come too.
         let is_warming =
-            |one: &&Instance| one.is_live() && (!one.is_running() || one.is_young(seen.now, self.warm_up));
+            |one: &Instance| !one.ending && (!one.is_running() || one.is_young(now, self.warm_up));
         let facts = Facts {
-            running: seen.counts.running,
-            desired: seen.counts.desired,
-            warming_up: seen.fleet.instances.iter().filter(is_warming).count() as u32,
-            terminating: seen.counts.draining,
-            deploying: seen.fleet.is_rolling(),
+            running: fleet.running(),
+            desired: fleet.desired,
+            warming_up: fleet.count(is_warming),
+            terminating: fleet.ending(),
+            deploying: fleet.deploying,
         };
-        let mut wanted = None;
+        let mut verdict = Verdict::default();
         self.telling.clear();
-        for decision in self.scaler.step(seen.now, self.metrics.series(), &facts) {
+        for decision in self.scaler.step(now, self.metrics.series(), &facts) {
             if decision.scaled() {
-                wanted = Some(decision.to);
+                verdict.desired = Some(decision.to);
             } else if let Outcome::NotScaled(why) = decision.outcome {
                 let refusal = (decision.source, why.code());
                 let said = self.told.contains(&refusal);
@@ -95,17 +93,17 @@ impl Aws {
                     continue;
                 }
             }
-            log.note_with(seen.now, || Decision {
+            verdict.decisions.push(Decision {
                 from: decision.from,
                 to: decision.to,
                 policy: policy(decision.source, &self.names),
                 reason: decision.with_names(&self.names).to_string(),
             });
         }
-        if seen.now.as_nanos().is_multiple_of(MINUTE.as_nanos() as u64) {
-            std::mem::swap(&mut self.told, &mut self.telling);
+        if now.as_nanos().is_multiple_of(MINUTE.as_nanos() as u64) {
+            core::mem::swap(&mut self.told, &mut self.telling);
         }
-        wanted
+        verdict
     }
 }
 

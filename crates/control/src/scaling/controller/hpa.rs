@@ -3,21 +3,21 @@
 //! A pod is pending while it is provisioned, running and not ready while it boots, ready while it serves, and told to
 //! end while it drains. Its processor use is that of the last sync period; a pod that ran for less has none yet.
 
-use super::super::instance::{Instance, Phase};
-use super::super::{MINUTE, common_step};
-use super::{Rhythm, Seen};
-use crate::outcome::{Decision, Log};
-use crate::settings::{HpaScaling, PodMetric};
-use control::assumption::Assumption;
-use control::scaling::hpa::{
-    self, Milli, Observation, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source,
+use super::super::hpa::{self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source};
+use super::{
+    Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, Rhythm, Verdict, common_step,
 };
-use std::time::Duration;
-use units::InstanceCount;
+use crate::assumption::Assumption;
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::time::Duration;
+use units::{InstanceCount, Timestamp};
 
 /// An autoscaler with what it was last shown.
 #[derive(Debug)]
-pub(crate) struct Hpa {
+pub(super) struct Hpa {
     hpa: hpa::Hpa,
     metrics: Vec<PodMetric>,
     /// Whether each metric is one of pods; else it is a total.
@@ -35,7 +35,7 @@ pub(crate) struct Hpa {
 impl Hpa {
     /// # Errors
     /// Everything that is wrong with the settings, in words.
-    pub(crate) fn new(settings: &HpaScaling) -> Result<Self, Vec<String>> {
+    pub(super) fn new(settings: &HpaScaling) -> Result<Self, Vec<String>> {
         let HpaScaling { hpa, metrics, request } = settings;
         let mut problems: Vec<String> = hpa.problems().iter().map(ToString::to_string).collect();
         if metrics.len() != hpa.metrics.len() {
@@ -71,48 +71,49 @@ impl Hpa {
         })
     }
 
-    pub(crate) fn rhythm(&self) -> Rhythm {
+    pub(super) fn rhythm(&self) -> Rhythm {
         Rhythm { reads: self.sync, decides: self.sync, coarse: MINUTE }
     }
 
-    pub(crate) fn assumptions() -> Vec<Assumption> {
+    pub(super) fn assumptions() -> Vec<Assumption> {
         hpa::ASSUMPTIONS.iter().map(|one| Assumption { name: one.name, text: one.text }).collect()
     }
 
     /// A sync period has passed.
-    pub(crate) fn see_step(&mut self, seen: Seen<'_>) {
+    pub(super) fn read(&mut self, seen: &Observation<'_>) {
+        let Some(requests) = seen.requests.filter(|_| seen.span == self.sync && seen.span < MINUTE) else {
+            return;
+        };
+        let instances = seen.fleet.instances;
         self.pods.clear();
-        self.pods.extend(seen.fleet.instances.iter().map(pod));
-        let requests = seen.window.arrived as f64 / self.sync.as_secs_f64();
+        self.pods.extend(instances.iter().map(pod));
+        let seconds = self.sync.as_secs_f64();
         for (place, metric) in self.metrics.iter().enumerate() {
             let total = match metric {
-                PodMetric::Cpu => {
-                    seen.fleet.instances.iter().map(|one| one.fine.used).sum::<f64>()
-                        / self.sync.as_secs_f64()
-                }
-                PodMetric::RequestsPerSecond => requests,
-                PodMetric::InFlight => seen.window.in_system,
+                PodMetric::Cpu => instances.iter().map(|one| one.used).sum::<f64>() / seconds,
+                PodMetric::RequestsPerSecond => requests.arrived as f64 / seconds,
+                PodMetric::InFlight => requests.in_flight,
             };
             self.totals[place] = [milli(total)];
-            let each = total / f64::from(seen.counts.serving.max(1));
+            let each = total / f64::from(seen.fleet.ready().max(1));
             self.readings[place].clear();
-            self.readings[place].extend(seen.fleet.instances.iter().map(|instance| {
-                let value = match (metric, instance.phase) {
-                    (PodMetric::Cpu, _) => instance.fine.used / self.sync.as_secs_f64(),
-                    (_, Phase::Serving) => each,
+            self.readings[place].extend(instances.iter().map(|one| {
+                let value = match (metric, one.ready_since) {
+                    (PodMetric::Cpu, _) => one.used / seconds,
+                    (_, Some(_)) => each,
                     _ => 0.0,
                 };
-                let measured = instance.plant.is_some() && seen.now.since(instance.started) >= self.sync;
+                let measured = one.started.is_some_and(|started| seen.now.since(started) >= self.sync);
                 let sample = Sample { value: milli(value), taken: seen.now, window: self.sync };
                 PodReading {
                     sample: measured.then_some(sample),
-                    request: Some(milli(self.request.unwrap_or(instance.allotted))),
+                    request: Some(milli(self.request.unwrap_or(one.cores))),
                 }
             }));
         }
     }
 
-    pub(crate) fn decide(&mut self, seen: Seen<'_>, log: &mut Log<Decision>) -> Option<u32> {
+    pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
         let readings: Vec<Reading<'_>> = (0..self.metrics.len())
             .map(|place| {
                 if self.of_pods[place] {
@@ -122,47 +123,46 @@ impl Hpa {
                 }
             })
             .collect();
-        let count = |pods: usize| InstanceCount::new(pods as u32);
-        let observation = Observation {
-            spec_replicas: InstanceCount::new(seen.counts.desired),
-            status_replicas: count(seen.fleet.instances.iter().filter(|one| one.is_live()).count()),
+        let observation = hpa::Observation {
+            spec_replicas: InstanceCount::new(fleet.desired),
+            status_replicas: InstanceCount::new(fleet.count(|one| !one.ending)),
             pods: &self.pods,
             readings: &readings,
         };
-        let decision = self.hpa.sync(seen.now, &observation);
+        let decision = self.hpa.sync(now, &observation);
         let (from, to) = (decision.from.get(), decision.to.get());
-        let note =
-            |reason: String| Decision { from, to, policy: "horizontal pod autoscaler".to_owned(), reason };
+        let mut decisions = Vec::new();
+        let mut tell = |reason: String| {
+            decisions.push(Decision { from, to, policy: "horizontal pod autoscaler".to_owned(), reason });
+        };
         if let Some(words) = self.hpa.rescale_words(&decision) {
-            log.note_with(seen.now, || note(words.to_string()));
+            tell(words.to_string());
         }
         let failed = matches!(
             decision.scaling_active,
             Some(ScalingActive::FailedGetMetric { .. } | ScalingActive::ScalingDisabled)
         );
         if let Some(condition) = decision.scaling_active.filter(|_| failed && !self.failing) {
-            log.note_with(seen.now, || {
-                let (reason, message) = self.hpa.scaling_active_words(condition);
-                note(format!("{reason}: {message}"))
-            });
+            let (reason, message) = self.hpa.scaling_active_words(condition);
+            tell(format!("{reason}: {message}"));
         }
         self.failing = failed;
-        (to != from).then_some(to)
+        Verdict { desired: (to != from).then_some(to), decisions }
     }
 }
 
 fn pod(instance: &Instance) -> Pod {
-    let started = instance.plant.map(|_| instance.started);
+    let Instance { started, ready_since, ending, .. } = *instance;
     let readiness = |ready, since| Some(Readiness { ready, since });
-    let ready = match (instance.phase, instance.ready_since) {
-        (Phase::Provisioning, _) => None,
+    let ready = match (started, ready_since) {
+        (None, _) => None,
         (_, Some(since)) => readiness(true, since),
-        _ => readiness(false, instance.started),
+        (Some(started), None) => readiness(false, started),
     };
-    let phase = if instance.plant.is_some() { hpa::Phase::Running } else { hpa::Phase::Pending };
-    Pod { phase, deleting: matches!(instance.phase, Phase::Draining(_)), started, ready }
+    let phase = if started.is_some() { hpa::Phase::Running } else { hpa::Phase::Pending };
+    Pod { phase, deleting: ending, started, ready }
 }
 
 fn milli(value: f64) -> Milli {
-    Milli((value * 1000.0).round() as i64)
+    Milli(libm::round(value * 1000.0) as i64)
 }

@@ -5,14 +5,15 @@
 //! busiest instance, and the sample count is the number of instances. A group of EC2 Auto Scaling leaves out those
 //! that warm up. Response times have a sample for each request; without traffic there is no point at all.
 
-use super::super::super::instance::{Instance, Meter};
-use super::super::super::{MINUTE, common_step};
-use super::super::{Rhythm, Seen};
-use crate::credits::Balance;
-use crate::settings::{AwsScaling, Metric, Published};
-use control::alarm::AlarmSettings;
-use control::metric::{Detail, MetricId, Point, Series, SeriesSettings};
-use std::time::Duration;
+use super::super::{
+    AwsScaling, Fleet, MINUTE, Metric, Observation, Published, Requests, Rhythm, common_step,
+};
+use crate::alarm::AlarmSettings;
+use crate::metric::{Detail, MetricId, Point, Series, SeriesSettings};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
 use units::Timestamp;
 
 /// What is published, with the series that it goes to.
@@ -83,62 +84,60 @@ impl Metrics {
         }
     }
 
-    /// Those of high resolution.
-    pub(super) fn see_step(&mut self, seen: Seen<'_>) {
-        self.publish(seen, |resolution| resolution < MINUTE, |instance| instance.fine);
-    }
-
-    /// Those of a minute, and of several where they are over.
-    pub(super) fn see_minute(&mut self, seen: Seen<'_>) {
-        self.publish(seen, |resolution| resolution == MINUTE, |instance| instance.meter);
-        self.publish(seen, |resolution| resolution > MINUTE, |instance| instance.coarse);
-    }
-
-    fn publish(&mut self, seen: Seen<'_>, which: fn(Duration) -> bool, meter: fn(&Instance) -> Meter) {
+    /// Adds what was seen to the points that are as long as the span. Longer points of requests and credits are made
+    /// of minutes.
+    pub(super) fn read(&mut self, seen: &Observation<'_>) {
         let warm_up = self.warm_up;
         let counted = || {
-            seen.fleet
-                .instances
-                .iter()
-                .filter(move |one| one.is_running() && !one.is_young(seen.now, warm_up))
+            let instances = seen.fleet.instances.iter();
+            instances.filter(move |one| one.is_running() && !one.is_young(seen.now, warm_up))
         };
+        let at = seen.now - seen.span;
         for (published, series) in self.published.iter().zip(&mut self.series) {
-            let resolution = published.resolution;
-            if !which(resolution) {
+            let (metric, resolution) = (published.metric, published.resolution);
+            let span = if metric == Metric::CpuUtilization { resolution } else { resolution.min(MINUTE) };
+            if span != seen.span {
                 continue;
             }
-            let is_over = seen.now.as_nanos().is_multiple_of(resolution.as_nanos() as u64);
-            let at = if is_over { seen.now - resolution } else { seen.now - MINUTE };
-            match published.metric {
-                Metric::CpuUtilization if is_over => {
-                    let used = counted().filter_map(|one| meter(one).published());
+            match metric {
+                Metric::CpuUtilization => {
+                    let used = counted().filter_map(|one| one.utilization());
                     series.add(at, samples(used.map(|share| 100.0 * share)));
                 }
                 Metric::CpuCreditBalance if seen.now.as_nanos().is_multiple_of(CREDITS_PUBLISHED) => {
-                    let held = counted().filter_map(|one| one.credits.as_ref()).map(Balance::held);
-                    series.add(at, samples(held));
+                    series.add(at, samples(counted().filter_map(|one| one.credits)));
                 }
-                Metric::CpuUtilization | Metric::CpuCreditBalance => {}
+                Metric::CpuCreditBalance => {}
                 Metric::ResponseTime | Metric::RequestCount | Metric::RequestCountPerTarget => {
-                    requests(series, at, published.metric, seen);
+                    if let Some(requests) = &seen.requests {
+                        add_requests(series, at, metric, &seen.fleet, requests);
+                    }
                 }
             }
         }
     }
 }
 
-fn requests(series: &mut Series, at: Timestamp, metric: Metric, seen: Seen<'_>) {
-    let (window, serving) = (seen.window, seen.counts.serving);
-    let count = window.arrived as f64;
+fn add_requests(
+    series: &mut Series,
+    at: Timestamp,
+    metric: Metric,
+    fleet: &Fleet<'_>,
+    requests: &Requests<'_>,
+) {
+    let count = requests.arrived as f64;
     match metric {
-        Metric::ResponseTime => series.add_sketch(at, &window.balancer),
-        Metric::RequestCount if window.arrived > 0 => {
+        Metric::ResponseTime => series.add_sketch(at, requests.times),
+        Metric::RequestCount if requests.arrived > 0 => {
             series.add(at, Point { count, sum: count, least: 1.0, most: 1.0 });
         }
         // Without healthy targets the cloud divides by the registered ones.
-        Metric::RequestCountPerTarget if window.arrived > 0 && seen.counts.running > 0 => {
-            let targets = if serving > 0 { serving } else { seen.counts.running };
-            series.add(at, Point::of(count / f64::from(targets)));
+        Metric::RequestCountPerTarget if requests.arrived > 0 => {
+            let ready = fleet.ready();
+            let targets = if ready > 0 { ready } else { fleet.running() };
+            if targets > 0 {
+                series.add(at, Point::of(count / f64::from(targets)));
+            }
         }
         _ => {}
     }

@@ -1,0 +1,168 @@
+//! The autoscaler of one service: what it reads, how often, and what it decides.
+//!
+//! ## What is here and what is not
+//! A shell, simulated or live, turns its fleet into an [`Observation`] as often as the [`Rhythm`] says, asks for a
+//! [`Verdict`], and applies it. Everything between the two is here: which samples become which metric, when a policy
+//! is evaluated, which refusals are worth telling again, and what is assumed.
+
+mod aws;
+mod hpa;
+mod knative;
+mod observation;
+mod settings;
+
+pub use observation::{Fleet, Instance, Observation, Requests};
+pub use settings::{
+    AwsScaling, HpaScaling, KnativeScaling, Metric, PodMetric, Policy, Published, ScalingNames,
+};
+
+use crate::assumption::Assumption;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use aws::Aws;
+use core::time::Duration;
+use hpa::Hpa;
+use knative::Knative;
+use units::{InstanceCount, Timestamp};
+
+/// How often a controller reads and decides. The shell reads at multiples of `reads`, of a minute and of `coarse`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rhythm {
+    /// The shortest span that it reads: at most a minute, which it divides.
+    pub reads: Duration,
+    /// From one decision to the next: at most a minute, which it divides.
+    pub decides: Duration,
+    /// The longest span that it reads: a minute or a multiple of it.
+    pub coarse: Duration,
+}
+
+/// What a controller decided at an instant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// How many instances it wants, where it says so.
+    pub desired: Option<u32>,
+    /// What is worth telling.
+    pub decisions: Vec<Decision>,
+}
+
+/// A policy decided to change the count, or said why it does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Instances wanted before.
+    pub from: u32,
+    /// Instances wanted from now on; the same where nothing changes.
+    pub to: u32,
+    /// Who decided, in the words of the settings.
+    pub policy: String,
+    /// Why, in the vendor's own words.
+    pub reason: String,
+}
+
+/// The autoscaler of one service.
+#[derive(Debug)]
+pub struct Controller(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    /// Nobody decides.
+    None,
+    /// Nobody decides, because the settings cannot be.
+    Refused(Vec<String>),
+    /// CloudWatch and Auto Scaling.
+    Aws(Box<Aws>),
+    /// Kubernetes.
+    Hpa(Box<Hpa>),
+    /// Knative.
+    Knative(Box<Knative>),
+}
+
+impl Controller {
+    /// An autoscaler that has seen nothing yet; `ready` instances serve at the beginning. One whose settings cannot be
+    /// decides nothing, see [`Controller::refused`].
+    pub fn new(policy: &Policy, ready: InstanceCount) -> Self {
+        Controller(match policy {
+            Policy::None => Kind::None,
+            Policy::Aws(settings) => match Aws::new(settings) {
+                Ok(aws) => Kind::Aws(Box::new(aws)),
+                Err(problems) => Kind::Refused(problems),
+            },
+            Policy::Hpa(settings) => match Hpa::new(settings) {
+                Ok(hpa) => Kind::Hpa(Box::new(hpa)),
+                Err(problems) => Kind::Refused(problems),
+            },
+            Policy::Knative(settings) => match Knative::new(settings, ready) {
+                Ok(knative) => Kind::Knative(Box::new(knative)),
+                Err(problems) => Kind::Refused(problems),
+            },
+        })
+    }
+
+    /// How often it reads and decides.
+    pub fn rhythm(&self) -> Rhythm {
+        match &self.0 {
+            Kind::None | Kind::Refused(_) => Rhythm { reads: MINUTE, decides: MINUTE, coarse: MINUTE },
+            Kind::Aws(aws) => aws.rhythm(),
+            Kind::Hpa(hpa) => hpa.rhythm(),
+            Kind::Knative(_) => Knative::RHYTHM,
+        }
+    }
+
+    /// What its vendor does not publish and is assumed.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        match &self.0 {
+            Kind::None | Kind::Refused(_) => Vec::new(),
+            Kind::Aws(aws) => aws.assumptions(),
+            Kind::Hpa(_) => Hpa::assumptions(),
+            Kind::Knative(_) => Knative::assumptions(),
+        }
+    }
+
+    /// Why it decides nothing: everything that is wrong with its settings, in words.
+    pub fn refused(&self) -> &[String] {
+        match &self.0 {
+            Kind::Refused(problems) => problems,
+            _ => &[],
+        }
+    }
+
+    /// The most instances that it may ask for now, where that changes.
+    pub fn max(&self) -> Option<u32> {
+        match &self.0 {
+            Kind::Aws(aws) => Some(aws.max()),
+            _ => None,
+        }
+    }
+
+    /// A span of its rhythm has passed. Spans that it does not read are passed over.
+    pub fn read(&mut self, seen: &Observation<'_>) {
+        match &mut self.0 {
+            Kind::None | Kind::Refused(_) => {}
+            Kind::Aws(aws) => aws.read(seen),
+            Kind::Hpa(hpa) => hpa.read(seen),
+            Kind::Knative(knative) => knative.read(seen),
+        }
+    }
+
+    /// Decides by what was read; to be called each [`Rhythm::decides`], after the readings of that instant. What the
+    /// instances used is not looked at.
+    pub fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
+        match &mut self.0 {
+            Kind::None | Kind::Refused(_) => Verdict::default(),
+            Kind::Aws(aws) => aws.decide(now, fleet),
+            Kind::Hpa(hpa) => hpa.decide(now, fleet),
+            Kind::Knative(knative) => knative.decide(now, fleet),
+        }
+    }
+}
+
+/// The greatest step that both are multiples of.
+pub fn common_step(one: Duration, other: Duration) -> Duration {
+    let (mut a, mut b) = (one.as_nanos() as u64, other.as_nanos() as u64);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    Duration::from_nanos(a)
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
