@@ -128,7 +128,7 @@ impl Service<'_> {
                 let carried = done.left / step / instance.strength.max(f64::MIN_POSITIVE);
                 instance.use_cores(curve.mean_cores(curve.place(carried.min(curve.most))), step);
                 let usual = curve.count_at(done.place) / curve.load_at(done.place).max(f64::MIN_POSITIVE);
-                self.count(&curve.minute(done.place, number), done.left, (done.age - usual).max(0.0));
+                self.count(&curve.minute(done.place, number), done.left, (done.age - usual).max(0.0), false);
                 if done.age > self.patience {
                     self.open.timed_out += done.left;
                 }

@@ -77,7 +77,7 @@ impl<'a> Minutes<'a> {
             Traffic::Closed { users, .. } => Entry::Closed { users: f64::from(*users) },
         };
         let services = curves.services.iter().zip(&system.services);
-        let services = services.map(|(curve, settings)| Service::new(curve, settings)).collect();
+        let services = services.map(|(curve, settings)| Service::new(curve, settings, system.seed)).collect();
         Minutes {
             system,
             curves,

@@ -2,9 +2,10 @@
 
 use super::curves::{Curve, Minute};
 use super::plant::Instance;
-use super::shape::Rest;
+use super::shape::{Rest, whole};
 use crate::plant::{InstanceId, Window};
 use crate::settings::{Algorithm, Connections};
+use stats::Rng;
 use units::Timestamp;
 
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub(super) struct Service<'a> {
     pub(super) window: Window,
     /// What was not counted yet, because it was not a whole request.
     rests: Rests,
+    /// Draws the times of loads below the recorded ones, whose minutes have more requests.
+    chance: Rng,
     pub(super) patience: f64,
     /// No client waits longer, with all attempts.
     longest: f64,
@@ -71,7 +74,7 @@ struct Rests {
 }
 
 impl<'a> Service<'a> {
-    pub(super) fn new(curve: &'a Curve, settings: &crate::settings::Service) -> Self {
+    pub(super) fn new(curve: &'a Curve, settings: &crate::settings::Service, seed: u64) -> Self {
         let balancing = &settings.balancing;
         let patience = balancing.timeout.map_or(f64::INFINITY, |timeout| timeout.as_secs_f64());
         let again = balancing
@@ -90,6 +93,7 @@ impl<'a> Service<'a> {
             open: Open::default(),
             window: Window::default(),
             rests: Rests::default(),
+            chance: Rng::new(seed, "minute by minute"),
             patience,
             longest: if limited { f64::INFINITY } else { patience + again },
             levels: matches!(balancing.algorithm, Algorithm::LeastOutstanding | Algorithm::PeakEwma),
@@ -131,7 +135,7 @@ impl<'a> Service<'a> {
         let delay = if load.rate > 0.0 { load.over / load.rate } else { 0.0 };
         self.open.place += place * seconds;
         self.open.in_system += (f64::from(minute.in_system) * self.strength + load.over) * seconds;
-        self.count(&minute, (came - failed - refused).max(0.0), delay);
+        self.count(&minute, (came - failed - refused).max(0.0), delay, place < 0.0);
         let count = self.serving.len();
         let part = curve.minute(place, (now.as_secs_f64() / seconds.max(1e-3)) as u64);
         let (cores, busiest) = self.use_of(&part, place, count, seconds);
@@ -162,13 +166,16 @@ impl<'a> Service<'a> {
         (cores, busiest)
     }
 
-    /// Counts so many requests that ended, of such a minute, each later by `delay` seconds.
-    pub(super) fn count(&mut self, minute: &Minute, ended: f64, delay: f64) {
+    /// Counts so many requests that ended, of such a minute, each later by `delay` seconds; `few` where that minute was
+    /// recorded with more of them.
+    pub(super) fn count(&mut self, minute: &Minute, ended: f64, delay: f64, few: bool) {
         // Times are those of all that ended in one way or another but were not refused or broken.
         let timed = ended * f64::from((1.0 - minute.refused - minute.failed).max(0.0));
-        let (window, rests) = (&mut self.window, &mut self.rests);
-        minute.balancer.fill(&mut window.balancer, timed, delay, self.longest, &mut rests.balancer);
-        minute.application.fill(&mut window.application, timed, 0.0, f64::INFINITY, &mut rests.application);
+        let (window, rests, longest) = (&mut self.window, &mut self.rests, self.longest);
+        let mut chance = Some(&mut self.chance).filter(|_| few);
+        let (balancer, application) = (&mut rests.balancer, &mut rests.application);
+        minute.balancer.fill(&mut window.balancer, timed, delay, longest, balancer, chance.as_deref_mut());
+        minute.application.fill(&mut window.application, timed, 0.0, f64::INFINITY, application, chance);
         let queued = f64::from(minute.queued) + delay;
         window.queued += queued * timed;
         window.queueing.record_many(queued, whole(timed, &mut rests.queueing) as u32);
@@ -206,13 +213,6 @@ impl<'a> Service<'a> {
         std::mem::swap(window, into);
         window.clear();
     }
-}
-
-/// The whole requests of so many; what is left over counts with the next.
-fn whole(requests: f64, rest: &mut f64) -> u64 {
-    let all = requests + *rest;
-    *rest = all.fract();
-    all as u64
 }
 
 /// By how many standard deviations the greatest of so many normal values is above their mean, about.

@@ -1,6 +1,6 @@
 //! The distribution of a minute's times, as a few of its quantiles.
 
-use stats::Sketch;
+use stats::{Rng, Sketch};
 
 /// Parts of a distribution: the share at which each ends, and the quantile that stands for it. The usual quantiles
 /// (50, 75, 90, 95, 99) stand for the parts that they lie in, so that they come out as they went in.
@@ -40,29 +40,63 @@ impl Shape {
     }
 
     /// Counts so many requests, each later by `delay` seconds, but none later than `longest`. Parts of requests are
-    /// kept in `rest` until they are whole: a share of 0.1 % of ten requests is one of every thousand.
+    /// kept in `rest` until they are whole.
+    ///
+    /// Each part of the distribution gets its share, as far as whole requests can. With `chance` each request is drawn
+    /// by itself: the quantiles of few requests are spread as those of few are.
     pub(super) fn fill(
         self,
         sketch: &mut Sketch,
         requests: f64,
         delay: f64,
         longest: f64,
-        rest: &mut [f64; PARTS.len()],
+        rest: &mut Rest,
+        chance: Option<&mut Rng>,
     ) {
-        let mut from = 0.0;
-        for (((up_to, _), time), rest) in PARTS.into_iter().zip(self.0).zip(rest) {
-            let part = requests * (up_to - from) + *rest;
-            from = up_to;
-            // Which requests of a part come first is chance; this is as good as any.
-            let whole = (part + 0.5).floor().max(0.0);
-            *rest = part - whole;
-            sketch.record_many((f64::from(time) + delay).min(longest), whole as u32);
+        let count = whole(requests, &mut rest.requests);
+        let mut record = |time: f32, count: u64| {
+            sketch.record_many((f64::from(time) + delay).min(longest), count as u32);
+        };
+        if let Some(rng) = chance.filter(|_| count <= MOST_DRAWN) {
+            for _ in 0..count {
+                let drawn = rng.uniform();
+                let part = PARTS.iter().position(|(up_to, _)| drawn < *up_to).unwrap_or(PARTS.len() - 1);
+                record(self.0[part], 1);
+            }
+            return;
+        }
+        // Where the first request lies among equal steps: in turn at all places.
+        rest.phase = (rest.phase + GOLDEN).fract();
+        let mut before = 0;
+        for ((up_to, _), time) in PARTS.into_iter().zip(self.0) {
+            let up_to = (up_to * count as f64 + rest.phase) as u64;
+            if up_to > before {
+                record(time, up_to - before);
+                before = up_to;
+            }
         }
     }
 }
 
-/// Of each part of a [`Shape`], what was not counted yet.
-pub(super) type Rest = [f64; PARTS.len()];
+/// What goes over from one [`Shape::fill`] to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rest {
+    /// The part of a request that was not counted yet.
+    requests: f64,
+    phase: f64,
+}
+
+/// The whole requests of so many; what is left over counts with the next.
+pub(super) fn whole(requests: f64, rest: &mut f64) -> u64 {
+    let all = requests + *rest;
+    *rest = all.fract();
+    all as u64
+}
+
+/// More requests than this have each part's share anyway.
+const MOST_DRAWN: u64 = 200;
+/// The fraction of the golden ratio: its multiples fill the unit interval most evenly.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 #[cfg(test)]
 mod tests {
@@ -70,20 +104,42 @@ mod tests {
 
     #[test]
     fn the_usual_quantiles_come_out_as_they_went_in() {
-        let mut rng = stats::Rng::new(5, "shape");
+        let mut rng = Rng::new(5, "shape");
         let mut sketch = Sketch::new();
         (0..20_000).for_each(|_| sketch.record(0.1 * rng.exponential()));
         let mut filled = Sketch::new();
         // In pieces, which must add up to the same.
         let mut rest = Rest::default();
         for requests in [3.3, 12_000.0, 41.7, 300.0] {
-            Shape::of(&sketch).fill(&mut filled, requests, 0.0, f64::INFINITY, &mut rest);
+            Shape::of(&sketch).fill(&mut filled, requests, 0.0, f64::INFINITY, &mut rest, None);
         }
-        assert!(filled.count().abs_diff(12_345) <= 6, "{}", filled.count());
+        assert!(filled.count().abs_diff(12_345) <= 1, "{}", filled.count());
         for share in [0.5, 0.75, 0.9, 0.95, 0.99] {
             let (found, expected) = (filled.quantile(share), sketch.quantile(share));
             let (found, expected) = (found.expect("values"), expected.expect("values"));
             assert!((found / expected - 1.0).abs() < 0.009, "p{share}: {found} for {expected}");
+        }
+    }
+
+    #[test]
+    fn as_many_are_counted_as_there_were_however_few_at_a_time() {
+        let mut rng = Rng::new(5, "shape");
+        let mut sketch = Sketch::new();
+        (0..20_000).for_each(|_| sketch.record(0.1 * rng.exponential()));
+        let shape = Shape::of(&sketch);
+        let drawn = &mut Rng::new(6, "few");
+        for mut chance in [None, Some(drawn)] {
+            let (mut filled, mut rest) = (Sketch::new(), Rest::default());
+            for piece in 1..=40_000_u64 {
+                let chance = chance.as_deref_mut();
+                shape.fill(&mut filled, 0.7, 0.0, f64::INFINITY, &mut rest, chance);
+                assert!((filled.count() as f64 - 0.7 * piece as f64).abs() <= 1.0, "{piece}");
+            }
+            for share in [0.5, 0.95, 0.99] {
+                let (found, expected) = (filled.quantile(share), sketch.quantile(share));
+                let (found, expected) = (found.expect("values"), expected.expect("values"));
+                assert!((found / expected - 1.0).abs() < 0.03, "p{share}: {found} for {expected}");
+            }
         }
     }
 }

@@ -276,7 +276,8 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
         was_quiet = now >= 20_000 && fleet.plant.is_quiet();
         // In small steps while something is done, then in long ones that end at the same times for every cut.
         let deed = next.peek().map(|&(at, ..)| at * 10);
-        let until = if now < 20_000 { now + cut } else { (now / MINUTES + 1) * MINUTES };
+        let step = if now < 20_000 { cut } else { MINUTES };
+        let until = (now / step + 1) * step;
         let until = deed.map_or(until, |at| at.max(now).min(until));
         fleet.plant.run_until(Timestamp::from_millis(until));
         now = until;
