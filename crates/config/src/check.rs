@@ -52,6 +52,7 @@ pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<
     let concurrency_limits = classes::concurrency_limits(&classes, report);
     let policies = classes::policies(&classes, report);
     let mirrors = mirror::mirrors(classes.mirrors, pools, report);
+    limits::fewer_than_most(&classes, pools, report);
     let routes = routes::routes(file, pools, &classes, report, base);
     let priorities = limits::priorities(file, report);
     let admin = admin::admin(file, report, base);

@@ -265,6 +265,23 @@ fn limits() {
 }
 
 #[test]
+fn more_limits_than_can_be_told_apart() {
+    let most = gateway::settings::LIMITS_MAX;
+    // There are a rate class and a concurrency limit already.
+    let with = |count: usize| {
+        let classes: String =
+            (1..count).map(|number| format!("  class {number}: {{ rate: 1/s }}\n")).collect();
+        BASE.replace("concurrency_limits:", &format!("{classes}concurrency_limits:"))
+    };
+    assert!(config::parse("gateway.yaml", &with(most - 1), Path::new("")).is_ok());
+    let told = problems(&with(most)).plain();
+    let expected =
+        "32769 rate classes, concurrency limits and pools with `instance_concurrency`; at most 32768 are";
+    assert_eq!(told.matches("error:").count(), 1, "{told}");
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
 fn routes() {
     insta::assert_snapshot!(told(&[
         ("path: /search.cgi,", ""),

@@ -168,7 +168,8 @@ impl ControlRoom {
         lock(&self.changing)
     }
 
-    /// Puts another configuration in force; each worker takes it over at its next tick.
+    /// Puts another configuration in force; each worker begins to take it over at its next tick, and uses
+    /// it once it has loaded the rules.
     pub(crate) fn replace(&self, new: Shared) {
         let mut shared = lock(&self.shared);
         let old = std::mem::replace(&mut *shared, Arc::new(new));
@@ -207,7 +208,7 @@ impl ControlRoom {
 
     /// The counts of all workers for a configuration, as of the middle of their times.
     pub(crate) fn counts(&self, shared: &Arc<Shared>) -> Counts {
-        self.counts_and_flows(shared).0
+        sum(self.counts.iter().map(|published| lock(published).counts()), shared)
     }
 
     /// The same, with how each route's counts grew in the last second.
@@ -215,26 +216,18 @@ impl ControlRoom {
     /// A rate that a reader makes of two looks at counters depends on when it looked; here all readers see the same,
     /// also one that looks once.
     pub(crate) fn counts_and_flows(&self, shared: &Arc<Shared>) -> (Counts, Vec<Flows>) {
-        let mut all = Counts::default();
         let mut flows: Vec<Flows> = Vec::new();
         flows.resize_with(shared.settings.routes.len(), Flows::default);
-        let (mut nanos, workers) = (0, self.counts.len().max(1) as u128);
-        for published in &self.counts {
+        let of_worker = |published: &Mutex<Published>| {
             let (counts, seconds, before) = lock(published).with_before();
-            nanos += u128::from(counts.at.as_nanos());
-            if let Some(view) = &counts.view {
-                for (index, route) in view.settings.routes.iter().enumerate() {
-                    let Some(place) = shared.place_of(view, index, &route.name) else { continue };
-                    let Some(now) = counts.routes.get(index).and_then(Option::as_deref).map(Totals::of)
-                    else {
-                        continue;
-                    };
-                    flows[place].add(before.get(&index), &now, seconds);
-                }
+            let places = counts.view.as_ref().map_or_else(Vec::new, |view| shared.places_of(view));
+            for (index, (route, place)) in counts.routes.iter().zip(places).enumerate() {
+                let (Some(route), Some(place)) = (route, place) else { continue };
+                flows[place].add(before.get(&index), &Totals::of(route), seconds);
             }
-            all.add(&counts.of(shared));
-        }
-        all.at = Timestamp::from_nanos((nanos / workers) as u64);
+            counts
+        };
+        let all = sum(self.counts.iter().map(of_worker), shared);
         (all, flows)
     }
 
@@ -342,6 +335,17 @@ impl ControlRoom {
     pub(crate) fn recent_changes(&self) -> Vec<Change> {
         lock(&self.changes).kept.iter().cloned().collect()
     }
+}
+
+/// The counts of all workers together.
+fn sum(workers: impl ExactSizeIterator<Item = Counts>, shared: &Arc<Shared>) -> Counts {
+    let (mut all, mut nanos, count) = (Counts::default(), 0, workers.len().max(1) as u128);
+    for counts in workers {
+        nanos += u128::from(counts.at.as_nanos());
+        all.add(&counts.of(shared));
+    }
+    all.at = Timestamp::from_nanos((nanos / count) as u64);
+    all
 }
 
 /// Lines of rules kept for somebody who asks; later ones are only counted.

@@ -2,6 +2,9 @@
 //!
 //! A request keeps the view that it began with, so that a reload changes nothing under its feet; a view that was
 //! replaced retires with its last request.
+//!
+//! The next view loads its rules a few at a time: thousands of them in one go would stop the event loop for as long as
+//! they take.
 
 use crate::metrics::pools::PoolCounts;
 use crate::metrics::{RouteCounts, RouteTable, Times};
@@ -10,8 +13,9 @@ use crate::queues::Queues;
 use crate::shared::{KeptKeys, Shared};
 use control::concurrency::Samples;
 use control::service_level::Tally;
-use rule::{LoadedRule, Machine, Rule, RuleError};
+use rule::{LoadedRule, Machine, RuleError};
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use units::Timestamp;
@@ -38,37 +42,56 @@ pub(crate) struct Local {
     pub(crate) response_rules: Vec<Option<LoadedRule>>,
 }
 
-impl Local {
-    /// A view after the one `before`; `number` gives the worker's number for an address.
+/// A view under construction.
+pub(crate) struct NextView {
+    shared: Arc<Shared>,
+    machine: Option<Machine>,
+    /// The rules of the first routes, as far as they are loaded.
+    rules: Vec<Option<LoadedRule>>,
+    response_rules: Vec<Option<LoadedRule>>,
+}
+
+impl NextView {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        NextView { shared, machine: None, rules: Vec::new(), response_rules: Vec::new() }
+    }
+
+    /// Loads at most this many rules; true once all are loaded.
     ///
     /// # Errors
     /// A rule that does not fit the machine's memory. That it compiles has been checked before.
-    pub(crate) fn new(
-        shared: Arc<Shared>,
+    pub(crate) fn load(&mut self, most: usize) -> Result<bool, RuleError> {
+        let (shared, mut left) = (&self.shared, most);
+        for (rules, loaded) in
+            [(&shared.rules, &mut self.rules), (&shared.response_rules, &mut self.response_rules)]
+        {
+            for rule in &rules[loaded.len()..] {
+                let Some(rule) = rule else {
+                    loaded.push(None);
+                    continue;
+                };
+                if left == 0 {
+                    return Ok(false);
+                }
+                left -= 1;
+                let machine = match &mut self.machine {
+                    Some(machine) => machine,
+                    none => none.insert(Machine::new(rule::Limits::default())?),
+                };
+                loaded.push(Some(machine.load(rule, &shared.names)?));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The view after the one `before`, once all rules are loaded; `number` gives the worker's number for an address.
+    pub(crate) fn finish(
+        self,
         before: Option<&Local>,
         now: Timestamp,
-        mut number: impl FnMut(std::net::SocketAddr) -> usize,
-    ) -> Result<Self, RuleError> {
-        let tallies = RefCell::new(vec![Tally::default(); shared.levels.len()]);
-        let counts = RefCell::new(RouteTable::new(shared.routes.len()));
-        let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
-        let samples = RefCell::new(sampled.collect());
-        let keys = RefCell::new((0..2 * shared.keyed.len()).map(|_| KeptKeys::default()).collect());
-        let queues = RefCell::new(Queues::new(&shared));
-        let times = RefCell::new(vec![Times::default(); shared.levels.len()]);
-        let mut machine = None;
-        let mut load = |rule: &Option<Rule>| -> Result<Option<LoadedRule>, RuleError> {
-            let Some(rule) = rule else { return Ok(None) };
-            let machine = match &mut machine {
-                Some(machine) => machine,
-                none => none.insert(Machine::new(rule::Limits::default())?),
-            };
-            machine.load(rule, &shared.names).map(Some)
-        };
-        let rules = shared.rules.iter().map(&mut load).collect::<Result<_, _>>()?;
-        let response_rules = shared.response_rules.iter().map(&mut load).collect::<Result<_, _>>()?;
-        let machine = machine.map(RefCell::new);
-        // Last of all, as those that go on are in force already.
+        mut number: impl FnMut(SocketAddr) -> usize,
+    ) -> Local {
+        let NextView { shared, machine, rules, response_rules } = self;
         let mut pools: Vec<Rc<RefCell<WorkerPool>>> = Vec::new();
         for (settings, process) in shared.settings.pools.iter().zip(&shared.pools) {
             let known = before.and_then(|before| {
@@ -81,19 +104,36 @@ impl Local {
             pool.borrow_mut().configure(now, settings, process, &mut number);
             pools.push(pool);
         }
-        Ok(Local {
-            shared,
+        let sampled = shared.concurrency.iter().map(|limit| limit.is_adaptive().then(Box::default));
+        Local {
             pools,
-            tallies,
-            counts,
-            times,
-            samples,
-            keys,
-            queues,
-            machine,
+            tallies: RefCell::new(vec![Tally::default(); shared.levels.len()]),
+            counts: RefCell::new(RouteTable::new(shared.routes.len())),
+            samples: RefCell::new(sampled.collect()),
+            keys: RefCell::new((0..2 * shared.keyed.len()).map(|_| KeptKeys::default()).collect()),
+            queues: RefCell::new(Queues::new(&shared)),
+            times: RefCell::new(vec![Times::default(); shared.levels.len()]),
+            machine: machine.map(RefCell::new),
             rules,
             response_rules,
-        })
+            shared,
+        }
+    }
+}
+
+impl Local {
+    /// A worker's first view; `number` gives the worker's number for an address.
+    ///
+    /// # Errors
+    /// A rule that does not fit the machine's memory.
+    pub(crate) fn first(
+        shared: Arc<Shared>,
+        now: Timestamp,
+        number: impl FnMut(SocketAddr) -> usize,
+    ) -> Result<Self, RuleError> {
+        let mut next = NextView::new(shared);
+        next.load(usize::MAX)?;
+        Ok(next.finish(None, now, number))
     }
 
     /// Counts for a service level class, if there is one.

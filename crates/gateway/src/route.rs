@@ -2,7 +2,8 @@
 //!
 //! ## Why by the normal form of the path
 //! Services take `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` for `/search.cgi`. A route that did not would
-//! let everybody past its limits. The path that is forwarded stays as it came.
+//! let everybody past its limits. The path that is forwarded stays as it came. The path of a route is taken in its normal
+//! form too: `/a%20b` in a file is for `/a%20b`, and not for `/a%2520b`.
 //!
 //! ## Why some routes take any spelling
 //! What a service takes for its path depends on the service: some ignore case, some cut `;` parameters off, some leave
@@ -92,13 +93,15 @@ fn is_plain(path: &str) -> bool {
 fn path_fits(wanted: &crate::settings::PathMatch, path: &str) -> bool {
     use crate::settings::PathMatch;
     match wanted {
-        PathMatch::Exact(wanted) => path == wanted,
+        PathMatch::Exact(wanted) => path == normal(wanted),
         // Asks about the server as such (OPTIONS): for whoever takes everything.
-        PathMatch::Prefix(prefix) if path == "*" => prefix == "/",
+        PathMatch::Prefix(prefix) if path == "*" => normal(prefix) == "/",
         // `/api` is for `/api` and `/api/x`, not for `/apix`.
-        PathMatch::Prefix(prefix) => path
-            .strip_prefix(prefix.as_str())
-            .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/')),
+        PathMatch::Prefix(prefix) => {
+            let prefix = normal(prefix);
+            path.strip_prefix(&*prefix)
+                .is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
+        }
     }
 }
 
@@ -210,6 +213,40 @@ mod tests {
         assert_eq!(taken(&[route(None, PathMatch::Prefix("/a".into()))]), None);
         assert_eq!(taken(&[any(None, "/a")]), Some(0));
         assert_eq!(taken(&[route(None, PathMatch::Prefix("/".into()))]), Some(0));
+    }
+
+    #[test]
+    fn a_route_is_found_by_any_escaped_form_of_its_path() {
+        let exact = |path: &str| PathMatch::Exact(path.into());
+        let prefix = |path: &str| PathMatch::Prefix(path.into());
+        for (wanted, path, expected) in [
+            (exact("/a%20b"), "/a%20b", true),
+            (exact("/a%20b"), "/%61%20b", true),
+            // The escape itself is escaped: this is another path.
+            (exact("/a%20b"), "/a%2520b", false),
+            (exact("/a%2520b"), "/a%2520b", true),
+            (exact("/%7euser"), "/~user", true),
+            (exact("/~user"), "/%7Euser", true),
+            (exact("/caf%C3%A9"), "/caf%c3%a9", true),
+            (exact("/a%2Fb"), "/a/b", true),
+            (exact("/a//b/./c"), "/a/b/c", true),
+            (exact("/100%"), "/100%", true),
+            (prefix("/a%20b"), "/a%20b", true),
+            (prefix("/a%20b"), "/a%20b/c", true),
+            (prefix("/a%20b"), "/a%20bc", false),
+            (prefix("/a%20b/"), "/a%20b/c", true),
+            (prefix("/a%20b/"), "/a%20b", false),
+            (prefix("/x/../a"), "/a/b", true),
+        ] {
+            let routes = [route(None, wanted.clone())];
+            let found = RouteIndex::new(&routes).find(None, path);
+            assert_eq!(found.is_some(), expected, "{wanted} {path}");
+            assert_eq!(find(&routes, None, &normal(path)), found, "{wanted} {path}");
+        }
+        // One that is spelt otherwise never matches behind it.
+        let before = RouteIndex::new(&[route(None, prefix("/a%20b"))]);
+        assert_eq!(before.taking_all_of(&route(None, exact("/%61%20b/c"))), Some(0));
+        assert_eq!(before.taking_all_of(&route(None, exact("/a%2520b"))), None);
     }
 
     #[test]

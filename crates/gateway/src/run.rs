@@ -239,7 +239,8 @@ impl Gateway {
     }
 
     /// Adds, drains or removes an instance: a reload of the settings in force with this change. The next reload of a
-    /// file takes the file's instances again. Each worker follows at its next tick, within a tenth of a second.
+    /// file takes the file's instances again. Each worker begins to follow at its next tick, within a tenth of a second,
+    /// and is done once it has loaded the rules.
     ///
     /// # Errors
     /// A pool or instance that is not there, or is already; the last instance that takes requests.

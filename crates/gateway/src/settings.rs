@@ -86,7 +86,17 @@ impl Settings {
             routes: Vec::new(),
         }
     }
+
+    /// How many limits are told apart by a number: at most [`LIMITS_MAX`].
+    pub(crate) fn limit_count(&self) -> usize {
+        let pools = self.pools.iter().filter(|pool| pool.instance_concurrency.is_some()).count();
+        self.rate_classes.len() + self.concurrency_limits.len() + pools
+    }
 }
+
+/// Rate classes, concurrency limits and pools with a limit for their instances together. Each has a number of 16 bits,
+/// and a reload that changes all of them needs as many again.
+pub const LIMITS_MAX: usize = 1 << 15;
 
 /// Where the access log goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,12 +5,14 @@
 //! apply, and gives adaptive limits what the core has sampled. A reload takes over every class whose name and
 //! settings did not change, wherever it stands in the file, with all that it knows.
 
+mod ids;
 mod keyed;
 mod limit;
 mod named;
 mod places;
 mod route;
 
+use ids::Ids;
 pub(crate) use keyed::{ByKey, KeptKeys};
 pub(crate) use limit::{Limit, WHYS, WaitingRoom};
 use named::{Named, stood};
@@ -20,14 +22,14 @@ pub(crate) use route::RouteLimits;
 use crate::mirror::Mirrors;
 use crate::pool::{Prepared, ProcessPool};
 use crate::route::RouteIndex;
-use crate::settings::{Class, ConcurrencySettings, Settings};
+use crate::settings::{Class, ConcurrencySettings, LIMITS_MAX, Settings};
+use control::SettingsError;
 use control::concurrency::{Change, Samples};
 use control::policy::{Gate, Policy, Transition};
 use control::rate::RateClass;
 use control::service_level::{ServiceLevel, ServiceLevelSettings, Tally};
-use control::{ClassId, SettingsError};
 use rule::{Names, Phase, PoolId, RateClassId, Rule, RuleError, ServiceLevelId};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
@@ -42,6 +44,15 @@ pub enum SharedError {
     /// A rule that cannot run.
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// More limits than there are numbers for.
+    #[error(
+        "{found} rate classes, concurrency limits and pools with `instance_concurrency`; at most {LIMITS_MAX} are \
+         possible"
+    )]
+    TooManyLimits {
+        /// How many there are.
+        found: usize,
+    },
 }
 
 /// A class or limit that cannot be.
@@ -127,6 +138,10 @@ impl Shared {
         before: Option<&Shared>,
         now: Timestamp,
     ) -> Result<Self, SharedError> {
+        let found = settings.limit_count();
+        if found > LIMITS_MAX {
+            return Err(SharedError::TooManyLimits { found });
+        }
         let mut ids = Ids::beside(before);
         let levels = levels(&settings, before)?;
         let rates = Rates::new(&settings, before, &mut ids)?;
@@ -184,9 +199,12 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Where a route of another view of the configuration stands in this one.
-    pub(crate) fn place_of(&self, view: &Shared, index: usize, name: &str) -> Option<usize> {
-        if std::ptr::eq(self, view) { Some(index) } else { self.named.route(name) }
+    /// Where each route of another configuration, or of this one, stands in this one.
+    pub(crate) fn places_of(&self, other: &Shared) -> Vec<Option<usize>> {
+        if std::ptr::eq(self, other) {
+            return (0..self.settings.routes.len()).map(Some).collect();
+        }
+        other.settings.routes.iter().map(|route| self.named.route(&route.name)).collect()
     }
 
     /// Merges what a core has counted since it was here last. The counts are cleared.
@@ -341,33 +359,6 @@ fn names(settings: &Settings) -> Names {
         names = names.pool(&pool.name, PoolId(index));
     }
     names
-}
-
-/// Gives out numbers for classes. One that was taken over keeps its number, so no other may have it.
-struct Ids {
-    taken: BTreeSet<u16>,
-    /// All below are taken or given out.
-    next: u16,
-}
-
-impl Ids {
-    fn beside(before: Option<&Shared>) -> Self {
-        let Some(before) = before else { return Ids { taken: BTreeSet::new(), next: 0 } };
-        let places = before.places.iter().flatten().flat_map(|places| places.instances.values());
-        let all = before.rates.iter().map(|class| class.id());
-        let all = all.chain(before.concurrency.iter().map(|limit| limit.count.id()));
-        let taken = all.chain(places.map(|place| place.id())).map(|id| id.0).collect();
-        Ids { taken, next: 0 }
-    }
-
-    fn fresh(&mut self) -> ClassId {
-        while self.next < u16::MAX && self.taken.contains(&self.next) {
-            self.next += 1;
-        }
-        let free = self.next;
-        self.next = self.next.saturating_add(1);
-        ClassId(free)
-    }
 }
 
 /// Changes what is shared about the pools. Last of all: those that go on are in force already.

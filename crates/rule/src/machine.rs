@@ -94,6 +94,8 @@ pub struct LoadedRule {
 /// Runs rules on one core. It stays on the thread that made it.
 pub struct Machine {
     sandbox: Sandbox,
+    /// `prelude.luau`, compiled once: it would take more memory than most rules.
+    prelude: Function,
     limits: Limits,
     /// Coroutines that ended well, to be used again: making one costs more than resetting one.
     idle: Vec<Thread>,
@@ -106,9 +108,11 @@ impl Machine {
     /// [`RuleError::Machine`] where Luau cannot be set up within the memory.
     pub fn new(limits: Limits) -> Result<Self, RuleError> {
         let memory = usize::try_from(limits.memory.get()).unwrap_or(usize::MAX);
-        let sandbox = Sandbox::new(memory)
-            .map_err(|error| RuleError::Machine { what: first_line(&error.to_string()) })?;
-        Ok(Machine { sandbox, limits, idle: Vec::new() })
+        let refused = |error: mlua::Error| RuleError::Machine { what: first_line(&error.to_string()) };
+        let sandbox = Sandbox::new(memory).map_err(refused)?;
+        let prelude = sandbox.lua.load(include_str!("prelude.luau")).set_name(format!("={HOST_CHUNK}"));
+        let prelude = prelude.into_function().map_err(refused)?;
+        Ok(Machine { sandbox, prelude, limits, idle: Vec::new() })
     }
 
     /// Makes a rule ready to run with the classes that stand in the configuration.
@@ -219,10 +223,9 @@ impl Machine {
     /// The rule's function, in an environment of its own.
     fn main(&self, rule: &Rule, names: &Names) -> mlua::Result<Function> {
         let lua = &self.sandbox.lua;
-        let prelude = lua.load(include_str!("prelude.luau")).set_name(format!("={HOST_CHUNK}"));
         let table =
             |ids: &BTreeMap<String, u32>| lua.create_table_from(ids.iter().map(|(k, v)| (k.as_str(), *v)));
-        let env: Table = prelude.call((
+        let env: Table = self.prelude.call((
             rule.phase() == Phase::Response,
             lua.create_table_from(elsewhere(rule.phase()))?,
             &self.sandbox.hand_over,

@@ -7,10 +7,10 @@ use crate::file::{FilePriority, FileQueue};
 use crate::problem::Place;
 use crate::scalar::Text;
 use crate::suggest::suggestion;
-use crate::table::{At, Report, check_name};
+use crate::table::{At, Names, Report, check_name};
 use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, Prior, Priorities};
 use control::{ClassId, SettingsError};
-use gateway::settings::{Adaptive, ConcurrencySettings, Keyed, Queue, RoutePriority};
+use gateway::settings::{Adaptive, ConcurrencySettings, Keyed, LIMITS_MAX, Queue, RoutePriority};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Ratio;
@@ -21,6 +21,23 @@ const KEYS_MAX: u32 = 10_000_000;
 const KEYS: u32 = 10_000;
 /// Samples that a prior of a file counts for.
 pub const PRIOR_SAMPLES: u32 = 500;
+
+/// There are no more limits than the gateway can tell apart.
+pub(super) fn fewer_than_most(classes: &Classes, pools: &Names<FilePool>, report: &mut Report) {
+    let with_places = pools
+        .iter()
+        .filter(|pool| pool.value.as_ref().is_some_and(|pool| pool.instance_concurrency.is_some()));
+    let places = classes.rate_classes.iter().map(|class| &class.place);
+    let places = places.chain(classes.concurrency_limits.iter().map(|limit| &limit.place));
+    let places: Vec<&Place> = places.chain(with_places.map(|pool| &pool.place)).collect();
+    let Some(place) = places.get(LIMITS_MAX) else { return };
+    let message = format!(
+        "{} rate classes, concurrency limits and pools with `instance_concurrency`; at most {LIMITS_MAX} are possible",
+        places.len()
+    );
+    let help = "share limits between routes; a rate class with `key` has a limit for each key".to_owned();
+    report.wrong(place, message, "one too many", help);
+}
 
 /// The names of the priority classes.
 pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {

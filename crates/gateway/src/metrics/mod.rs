@@ -177,7 +177,7 @@ impl Counts {
             return Cow::Borrowed(self);
         };
         let mut routes: Routes = vec![None; shared.settings.routes.len()];
-        for (counts, place) in self.routes.iter().zip(table::places_in(view, shared)) {
+        for (counts, place) in self.routes.iter().zip(shared.places_of(view)) {
             if let Some(place) = place {
                 routes[place].clone_from(counts);
             }

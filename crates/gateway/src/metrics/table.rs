@@ -143,7 +143,7 @@ impl Published {
     /// Sorts what was published by the routes of another configuration.
     fn follow(&mut self, view: &Arc<Shared>) {
         let Some(old) = self.counts.view.as_ref() else { return };
-        let places = places_in(old, view);
+        let places = view.places_of(old);
         let mut routes: Routes = vec![None; view.settings.routes.len()];
         for (counts, place) in self.counts.routes.drain(..).zip(&places) {
             if let (Some(counts), Some(place)) = (counts, *place) {
@@ -162,6 +162,11 @@ impl Published {
         }
     }
 
+    /// What was published last.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts.clone()
+    }
+
     /// The counts, and what they were about a second before: the seconds in between, and the totals of the routes that
     /// have changed since.
     pub(crate) fn with_before(&self) -> (Counts, f64, HashMap<usize, Totals>) {
@@ -176,11 +181,6 @@ impl Published {
         }
         (self.counts.clone(), now.since(since).as_secs_f64(), before)
     }
-}
-
-/// Where each route of one configuration stands in another.
-pub(super) fn places_in(old: &Shared, new: &Shared) -> Vec<Option<usize>> {
-    old.settings.routes.iter().map(|route| new.named.route(&route.name)).collect()
 }
 
 /// What is counted of a route, in brief.

@@ -98,7 +98,7 @@ pub enum InstanceChangeError {
 }
 
 impl ControlRoom {
-    /// Changes the instances of a pool, for the requests that come from the next tick of each worker on.
+    /// Changes the instances of a pool, for the requests that come once each worker has followed.
     pub(crate) fn change_instances(
         &self,
         pool: &str,

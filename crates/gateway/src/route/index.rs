@@ -86,8 +86,8 @@ impl RouteIndex {
                 let spelt = paths.spelt.as_ref().and_then(|spelt| spelt.taking_all_of(path));
                 first(spelt, paths.root.below)
             }
-            PathMatch::Exact(path) => paths.find(path, path),
-            PathMatch::Prefix(prefix) => paths.find_prefix(prefix),
+            PathMatch::Exact(path) => paths.find(&normal(path), path),
+            PathMatch::Prefix(prefix) => paths.find_prefix(&normal(prefix)),
         };
         let of_host = route.host.as_deref().and_then(|host| self.hosts.get(&*host.to_ascii_lowercase()));
         first(of_host.and_then(find), find(&self.every_host))
@@ -109,16 +109,17 @@ impl RouteIndex {
 }
 
 impl Paths {
+    /// Routes are kept by the normal form of their paths, since requests are searched by it.
     fn insert(&mut self, path: &PathMatch, number: usize) {
-        let (prefix, below) = match path {
-            PathMatch::Exact(path) => {
-                self.exact.entry(path.as_str().into()).or_insert(number);
-                return;
-            }
-            PathMatch::Prefix(prefix) => match prefix.strip_suffix('/') {
-                Some(prefix) => (prefix, true),
-                None => (prefix.as_str(), false),
-            },
+        let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
+        let text = normal(text);
+        if matches!(path, PathMatch::Exact(_)) {
+            self.exact.entry(text.into()).or_insert(number);
+            return;
+        }
+        let (prefix, below) = match text.strip_suffix('/') {
+            Some(prefix) => (prefix, true),
+            None => (&*text, false),
         };
         let mut node = &mut self.root;
         for segment in prefix.split('/').skip(1) {

@@ -42,7 +42,7 @@ impl<N: Net> Worker<N> {
         let local = Rc::clone(&self.local);
         let settings = &local.shared.settings;
         let target = head.target.origin_form(head.method);
-        let route = local.shared.index.find(head.host, &route::normal(route::path_of(&target)))?;
+        let route = local.shared.index.find(head.host, route::path_of(&target))?;
         let most = settings.routes[route].buffer_body?;
         let most = settings.limits.body_max.map_or(most, |largest| largest.min(most)).get();
         let length = match head.framing {

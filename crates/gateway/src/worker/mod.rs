@@ -31,6 +31,8 @@ mod observe;
 mod pace;
 mod queue;
 #[cfg(test)]
+mod reloads;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod retries;
@@ -41,7 +43,7 @@ mod upstream;
 
 use crate::access_log::Log;
 use crate::control_room::{ControlRoom, MalformedAnswer, RuleNotes};
-use crate::local::Local;
+use crate::local::{Local, NextView};
 use crate::metrics::Counts;
 use connection::{Downstream, Phase, Upstream, UpstreamState};
 use crowd::Crowd;
@@ -65,8 +67,11 @@ pub(crate) struct Worker<N: Net> {
     listener: Option<N::Listener>,
     room: Arc<ControlRoom>,
     local: Rc<Local>,
+    /// The view of a newer configuration, while its rules are being loaded.
+    next: Option<NextView>,
     /// Views that were replaced and still have requests.
     retired: Vec<Rc<Local>>,
+    /// The newest configuration that was seen; it is in force once `next` is.
     version: u64,
     downstreams: Slab<Downstream<N::Stream>>,
     upstreams: Slab<Upstream<N::Stream>>,
@@ -152,13 +157,14 @@ impl<N: Net> Worker<N> {
         let (version, shared) = room.current();
         let (mut instances, mut numbers) = (Vec::new(), HashMap::new());
         let number = |address| number(&mut instances, &mut numbers, address);
-        let local = Rc::new(Local::new(shared, None, now, number)?);
+        let local = Rc::new(Local::first(shared, now, number)?);
         Ok(Worker {
             net: ends.net,
             index,
             listener: Some(ends.listener),
             room,
             local,
+            next: None,
             retired: Vec::new(),
             version,
             downstreams: Slab::new(),
@@ -211,7 +217,8 @@ impl<N: Net> Worker<N> {
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         let alarm = self.next_tick.min(self.timers.next() + GATHERED).min(self.line.look_at());
-        let until = if self.later.is_empty() && !self.more_clients { alarm } else { Timestamp::ZERO };
+        let more_to_do = !self.later.is_empty() || self.more_clients || self.next.is_some();
+        let until = if more_to_do { Timestamp::ZERO } else { alarm };
         self.net.wait(until, ready)?;
         for event in ready.iter() {
             self.now = self.net.now();
@@ -241,6 +248,7 @@ impl<N: Net> Worker<N> {
         }
         self.check_deadlines(now);
         self.line.look(now);
+        self.load_rules();
         if now >= self.next_tick {
             self.tick(now);
         }
@@ -382,23 +390,37 @@ impl<N: Net> Worker<N> {
         });
     }
 
+    /// Begins to take over a newer configuration, whether or not the one before is in force by now.
     fn reload(&mut self) {
         let (version, shared) = self.room.current();
         if version == self.version {
             return;
         }
         self.version = version;
-        let (old, new) = (&self.local.shared.settings, &shared.settings);
-        if (&new.access_log, new.log_form) != (&old.access_log, old.log_form)
-            && let Ok(log) = Log::with_form(&new.access_log, new.log_form)
+        self.next = Some(NextView::new(shared));
+        self.load_rules();
+    }
+
+    /// Loads some of the rules of a newer configuration, and puts it in force once all are loaded.
+    fn load_rules(&mut self) {
+        let Some(mut next) = self.next.take() else { return };
+        match next.load(RULES_A_TURN) {
+            Ok(true) => self.put_in_force(next),
+            Ok(false) => self.next = Some(next),
+            // The rules were compiled before; where there is no memory for them, the old configuration goes on.
+            Err(_) => {}
+        }
+    }
+
+    fn put_in_force(&mut self, next: NextView) {
+        let (instances, numbers) = (&mut self.instances, &mut self.numbers);
+        let new = next.finish(Some(&self.local), self.now, |address| number(instances, numbers, address));
+        let (old, settings) = (&self.local.shared.settings, &new.shared.settings);
+        if (&settings.access_log, settings.log_form) != (&old.access_log, old.log_form)
+            && let Ok(log) = Log::with_form(&settings.access_log, settings.log_form)
         {
             self.log.replace(log);
         }
-        let (instances, numbers) = (&mut self.instances, &mut self.numbers);
-        // The rules were compiled before; where there is no memory for them, the old configuration goes on.
-        let new =
-            Local::new(shared, Some(&self.local), self.now, |address| number(instances, numbers, address));
-        let Ok(new) = new else { return };
         self.retired.push(std::mem::replace(&mut self.local, Rc::new(new)));
         self.instances.iter_mut().for_each(|instance| instance.used = false);
         for pool in &self.local.pools {
@@ -480,6 +502,9 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Reads or requests of one connection before others have their turn.
 const TURN: usize = 16;
+
+/// Rules of a newer configuration that are loaded before connections have their turn again.
+const RULES_A_TURN: usize = 4;
 
 const TICK: Duration = Duration::from_millis(100);
 

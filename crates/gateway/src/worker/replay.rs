@@ -27,12 +27,12 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 20
     0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
 
 /// One client that asks again as soon as it is answered, and one instance that answers at once.
-struct Replay {
+pub(super) struct Replay {
     now: Timestamp,
     accepted: bool,
     /// Requests that were read, and answers that were written.
     requests: usize,
-    exchanges: usize,
+    pub(super) exchanges: usize,
     /// Requests that come together.
     pipelined: usize,
     /// Writes to the client.
@@ -43,7 +43,7 @@ struct Replay {
 }
 
 /// Which end a connection leads to.
-enum Side {
+pub(super) enum Side {
     Client,
     Instance,
 }
@@ -152,7 +152,7 @@ fn class(name: &str, rate: &str, burst: u32, backlog: u32) -> Class<RateClassSet
     Class::new(name, settings)
 }
 
-fn settings(with_classes: bool, fate: &str, mirrors: Vec<Mirror>) -> Settings {
+pub(super) fn settings(with_classes: bool, fate: &str, mirrors: Vec<Mirror>) -> Settings {
     let only = |count: usize| if with_classes { count } else { 0 };
     Settings {
         access_log: AccessLog::File("/dev/null".into()),
@@ -175,7 +175,7 @@ fn settings(with_classes: bool, fate: &str, mirrors: Vec<Mirror>) -> Settings {
     }
 }
 
-fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
+pub(super) fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
     let log = Log::open(&settings.access_log).unwrap();
     let room = Arc::new(ControlRoom::new(Shared::new(settings, None, Timestamp::ZERO).unwrap(), 1));
     let _ = room.mirror.shadows.set(crate::mirror::queue(None).0);

@@ -1,0 +1,94 @@
+//! A reload with many rules leaves requests their turn, and ends in the newest configuration.
+
+use super::replay::{Replay, settings, worker};
+use super::{RULES_A_TURN, Worker};
+use crate::settings::{PathMatch, Route, Rule, Settings};
+use crate::shared::Shared;
+use http::reactor::Ready;
+use std::sync::Arc;
+use units::Timestamp;
+
+/// The replayed route, and this many with a rule each, which nobody asks for.
+fn with_rules(name: &str, count: usize, source: impl Fn(usize) -> String) -> Settings {
+    let mut settings = settings(false, "", Vec::new());
+    settings.routes[0].name = name.to_owned();
+    settings.routes.extend((0..count).map(|number| {
+        let path = format!("/{number}");
+        let rule = Rule { name: path.clone(), source: source(number) };
+        // Both phases are loaded in slices.
+        let (rule, response_rule) = if number % 2 == 0 { (Some(rule), None) } else { (None, Some(rule)) };
+        Route { rule, response_rule, ..Route::new(&path, PathMatch::Exact(path.clone()), 0) }
+    }));
+    settings
+}
+
+/// Puts settings in force, and has the worker see them with its next turn.
+fn reload(worker: &mut Worker<Replay>, settings: Settings) -> Arc<Shared> {
+    let (_, before) = worker.room.current();
+    worker.room.replace(Shared::new(settings, Some(&before), Timestamp::ZERO).unwrap());
+    worker.next_tick = worker.now;
+    let mut ready = Vec::new();
+    worker.step(&mut ready).unwrap();
+    worker.room.current().1
+}
+
+/// Turns until no rules are left to load; after each, the exchanges so far.
+fn load(worker: &mut Worker<Replay>) -> Vec<usize> {
+    let (mut turns, mut ready): (_, Vec<Ready>) = (Vec::new(), Vec::new());
+    while worker.next.is_some() {
+        worker.step(&mut ready).unwrap();
+        turns.push(worker.net.exchanges);
+    }
+    turns
+}
+
+#[test]
+fn requests_are_answered_while_rules_are_loaded() {
+    let mut worker = worker(with_rules("old", 0, |_| String::new()), 1);
+    let new = reload(&mut worker, with_rules("new", RULES, |_| "http.getPath()".to_owned()));
+    assert_eq!(&*worker.local.shared.settings.routes[0].name, "old");
+    let turns = load(&mut worker);
+    assert!(turns.len() >= RULES / RULES_A_TURN - 2, "{} turns", turns.len());
+    // An exchange is a turn for the request and one for the answer; at first there are the connections to open.
+    let longest = turns.chunk_by(|before, after| before == after).map(<[usize]>::len).max();
+    assert!(longest <= Some(6), "{longest:?} turns without an answer");
+    assert!(turns[turns.len() - 1] >= turns.len() / 2 - 6, "{turns:?}");
+    assert!(Arc::ptr_eq(&worker.local.shared, &new));
+    let loaded = worker.local.rules.iter().chain(&worker.local.response_rules).flatten().count();
+    assert_eq!(
+        (loaded, worker.local.rules.len(), worker.local.response_rules.len()),
+        (RULES, RULES + 1, RULES + 1)
+    );
+}
+
+#[test]
+fn a_newer_reload_replaces_an_unfinished_one() {
+    let mut worker = worker(with_rules("old", 0, |_| String::new()), 1);
+    let first = reload(&mut worker, with_rules("first", RULES, |_| "http.getPath()".to_owned()));
+    worker.step(&mut Vec::new()).unwrap();
+    let second = reload(&mut worker, with_rules("second", 20, |_| "http.getMethod()".to_owned()));
+    assert_eq!(&*worker.local.shared.settings.routes[0].name, "old");
+    assert!(worker.next.is_some() && load(&mut worker).len() <= 20 / RULES_A_TURN);
+    assert!(Arc::ptr_eq(&worker.local.shared, &second));
+    drop(second);
+    // Nobody keeps the first one but those who free it, and this test.
+    assert_eq!(Arc::strong_count(&first), 2);
+    let third = reload(&mut worker, with_rules("third", 0, |_| String::new()));
+    assert!(worker.next.is_none(), "without rules it is in force at once");
+    assert!(Arc::ptr_eq(&worker.local.shared, &third));
+}
+
+#[test]
+fn rules_that_do_not_fit_leave_the_old_configuration_in_force() {
+    let mut worker = worker(with_rules("old", 0, |_| String::new()), 1);
+    let text = |number: usize| format!("local text = '{number}{}' log.info(text)", "x".repeat(60_000));
+    let _ = reload(&mut worker, with_rules("large", 200, text));
+    assert!(load(&mut worker).len() > 1);
+    assert_eq!(&*worker.local.shared.settings.routes[0].name, "old");
+    // And the next one is taken over as ever.
+    let next = reload(&mut worker, with_rules("next", 1, |_| "http.getPath()".to_owned()));
+    assert!(Arc::ptr_eq(&worker.local.shared, &next));
+}
+
+/// Not many more fit the memory of a worker's rules.
+const RULES: usize = 700;
