@@ -10,8 +10,17 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 pub struct Processes {
     at: Instant,
-    /// Name and processor time, by process id.
-    all: BTreeMap<u32, (String, Duration)>,
+    /// By process id.
+    all: BTreeMap<u32, Process>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Process {
+    name: String,
+    /// When it was started, in ticks since the machine was. With the id it names a process for good: ids are used again,
+    /// and the kernel's workers change their names.
+    started: u64,
+    used: Duration,
 }
 
 /// A process and how busy it was.
@@ -41,10 +50,10 @@ impl Processes {
         let mut busy: Vec<BusyProcess> = self
             .all
             .iter()
-            .map(|(&id, (name, used))| {
-                let before = earlier.all.get(&id).filter(|(known, _)| known == name);
-                let used = used.saturating_sub(before.map_or(Duration::ZERO, |(_, used)| *used));
-                BusyProcess { name: name.clone(), id, cores: used.as_secs_f64() / seconds.max(1e-3) }
+            .map(|(&id, now)| {
+                let before = earlier.all.get(&id).filter(|before| before.started == now.started);
+                let used = now.used.saturating_sub(before.map_or(Duration::ZERO, |before| before.used));
+                BusyProcess { name: now.name.clone(), id, cores: used.as_secs_f64() / seconds.max(1e-3) }
             })
             .filter(|process| process.cores >= WORTH_NAMING)
             .collect();
@@ -60,13 +69,16 @@ impl fmt::Display for BusyProcess {
     }
 }
 
-/// The name, which stands in brackets and may hold blanks and brackets, and the processor time.
-fn of_stat(stat: &str) -> Option<(String, Duration)> {
-    let (before, _) = stat.rsplit_once(')')?;
+/// The name stands in brackets and may hold blanks and brackets.
+fn of_stat(stat: &str) -> Option<Process> {
+    let (before, after) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
-    Some((name.to_owned(), time_of(own_ticks(stat)?)))
+    let started = after.split_whitespace().nth(STARTED)?.parse().ok()?;
+    Some(Process { name: name.to_owned(), started, used: time_of(own_ticks(stat)?) })
 }
 
+/// The place of the start time among the fields after the name: it is the 22nd of `/proc/PID/stat`.
+const STARTED: usize = 19;
 /// A tenth of a core.
 const WORTH_NAMING: f64 = 0.1;
 
@@ -77,25 +89,50 @@ mod tests {
     #[test]
     fn a_name_may_hold_brackets() {
         let stat = "42 (a (b) c) S 1 42 42 0 -1 4194304 100 0 0 0 250 50 0 0 20 0 1 0 100 1000 10";
-        assert_eq!(of_stat(stat), Some(("a (b) c".to_owned(), Duration::from_secs(3))));
+        let expected = Process { name: "a (b) c".to_owned(), started: 100, used: Duration::from_secs(3) };
+        assert_eq!(of_stat(stat), Some(expected));
         assert_eq!(of_stat("42 nothing"), None);
     }
 
     #[test]
     fn the_busiest_come_first() {
         let at = Instant::now();
-        let with = |seconds: [u64; 3], at| {
-            let name = |id: usize| ["idle", "busy", "busier"][id].to_owned();
-            let all = seconds.iter().enumerate();
-            let all = all.map(|(id, used)| (id as u32, (name(id), Duration::from_secs(*used)))).collect();
-            Processes { at, all }
+        // A worker of the kernel, which is called by what it does; and a new process with an id that was used before.
+        let process = |name: &str, started, used| Process {
+            name: name.to_owned(),
+            started,
+            used: Duration::from_secs(used),
         };
-        let before = with([5, 1, 10], at);
-        let after = with([5, 3, 18], at + Duration::from_secs(10));
+        let all = |all: [Process; 5]| all.into_iter().enumerate().map(|(id, it)| (id as u32, it)).collect();
+        let before = Processes {
+            at,
+            all: all([
+                process("idle", 1, 5),
+                process("busy", 2, 1),
+                process("busier", 3, 10),
+                process("kworker/0:1-ev", 4, 100),
+                process("gone", 5, 1_000),
+            ]),
+        };
+        let after = Processes {
+            at: at + Duration::from_secs(10),
+            all: all([
+                process("idle", 1, 5),
+                process("busy", 2, 3),
+                process("busier", 3, 18),
+                process("kworker/0:1-mm", 4, 100),
+                process("gone", 900, 1),
+            ]),
+        };
         let busy = after.busiest_since(&before, 2);
         let said: Vec<String> = busy.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["busier (2) used 80 % of a core", "busy (1) used 20 % of a core"]);
         assert_eq!(after.busiest_since(&before, 1).len(), 1);
+        let third = after.busiest_since(&before, 9)[2].to_string();
+        assert_eq!(
+            third, "gone (4) used 10 % of a core",
+            "another of the same name, which began with nothing"
+        );
         assert!(Processes::now().all.contains_key(&std::process::id()));
     }
 }

@@ -370,8 +370,8 @@ const HINT_SHARE: f64 = 0.9;
 const DOWN: [f64; 4] = [0.85, 0.8, 0.7, 0.6];
 /// Steps down after those.
 const DOWN_FAR: f64 = 0.5;
-/// Full trials kept back for verifying and confirming.
-const RESERVED_TRIALS: f64 = 2.5;
+/// Full trials kept back for verifying, for once more at a lower rate where that fails, and for confirming.
+const RESERVED_TRIALS: f64 = 3.5;
 /// A trial of this share of the load budget is worth trying anyway.
 const CHEAP: f64 = 0.045;
 /// How many blurs from the middle a narrowing trial is placed.

@@ -105,9 +105,17 @@ impl CalmWatch {
 
 /// From which response time on an answer of a calm service is late. `first` is the median of the first answers; no goal
 /// stands for the default one.
+///
+/// Pauses that are short beside the goal's bound are those of every machine: the queue that they leave is no reason to
+/// prolong each trial.
 pub fn late_after(first: Duration, goal: Option<&Goal>) -> Duration {
     let far = first.mul_f64(LATE).max(first + LATE_AT_LEAST);
-    goal.and_then(Goal::shortest_bound).map_or(far, |bound| far.min(bound)).max(first + first / 2)
+    let late = match goal.map(Goal::shortest_bound) {
+        None => far,
+        Some(None) => far.max(LATE_FOR_FAILURES),
+        Some(Some(bound)) => far.max(bound.mul_f64(LATE_SHARE)).min(bound),
+    };
+    late.max(first + first / 2)
 }
 
 /// The rate at which a calm service is watched: one request at a time, and often enough to meet short pauses.
@@ -160,6 +168,10 @@ const ORDINARY: f64 = 0.3;
 const LATE: f64 = 2.5;
 /// and more than this above it: less is the scheduling of a busy machine.
 const LATE_AT_LEAST: Duration = Duration::from_millis(10);
+/// and more than this share of a given bound,
+const LATE_SHARE: f64 = 0.25;
+/// or more than this where the goal is on failures only.
+const LATE_FOR_FAILURES: Duration = Duration::from_millis(50);
 /// Requests leave half of the time in which a single connection could be busy.
 const CALM_SHARE: f64 = 0.5;
 /// Often enough to meet a pause of a few tens of milliseconds.
@@ -237,6 +249,9 @@ mod tests {
         assert_eq!(late_after(ms(1), None), ms(11));
         assert_eq!(late_after(ms(20), Some(&p95(ms(40)))), ms(40));
         assert_eq!(late_after(ms(20), Some(&p95(ms(10)))), ms(30), "a calm answer is never late");
+        assert_eq!(late_after(ms(1), Some(&p95(ms(100)))), ms(25), "a machine's own pauses are shorter");
+        let failed = Goal::new(vec!["failed<1%".parse().unwrap()]).unwrap();
+        assert_eq!(late_after(ms(1), Some(&failed)), ms(50), "no goal in time");
         assert_eq!(calm_rate(ms(25)).per_second(), 20.0);
         assert_eq!(calm_rate(ms(1)).per_second(), 100.0);
     }

@@ -100,8 +100,7 @@ impl Limit {
         }
         let facts = facts(search, &found).ok_or_else(no_limit)?;
         let limits = Limits::of(&facts);
-        let only_path = search["only_path"].as_bool() == Some(true);
-        let others = (!only_path).then_some(limits.service);
+        let others = (!facts.only_path).then_some(limits.service);
         let in_flight = limits.gated.map(|gated| gated.in_flight);
         if in_flight.is_none() && others.is_none() {
             return Err(no_limit());
@@ -232,6 +231,7 @@ fn facts(search: &Json, found: &str) -> Option<Facts> {
         best_at: count("best_in_flight")?.max(knee),
         carried: carried(steps.iter().copied()),
         alone: steps.first().and_then(|&(in_flight, throughput)| alone(in_flight, throughput)),
+        only_path: search["only_path"].as_bool() == Some(true),
     })
 }
 

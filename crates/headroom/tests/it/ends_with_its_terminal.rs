@@ -40,6 +40,13 @@ fn states(ledger: &str, id: Option<&str>) -> Vec<(String, String)> {
     runs.unwrap().iter().map(|run| (of(run, "state"), of(run, "error"))).collect()
 }
 
+/// Its only run is recorded as interrupted, for this reason.
+fn ended_early(ledger: &str, cause: &str, came: &Value) {
+    let states = states(ledger, None);
+    let [(state, error)] = &states[..] else { panic!("{states:?} {came:#}") };
+    assert!(state == "interrupted" && error.starts_with(cause), "{states:?} {came:#}");
+}
+
 fn ledger() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.sqlite").to_str().unwrap().to_owned();
@@ -111,28 +118,47 @@ fn a_run_goes_on_where_hang_ups_are_ignored_and_where_only_the_input_ends() {
 #[test]
 fn a_search_ends_with_its_terminal() {
     let url = format!("http://{}/", service::start(Answer::After(Duration::from_millis(5))));
-    let (folder, path) = ledger();
-    let file = folder.path().join("gateway.yaml");
-    let arguments =
-        ["find", &url, "--slo", "p(95)<50ms", "--write", file.to_str().unwrap(), "--ledger", &path];
-    let Some(came) = on_a_terminal("hang-up", "answered", &arguments) else { return };
-    let states = states(&path, None);
-    assert!(states.len() == 1 && states[0].0 == "interrupted", "{states:?} {came:#}");
-    assert!(
-        self::states(&path, Some("r1")).iter().all(|(state, _)| state != "running"),
-        "its parts have ended too"
-    );
+    for (action, cause) in [("hang-up", "SIGHUP"), ("terminate", "SIGTERM")] {
+        let (folder, path) = ledger();
+        let file = folder.path().join("gateway.yaml");
+        let arguments =
+            ["find", &url, "--slo", "p(95)<50ms", "--write", file.to_str().unwrap(), "--ledger", &path];
+        let Some(came) = on_a_terminal(action, "answered", &arguments) else { return };
+        ended_early(&path, cause, &came);
+        assert!(
+            states(&path, Some("r1")).iter().all(|(state, _)| state != "running"),
+            "its parts have ended too"
+        );
+    }
+}
+
+#[test]
+fn a_replay_ends_with_its_terminal() {
+    let url = format!("http://{}", service::start(Answer::Ok));
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    let line = |second: u32| {
+        format!("127.0.0.1 - - [21/Nov/2026:00:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 2 \"-\" \"-\"\n")
+    };
+    std::fs::write(&log, (0..60).map(line).collect::<String>()).unwrap();
+    for (action, cause) in [("hang-up", "SIGHUP"), ("terminate", "SIGTERM")] {
+        let (_folder, path) = ledger();
+        let arguments = ["replay", log.to_str().unwrap(), &url, "--ledger", &path];
+        let Some(came) = on_a_terminal(action, "answered", &arguments) else { return };
+        ended_early(&path, cause, &came);
+    }
 }
 
 #[test]
 fn the_demo_ends_with_its_terminal() {
-    let (folder, path) = ledger();
-    let page = folder.path().join("demo.html");
-    let arguments = ["demo", "--report", page.to_str().unwrap(), "--ledger", &path];
-    let Some(came) = on_a_terminal("hang-up", "offered", &arguments) else { return };
-    let states = states(&path, None);
-    assert!(states.len() == 1 && states[0].0 == "interrupted", "{states:?} {came:#}");
-    assert!(self::states(&path, Some("r1")).iter().all(|(state, _)| state == "interrupted"));
+    for (action, cause) in [("hang-up", "SIGHUP"), ("terminate", "SIGTERM")] {
+        let (folder, path) = ledger();
+        let page = folder.path().join("demo.html");
+        let arguments = ["demo", "--report", page.to_str().unwrap(), "--ledger", &path];
+        let Some(came) = on_a_terminal(action, "offered", &arguments) else { return };
+        ended_early(&path, cause, &came);
+        assert!(states(&path, Some("r1")).iter().all(|(state, _)| state == "interrupted"));
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// What the service does with a request.
 #[derive(Clone, Copy)]
@@ -63,11 +64,50 @@ fn serve(mut stream: TcpStream, answer: Answer) {
 pub fn respond(body: impl Fn(&str, &[u8]) -> String + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let body = std::sync::Arc::new(body);
+    let body = Arc::new(body);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let body = std::sync::Arc::clone(&body);
+            let body = Arc::clone(&body);
             std::thread::spawn(move || while let Some(()) = respond_once(&stream, &*body) {});
+        }
+    });
+    address
+}
+
+/// Starts a service that answers at once, and with this status what comes above so many requests a second.
+pub fn refusing_above(per_second: f64, status: u16) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // A bucket of a tenth of a second: what is in it, and when that was.
+    let most = per_second / 10.0;
+    let bucket = Arc::new(Mutex::new((most, Instant::now())));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let bucket = Arc::clone(&bucket);
+            std::thread::spawn(move || {
+                let takes_one = || {
+                    let mut bucket = bucket.lock().unwrap();
+                    let left = (bucket.0 + bucket.1.elapsed().as_secs_f64() * per_second).min(most);
+                    let passes = left >= 1.0;
+                    *bucket = (if passes { left - 1.0 } else { left }, Instant::now());
+                    passes
+                };
+                let refusal = format!("HTTP/1.1 {status} No\r\nContent-Length: 0\r\n\r\n");
+                let (mut stream, mut buffer, mut pending) = (stream, [0; 4096], Vec::new());
+                while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                    pending.extend_from_slice(&buffer[..count]);
+                    while let Some(end) = pending.windows(4).position(|four| four == b"\r\n\r\n") {
+                        pending.drain(..end + 4);
+                        let written = match takes_one() {
+                            true => ok(&mut stream, b"ok"),
+                            false => stream.write_all(refusal.as_bytes()),
+                        };
+                        if written.is_err() {
+                            return;
+                        }
+                    }
+                }
+            });
         }
     });
     address

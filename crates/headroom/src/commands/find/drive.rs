@@ -346,7 +346,8 @@ impl Judged {
 /// How the generator's own machine may have made this verdict; `None` where it did not.
 ///
 /// Being late only makes a service look worse: response times count from when requests were due, and those that leave
-/// late leave together. A good trial is good all the same, unless some of its requests were never sent.
+/// late leave together. A good trial is good all the same, unless some of its requests were never sent. And where answers
+/// with 4xx and 5xx alone are too many, some milliseconds made none of them.
 fn disturbance(
     goal: &Goal,
     trial: &Trial,
@@ -368,6 +369,12 @@ fn disturbance(
     }
     if last.longest_stall > bound.max(trial.length / STALL) {
         return Some(format!("this machine stood still for {}", show_duration(last.longest_stall)));
+    }
+    let all = (trial.rate * trial.length).max(last.accounting.scheduled as f64);
+    let refused = last.accounting.answered.saturating_sub(last.succeeded) as f64;
+    let mut conditions = goal.conditions().iter();
+    if conditions.any(|each| matches!(each, Condition::Failed { .. }) && refused > each.allowed() * all) {
+        return None;
     }
     (last.lag > LAG_FLOOR.max(bound / LAG))
         .then(|| format!("requests left up to {} late at p99", show_duration(last.lag)))
@@ -412,7 +419,25 @@ const STALL: u32 = 50;
 mod tests {
     use super::*;
     use control::search::{Bad, Condition, Good, Purpose, Share};
+    use measure::Accounting;
     use units::Ratio;
+
+    #[test]
+    fn refusals_of_the_service_are_not_made_by_requests_that_leave_a_little_late() {
+        let goal = Goal::new(vec!["failed<1%".parse().unwrap()]).unwrap();
+        let trial = Trial::new(Rate::per_second_of(100.0), Duration::from_secs(10), Purpose::Narrow);
+        let share = Share { condition: goal.conditions()[0], missed: 11, of: 100 };
+        let disturbed = |refused: u64, longest_stall| {
+            let accounting = Accounting { scheduled: 100, answered: 100, ..Accounting::default() };
+            let (lag, succeeded) = (Duration::from_millis(8), 100 - refused);
+            let last = Progress { lag, longest_stall, accounting, succeeded, ..Progress::default() };
+            let verdict = Verdict::Bad(Bad::BudgetSpent(share));
+            disturbance(&goal, &trial, verdict, &last, &Measurement::default()).is_some()
+        };
+        assert!(!disturbed(11, Duration::from_millis(20)), "11 of 1,000 that may be sent, 10 may fail");
+        assert!(disturbed(2, Duration::from_millis(20)), "the others failed otherwise");
+        assert!(disturbed(11, Duration::from_millis(201)), "what waited so long comes in one heap");
+    }
 
     #[test]
     fn what_only_makes_a_service_look_worse_disturbs_no_good_trial() {

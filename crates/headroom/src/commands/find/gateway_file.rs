@@ -85,6 +85,7 @@ pub fn limits(outcome: &Outcome) -> Result<Limits, NoFile> {
         best_at: knee.best_at.max(knee.knee).max(1),
         carried,
         alone,
+        only_path: outcome.only_path,
     }))
 }
 
@@ -205,7 +206,12 @@ pub fn notes(target: &Target, outcome: &Outcome, limits: &Limits) -> String {
     line(
         "`service` bounds the requests in flight of all paths together. It begins with the concurrency of the best",
     );
-    line("throughput of the measured path, and grows while response times stay near those of calm.");
+    line(
+        "throughput of the measured path, as far as the goal has room for it, and grows while response times stay",
+    );
+    line(
+        "near those of calm. Requests wait for a place; `timer` counts from sending, so its target is shorter by that.",
+    );
     line(
         "Paths that hold requests open (event streams, long polls) take its places for as long: give each of them a",
     );

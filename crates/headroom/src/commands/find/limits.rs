@@ -20,7 +20,11 @@
 //! ## Why the other paths get a bound on requests in flight, and a queue
 //! What they cost is not known, so no rate can be given. How many requests the service can work on is known. Cheap ones
 //! pass through a few places in great numbers, but not at equal distances: the queue takes those that come at the same
-//! time or while the service pauses. Its wait ends where the goal would be missed.
+//! time or while the service pauses.
+//!
+//! ## Why the service level class has less time than the goal
+//! It counts from sending, and users wait for a place before that. A service that just keeps to the goal behind a full queue
+//! misses it for them, so the longest wait is taken off.
 
 use control::concurrency::Prior;
 use control::search::LimitedBy;
@@ -50,6 +54,8 @@ pub struct Facts {
     pub carried: u32,
     /// The mean response time of a single connection; `None` where nothing was answered.
     pub alone: Option<Duration>,
+    /// Whether the measured path gets limits of its own only, and none together with the others.
+    pub only_path: bool,
 }
 
 /// What the files limit to.
@@ -57,7 +63,8 @@ pub struct Facts {
 pub struct Limits {
     /// What they are for.
     pub limited_by: LimitedBy,
-    /// Within which time the goal wants its responses.
+    /// Within which time of being sent the service has to respond for the goal to hold: the goal's bound, less the
+    /// longest wait for a place.
     pub target: Option<Duration>,
     /// The rate class of the measured path that always applies.
     pub always: Option<RateLimit>,
@@ -109,8 +116,13 @@ impl Limits {
     pub fn of(facts: &Facts) -> Self {
         let bound = facts.bound();
         let failures = facts.limited_by.failures();
-        // Failures come at once, so a burst may not be longer than a calm service takes.
-        let always = failures.then(|| RateLimit::of(rounded_down(facts.low), usual_bound(facts.calm)));
+        // Failures come at once, so a burst may not be longer than a calm service takes. But where that is shorter than
+        // from one request to the next, half of them would find no turn to wait for, and the rate would not be reached.
+        let always = failures.then(|| {
+            let limit = RateLimit::of(rounded_down(facts.low), usual_bound(facts.calm));
+            let turns = limit.rate.interval().map_or(Duration::ZERO, |interval| interval * TURNS);
+            RateLimit { longest_wait: limit.longest_wait.max(turns), ..limit }
+        });
         let gated = (facts.limited_by != LimitedBy::Nothing).then(|| {
             let (in_flight, adaptive) = facts.in_flight(bound);
             let (rate, enter) = match facts.time {
@@ -121,13 +133,11 @@ impl Limits {
             };
             Gated { rate, in_flight, adaptive, enter: enter.unwrap_or(Ratio::ONE) }
         });
-        Limits {
-            limited_by: facts.limited_by,
-            target: facts.time.map(|(target, _)| target),
-            always,
-            gated,
-            service: facts.service(bound),
-        }
+        let service = facts.service(bound);
+        let waits = !facts.only_path && gated.is_some();
+        let wait = if waits { service.queue.longest_wait } else { Duration::ZERO };
+        let target = facts.time.map(|(target, _)| target.saturating_sub(wait).max(target / 2));
+        Limits { limited_by: facts.limited_by, target, always, gated, service }
     }
 
     /// The rate of a proxy that cannot limit only while responses are late.
@@ -182,13 +192,17 @@ impl Facts {
         let prior = self.prior();
         // It does not fall below where it begins: where cheap and dear paths mix, response times vary without a queue,
         // and so many in flight were seen to bring the best throughput.
-        let in_flight = self.best_at.max(prior.map_or(1, |prior| prior.floor())).max(1);
+        let room = ((self.low * bound * IN_FLIGHT_SHARE) as u32).max(self.knee);
+        let in_flight = self.best_at.min(room).max(prior.map_or(1, |prior| prior.floor())).max(1);
         let least = in_flight;
         let most = in_flight.saturating_mul(MOST_TIMES).max(MOST_AT_LEAST);
-        // A request that finds all places taken is answered after those in flight, and that may take the bound.
-        let taken = Duration::try_from_secs_f64(f64::from(in_flight) / self.low.per_second());
-        let left = bound.saturating_sub(taken.unwrap_or(bound));
-        let longest_wait = left.max(bound.mul_f64(BURST_SHARE)).max(LEAST_WAIT);
+        // A request that finds all places taken is answered after those in flight, for which the limit grows.
+        let taken = f64::from(in_flight) / self.low.per_second() * GROWN;
+        let taken = Duration::try_from_secs_f64(taken).unwrap_or(bound);
+        let left = bound.mul_f64(QUEUE_SHARE).saturating_sub(taken);
+        let least_wait = bound.mul_f64(LEAST_WAIT_SHARE).max(LEAST_WAIT);
+        let wait = left.max(least_wait).min(bound.mul_f64(BURST_SHARE)).max(SHORTEST_WAIT);
+        let longest_wait = Duration::from_micros(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
         let places = (self.low * longest_wait * CHEAPER).ceil();
         ServiceLimit {
             in_flight,
@@ -239,6 +253,8 @@ fn rounded_down(rate: Rate) -> Rate {
 
 /// Requests in flight may take this share of the bound; the rest is for what varies.
 const QUEUE_SHARE: f64 = 0.75;
+/// Those in flight on all paths together may take this share of it, because others wait for their places.
+const IN_FLIGHT_SHARE: f64 = 0.5;
 /// Requests that come at once, and those that wait, may each take this share of the bound.
 const BURST_SHARE: f64 = 0.25;
 /// The rate class, as a share of the interval's low end.
@@ -250,10 +266,19 @@ const MOST_TIMES: u32 = 20;
 const MOST_AT_LEAST: u32 = 100;
 /// Paths that cost a thirtieth of the measured one may come at thirty times its rate; so many may wait.
 const CHEAPER: f64 = 30.0;
-const LEAST_PLACES: u32 = 10;
+/// Those of cheap paths that come while the machine stands still; the wait bounds the others.
+const LEAST_PLACES: u32 = 40;
 const MOST_PLACES: u32 = 10_000;
-/// Shorter pauses are part of every service and of every machine.
-const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// A limit that adapts lets response times grow to about this multiple of calm before it falls.
+const GROWN: f64 = 1.5;
+/// The wait for a place takes at least this share of the bound.
+const LEAST_WAIT_SHARE: f64 = 0.2;
+/// The gateway looks at its queues no more often.
+const LEAST_WAIT: Duration = Duration::from_millis(2);
+/// A gateway file has no shorter one.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
+/// A rate that always applies lets a request wait for so many turns.
+const TURNS: u32 = 2;
 /// A throughput of this share of the best is nearly the best.
 const NEARLY: f64 = 0.9;
 
@@ -281,6 +306,7 @@ mod tests {
             best_at: 5,
             carried: 10,
             alone: Some(Duration::from_micros(18_832)),
+            only_path: false,
         }
     }
 
@@ -291,7 +317,9 @@ mod tests {
         // Response time: under the policy only.
         let limits = of(LimitedBy::ResponseTime, time);
         let gated = limits.gated.unwrap();
-        assert_eq!((limits.always, limits.target), (None, Some(millis(50))));
+        assert_eq!((limits.always, limits.target), (None, Some(millis(40))), "less the wait");
+        let alone = Limits::of(&Facts { only_path: true, ..facts() });
+        assert_eq!(alone.target, Some(millis(50)), "nothing to wait for");
         assert_eq!((gated.rate.unwrap().rate, gated.enter), (rate(100.0), Ratio::new(0.95).unwrap()));
         assert_eq!((gated.in_flight, gated.adaptive.unwrap().most), (3, 3), "the goal has room for three");
         // Failures, alone or beside response time: the low end always, and the rest under the policy.
@@ -307,6 +335,10 @@ mod tests {
         assert_eq!((failures.target, gated.rate), (None, None));
         assert_eq!((always.rate, always.room), (rate(105.0), 1));
         assert_eq!(always.longest_wait, Duration::from_micros(47_250));
+        let fast = Facts { limited_by: LimitedBy::Failures, calm: Duration::from_micros(200), ..facts() };
+        let fast = Limits::of(&Facts { time: None, ..fast });
+        assert_eq!(fast.always.unwrap().longest_wait.as_millis(), 19, "two turns of 105 a second");
+        assert_eq!(fast.service.queue.longest_wait, millis(1), "a gateway file has no shorter one");
         assert_eq!((gated.enter, gated.in_flight), (Ratio::new(0.99).unwrap(), 3));
         let prior = gated.adaptive.and_then(|adaptive| adaptive.prior).unwrap();
         assert_eq!(prior.response_time, facts().calm, "single connections are answered with failures too");
@@ -315,20 +347,25 @@ mod tests {
         assert_eq!((nothing.always, nothing.gated, nothing.target), (None, None, Some(millis(50))));
         for limits in [limits, failures, nothing] {
             let ServiceLimit { in_flight, adaptive, .. } = limits.service;
-            assert_eq!((in_flight, adaptive.least), (5, 5), "from the best concurrency on");
+            assert_eq!((in_flight, adaptive.least), (2, 2), "for more the goal has no room");
         }
+        let roomy = Limits::of(&Facts { time: Some((millis(500), Quantile::P95)), ..facts() });
+        assert_eq!(roomy.service.in_flight, 5, "from the best concurrency on");
     }
 
     #[test]
-    fn the_wait_for_a_place_ends_with_the_goal() {
+    fn the_wait_for_a_place_leaves_the_goal_room() {
         let wait = |bound, best_at| {
             let facts = Facts { time: Some((millis(bound), Quantile::P95)), best_at, ..facts() };
-            Limits::of(&facts).service.queue.longest_wait
+            Limits::of(&facts).service.queue.longest_wait.as_secs_f64() * 1e3
         };
-        assert_eq!(wait(50, 5), millis(12) + Duration::from_micros(500), "five take 47 of the 50 ms");
-        let roomy = wait(500, 5).as_secs_f64();
-        assert!((roomy - (0.5 - 5.0 / 105.92)).abs() < 1e-6, "{roomy}");
-        assert_eq!(wait(2, 5), LEAST_WAIT);
+        // Two in flight take 28.3 of 37.5 ms, five 70.8 of 75; of 60 ms, two leave more than a quarter of 80.
+        for (bound, best_at, expected) in
+            [(50, 5, 10.0), (100, 5, 20.0), (80, 2, 20.0), (500, 10, 125.0), (8, 5, 2.0), (2, 5, 1.0)]
+        {
+            let found = wait(bound, best_at);
+            assert!((found - expected).abs() < 0.01, "{bound} ms, {best_at}: {found}");
+        }
     }
 
     #[test]

@@ -235,10 +235,10 @@ fn everything_is_below_the_root_so_it_stands_for_itself() {
 
 #[test]
 fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
-    let tight = Goal::new(vec!["p(95)<5ms".parse().unwrap()]).unwrap();
+    let goal = |text: &str| Goal::new(vec![text.parse().unwrap()]).unwrap();
     for (knee, best_at, alone) in [(1, 1, 53.1), (2, 5, 10.0), (100, 200, 53.1), (1, 1_000, 1e-3)] {
-        for goal in [outcome().goal, tight.clone()] {
-            let mut outcome = Outcome { goal, ..outcome() };
+        for goal in [outcome().goal, goal("p(95)<5ms"), goal("p(95)<1ms"), goal("failed<1%")] {
+            let mut outcome = Outcome { goal, calm: Duration::from_micros(150), ..outcome() };
             let found = outcome.knee.as_mut().unwrap();
             (found.knee, found.best_at) = (knee, best_at);
             found.steps[0].throughput = rate(alone);

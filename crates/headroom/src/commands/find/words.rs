@@ -135,18 +135,18 @@ fn protects(outcome: &Outcome, limits: &Limits) -> Vec<String> {
     match limits.gated {
         Some(gated) => {
             let in_flight = format!("{} in flight{}", gated.in_flight, adapts(gated.adaptive));
-            let limits: Vec<String> = gated.rate.map(at_most).into_iter().chain([in_flight]).collect();
-            let conform = match (outcome.target_time(), outcome.not_conforming()) {
-                (Some((target, _)), statuses) if statuses.is_empty() => {
+            let applied: Vec<String> = gated.rate.map(at_most).into_iter().chain([in_flight]).collect();
+            let conform = match (limits.target, outcome.not_conforming()) {
+                (Some(target), statuses) if statuses.is_empty() => {
                     format!("come within {}", show_duration(target))
                 }
-                (Some((target, _)), statuses) => {
+                (Some(target), statuses) => {
                     format!("come within {} and are not {statuses}", show_duration(target))
                 }
                 (None, statuses) => format!("are not {statuses}"),
             };
-            let limits = limits.join(" and ");
-            lines.push(format!("measured path: {limits} while fewer than {} {conform}", gated.enter));
+            let applied = applied.join(" and ");
+            lines.push(format!("measured path: {applied} while fewer than {} {conform}", gated.enter));
         }
         None => lines.push("measured path: no limit of its own, nothing limited it".to_owned()),
     }
