@@ -182,6 +182,12 @@ impl CapacitySearch {
         self.judged().filter(|trial| trial.is_bad())
     }
 
+    /// Whether response times of every good trial were steady: chance has no part in verdicts then.
+    fn is_steady(&self) -> bool {
+        let mut good = self.good().peekable();
+        good.peek().is_some() && good.all(|trial| trial.steady)
+    }
+
     fn decide(&self) -> Step {
         let exhausted = self.is_exhausted();
         if let Some(last) = self.trials.last()
@@ -285,7 +291,7 @@ impl CapacitySearch {
             + trial_s;
         let reachable = (high / low - 1.0) * libm::sqrt(near_s / (near_s + left_s.max(0.0)));
         // Where chance has no part, every trial halves the interval.
-        let steady = self.good().all(|trial| trial.steady);
+        let steady = self.is_steady();
         let cheap = trial_s <= CHEAP * settings.budget.as_secs_f64();
         let may_narrow = left_s > 0.0
             && (steady || cheap || reachable <= precision || high / low > 1.0 + settings.acceptable.get());

@@ -274,7 +274,7 @@ fn finds_the_sustainable_rate_of_a_thousand_services() {
         summary(&format!("{kind:?}, Poisson"), &of_kind().filter(|one| !one.even).collect::<Vec<_>>());
         let (coverage, ..) = summary(&format!("{kind:?}"), &of_kind().collect::<Vec<_>>());
         assert!(
-            coverage >= 0.93,
+            coverage >= 0.94,
             "{kind:?}: only {:.1} % of the intervals contain the truth",
             100.0 * coverage
         );
@@ -282,7 +282,7 @@ fn finds_the_sustainable_rate_of_a_thousand_services() {
     let (coverage, width, shown, bisection) = summary("all", &outcomes.iter().collect::<Vec<_>>());
     let missed: Vec<u64> = outcomes.iter().filter(|one| !one.contains()).map(|one| one.seed).collect();
     let replay = format!("HEADROOM_SIM_SEED replays one of the seeds that miss: {missed:?}");
-    assert!(coverage >= 0.93, "only {:.1} % of the intervals contain the truth; {replay}", 100.0 * coverage);
+    assert!(coverage >= 0.945, "only {:.1} % of the intervals contain the truth; {replay}", 100.0 * coverage);
     assert!(width <= 0.06, "the median interval is {:.1} % wide; {replay}", 100.0 * width);
     // A bisection ends without a verification. What is left of the load time narrows the upper end.
     assert!(
@@ -292,6 +292,6 @@ fn finds_the_sustainable_rate_of_a_thousand_services() {
     // On a machine that disturbs every third trial, it takes longer and finds the same.
     let outcomes = in_parallel(SEEDS / 4, |seed| run(seed as u64, &catalogue, 1.0 / 3.0));
     let (coverage, width, ..) = summary("disturbed", &outcomes.iter().collect::<Vec<_>>());
-    assert!(coverage >= 0.9, "only {:.1} % of the intervals contain the truth", 100.0 * coverage);
-    assert!(width <= 0.08, "the median interval is {:.1} % wide", 100.0 * width);
+    assert!(coverage >= 0.93, "only {:.1} % of the intervals contain the truth", 100.0 * coverage);
+    assert!(width <= 0.085, "the median interval is {:.1} % wide", 100.0 * width);
 }

@@ -26,10 +26,12 @@ impl CapacitySearch {
         // A long verification lasts for longer than the time that the threshold is about.
         let horizon = self.length_at(rate).mul_f64(HORIZON);
         let lasted = trial.trial.length.as_secs_f64() / horizon.as_secs_f64().max(1e-9);
+        // Above the limit no service is steady.
+        let steady = trial.steady || (trial.is_bad() && self.is_steady());
         Evidence {
             x: log(rate.per_second()),
             succeeded: trial.is_good(),
-            blur: trial.steady.then_some(STEADY_BLUR),
+            blur: steady.then_some(STEADY_BLUR),
             lasted: usual.max(lasted),
         }
     }
@@ -59,6 +61,17 @@ impl CapacitySearch {
         self.held_to_the_end().any(|held| held >= rate)
             && good >= self.settings.verifications as usize
             && good > bad
+    }
+
+    /// Whether `rate` or a higher one was held to the end of a verification.
+    pub(super) fn held_for_long(&self, rate: Rate) -> bool {
+        self.good().any(|trial| {
+            trial.trial.purpose == Purpose::Verify && trial.held_to_the_end() && trial.trial.rate >= rate
+        })
+    }
+
+    pub(super) fn lower(one: Rate, other: Rate) -> Rate {
+        if one < other { one } else { other }
     }
 
     pub(super) fn higher(one: Rate, other: Rate) -> Rate {

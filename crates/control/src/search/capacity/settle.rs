@@ -18,11 +18,16 @@ impl CapacitySearch {
         // A measured rate a little further out serves as well as the quantile itself, and costs no trial.
         let precision = self.settings.precision.get();
         let near = 0.2 * (high / low - 1.0).max(precision);
-        let measured_low = self
-            .good()
-            .map(|trial| trial.trial.rate.per_second())
-            .filter(|rate| threshold.below(log(*rate)) <= 1.3 * low_tail && *rate >= low * (1.0 - near))
-            .reduce(f64::max);
+        let serves =
+            |rate: &f64| threshold.below(log(*rate)) <= 1.3 * low_tail && *rate >= low * (1.0 - near);
+        let highest = |long: bool| {
+            let of = self.good().filter(|trial| !long || self.held_for_long(trial.trial.rate));
+            of.map(|trial| trial.trial.rate.per_second()).filter(serves).reduce(f64::max)
+        };
+        // One that was held for long already costs no further verification.
+        let measured_low = highest(false);
+        let near_it = |rate: &f64| measured_low.is_some_and(|best| best / rate <= 1.0 + 0.2 * precision);
+        let measured_low = highest(true).filter(near_it).or(measured_low);
         let measured_high = self
             .bad()
             .map(|trial| trial.trial.rate.per_second())
@@ -32,17 +37,23 @@ impl CapacitySearch {
         let high =
             Rate::per_second_of(measured_high.unwrap_or(high).min(self.beyond_chance().unwrap_or(high)));
         let verified = measured_low.is_some() && self.is_verified(low);
-        let held_for_long = self.good().any(|trial| {
-            trial.trial.purpose == Purpose::Verify && trial.held_to_the_end() && trial.trial.rate >= low
-        });
         let confirmed = self.bad().any(|trial| trial.trial.rate <= high);
         let left = self.left();
-        let shown = verified && held_for_long;
+        let shown = verified && self.held_for_long(low);
         if !exhausted && !shown && left >= self.length_at(low) {
             return self.verify(low);
         }
         if !exhausted && !confirmed && left >= self.length_at(high) {
             return self.trial(high, Purpose::Confirm);
+        }
+        // One bad trial may be chance, and the interval then ends far above it. Once more there shows it.
+        let lowest_bad = self.bad().map(|trial| trial.trial.rate).reduce(Self::lower);
+        let lonely = self.bad().filter(|trial| trial.trial.rate <= high).count() < BAD_CONFIRMED;
+        if let Some(rate) = lowest_bad.filter(|rate| lonely && high / *rate > 1.0 + precision)
+            && !exhausted
+            && left >= self.length_at(rate)
+        {
+            return self.trial(rate, Purpose::Confirm);
         }
         if !exhausted && verified && high / low > 1.0 + precision {
             let rate = Rate::per_second_of(exp(threshold.quantile(UPPER)));
@@ -70,6 +81,8 @@ impl CapacitySearch {
     }
 }
 
+/// So many bad trials are no chance.
+const BAD_CONFIRMED: usize = 2;
 /// Where left-over load time looks for the upper end: the share of the probability below it.
 const UPPER: f64 = 0.75;
 /// A verified rate stands unless the sustainable rate lies below it with more than this probability.

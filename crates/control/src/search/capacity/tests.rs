@@ -4,6 +4,7 @@ use super::*;
 use crate::search::Condition;
 use alloc::vec;
 use proptest::prelude::*;
+use std::format;
 use std::string::ToString;
 use units::{Quantile, Ratio};
 
@@ -270,6 +271,26 @@ fn a_service_is_searched_by_its_best_throughput_and_its_rhythm() {
     let failures = Condition::Failed { below: Ratio::new(0.01).unwrap() };
     let search = CapacitySearch::new(Goal::new(vec![failures]).unwrap(), of(every(10), None));
     assert_eq!(search.length_at(rate(900.0)), Duration::from_secs(50));
+}
+
+#[test]
+fn both_ends_are_near_the_limit_although_no_trial_passes_before_its_end() {
+    // One cluster of late answers when calm: every good trial takes its full length, and what collapses shows it soon.
+    let rhythm = Rhythm { clusters: 1, gap: None };
+    for limit in [80.0, 87.0, 95.0, 99.0, 103.0, 106.0, 107.4, 109.0, 112.0] {
+        let report = run(Settings::for_service(rate(107.5), rhythm, None), |trial| {
+            if trial.rate.per_second() <= limit {
+                return good(trial);
+            }
+            TrialOutcome { ran: trial.length / 4, steady: false, ..bad(trial) }
+        });
+        let trials: Vec<_> = report.trials.iter().map(ToString::to_string).collect();
+        let told = format!("limit {limit}: {trials:#?}");
+        let Found::Within(found) = report.found else { panic!("{}, {told}", report.found) };
+        assert!(found.verified && found.confirmed, "{found}, {told}");
+        assert!(found.low <= rate(limit) && rate(limit) <= found.high, "{found}, {told}");
+        assert!(found.high / found.low < 1.05, "{found}, {told}");
+    }
 }
 
 #[test]
