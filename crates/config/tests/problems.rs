@@ -282,6 +282,24 @@ fn more_limits_than_can_be_told_apart() {
 }
 
 #[test]
+fn more_rules_than_a_core_holds() {
+    let with = |count: usize| {
+        let route = |number| {
+            format!(
+                "  - {{ path: /{number}, pool: search, rule: {{ name: rule {number}, text: \"http.getPath()\" }} }}\n"
+            )
+        };
+        let routes: String = (0..count).map(route).collect();
+        BASE.replace("routes:\n", &format!("routes:\n{routes}"))
+    };
+    assert!(config::parse("gateway.yaml", &with(500), Path::new("")).is_ok());
+    let told = problems(&with(1_500)).plain();
+    assert_eq!(told.matches("error:").count(), 1, "{told}");
+    assert!(told.contains("1500 rules are more than a core holds: "), "{told}");
+    assert!(told.contains("give many routes one rule"), "{told}");
+}
+
+#[test]
 fn routes() {
     insta::assert_snapshot!(told(&[
         ("path: /search.cgi,", ""),

@@ -171,6 +171,9 @@ impl Shared {
             rules.push(compile(Phase::Request, route.rule.as_ref(), &names)?);
             response_rules.push(compile(Phase::Response, route.response_rule.as_ref(), &names)?);
         }
+        if before.is_none_or(|before| !same_rules(&before.settings, &settings)) {
+            rule::fit(rules.iter().chain(&response_rules).flatten(), &names, rule::Limits::default())?;
+        }
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);
         let pools = pools(&settings, before)?;
         let Rates { rates, keyed, tried, .. } = rates;
@@ -395,6 +398,14 @@ fn compile(
         Some(unknown) => Err(unknown),
         None => Ok(Some(rule)),
     }
+}
+
+/// Whether two configurations have the same rules in the same order.
+fn same_rules(one: &Settings, other: &Settings) -> bool {
+    fn rules(settings: &Settings) -> impl Iterator<Item = [Option<&crate::settings::Rule>; 2]> {
+        settings.routes.iter().map(|route| [route.rule.as_ref(), route.response_rule.as_ref()])
+    }
+    rules(one).eq(rules(other))
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

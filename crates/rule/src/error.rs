@@ -111,6 +111,19 @@ pub enum RuleError {
         /// The limit.
         limit: Bytes,
     },
+    /// The rules of a configuration are more than one core holds.
+    #[error(
+        "{of} rules are more than a core holds: {fit} of them fill the memory of rules ({memory}, an eighth of it for \
+         requests); give many routes one rule that tells their paths apart, or write shorter ones"
+    )]
+    TooMany {
+        /// How many there are.
+        of: usize,
+        /// How many of them, in their order, fit.
+        fit: usize,
+        /// The memory that rules may hold on each core.
+        memory: Bytes,
+    },
     /// The Luau machine itself could not be set up; a fault of this program.
     #[error("cannot set up the Luau machine: {what}")]
     Machine {

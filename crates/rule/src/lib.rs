@@ -80,7 +80,7 @@ pub use compile::{Rule, SOURCE_BYTES_MAX};
 pub use error::RuleError;
 pub use functions::Phase;
 pub use host::{Answer, Claim, Host};
-pub use machine::{Answered, Limits, LoadedRule, Machine, Outcome, Suspended};
+pub use machine::{Answered, Limits, LoadedRule, Machine, Outcome, Suspended, fit};
 pub use response::Response;
 
 #[cfg(test)]

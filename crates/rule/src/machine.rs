@@ -258,6 +258,40 @@ impl Machine {
     }
 }
 
+/// Whether a core holds these rules, with an eighth of the memory left for requests.
+///
+/// # Errors
+/// [`RuleError::TooMany`], and what [`Machine::load`] refuses.
+pub fn fit<'rule>(
+    rules: impl IntoIterator<Item = &'rule Rule>,
+    names: &Names,
+    limits: Limits,
+) -> Result<(), RuleError> {
+    let (mut machine, mut loaded) = (None, Vec::new());
+    let mut rules = rules.into_iter();
+    while let Some(rule) = rules.next() {
+        let machine = match &mut machine {
+            Some(machine) => machine,
+            none => none.insert(Machine::new(Limits {
+                memory: Bytes::new(limits.memory.get() - limits.memory.get() / FOR_REQUESTS),
+                ..limits
+            })?),
+        };
+        match machine.load(rule, names) {
+            Ok(rule) => loaded.push(rule),
+            Err(RuleError::MemoryLimit { .. }) => {
+                let fit = loaded.len();
+                return Err(RuleError::TooMany { of: fit + 1 + rules.count(), fit, memory: limits.memory });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// One part of so many of a machine's memory is for requests.
+const FOR_REQUESTS: u64 = 8;
+
 /// What is said of names that only rules of the other phase have.
 fn elsewhere(phase: Phase) -> impl Iterator<Item = (String, String)> {
     let (name, other) = (phase_name(phase), other_phase(phase));

@@ -60,6 +60,11 @@ pub(super) fn routes(
         taken.insert(route.name.clone());
         routes.push(route);
     }
+    if report.problems.is_empty()
+        && routes.iter().any(|route| route.rule.is_some() || route.response_rule.is_some())
+    {
+        rules::fit(&routes, &list.place, &names, report);
+    }
     routes
 }
 

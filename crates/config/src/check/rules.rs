@@ -6,7 +6,7 @@ use crate::problem::{Place, Problem, source};
 use crate::scalar::Text;
 use crate::suggest::suggestion;
 use crate::table::{self, At, Report, check_name};
-use gateway::settings::{Rule, ShedAnswer};
+use gateway::settings::{Route, Rule, ShedAnswer};
 use rule::{Names, Phase, PoolId, RateClassId, RuleError, ServiceLevelId};
 use std::path::Path;
 
@@ -35,6 +35,25 @@ pub(super) fn rule(
         report.problems.push(problem(&error, &rule, &at.place, report));
     }
     Some(rule)
+}
+
+/// Each core holds the rules of all routes.
+pub(super) fn fit(routes: &[Route], place: &Place, names: &Names, report: &mut Report) {
+    let compiled = |phase, rule: &Option<Rule>| {
+        rule.as_ref().and_then(|rule| rule::Rule::compile_for(phase, &rule.name, &rule.source).ok())
+    };
+    let rules: Vec<rule::Rule> = routes
+        .iter()
+        .flat_map(|route| {
+            [compiled(Phase::Request, &route.rule), compiled(Phase::Response, &route.response_rule)]
+        })
+        .flatten()
+        .collect();
+    if let Err(error) = rule::fit(&rules, names, rule::Limits::default()) {
+        let text = error.to_string();
+        let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "use fewer rules"));
+        report.wrong(place, message.to_owned(), "these routes", help.to_owned());
+    }
 }
 
 /// The problem is shown in the rule's own text.

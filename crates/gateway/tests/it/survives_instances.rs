@@ -260,6 +260,8 @@ fn requests_in_flight_on_a_killed_instance_are_answered_by_the_other() {
     let other = Upstream::hello();
     let mut settings = settings(&[doomed.address, other.address]);
     settings.pools[0].retries.budget = units::Ratio::ONE;
+    // In turn, so that half of the requests is where it is to be, however fast the other answers.
+    settings.pools[0].balance = gateway::settings::Balance::RoundRobin;
     let gateway = started(settings);
     let mut clients: Vec<_> = (0..100).map(|_| client(&gateway)).collect();
     // All connections are kept ones by then.
