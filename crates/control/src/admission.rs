@@ -15,12 +15,14 @@
 //! A concurrency limit that begins to count when it begins to apply would know nothing of the requests that brought
 //! the overload. So all in flight are counted always, and the bound is held only while it applies.
 
+mod line;
 mod reason;
 mod shadow;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
+pub use line::{Line, Lines, Queued, Room, Served, Set, Step, learn};
 pub use reason::Reason;
 pub use shadow::{Observed, Shadow, ShadowTally, Watched};
 pub use waiting::{HeldTime, Next, Pace, Place, WaitingQueue, WaitingSettings};

@@ -200,6 +200,7 @@ impl Requests {
             Due::Linger(service) => self.give_up_lingering(service),
             Due::Patience(service) => self.lose_patience(service),
             Due::Door(service) => self.door_ticks(service),
+            Due::Look(service) => self.serve_line(service),
             Due::Line(v) => self.line_ends(v),
         }
     }

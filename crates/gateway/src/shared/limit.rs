@@ -2,11 +2,11 @@
 
 use super::lock;
 use crate::settings::{ConcurrencySettings, Queue};
-use control::admission::{Reason, WaitingSettings};
+use control::admission::{Room, WaitingSettings};
 use control::concurrency::{
-    AdaptiveLimit, AdaptiveSettings, Change, Concurrency, Origin, Priorities, Priority, Samples, Why,
+    AdaptiveLimit, AdaptiveSettings, Change, Concurrency, Origin, Priorities, Samples, Why,
 };
-use control::{ClassId, SettingsError, Word};
+use control::{ClassId, SettingsError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Limit {
         Ok(Limit {
             tried: Arc::new(Concurrency::new(id, count.limit())?.with_priorities(priorities)),
             count: Arc::new(count.with_priorities(priorities)),
-            waiting: queue.map(|queue| WaitingRoom::new(id, queue, priorities)).transpose()?,
+            waiting: queue.map(|queue| waiting_room(id, queue, priorities)).transpose()?,
             classes: shares.len(),
             adaptive,
             changes: Default::default(),
@@ -91,60 +91,14 @@ impl Limit {
     }
 }
 
-/// The places to wait before a limit, of all workers together. Who waits in them is each worker's affair.
-///
-/// ## Why the bound is the process's and the queues are the workers'
-/// A request and its connection belong to one worker; only that one can go on with it. What has to hold for the
-/// process is how many wait.
-#[derive(Debug)]
-#[repr(align(64))]
-pub(crate) struct WaitingRoom {
-    taken: AtomicU64,
-    priorities: Priorities,
+/// The places to wait before a limit, of all workers together.
+pub(crate) type WaitingRoom = Room<AtomicU64>;
+
+/// The room of a queue.
+pub(super) fn waiting_room(
     id: ClassId,
-    pub(crate) settings: Queue,
-}
-
-impl WaitingRoom {
-    pub(super) fn new(id: ClassId, settings: Queue, priorities: Priorities) -> Result<Self, SettingsError> {
-        if settings.places == 0 {
-            return Err(SettingsError::ZeroCapacity);
-        }
-        if settings.longest_wait.is_zero() {
-            return Err(SettingsError::ZeroSpan { field: "longest_wait" });
-        }
-        Ok(WaitingRoom { taken: AtomicU64::new(0), priorities, id, settings })
-    }
-
-    /// Takes a place, where there is one for this priority: of a queue, too, lower classes fill their share only.
-    pub(crate) fn enter(&self, priority: Priority) -> Result<(), Reason> {
-        let bound = self.priorities.bound(self.settings.places, priority);
-        let entered = Word::update(&self.taken, |taken| (taken < u64::from(bound)).then_some(taken + 1));
-        entered.map(|_| ()).map_err(|taken| Reason::BacklogFull {
-            class: self.id,
-            bound,
-            waiting: u32::try_from(taken).unwrap_or(u32::MAX),
-        })
-    }
-
-    /// Gives a place back.
-    pub(crate) fn leave(&self) {
-        let left = Word::update(&self.taken, |taken| taken.checked_sub(1));
-        debug_assert!(left.is_ok(), "a request left the queue that was not in it");
-    }
-
-    /// How many wait now.
-    pub(crate) fn len(&self) -> u32 {
-        u32::try_from(self.taken.load(Ordering::Relaxed)).unwrap_or(u32::MAX)
-    }
-
-    /// Which limit this is before.
-    pub(crate) fn id(&self) -> ClassId {
-        self.id
-    }
-
-    /// How each worker's queue behaves.
-    pub(crate) fn queue_settings(&self) -> WaitingSettings {
-        WaitingSettings::bounded(self.settings.places, self.settings.longest_wait)
-    }
+    queue: Queue,
+    priorities: Priorities,
+) -> Result<WaitingRoom, SettingsError> {
+    Room::new(id, WaitingSettings::bounded(queue.places, queue.longest_wait), priorities)
 }

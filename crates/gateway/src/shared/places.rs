@@ -1,6 +1,6 @@
 //! How many requests may be at each instance, counted for the whole process.
 
-use super::limit::WaitingRoom;
+use super::limit::{WaitingRoom, waiting_room};
 use super::{ClassError, Ids, Shared, wrong};
 use crate::settings::{Pool, Settings};
 use control::concurrency::{Concurrency, Priorities};
@@ -53,7 +53,7 @@ impl Places {
                 None => None,
                 Some(queue) => Some(match old.as_ref().and_then(|old| old.waiting(pool)) {
                     Some(kept) => kept,
-                    None => Arc::new(WaitingRoom::new(id, queue, Priorities::NONE).map_err(refused)?),
+                    None => Arc::new(waiting_room(id, queue, Priorities::NONE).map_err(refused)?),
                 }),
             };
             all.push(Some(Places { instances, waiting }));

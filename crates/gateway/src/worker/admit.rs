@@ -5,7 +5,9 @@ use super::connection::{Exchange, KeyTurn, Pause, Phase};
 use super::{Worker, downstream_token};
 use crate::local::Local;
 use crate::queues::At;
-use control::admission::{Admitted, Brought, Reason, Verdict};
+use crate::shared::RouteLimits;
+use control::admission::{Admitted, Brought, Lines, Set, Step, Ticket};
+use control::concurrency::Priority;
 use control::rate::Claim;
 use http::reactor::Net;
 use std::rc::Rc;
@@ -39,7 +41,7 @@ impl<N: Net> Worker<N> {
         let limits = &local.shared.routes[exchange.route];
         for number in first..exchange.claims.keyed.len() {
             let Some(class) = exchange.claims.keyed[number].take() else { continue };
-            if number == GATED && !limits.admission.is_engaged() {
+            if !limits.admission.applies(Set::BOTH[number]) {
                 continue;
             }
             if limits.keyed[number].as_ref().is_some_and(|keyed| keyed.shadow) {
@@ -65,60 +67,54 @@ impl<N: Net> Worker<N> {
 
     /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
     pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) -> Fate {
-        let downstream = &mut self.downstreams[index];
-        let exchange = &mut downstream.exchange;
+        let exchange = &self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
-        if !limits.is_plain && brought.place.is_none() {
-            let local = Rc::clone(local);
-            if let Some(line) = line_before(exchange, &local) {
-                return self.wait_in_line(index, &local, line, brought.had_turn);
-            }
-        }
+        let claims = (exchange.claims.priority, exchange.claims.deadline);
+        let step = match limits.is_plain {
+            true => limits.admission.ask(now, claims, brought, &()),
+            false => limits.admission.ask(now, claims, brought, &Before { local, limits }),
+        };
+        // Who waits for his turn, or is refused, leaves his place to others.
+        self.line.freed |= brought.place.is_some() && !matches!(step, Step::Admitted(_));
+        self.take_step(index, step, brought.had_turn)
+    }
+
+    /// A request's turn at the rate classes that are joined has come.
+    pub(super) fn have_turn(&mut self, index: usize, ticket: Ticket, now: Timestamp) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = &exchange.local else { return Fate::Over };
         let limits = &local.shared.routes[exchange.route];
-        match limits.admission.go_on(now, exchange.claims.priority, exchange.claims.deadline, brought) {
-            Verdict::Admitted(admitted) => self.admit(index, admitted),
-            Verdict::Wait(ticket) => {
-                // Who waits for his turn leaves his place to others.
-                self.line.freed |= brought.place.is_some();
+        let since = ticket.since();
+        let step = limits.admission.turn(now, ticket, &Before { local, limits });
+        if !matches!(step, Step::Admitted(_)) {
+            exchange.waited += now.since(since);
+        }
+        self.take_step(index, step, true)
+    }
+
+    fn take_step(&mut self, index: usize, step: Step, had_turn: bool) -> Fate {
+        match step {
+            Step::Admitted(admitted) => self.admit(index, admitted),
+            Step::Turn(ticket) => {
                 let downstream = &mut self.downstreams[index];
                 let owner = (downstream_token(index), downstream.generation);
                 self.timers.set(owner, &mut downstream.deadline, ticket.at());
                 downstream.phase = Phase::Waiting(Pause::Limits(ticket));
                 Fate::Waits
             }
-            Verdict::Shed(reason) => {
-                self.line.freed |= brought.place.is_some();
-                self.wait_or_shed(index, reason, brought.had_turn)
+            Step::Line(set) => {
+                let exchange = &self.downstreams[index].exchange;
+                let Some(local) = exchange.local.clone() else { return Fate::Over };
+                let limit = local.shared.routes[exchange.route].limits[set as usize];
+                self.wait_in_line(index, &local, At::Limit(limit.unwrap_or(usize::MAX)), had_turn)
             }
-        }
-    }
-
-    /// A limit refused: waits for a place where the limit has a queue.
-    pub(super) fn wait_or_shed(&mut self, index: usize, reason: Reason, had_turn: bool) -> Fate {
-        let exchange = &self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return Fate::Over };
-        let limits = &local.shared.routes[exchange.route];
-        let full = match reason {
-            Reason::Concurrency { class, .. } | Reason::Priority { class, .. } => {
-                let with_queue = limits.limits.into_iter().flatten().find(|&limit| {
-                    let limit = &local.shared.concurrency[limit];
-                    limit.count.id() == class && limit.waiting.is_some()
-                });
-                with_queue.map(At::Limit)
-            }
-            _ => None,
-        };
-        match full {
-            Some(at) => self.wait_in_line(index, &local, at, had_turn),
-            None => self.shed(index, reason),
+            Step::Shed(reason) => self.shed(index, reason),
         }
     }
 
     /// Notes that the request passes.
-    pub(super) fn admit(&mut self, index: usize, admitted: Admitted) -> Fate {
+    fn admit(&mut self, index: usize, admitted: Admitted) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         exchange.waited += admitted.waited();
         exchange.admitted = Some(admitted);
@@ -131,16 +127,23 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The queue whose requests must not be overtaken by this one.
-fn line_before(exchange: &Exchange, local: &Local) -> Option<At> {
-    let limits = &local.shared.routes[exchange.route];
-    let mut queues = local.queues.borrow_mut();
-    limits.limits.into_iter().enumerate().find_map(|(number, limit)| {
-        let limit = limit?;
-        let applies = number != GATED || limits.admission.is_engaged();
-        let queue = queues.at(At::Limit(limit))?;
-        (applies && queue.is_before(queue.class_of(exchange.claims.priority))).then_some(At::Limit(limit))
-    })
+/// The lines before the limits of a route.
+struct Before<'local> {
+    local: &'local Local,
+    limits: &'local RouteLimits,
+}
+
+impl Lines for Before<'_> {
+    fn has(&self, set: Set) -> bool {
+        let limit = self.limits.limits[set as usize];
+        limit.is_some_and(|limit| self.local.shared.concurrency[limit].waiting.is_some())
+    }
+
+    fn is_before(&self, set: Set, priority: Priority) -> bool {
+        let Some(limit) = self.limits.limits[set as usize] else { return false };
+        let queues = self.local.queues.borrow();
+        queues.at(At::Limit(limit)).is_some_and(|line| line.is_before(priority))
+    }
 }
 
 /// Shows an admitted request to the limits in shadow.
@@ -149,7 +152,7 @@ fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
     exchange.claims.admitted_at = now;
     for (number, shadow) in limits.shadows.iter().enumerate() {
         let Some(shadow) = shadow else { continue };
-        let observed = if number == GATED && !limits.admission.is_engaged() {
+        let observed = if !limits.admission.applies(Set::BOTH[number]) {
             shadow.pass()
         } else {
             shadow.arrive(now, exchange.claims.priority)
@@ -160,6 +163,3 @@ fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
         exchange.claims.watched[number] = Some(observed.watched());
     }
 }
-
-/// Of a route's two sets of limits, the place of those that apply only while the policy is engaged.
-pub(super) const GATED: usize = 1;

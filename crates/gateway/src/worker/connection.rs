@@ -7,7 +7,7 @@ use crate::local::Local;
 use crate::outbox::Outbox;
 use crate::pool::Attempt;
 use crate::queues::At;
-use control::admission::{Admitted, Place, Ticket, Watched};
+use control::admission::{self, Admitted, Ticket, Watched};
 use control::balance::{InstanceId, Placed};
 use control::concurrency::{Concurrency, Priority};
 use control::rate::{RateClass, Turn};
@@ -124,9 +124,7 @@ pub(super) struct KeyTurn {
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) at: At,
-    /// The queue of its priority.
-    pub(super) class: usize,
-    pub(super) place: Place,
+    pub(super) place: admission::Queued,
     pub(super) since: Timestamp,
     /// Its turn at the rate classes has come before.
     pub(super) had_turn: bool,

@@ -134,16 +134,7 @@ impl<N: Net> Worker<N> {
         let exchange = &mut downstream.exchange;
         let Some(local) = exchange.local.clone() else { return };
         let fate = match std::mem::replace(&mut downstream.phase, Phase::Active) {
-            Phase::Waiting(Pause::Limits(ticket)) => {
-                let since = ticket.since();
-                match local.shared.routes[exchange.route].admission.turn_came(now, ticket) {
-                    Ok(admitted) => self.admit(index, admitted),
-                    Err(reason) => {
-                        exchange.waited += now.since(since);
-                        self.wait_or_shed(index, reason, true)
-                    }
-                }
-            }
+            Phase::Waiting(Pause::Limits(ticket)) => self.have_turn(index, ticket, now),
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
             Phase::Waiting(Pause::Key(waiting)) => {
                 exchange.waited += now.since(waiting.since);

@@ -13,6 +13,8 @@ mod accept;
 #[cfg(test)]
 mod adapts;
 mod admit;
+#[cfg(test)]
+mod as_simulated;
 mod claims;
 mod connection;
 pub(crate) mod crowd;

@@ -3,21 +3,17 @@
 //! ## Who gets the place
 //! A worker that frees a place gives it to its own next waiter before it does anything else. Places freed by other
 //! workers, by a limit that grew or a policy that lifted are found by looking: every few milliseconds while somebody
-//! waits, and not at all otherwise.
-//!
-//! ## Why the place is taken before the waiter is chosen
-//! Another worker may be faster. A waiter that is taken from its queue for a place that is gone by then would have to
-//! go back, behind those that came after it.
+//! waits, and not at all otherwise. Who it is says [`control::admission::Line`].
 
 use super::admit::Fate;
 use super::connection::{Pause, Phase, Queued};
 use super::{Worker, downstream_token};
 use crate::local::Local;
-use crate::queues::{At, Queue};
+use crate::queues::At;
 use crate::shared::WaitingRoom;
-use control::admission::{Brought, Held, Next, Pace, Reason};
+use control::admission::{Brought, Held, Line as Waiters, Next, Pace, Reason, Served, Set};
 use control::balance::{InstanceId, Placed};
-use control::concurrency::{Concurrency, Priority};
+use control::concurrency::Concurrency;
 use http::reactor::Net;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -63,23 +59,19 @@ impl<N: Net> Worker<N> {
         let now = self.now;
         let Some(room) = room(local, at) else { return Fate::Over };
         let claims = &self.downstreams[index].exchange.claims;
-        let (priority, client_leaves) = (claims.priority, claims.deadline);
-        let entered = room.enter(priority).and_then(|()| {
-            let mut queues = local.queues.borrow_mut();
-            let queue = queues.at(at).expect("what has a waiting room has a queue");
-            let pace = queue.pace(places(local, at), local.shared.settings.workers.get());
-            let class = queue.class_of(priority);
-            let entered = queue.enter(now, client_leaves, pace, class, index).inspect_err(|_| room.leave());
-            entered.map(|place| (class, place))
-        });
-        let (class, place) = match entered {
-            Ok(entered) => entered,
+        let claims = (claims.priority, claims.deadline);
+        let mut queues = local.queues.borrow_mut();
+        let line = queues.at_mut(at).expect("what has a waiting room has a line");
+        let entered = line.wait(room, now, claims, pace(line, local, at), index);
+        drop(queues);
+        let place = match entered {
+            Ok(place) => place,
             Err(reason) => return self.shed(index, reason),
         };
         let downstream = &mut self.downstreams[index];
         let owner = (downstream_token(index), downstream.generation);
         self.timers.set(owner, &mut downstream.deadline, place.latest_start());
-        downstream.phase = Phase::Waiting(Pause::Queue(Queued { at, class, place, since: now, had_turn }));
+        downstream.phase = Phase::Waiting(Pause::Queue(Queued { at, place, since: now, had_turn }));
         if self.line.waiting == 0 {
             self.line.look_at = now + LOOK_EVERY;
         }
@@ -87,16 +79,12 @@ impl<N: Net> Worker<N> {
         Fate::Waits
     }
 
-    /// A request gives up its place in a queue.
+    /// A request gives up its place in a line.
     pub(super) fn leave_line(&mut self, local: &Local, queued: &Queued) {
-        if let Some(queue) = local.queues.borrow_mut().at(queued.at) {
-            queue.leave(queued.class, queued.place);
+        let mut queues = local.queues.borrow_mut();
+        if let (Some(room), Some(line)) = (room(local, queued.at), queues.at_mut(queued.at)) {
+            line.give_up(room, queued.place);
         }
-        self.left_line(local, queued.at);
-    }
-
-    fn left_line(&mut self, local: &Local, at: At) {
-        room(local, at).into_iter().for_each(WaitingRoom::leave);
         self.line.waiting -= 1;
     }
 
@@ -108,19 +96,15 @@ impl<N: Net> Worker<N> {
         queued: &Queued,
         now: Timestamp,
     ) -> Fate {
-        self.leave_line(local, queued);
-        let Some(room) = room(local, queued.at) else { return Fate::Over };
-        let workers = local.shared.settings.workers.get();
+        self.line.waiting -= 1;
+        self.downstreams[index].exchange.waited += now.since(queued.since);
         let mut queues = local.queues.borrow_mut();
-        let needed = queues.at(queued.at).map_or(Duration::ZERO, |queue| {
-            let Pace { service, .. } = queue.pace(places(local, queued.at), workers);
-            service
-        });
+        let (Some(room), Some(line)) = (room(local, queued.at), queues.at_mut(queued.at)) else {
+            return Fate::Over;
+        };
+        let reason = line.waited_too_long(room, now, pace(line, local, queued.at), queued.place);
         drop(queues);
-        let exchange = &mut self.downstreams[index].exchange;
-        exchange.waited += now.since(queued.since);
-        let left = (queued.place.latest_start() + needed).since(now);
-        self.shed(index, Reason::Deadline { class: room.id(), left, needed })
+        self.shed(index, reason)
     }
 
     /// Gives places that are free to those who wait for them; whether there may have been any.
@@ -134,12 +118,12 @@ impl<N: Net> Worker<N> {
         for number in 0..=self.retired.len() {
             let local = Rc::clone(self.retired.get(number).unwrap_or(&self.local));
             for limit in 0..local.shared.concurrency.len() {
-                if local.queues.borrow_mut().len(At::Limit(limit)) > 0 {
+                if local.queues.borrow().has(At::Limit(limit)) {
                     self.serve_limit(&local, limit);
                 }
             }
             for pool in 0..local.shared.places.len() {
-                if local.queues.borrow_mut().len(At::Pool(pool)) > 0 {
+                if local.queues.borrow().has(At::Pool(pool)) {
                     self.serve_pool(&local, pool);
                 }
             }
@@ -150,23 +134,44 @@ impl<N: Net> Worker<N> {
     fn serve_limit(&mut self, local: &Rc<Local>, index: usize) {
         let limit = &local.shared.concurrency[index];
         let at = At::Limit(index);
-        let has = |class| local.queues.borrow_mut().at(at).is_some_and(|queue| queue.has(class));
+        let Some(room) = room(local, at) else { return };
         // A policy may have lifted its limit since.
         let applies = local.shared.routes.iter().any(|route| {
-            route.limits[0] == Some(index) || (route.limits[1] == Some(index) && route.admission.is_engaged())
+            let asks =
+                |set: &Set| route.limits[*set as usize] == Some(index) && route.admission.applies(*set);
+            Set::BOTH.iter().any(asks)
         });
-        for class in (0..limit.classes).rev() {
-            while has(class) {
-                let entered = match applies {
-                    true => limit.count.enter_as(Priority(class as u8)),
-                    false => Ok(limit.count.enter_unbounded()),
-                };
-                let Ok(in_flight) = entered else { return };
-                match self.next_in_line(local, at, class) {
-                    Some((request, queued)) => self.go_on_with(request, local, &queued, in_flight),
+        let next = |now| {
+            let mut queues = local.queues.borrow_mut();
+            let line = queues.at_mut(at)?;
+            line.serve(room, now, pace(line, local, at), (&limit.count, applies))
+        };
+        while let Some(served) = next(self.now) {
+            match served {
+                Served::Start { request, in_flight } => match self.left_line(request) {
+                    Some(queued) => self.go_on_with(request, local, &queued, in_flight),
                     None => limit.count.leave(),
-                }
+                },
+                Served::Shed { request, reason } => self.refuse_in_line(request, reason),
             }
+        }
+    }
+
+    /// A request was taken from its line.
+    fn left_line(&mut self, request: usize) -> Option<Queued> {
+        self.line.waiting -= 1;
+        let downstream = &mut self.downstreams[request];
+        downstream.deadline.clear();
+        let phase = std::mem::replace(&mut downstream.phase, Phase::Active);
+        let Phase::Waiting(Pause::Queue(queued)) = phase else { return None };
+        downstream.exchange.waited += self.now.since(queued.since);
+        Some(queued)
+    }
+
+    fn refuse_in_line(&mut self, request: usize, reason: Reason) {
+        if self.left_line(request).is_some() {
+            let _ = self.shed(request, reason);
+            self.resume(downstream_token(request));
         }
     }
 
@@ -183,15 +188,14 @@ impl<N: Net> Worker<N> {
 
     fn serve_pool(&mut self, local: &Rc<Local>, pool: usize) {
         let at = At::Pool(pool);
-        let highest = || local.queues.borrow_mut().at(at).and_then(|queue| queue.highest());
-        while let Some(class) = highest() {
+        let front = || local.queues.borrow().at(at).and_then(|line| line.front().copied());
+        while let Some(front) = front() {
             // Who comes next is not known yet, so no key or cookie decides.
             let picked = local.pools[pool].borrow_mut().pick(self.now, None, &[], &mut self.rng);
             let Some(picked) = picked else { return };
-            let front = local.queues.borrow_mut().at(at).and_then(|queue| queue.front(class));
-            let failed = front.map_or(&[][..], |request| &self.downstreams[request].exchange.failed);
+            let failed = &self.downstreams[front].exchange.failed;
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
-            let Some((request, _)) = self.next_in_line(local, at, class) else {
+            let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
                 continue;
             };
@@ -203,29 +207,22 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes the next request from a queue, after those that it has to refuse.
-    fn next_in_line(&mut self, local: &Rc<Local>, at: At, class: usize) -> Option<(usize, Queued)> {
-        let (now, workers) = (self.now, local.shared.settings.workers.get());
+    /// Takes the next request from the line before a pool, after those that it has to refuse.
+    fn next_in_line(&mut self, local: &Local, at: At) -> Option<usize> {
+        let room = room(local, at)?;
         loop {
             let next = {
                 let mut queues = local.queues.borrow_mut();
-                let queue = queues.at(at)?;
-                let pace = queue.pace(places(local, at), workers);
-                queue.next(now, pace, class)?
+                let line = queues.at_mut(at)?;
+                line.next(room, self.now, pace(line, local, at))?
             };
-            let (Next::Start { request, .. } | Next::Shed { request, .. }) = next;
-            self.left_line(local, at);
-            let downstream = &mut self.downstreams[request];
-            downstream.deadline.clear();
-            let phase = std::mem::replace(&mut downstream.phase, Phase::Active);
-            let Phase::Waiting(Pause::Queue(queued)) = phase else { continue };
-            downstream.exchange.waited += now.since(queued.since);
             match next {
-                Next::Start { .. } => return Some((request, queued)),
-                Next::Shed { reason, .. } => {
-                    let _ = self.shed(request, reason);
-                    self.resume(downstream_token(request));
+                Next::Start { request, .. } => {
+                    if self.left_line(request).is_some() {
+                        return Some(request);
+                    }
                 }
+                Next::Shed { request, reason } => self.refuse_in_line(request, reason),
             }
         }
     }
@@ -242,8 +239,8 @@ impl<N: Net> Worker<N> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
         let exchange = &self.downstreams[index].exchange;
         let (priority, failed) = (exchange.claims.priority, &exchange.failed[..]);
-        let waits = |queue: &mut Queue| queue.is_before(queue.class_of(priority));
-        if !local.queues.borrow_mut().at(At::Pool(pool)).is_some_and(waits)
+        let waits = |line: &Waiters<usize>| line.is_before(priority);
+        if !local.queues.borrow().at(At::Pool(pool)).is_some_and(waits)
             && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
         {
             self.downstreams[index].exchange.claims.held = found.place;
@@ -269,8 +266,8 @@ impl<N: Net> Worker<N> {
         let Some(place) = exchange.claims.held.take() else { return };
         place.leave();
         let pool = exchange.pool;
-        if let Some(queue) = local.queues.borrow_mut().at(At::Pool(pool)) {
-            queue.held(now.since(exchange.sent));
+        if let Some(line) = local.queues.borrow_mut().at_mut(At::Pool(pool)) {
+            line.held(now.since(exchange.sent));
         }
         self.line.freed = true;
     }
@@ -326,6 +323,11 @@ fn room(local: &Local, at: At) -> Option<&WaitingRoom> {
         At::Limit(limit) => local.shared.concurrency[limit].waiting.as_ref(),
         At::Pool(pool) => local.shared.places[pool].as_ref()?.waiting.as_deref(),
     }
+}
+
+/// How fast places become free for this worker.
+fn pace(line: &Waiters<usize>, local: &Local, at: At) -> Pace {
+    line.pace(places(local, at), local.shared.settings.workers.get())
 }
 
 /// How many places there are, of all workers together.

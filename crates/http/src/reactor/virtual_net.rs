@@ -69,6 +69,8 @@ pub enum Reach {
 struct State {
     now: Timestamp,
     rng: Rng,
+    /// Nothing is delayed, cut, refused or said twice.
+    exact: bool,
     wires: Vec<Wire>,
     /// What happens when, in the order in which it was planned.
     planned: BTreeMap<(Timestamp, u64), Event>,
@@ -94,9 +96,19 @@ enum Event {
 impl World {
     /// An empty world.
     pub fn new(seed: u64) -> Self {
+        World::with(seed, false)
+    }
+
+    /// An empty world whose network takes no time and cuts nothing.
+    pub fn exact() -> Self {
+        World::with(0, true)
+    }
+
+    fn with(seed: u64, exact: bool) -> Self {
         World(Rc::new(RefCell::new(State {
             now: Timestamp::ZERO,
             rng: Rng::new(seed, "virtual net"),
+            exact,
             wires: Vec::new(),
             planned: BTreeMap::new(),
             plans: 0,
@@ -193,6 +205,9 @@ impl State {
 
     /// Mostly at once, sometimes within a millisecond, seldom after a stall.
     fn delay(&mut self) -> Duration {
+        if self.exact {
+            return Duration::ZERO;
+        }
         match self.rng.below(20) {
             0 => Duration::from_micros(self.rng.below(60_000) as u64),
             1..=6 => Duration::from_micros(self.rng.below(1_000) as u64),
@@ -217,6 +232,7 @@ impl State {
         while !rest.is_empty() {
             let most = rest.len();
             let size = match self.rng.below(6) {
+                _ if self.exact => most,
                 0 => 1,
                 1 => 1 + self.rng.below(most.min(8)),
                 2 => 1 + self.rng.below(most),
@@ -242,7 +258,7 @@ impl State {
             Event::Said(ready) => Some(ready),
         };
         self.ready.extend(said);
-        if let Some(ready) = said.filter(|_| self.rng.below(10) == 0) {
+        if let Some(ready) = said.filter(|_| !self.exact && self.rng.below(10) == 0) {
             // Said once more, later: its connection may be gone by then and its token have another owner.
             let at = self.now + self.delay();
             let flags = self.rng.bits();
@@ -255,6 +271,7 @@ impl State {
     /// A write takes this much of what fits; zero means "not now".
     fn some_of(&mut self, fits: usize) -> usize {
         match self.rng.below(8) {
+            _ if self.exact => fits,
             0 => 0,
             1 => 1,
             2 => 1 + self.rng.below(fits),
@@ -309,7 +326,7 @@ impl Net for VirtualNet {
         if state.backlog.is_empty() {
             return Err(ErrorKind::WouldBlock.into());
         }
-        if state.rng.below(50) == 0 {
+        if !state.exact && state.rng.below(50) == 0 {
             return Err(io::Error::other("no descriptor is left"));
         }
         let Some((wire, from)) = state.backlog.pop_front() else {

@@ -1,8 +1,9 @@
-//! Admission before the balancer: the limits of `control`, asked in the order in which the gateway asks them.
+//! Admission before the balancer, as [`control::admission`] decides it for the gateway too.
 //!
 //! A request that waits for its turn at a rate class, or for a place at a concurrency limit, is at [`At::Turn`] or
-//! [`At::Line`]. Every tenth of a second the policy looks at its service level class and adaptive limits take a step,
-//! as in the gateway. One that is freed by somebody who leaves is given to the next in line at once.
+//! [`At::Line`]. Every tenth of a second adaptive limits take a step and the policy looks at its service level class.
+//! A place that somebody leaves is given to the next in line at once, one that a limit or a policy has freed when it is
+//! looked for: every 2 ms, as in the gateway.
 
 use super::Requests;
 use super::list::NONE;
@@ -12,9 +13,11 @@ use super::visit::At;
 use crate::settings::{self, Bound, ConcurrencyLimit};
 use control::ClassId;
 use control::admission::{
-    Admission, Admitted, Brought, Held, HeldTime, Limits, Next, Place, Reason, Ticket, Verdict, WaitingQueue,
+    self, Admission, Admitted, Brought, Held, Limits, Line, Lines, Queued, Reason, Room, Served, Set, Step,
+    Ticket,
 };
-use control::concurrency::{AdaptiveLimit, Concurrency, Priority, Samples};
+use control::balance::Outcome;
+use control::concurrency::{AdaptiveLimit, Concurrency, Priorities, Priority, Samples};
 use control::policy::Policy;
 use control::rate::RateClass;
 use control::service_level::{ServiceLevel, Tally};
@@ -31,6 +34,8 @@ pub(super) struct Door {
     /// Those that always apply, and those of the policy.
     limits: [Option<Limit>; 2],
     policy: Option<Watch>,
+    /// Since when somebody waits in line.
+    waits_since: Timestamp,
     /// By the number of the visit.
     guests: Vec<Guest>,
 }
@@ -40,8 +45,7 @@ pub(super) struct Door {
 struct Limit {
     count: Arc<Concurrency<Cell<u64>>>,
     adaptive: Option<Box<(AdaptiveLimit, Samples)>>,
-    line: Option<WaitingQueue<u32>>,
-    held: HeldTime,
+    line: Option<(Room<Cell<u64>>, Line<u32>)>,
 }
 
 /// What brings the gated limits into force.
@@ -79,8 +83,8 @@ enum Stands {
     Outside,
     Turn(Ticket),
     Line {
-        limit: usize,
-        place: Place,
+        set: Set,
+        place: Queued,
         had_turn: bool,
     },
     Inside(Admitted),
@@ -119,7 +123,8 @@ impl Door {
                 late: VecDeque::new(),
             })
         });
-        Some(Door { admission: Admission::new(of(0), of(1)), limits, policy, guests: Vec::new() })
+        let admission = Admission::new(of(0), of(1));
+        Some(Door { admission, limits, policy, waits_since: Timestamp::ZERO, guests: Vec::new() })
     }
 
     /// Whether it has to look at the clock.
@@ -137,28 +142,27 @@ impl Door {
 
     /// A request comes, or goes on with what it has brought.
     fn ask(&mut self, v: u32, now: Timestamp, brought: Brought) -> Fate {
-        if brought.place.is_none()
-            && let Some(limit) = self.line_before()
-        {
-            return self.wait_in_line(v, now, limit, brought.had_turn);
-        }
-        match self.admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, brought) {
-            Verdict::Admitted(admitted) => self.admit(v, now, admitted),
-            Verdict::Wait(ticket) => {
-                let at = ticket.at();
-                self.guest(v).stands = Stands::Turn(ticket);
-                Fate::Waits(At::Turn, at)
-            }
-            Verdict::Shed(reason) => self.wait_or_refuse(v, now, reason, brought.had_turn),
-        }
+        let step = self.admission.ask(now, ANYONE, brought, &Before(&self.limits));
+        self.follow(v, now, step, brought.had_turn)
     }
 
     /// Its turn has come.
     fn turn(&mut self, v: u32, now: Timestamp) -> Fate {
         let Stands::Turn(ticket) = std::mem::take(&mut self.guest(v).stands) else { return Fate::Passes };
-        match self.admission.turn_came(now, ticket) {
-            Ok(admitted) => self.admit(v, now, admitted),
-            Err(reason) => self.wait_or_refuse(v, now, reason, true),
+        let step = self.admission.turn(now, ticket, &Before(&self.limits));
+        self.follow(v, now, step, true)
+    }
+
+    fn follow(&mut self, v: u32, now: Timestamp, step: Step, had_turn: bool) -> Fate {
+        match step {
+            Step::Admitted(admitted) => self.admit(v, now, admitted),
+            Step::Turn(ticket) => {
+                let at = ticket.at();
+                self.guest(v).stands = Stands::Turn(ticket);
+                Fate::Waits(At::Turn, at)
+            }
+            Step::Line(set) => self.wait_in_line(v, now, set, had_turn),
+            Step::Shed(reason) => Fate::Refused(reason),
         }
     }
 
@@ -172,55 +176,49 @@ impl Door {
         Fate::Passes
     }
 
-    /// The queue that must not be overtaken.
-    fn line_before(&self) -> Option<usize> {
-        let waits = |limit: &Limit| limit.line.as_ref().is_some_and(|line| !line.is_empty());
-        (0..self.limits.len()).find(|&number| {
-            (number == ALWAYS || self.admission.is_engaged())
-                && self.limits[number].as_ref().is_some_and(waits)
-        })
+    /// Whether anybody waits in line.
+    fn has_waiting(&self) -> bool {
+        self.limits
+            .iter()
+            .flatten()
+            .any(|limit| limit.line.as_ref().is_some_and(|(_, line)| !line.is_empty()))
     }
 
-    fn wait_or_refuse(&mut self, v: u32, now: Timestamp, reason: Reason, had_turn: bool) -> Fate {
-        let full = matches!(reason, Reason::Concurrency { .. });
-        let at = self.limits.iter().position(|limit| {
-            limit.as_ref().is_some_and(|limit| limit.line.is_some() && limit.count.id() == reason.class())
-        });
-        match at {
-            Some(limit) if full => self.wait_in_line(v, now, limit, had_turn),
-            _ => Fate::Refused(reason),
+    /// When the gateway looks next whether a place is free that nobody has left.
+    fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
+        let looks = now.since(self.waits_since).as_nanos() / LOOK_EVERY.as_nanos() + 1;
+        self.has_waiting().then(|| self.waits_since + LOOK_EVERY * looks as u32)
+    }
+
+    fn wait_in_line(&mut self, v: u32, now: Timestamp, set: Set, had_turn: bool) -> Fate {
+        if !self.has_waiting() {
+            self.waits_since = now;
         }
-    }
-
-    fn wait_in_line(&mut self, v: u32, now: Timestamp, number: usize, had_turn: bool) -> Fate {
-        let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[number] else {
+        let Some(Limit { count, line: Some((room, line)), .. }) = &mut self.limits[set as usize] else {
             return Fate::Passes;
         };
-        let (bound, waiting) = (line.settings().capacity, line.len());
-        if waiting >= bound {
-            return Fate::Refused(Reason::BacklogFull { class: count.id(), bound, waiting });
-        }
-        match line.enter(now, Timestamp::NEVER, held.pace(count.limit()), v) {
+        let pace = line.pace(count.limit(), 1);
+        match line.wait(room, now, ANYONE, pace, v) {
             Ok(place) => {
-                let until = place.latest_start();
-                self.guest(v).stands = Stands::Line { limit: number, place, had_turn };
-                Fate::Waits(At::Line, until)
+                self.guest(v).stands = Stands::Line { set, place, had_turn };
+                Fate::Waits(At::Line, place.latest_start())
             }
-            Err((_, reason)) => Fate::Refused(reason),
+            Err(reason) => Fate::Refused(reason),
         }
     }
 
     /// It has waited in line for as long as it may; nothing where it does not wait there any more.
     fn waited_too_long(&mut self, v: u32, now: Timestamp) -> Option<Reason> {
-        let Stands::Line { limit, place, .. } = self.guest(v).stands else { return None };
+        let Stands::Line { set, place, .. } = self.guest(v).stands else { return None };
         if place.latest_start() != now {
             return None;
         }
         self.guest(v).stands = Stands::Outside;
-        let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[limit] else { return None };
-        line.leave(place);
-        let needed = held.pace(count.limit()).service;
-        Some(Reason::Deadline { class: count.id(), left: Duration::ZERO, needed })
+        let Some(Limit { count, line: Some((room, line)), .. }) = &mut self.limits[set as usize] else {
+            return None;
+        };
+        let pace = line.pace(count.limit(), 1);
+        Some(line.waited_too_long(room, now, pace, place))
     }
 
     /// Another attempt of a request, which is sent at a time, has another number.
@@ -244,18 +242,20 @@ impl Door {
         let held = now.since(Timestamp::from_nanos(admitted_at));
         let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
         self.admission.finished(admitted);
+        // Nothing is learned of the service from what never came to it, or found its instance full.
+        let outcome = match ended {
+            Ended::Full => Outcome::Cancelled,
+            _ if !sent => Outcome::Cancelled,
+            ended => ended.outcome(held),
+        };
         for (limit, in_flight) in self.limits.iter_mut().zip(in_flight) {
-            // Nothing is learned of the service from what never came to it.
-            let Some(limit) = limit.as_mut().filter(|_| sent && ended != Ended::Full) else { continue };
+            let Some(limit) = limit else { continue };
             if let Some(adaptive) = &mut limit.adaptive {
-                let (_, samples) = &mut **adaptive;
-                match ended {
-                    Ended::Answered | Ended::TimedOut => samples.record(in_flight, held),
-                    Ended::Refused | Ended::Failed => samples.record_refused(),
-                    Ended::Error | Ended::Full => {}
-                }
+                admission::learn(&mut adaptive.1, outcome, in_flight, held, held);
             }
-            limit.held.record(held);
+            if let Some((_, line)) = &mut limit.line {
+                line.learn(outcome, held);
+            }
         }
         if let (Some(watch), false) = (&mut self.policy, late) {
             let elapsed = now.since(Timestamp::from_nanos(sent_at));
@@ -268,7 +268,7 @@ impl Door {
         }
     }
 
-    /// The policy looks, and adaptive limits move.
+    /// What was counted is merged, adaptive limits move, and the policy looks.
     fn tick(&mut self, now: Timestamp) {
         if let Some(watch) = &mut self.policy {
             while let Some(&(at, v)) = watch.late.front()
@@ -285,9 +285,6 @@ impl Door {
                 }
             }
             watch.level.absorb(now, std::mem::take(&mut watch.tally));
-            if let Some(transition) = watch.policy.tick(now, &watch.level) {
-                self.admission.apply(now, &transition);
-            }
         }
         for limit in self.limits.iter_mut().flatten() {
             if let Some(adaptive) = &mut limit.adaptive {
@@ -297,38 +294,53 @@ impl Door {
                 }
             }
         }
+        if let Some(watch) = &mut self.policy
+            && let Some(transition) = watch.policy.tick(now, &watch.level)
+        {
+            self.admission.apply(now, &transition);
+        }
     }
 
     /// The next in line for a place that is free: the place is taken for it, or it is refused.
     fn next_in_line(&mut self, now: Timestamp) -> Option<(u32, Result<Brought, Reason>)> {
-        for number in 0..self.limits.len() {
-            let applies = number == ALWAYS || self.admission.is_engaged();
-            let Some(Limit { count, line: Some(line), held, .. }) = &mut self.limits[number] else {
+        for set in Set::BOTH {
+            let applies = self.admission.applies(set);
+            let Some(Limit { count, line: Some((room, line)), .. }) = &mut self.limits[set as usize] else {
                 continue;
             };
-            if line.is_empty() {
-                continue;
+            let pace = line.pace(count.limit(), 1);
+            match line.serve(room, now, pace, (count, applies)) {
+                None => {}
+                Some(Served::Shed { request, reason }) => {
+                    self.guest(request).stands = Stands::Outside;
+                    return Some((request, Err(reason)));
+                }
+                Some(Served::Start { request, in_flight }) => {
+                    let stands = std::mem::take(&mut self.guest(request).stands);
+                    let had_turn = matches!(stands, Stands::Line { had_turn: true, .. });
+                    let place = match set {
+                        Set::Always => Held::Always(in_flight),
+                        Set::Gated => Held::Gated(in_flight),
+                    };
+                    return Some((request, Ok(Brought { place: Some(place), had_turn })));
+                }
             }
-            let in_flight = match applies {
-                true => match count.enter() {
-                    Ok(in_flight) => in_flight,
-                    Err(_) => continue,
-                },
-                false => count.enter_unbounded(),
-            };
-            let next = line.next(now, held.pace(count.limit()));
-            let Some(Next::Start { request, .. }) = next else {
-                count.leave();
-                let Some(Next::Shed { request, reason }) = next else { continue };
-                self.guest(request).stands = Stands::Outside;
-                return Some((request, Err(reason)));
-            };
-            let stands = std::mem::take(&mut self.guest(request).stands);
-            let had_turn = matches!(stands, Stands::Line { had_turn: true, .. });
-            let place = if number == ALWAYS { Held::Always(in_flight) } else { Held::Gated(in_flight) };
-            return Some((request, Ok(Brought { place: Some(place), had_turn })));
         }
         None
+    }
+}
+
+/// The lines before the limits of a service.
+struct Before<'limits>(&'limits [Option<Limit>; 2]);
+
+impl Lines for Before<'_> {
+    fn has(&self, set: Set) -> bool {
+        self.0[set as usize].as_ref().is_some_and(|limit| limit.line.is_some())
+    }
+
+    fn is_before(&self, set: Set, priority: Priority) -> bool {
+        let line = self.0[set as usize].as_ref().and_then(|limit| limit.line.as_ref());
+        line.is_some_and(|(_, line)| line.is_before(priority))
     }
 }
 
@@ -350,8 +362,11 @@ impl Limit {
         Some(Limit {
             count: Arc::new(count),
             adaptive,
-            line: queue.and_then(|queue| WaitingQueue::new(id, queue).ok()),
-            held: HeldTime::default(),
+            line: queue.and_then(|queue| {
+                let room = Room::new(id, queue, Priorities::NONE).ok()?;
+                let line = Line::new(&room, 1);
+                Some((room, line))
+            }),
         })
     }
 }
@@ -387,8 +402,11 @@ impl Requests {
         let now = Timestamp::from_nanos(self.now);
         if let Some(door) = &mut self.services[usize::from(number)].door {
             door.tick(now);
+            let next_look = door.next_look(now);
             self.timers.push(self.now + TICK, Due::Door(number));
-            self.serve_line(number);
+            if let Some(at) = next_look {
+                self.timers.push(at.as_nanos(), Due::Look(number));
+            }
         }
     }
 
@@ -402,7 +420,8 @@ impl Requests {
         }
     }
 
-    fn serve_line(&mut self, number: u16) {
+    /// Those in line get places that are free.
+    pub(super) fn serve_line(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
         while let Some(door) = &mut self.services[usize::from(number)].door
             && let Some((v, next)) = door.next_in_line(now)
@@ -460,12 +479,14 @@ impl Requests {
     }
 }
 
-/// Where the limits that always apply are; those of the policy follow.
-const ALWAYS: usize = 0;
+/// There are no priority classes here, and nobody leaves while the limits decide.
+const ANYONE: (Priority, Timestamp) = (Priority::HIGHEST, Timestamp::NEVER);
 /// Where the names of concurrency limits begin; those of rate classes are below.
 const CONCURRENCY: u16 = 2;
 /// The names of the policy's limits.
 const GATED: [ClassId; 2] = [ClassId(1), ClassId(CONCURRENCY + 1)];
+/// How often the gateway looks for places that a limit or a policy has freed while somebody waits.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How often the gateway asks its policies and moves adaptive limits.
 const TICK: u64 = 100_000_000;
 
@@ -474,7 +495,10 @@ impl Door {
     /// Nobody is inside, and nobody waits.
     pub(super) fn assert_empty(&self) {
         for limit in self.limits.iter().flatten() {
-            assert_eq!((limit.count.in_flight(), limit.line.as_ref().map_or(0, WaitingQueue::len)), (0, 0));
+            assert_eq!(
+                (limit.count.in_flight(), limit.line.as_ref().map_or(0, |(_, line)| line.len())),
+                (0, 0)
+            );
         }
         for limits in [self.admission.always(), self.admission.gated()] {
             assert_eq!(limits.rate.as_ref().map_or(0, |class| class.backlog()), 0);

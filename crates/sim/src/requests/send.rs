@@ -10,6 +10,7 @@ use super::visit::{At, From, Visit};
 use crate::settings::Reuse;
 use control::balance::Outcome;
 use stats::SplitMix;
+use std::time::Duration;
 use units::Timestamp;
 
 /// How an attempt ended.
@@ -32,6 +33,17 @@ impl Ended {
             Ended::Error => Some(500),
             Ended::Refused | Ended::Full => Some(503),
             Ended::TimedOut | Ended::Failed => None,
+        }
+    }
+
+    /// What it says about the instance; an answer comes whole with its first byte.
+    pub(super) fn outcome(self, first_byte: Duration) -> Outcome {
+        match self {
+            Ended::Answered => Outcome::Answered { first_byte },
+            Ended::Error => Outcome::ServerError { first_byte },
+            Ended::Refused | Ended::Full => Outcome::Refused { retry_after: None },
+            Ended::TimedOut => Outcome::TimedOut,
+            Ended::Failed => Outcome::Failed,
         }
     }
 }
@@ -150,14 +162,7 @@ impl Requests {
         let service = &mut self.services[number as usize];
         if visit.instance != NONE {
             let first_byte = took(now - visit.sent);
-            let outcome = match ended {
-                Ended::Answered => Outcome::Answered { first_byte },
-                Ended::Error => Outcome::ServerError { first_byte },
-                Ended::Refused | Ended::Full => Outcome::Refused { retry_after: None },
-                Ended::TimedOut => Outcome::TimedOut,
-                Ended::Failed => Outcome::Failed,
-            };
-            service.balancers.answered(visit.node, now, visit.instance, outcome);
+            service.balancers.answered(visit.node, now, visit.instance, ended.outcome(first_byte));
         }
         if service.timeout.is_some() {
             service.patience.remove(&mut self.visits.slots, v);

@@ -26,6 +26,8 @@ pub(super) enum Due {
     Patience(u16),
     /// The limits before a service look at the clock.
     Door(u16),
+    /// Places before a service may have become free for those in line.
+    Look(u16),
     /// A visit has waited for a place for as long as it may, perhaps.
     Line(u32),
 }
@@ -42,7 +44,8 @@ impl Timers {
             Due::Linger(service) => u32::from(service) | 2 << KIND,
             Due::Patience(service) => u32::from(service) | 3 << KIND,
             Due::Door(service) => u32::from(service) | 4 << KIND,
-            Due::Line(visit) => visit | 5 << KIND,
+            Due::Look(service) => u32::from(service) | 5 << KIND,
+            Due::Line(visit) => visit | 6 << KIND,
         };
         self.sequence = self.sequence.wrapping_add(1);
         let key = u128::from(at) << 64 | u128::from(self.sequence) << 32 | u128::from(what);
@@ -66,6 +69,7 @@ impl Timers {
             2 => Due::Linger(number as u16),
             3 => Due::Patience(number as u16),
             4 => Due::Door(number as u16),
+            5 => Due::Look(number as u16),
             _ => Due::Line(number),
         })
     }

@@ -1,0 +1,367 @@
+//! The gateway and the simulator decide alike: both are given the same requests before the same service, with one
+//! worker, and every decision is compared.
+//!
+//! A request is answered or refused for a reason, at a time. Times are at most 2 ms apart: a place that another worker, a
+//! limit or a policy has freed is found by looking.
+
+use super::{Ends, LISTENER, Worker};
+use crate::access_log::Log;
+use crate::control_room::ControlRoom;
+use crate::settings::{
+    AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Policy, Pool, Queue, Route, Settings,
+};
+use crate::shared::Shared;
+use control::admission::WaitingSettings;
+use control::concurrency::AdaptiveSettings;
+use control::policy::PolicySettings;
+use control::rate::{Limit, RateSettings};
+use control::service_level::ServiceLevelSettings;
+use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
+use sim::plant::{Plant, Window};
+use sim::settings as simulated;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use units::{Rate, Timestamp};
+
+const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 2, 0, 1)), 80);
+
+/// How far apart the same decision may be.
+const APART: Duration = Duration::from_millis(2);
+/// Turns of the loop in which nothing happens around it, though something does in it.
+const ROUNDS: u32 = 8;
+/// How often the simulator is asked what has happened since.
+const LOOK: Duration = Duration::from_micros(250);
+
+/// Limits, in the words of both.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    rate: Option<RateSettings>,
+    /// Requests in flight: the first value, and the bounds where it adapts.
+    concurrency: Option<(u32, Option<[u32; 2]>)>,
+    queue: Option<Queue>,
+}
+
+/// A day of a service with its limits.
+#[derive(Debug, Clone)]
+struct Story {
+    name: &'static str,
+    /// Requests that the service works on at once, and for how long on each; the others queue in it.
+    slots: usize,
+    work: Duration,
+    /// Requests a second, in each second.
+    rates: Vec<f64>,
+    always: Limits,
+    /// Limits of a policy that looks at a class with this target.
+    gated: Option<(Duration, Limits)>,
+}
+
+/// When requests ended, by what became of them.
+type Decisions = BTreeMap<String, Vec<Duration>>;
+
+impl Story {
+    fn arrivals(&self) -> Vec<Timestamp> {
+        let (mut all, mut left) = (Vec::new(), 1.0);
+        for (second, rate) in self.rates.iter().enumerate() {
+            let mut passed = 0.0;
+            while passed + left / rate < 1.0 {
+                passed += left / rate;
+                left = 1.0;
+                all.push(Timestamp::ZERO + Duration::from_secs_f64(second as f64 + passed));
+            }
+            left -= (1.0 - passed) * rate;
+        }
+        all
+    }
+
+    /// Some time for the last ones.
+    fn end(&self) -> Timestamp {
+        Timestamp::from_secs(self.rates.len() as u64 + 5)
+    }
+
+    fn simulated(&self) -> Decisions {
+        let limits = |limits: &Limits| simulated::Limits {
+            rate: limits.rate,
+            concurrency: limits.concurrency.map(|(limit, adapts)| simulated::ConcurrencyLimit {
+                bound: match adapts {
+                    None => simulated::Bound::Fixed(limit),
+                    Some([least, most]) => simulated::Bound::Adaptive(AdaptiveSettings {
+                        initial: limit,
+                        least,
+                        most,
+                        prior: None,
+                    }),
+                },
+                queue: limits
+                    .queue
+                    .map(|Queue { places, longest_wait }| WaitingSettings::bounded(places, longest_wait)),
+            }),
+        };
+        let (cpu, wait) = (simulated::Distribution::ZERO, simulated::Distribution::Constant(self.work));
+        let work = simulated::Step::Work { cpu, wait, bursts: 1, incidents: None };
+        let endpoint = simulated::Endpoint::new("all", vec![work]);
+        let server = simulated::Server::new(1, self.slots as u32);
+        let mut service =
+            simulated::Service::new("service", server, simulated::Host::new("host", 1), vec![endpoint]);
+        service.admission.always = limits(&self.always);
+        service.admission.policy = self.gated.as_ref().map(|(target, gated)| simulated::Gated {
+            service_level: ServiceLevelSettings::within(*target),
+            policy: PolicySettings::default(),
+            limits: limits(gated),
+        });
+        // The last rate goes on.
+        let rates = self.rates.iter().copied().chain([0.0]).collect();
+        let bin = Duration::from_secs(1);
+        let arrivals = simulated::Arrivals::Even;
+        let traffic = simulated::Traffic::Open { rates, bin, arrivals, noise: None };
+        let mut plant = sim::Requests::new(&simulated::System::new(traffic, vec![service]));
+        let id = simulated::ServiceId(0);
+        let instance = plant.launch(id, 0);
+        plant.serve(instance);
+        let (mut decisions, mut window) = (Decisions::new(), Window::default());
+        let mut now = Timestamp::ZERO;
+        while now < self.end() {
+            now = now + LOOK;
+            plant.run_until(now);
+            plant.take_window(id, &mut window);
+            let mut note = |name: &str, count: u64| {
+                for _ in 0..count {
+                    decisions.entry(name.to_owned()).or_default().push(now.since(Timestamp::ZERO));
+                }
+            };
+            note("answered", window.answered);
+            window.shed.iter().for_each(|(reason, count)| note(reason, *count));
+            window.clear();
+        }
+        decisions
+    }
+
+    fn settings(&self) -> Settings {
+        let mut route = Route::new("all", PathMatch::Prefix("/".to_owned()), 0);
+        let mut settings = Settings {
+            access_log: AccessLog::Off,
+            pools: vec![Pool::new("pool", vec![ADDRESS])],
+            ..Settings::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+        };
+        let mut add = |name: &str, limits: &Limits| {
+            let rate = limits.rate.map(|rate| {
+                settings.rate_classes.push(Class::new(name, rate));
+                settings.rate_classes.len() - 1
+            });
+            let concurrency = limits.concurrency.map(|(limit, adapts)| {
+                let adaptive = adapts.map(|[least, most]| Adaptive { least, most, prior: None });
+                let limit = ConcurrencySettings { adaptive, queue: limits.queue, ..limit.into() };
+                settings.concurrency_limits.push(Class::new(name, limit));
+                settings.concurrency_limits.len() - 1
+            });
+            (rate, concurrency)
+        };
+        (route.rate_class, route.concurrency) = add("always", &self.always);
+        if let Some((target, gated)) = &self.gated {
+            let (rate_class, concurrency) = add("gated", gated);
+            settings.service_levels = vec![Class::new("level", ServiceLevelSettings::within(*target))];
+            settings.policies = vec![Policy { rate_class, concurrency, ..Policy::new("policy", 0) }];
+            route.policy = Some(0);
+        }
+        settings.routes = vec![route];
+        settings
+    }
+
+    fn live(&self) -> Decisions {
+        let world = World::exact();
+        world.set_reach(ADDRESS, Reach::Accepts);
+        let room =
+            Arc::new(ControlRoom::new(Shared::new(self.settings(), None, Timestamp::ZERO).unwrap(), 1));
+        let ends = Ends {
+            net: world.net(),
+            listener: world.listen(LISTENER),
+            log: Log::open(&AccessLog::Off).unwrap(),
+            wall_clock: || 1_800_000_000_000_000,
+            seed: 1,
+        };
+        let mut worker: Worker<VirtualNet> = Worker::new(ends, 0, room).unwrap();
+        let mut service = Service::new(self.slots, self.work);
+        let mut arrivals: VecDeque<Timestamp> = self.arrivals().into();
+        let (mut waiting, mut ready): (Vec<(Peer, Vec<u8>)>, _) = (Vec::new(), Vec::new());
+        let mut decisions = Decisions::new();
+        let mut quiet = 0;
+        while world.now() < self.end() {
+            let now = world.now();
+            let before = (waiting.len(), arrivals.len());
+            let acted = service.act(&world);
+            while arrivals.front().is_some_and(|at| *at <= now) {
+                arrivals.pop_front();
+                let peer = world.connect(SocketAddr::from(([10, 1, 0, 0], 1))).unwrap();
+                peer.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+                waiting.push((peer, Vec::new()));
+            }
+            waiting.retain_mut(|(peer, said)| {
+                said.extend(peer.receive(10_000).0);
+                let Some(outcome) = outcome(&String::from_utf8_lossy(said)) else { return true };
+                decisions.entry(outcome).or_default().push(now.since(Timestamp::ZERO));
+                peer.close();
+                false
+            });
+            // No time passes before everything has been said that follows from what has happened.
+            quiet = if acted || before != (waiting.len(), arrivals.len()) { 0 } else { quiet + 1 };
+            let next = arrivals.front().copied().into_iter().chain(service.next()).min();
+            world.wake_at(if quiet < ROUNDS { now } else { next.unwrap_or(Timestamp::NEVER) });
+            assert!(!worker.step(&mut ready).unwrap());
+        }
+        assert!(waiting.is_empty(), "{}: {} without an answer", self.name, waiting.len());
+        decisions
+    }
+}
+
+/// What became of a request, once it is known.
+fn outcome(said: &str) -> Option<String> {
+    if said.starts_with("HTTP/1.1 204") && said.ends_with("\r\n\r\n") {
+        return Some("answered".to_owned());
+    }
+    let names = ["rate_class", "backlog_full", "wait_too_long", "concurrency", "deadline", "standing_queue"];
+    let refused = said.starts_with("HTTP/1.1 503") && said.ends_with("}\n");
+    refused.then(|| names.into_iter().find(|name| said.contains(name)).unwrap_or("unknown").to_owned())
+}
+
+/// Works on so many requests at once, for so long on each; the others queue in it.
+struct Service {
+    slots: usize,
+    work: Duration,
+    connections: Vec<(Peer, Vec<u8>)>,
+    queue: VecDeque<usize>,
+    busy: VecDeque<(Timestamp, usize)>,
+}
+
+impl Service {
+    fn new(slots: usize, work: Duration) -> Self {
+        Service { slots, work, connections: Vec::new(), queue: VecDeque::new(), busy: VecDeque::new() }
+    }
+
+    /// Whether there was something to do.
+    fn act(&mut self, world: &World) -> bool {
+        let now = world.now();
+        let before = (self.connections.len(), self.queue.len(), self.busy.len());
+        let mut said = false;
+        while let Some(peer) = world.accept(ADDRESS) {
+            self.connections.push((peer, Vec::new()));
+        }
+        for (index, (peer, input)) in self.connections.iter_mut().enumerate() {
+            input.extend(peer.receive(10_000).0);
+            if input.ends_with(b"\r\n\r\n") {
+                input.clear();
+                self.queue.push_back(index);
+                said = true;
+            }
+        }
+        while let Some((_, done)) = self.busy.pop_front_if(|(at, _)| *at <= now) {
+            said = true;
+            self.connections[done].0.send(b"HTTP/1.1 204 No Content\r\n\r\n");
+        }
+        while self.busy.len() < self.slots
+            && let Some(next) = self.queue.pop_front()
+        {
+            self.busy.push_back((now + self.work, next));
+        }
+        said || before != (self.connections.len(), self.queue.len(), self.busy.len())
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        self.busy.front().map(|(at, _)| *at)
+    }
+}
+
+fn rate(per_second: f64, backlog: u32, longest_wait: u64) -> RateSettings {
+    RateSettings {
+        per_second: Some(Limit { rate: Rate::per_second_of(per_second), burst: 1 }),
+        per_minute: None,
+        backlog,
+        longest_wait: Duration::from_millis(longest_wait),
+    }
+}
+
+fn queue(places: u32, longest_wait: u64) -> Option<Queue> {
+    Some(Queue { places, longest_wait: Duration::from_millis(longest_wait) })
+}
+
+/// Nothing here is a multiple of anything else: two things at the same instant have no order.
+fn stories() -> Vec<Story> {
+    let usual = Story {
+        name: "",
+        slots: 8,
+        work: Duration::from_micros(47_300),
+        // The service carries 169 a second.
+        rates: [101.3, 163.7, 311.9, 307.1, 83.3].repeat(3),
+        always: Limits::default(),
+        gated: None,
+    };
+    let limits = |concurrency, queue| Limits { rate: None, concurrency: Some((concurrency, None)), queue };
+    let ms = Duration::from_millis;
+    vec![
+        Story { name: "a concurrency limit", always: limits(7, None), ..usual.clone() },
+        Story { name: "a short line", always: limits(7, queue(5, 173)), ..usual.clone() },
+        Story { name: "a line that stands", always: limits(3, queue(40, 311)), ..usual.clone() },
+        Story {
+            name: "a rate class with a backlog",
+            always: Limits { rate: Some(rate(131.7, 9, 59)), ..Limits::default() },
+            ..usual.clone()
+        },
+        Story {
+            name: "a rate class before a line",
+            always: Limits { rate: Some(rate(151.3, 20, 90)), ..limits(5, queue(6, 97)) },
+            ..usual.clone()
+        },
+        Story {
+            name: "an adaptive limit with a line",
+            always: Limits { concurrency: Some((5, Some([2, 60]))), queue: queue(12, 211), rate: None },
+            ..usual.clone()
+        },
+        Story {
+            name: "a policy with a rate class and a line",
+            gated: Some((ms(61), Limits { rate: Some(rate(149.9, 7, 53)), ..limits(8, queue(5, 71)) })),
+            ..usual.clone()
+        },
+        Story {
+            name: "limits that always apply, and a policy's",
+            always: Limits { concurrency: Some((20, Some([4, 60]))), queue: queue(9, 131), rate: None },
+            gated: Some((ms(83), Limits { rate: Some(rate(139.3, 0, 53)), ..limits(8, None) })),
+            ..usual
+        },
+    ]
+}
+
+#[test]
+fn every_decision_is_the_simulator_s() {
+    let mut seen = Decisions::new();
+    for story in stories() {
+        let (live, simulated) = (story.live(), story.simulated());
+        let counts = |all: &Decisions| -> Vec<(String, usize)> {
+            all.iter().map(|(name, times)| (name.clone(), times.len())).collect()
+        };
+        println!("{}: {:?}", story.name, counts(&live));
+        assert_eq!(counts(&live), counts(&simulated), "{}: gateway, simulator", story.name);
+        for (name, times) in &live {
+            for (number, (live, simulated)) in times.iter().zip(&simulated[name]).enumerate() {
+                let apart = live.abs_diff(*simulated);
+                assert!(
+                    apart <= APART + LOOK,
+                    "{}: {name} {number}: {live:?} in the gateway, {simulated:?} simulated",
+                    story.name
+                );
+            }
+        }
+        seen.extend(live);
+    }
+    // Every reason has been compared somewhere.
+    for name in [
+        "answered",
+        "rate_class",
+        "backlog_full",
+        "wait_too_long",
+        "concurrency",
+        "deadline",
+        "standing_queue",
+    ] {
+        assert!(seen.contains_key(name), "{name} in no story");
+    }
+}
