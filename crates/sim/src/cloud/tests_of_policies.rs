@@ -299,6 +299,19 @@ fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
 }
 
 #[test]
+fn an_hpa_may_sync_once_a_minute() {
+    let mut service = service(2);
+    service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(5), ..start() };
+    service.scaling.policy = hpa(50, Vec::new());
+    let Policy::Hpa(scaling) = &mut service.scaling.policy else { unreachable!() };
+    scaling.hpa.controller.sync_period = Duration::from_secs(60);
+    let rates: Vec<f64> = (0..20).map(|minute| if minute >= 10 { 190.0 } else { 80.0 }).collect();
+    let outcome = run(&system(service, &rates));
+    let decision = &outcome.services[0].decisions.notes()[0];
+    assert_eq!((decision.at, decision.what.from, decision.what.to), (Timestamp::from_secs(660), 2, 4));
+}
+
+#[test]
 fn pods_that_boot_do_not_drive_an_hpa_on() {
     let mut service = service(2);
     service.start = Start { provision: Duration::from_secs(5), boot: Duration::from_secs(120), ..start() };

@@ -81,9 +81,7 @@ impl Hpa {
 
     /// A sync period has passed.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
-        let Some(requests) = seen.requests.filter(|_| seen.span == self.sync && seen.span < MINUTE) else {
-            return;
-        };
+        let Some(requests) = seen.requests.filter(|_| seen.span == self.sync) else { return };
         let instances = seen.fleet.instances;
         self.pods.clear();
         self.pods.extend(instances.iter().map(pod));
