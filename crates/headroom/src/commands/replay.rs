@@ -98,7 +98,7 @@ pub struct Args {
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// What the run must hold, such as 'p(95)<50ms'; repeat for more
+    /// What the run must hold, such as 'p(95)<50ms' or 'failed<1%'; repeat for more
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     threshold: Vec<String>,
 

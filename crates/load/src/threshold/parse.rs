@@ -34,7 +34,7 @@ impl FromStr for Threshold {
     type Err = ThresholdError;
 
     /// Reads `METRIC{TAG:VALUE,...}: STATISTIC SIGN BOUND`. Without a metric, `rate` means the share that failed and
-    /// everything else response times.
+    /// everything else response times; the name of a share may stand for its rate, as in `failed<1%`.
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
         let wrong = |found: &str, expected| ThresholdError::Part {
             text: text.to_string(),
@@ -57,11 +57,11 @@ impl FromStr for Threshold {
             Some(name) => Metric::named(name)
                 .ok_or_else(|| ThresholdError::Metric { text: text.to_string(), found: name.to_string() })?,
             None if condition.starts_with("rate") => Metric::Failed,
-            None => Metric::ResponseTime,
+            None => share_named(condition).unwrap_or(Metric::ResponseTime),
         };
         let tags = tags(tags_text).map_err(|found| wrong(found, TAG))?;
         let condition =
-            read_condition(metric.kind(), condition).map_err(|(found, expected)| wrong(found, expected))?;
+            read_condition(metric, condition).map_err(|(found, expected)| wrong(found, expected))?;
         Ok(Threshold { metric, tags, condition, abort_on_fail: false, delay_abort: Duration::ZERO })
     }
 }
@@ -76,8 +76,14 @@ fn tags(text: &str) -> Result<Vec<(String, String)>, &str> {
     if text.trim().is_empty() { Ok(Vec::new()) } else { text.split(',').map(read).collect() }
 }
 
+/// The share that a condition names in the place of a statistic: `failed<1%`.
+fn share_named(condition: &str) -> Option<Metric> {
+    let name = condition.split(['<', '>', '=', '!']).next().unwrap_or_default();
+    Metric::named(name.trim()).filter(|metric| metric.kind() == Kind::Share)
+}
+
 /// A condition, or the part that is wrong and what was expected there.
-fn read_condition(kind: Kind, text: &str) -> Result<Condition, (&str, &'static str)> {
+fn read_condition(metric: Metric, text: &str) -> Result<Condition, (&str, &'static str)> {
     let start = text.find(['<', '>', '=', '!']).ok_or((text, CONDITION))?;
     let end = text[start..].find(|c| !"<>=!".contains(c)).map_or(text.len(), |length| start + length);
     let sign = match &text[start..end] {
@@ -90,7 +96,7 @@ fn read_condition(kind: Kind, text: &str) -> Result<Condition, (&str, &'static s
         other => return Err((other, SIGN)),
     };
     let (name, bound) = (text[..start].trim(), text[end..].trim());
-    let (statistic, bound) = match (kind, name) {
+    let (statistic, bound) = match (metric.kind(), name) {
         (Kind::Times, _) => {
             let statistic = match name {
                 "avg" => Statistic::Average,
@@ -100,7 +106,7 @@ fn read_condition(kind: Kind, text: &str) -> Result<Condition, (&str, &'static s
             };
             (statistic, bound_named(bound).map(Bound::Time).ok_or((bound, TIME))?)
         }
-        (Kind::Share, "rate") => {
+        (Kind::Share, name) if name == "rate" || Metric::named(name) == Some(metric) => {
             (Statistic::Share, bound.parse().map(Bound::Share).map_err(|_| (bound, SHARE))?)
         }
         (Kind::Share, _) => return Err((name, SHARES)),
@@ -153,6 +159,9 @@ mod tests {
             ("service_time{team:a,kind:b}: max!=3ms", "service_time{team:a,kind:b}: max!=3ms"),
             ("med<=20", "response_time: p(50)<=20ms"),
             ("shed: rate===0", "shed: rate==0%"),
+            ("failed<1%", "failed: rate<1%"),
+            ("http_req_failed <= 0.05", "failed: rate<=5%"),
+            ("checks>=99%", "checks: rate>=99%"),
         ] {
             let threshold: Threshold = text.parse().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(threshold.to_string(), shown, "{text}");
@@ -175,6 +184,8 @@ mod tests {
             ("p(95)=50ms", "`=` is no comparison"),
             ("p(95)<fast", "`fast` is no span of time"),
             ("checks: rate>200%", "`200%` is no share"),
+            ("http_reqs<5", "`http_reqs` is no statistic of times"),
+            ("failed: shed<1%", "`shed` is no statistic of a share"),
             ("http_reqs: count>1.5", "`1.5` is no count"),
             ("http_reqs: rate>x", "`x` is no rate"),
             ("checks{check}: rate>1%", "`check` is no tag"),

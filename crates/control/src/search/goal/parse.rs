@@ -30,7 +30,8 @@ pub struct ConditionError {
 impl FromStr for Condition {
     type Err = ConditionError;
 
-    /// Reads `p(95)<50ms`, `p95<=50`, `med<20ms` or `failed<1%`; blanks may stand between the parts.
+    /// Reads `p(95)<50ms`, `p95<=50`, `med<20ms` or `failed<1%`, and the long forms `http_req_duration: p(95)<50ms` and
+    /// `http_req_failed: rate<1%`; blanks may stand between the parts.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let wrong = |found: &str, offset: usize, expected| ConditionError {
             text: text.to_string(),
@@ -53,11 +54,26 @@ impl FromStr for Condition {
         };
         let (metric, metric_at) = part(0, sign);
         let (bound, bound_at) = part(text.len() - after.len(), text.len());
-        if matches!(metric, "failed" | "rate" | "http_req_failed") {
+        // The long form names the metric before its statistic.
+        let (name, statistic, statistic_at) = match metric.split_once(':') {
+            None => (None, metric, metric_at),
+            Some((name, statistic)) => {
+                let statistic = statistic.trim();
+                (Some(name.trim()), statistic, metric_at + metric.len() - statistic.len())
+            }
+        };
+        let is_share = match name {
+            None => matches!(statistic, "failed" | "rate" | "http_req_failed"),
+            Some("failed" | "http_req_failed") if statistic == "rate" => true,
+            Some("failed" | "http_req_failed") => return Err(wrong(statistic, statistic_at, RATE)),
+            Some("response_time" | "http_req_duration") => false,
+            Some(other) => return Err(wrong(other, metric_at, METRIC)),
+        };
+        if is_share {
             let below = bound.parse::<Ratio>().map_err(|_| wrong(bound, bound_at, SHARE))?;
             return Ok(Condition::Failed { below });
         }
-        let quantile = quantile_named(metric).ok_or_else(|| wrong(metric, metric_at, METRIC))?;
+        let quantile = quantile_named(statistic).ok_or_else(|| wrong(statistic, statistic_at, METRIC))?;
         let below = bound_named(bound).ok_or_else(|| wrong(bound, bound_at, SPAN))?;
         Ok(Condition::ResponseTime { quantile, below })
     }
@@ -84,6 +100,7 @@ const CONDITION: &str = "condition: expected a metric, `<` and a bound, such as 
 const SIGN: &str = "comparison that a goal can have: expected `<`, as in p(95)<50ms";
 const METRIC: &str =
     "metric of a goal: expected a quantile of response times, p(95) or med, or the share that failed, failed";
+const RATE: &str = "statistic of the share that failed: expected rate, as in http_req_failed: rate<1%";
 const SPAN: &str = "span of time: expected one such as 50ms or 1.5s; a number alone is in milliseconds";
 const SHARE: &str = "share: expected one such as 1% or 0.01";
 
@@ -107,6 +124,10 @@ mod tests {
             ("failed<1%", "failed<1 %"),
             ("rate<0.01", "failed<1 %"),
             ("http_req_failed <= 5%", "failed<5 %"),
+            ("http_req_duration: p(95)<50ms", "p(95)<50ms"),
+            (" response_time :med < 20", "p(50)<20ms"),
+            ("http_req_failed: rate<1%", "failed<1 %"),
+            ("failed:rate<0.05", "failed<5 %"),
         ] {
             assert_eq!(read(text).to_string(), shown, "{text}");
         }
@@ -126,6 +147,12 @@ mod tests {
             ("avg<50ms", "`avg` (column 1) is no metric of a goal"),
             ("  p(100)<50ms", "`p(100)` (column 3) is no metric of a goal"),
             ("failed<1ms", "`1ms` (column 8) is no share"),
+            ("http_req_duration: rate<1%", "`rate` (column 20) is no metric of a goal"),
+            (
+                "failed: p(95)<1%",
+                "`p(95)` (column 9) is no statistic of the share that failed: expected rate",
+            ),
+            ("http_reqs: rate<1%", "`http_reqs` (column 1) is no metric of a goal"),
             ("failed<200%", "`200%` (column 8) is no share"),
         ] {
             let error = text.parse::<Condition>().unwrap_err().to_string();

@@ -89,8 +89,9 @@ pub struct Args {
     /// Where to, such as http://127.0.0.1:8080/path
     url: String,
 
-    /// What must hold, such as 'p(95)<50ms' or 'failed<0.1%'; repeat for more [default: p(95) below 2.5 times the calm
-    /// median; failed<1% unless given]
+    /// What must hold, such as 'p(95)<50ms' or 'failed<0.1%' (k6's long form too); repeat for more [default: p(95) below
+    /// 2.5 times the calm median; failed<1% unless given]. Failed are requests without a status from 200 to 399: 429 and
+    /// 503 count
     #[arg(long, value_name = "GOAL", help_heading = "Goal")]
     slo: Vec<Condition>,
 

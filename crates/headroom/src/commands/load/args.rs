@@ -130,8 +130,9 @@ pub struct Args {
     #[command(flatten)]
     pub connect: ConnectArgs,
 
-    /// What the run must hold, such as 'p(95)<50ms', 'http_req_failed: rate<1%' or
-    /// 'http_req_duration{endpoint:login}: p(99)<1s'; repeat for more
+    /// What the run must hold, such as 'p(95)<50ms', 'failed<1%' or
+    /// 'http_req_duration{endpoint:login}: p(99)<1s'; repeat for more. Failed are requests without a status from 200 to
+    /// 399: 429 and 503 count
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     pub threshold: Vec<String>,
 
