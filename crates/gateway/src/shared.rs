@@ -171,7 +171,9 @@ impl Shared {
             rules.push(compile(Phase::Request, route.rule.as_ref(), &names)?);
             response_rules.push(compile(Phase::Response, route.response_rule.as_ref(), &names)?);
         }
-        if before.is_none_or(|before| !same_rules(&before.settings, &settings)) {
+        // They also hold the names that they may use.
+        let same = |before: &Shared| before.names == names && same_rules(&before.settings, &settings);
+        if !before.is_some_and(same) {
             rule::fit(rules.iter().chain(&response_rules).flatten(), &names, rule::Limits::default())?;
         }
         let mirrors = Arc::new(Mirrors::new(&settings, before.map(|before| &*before.mirrors))?);

@@ -39,16 +39,11 @@ pub(super) fn rule(
 
 /// Each core holds the rules of all routes.
 pub(super) fn fit(routes: &[Route], place: &Place, names: &Names, report: &mut Report) {
-    let compiled = |phase, rule: &Option<Rule>| {
-        rule.as_ref().and_then(|rule| rule::Rule::compile_for(phase, &rule.name, &rule.source).ok())
-    };
-    let rules: Vec<rule::Rule> = routes
-        .iter()
-        .flat_map(|route| {
-            [compiled(Phase::Request, &route.rule), compiled(Phase::Response, &route.response_rule)]
-        })
-        .flatten()
-        .collect();
+    let compiled = |phase, rule: &Rule| rule::Rule::compile_for(phase, &rule.name, &rule.source).ok();
+    let requests = routes.iter().filter_map(|route| compiled(Phase::Request, route.rule.as_ref()?));
+    let answers = routes.iter().filter_map(|route| compiled(Phase::Response, route.response_rule.as_ref()?));
+    // In the order in which workers load them.
+    let rules: Vec<rule::Rule> = requests.chain(answers).collect();
     if let Err(error) = rule::fit(&rules, names, rule::Limits::default()) {
         let text = error.to_string();
         let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "use fewer rules"));

@@ -403,6 +403,7 @@ mod tests {
     use crate::admission::{Held, Limits};
     use alloc::sync::Arc;
     use core::cell::Cell;
+    use core::sync::atomic::AtomicU64;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -484,7 +485,7 @@ mod tests {
     fn a_full_limit_sends_to_its_own_line() {
         let limits = |id| Limits {
             rate: None,
-            concurrency: Some(Arc::new(Concurrency::<Cell<u64>>::new(ClassId(id), 1).unwrap())),
+            concurrency: Some(Arc::new(Concurrency::<AtomicU64>::new(ClassId(id), 1).unwrap())),
         };
         let admission = Admission::new(limits(1), limits(2));
         let ask = |brought, lines| admission.ask(at(0), ANYONE, brought, &Two(lines));

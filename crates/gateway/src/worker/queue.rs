@@ -195,6 +195,7 @@ impl<N: Net> Worker<N> {
             let Some(picked) = picked else { return };
             let failed = &self.downstreams[front].exchange.failed;
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
+            // A place is for whom it was found: at the next one's instance, perhaps, it is not.
             let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
                 continue;
@@ -207,22 +208,19 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes the next request from the line before a pool, after those that it has to refuse.
+    /// Takes the next request from the line before a pool; `None` where it had to be refused, or nobody waits.
     fn next_in_line(&mut self, local: &Local, at: At) -> Option<usize> {
         let room = room(local, at)?;
-        loop {
-            let next = {
-                let mut queues = local.queues.borrow_mut();
-                let line = queues.at_mut(at)?;
-                line.next(room, self.now, pace(line, local, at))?
-            };
-            match next {
-                Next::Start { request, .. } => {
-                    if self.left_line(request).is_some() {
-                        return Some(request);
-                    }
-                }
-                Next::Shed { request, reason } => self.refuse_in_line(request, reason),
+        let next = {
+            let mut queues = local.queues.borrow_mut();
+            let line = queues.at_mut(at)?;
+            line.next(room, self.now, pace(line, local, at))?
+        };
+        match next {
+            Next::Start { request, .. } => self.left_line(request).map(|_| request),
+            Next::Shed { request, reason } => {
+                self.refuse_in_line(request, reason);
+                None
             }
         }
     }

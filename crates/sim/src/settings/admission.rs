@@ -1,8 +1,8 @@
 //! Admission: what passes to the balancer of a service, and when. All of it is decided in `control`, as at the gateway.
 
 use super::check::Check;
-use control::admission::{WaitingQueue, WaitingSettings};
-use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency};
+use control::admission::{Room, WaitingSettings};
+use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency, Priorities};
 use control::policy::{Policy, PolicySettings};
 use control::rate::{RateClass, RateSettings};
 use control::service_level::{ServiceLevel, ServiceLevelSettings};
@@ -90,10 +90,8 @@ impl Check<'_> {
         };
         self.control(&format!("{at}.concurrency.bound"), wrong);
         if let Some(queue) = queue {
-            self.control(
-                &format!("{at}.concurrency.queue"),
-                WaitingQueue::<()>::new(ClassId(0), queue).err(),
-            );
+            let room = Room::<Cell<u64>>::new(ClassId(0), queue, Priorities::NONE);
+            self.control(&format!("{at}.concurrency.queue"), room.err());
         }
     }
 

@@ -76,7 +76,7 @@ pub(super) fn check_nothing_is_left(shared: &Shared) -> Result<(), String> {
     let rooms = shared.concurrency.iter().filter_map(|limit| limit.waiting.as_ref());
     let pools = shared.places.iter().flatten();
     let rooms = rooms.chain(pools.clone().filter_map(|places| places.waiting.as_deref()));
-    if let Some(room) = rooms.into_iter().find(|room| room.len() > 0) {
+    if let Some(room) = rooms.into_iter().find(|room| !room.is_empty()) {
         return Err(format!("{} hold a place in a queue at the end", room.len()));
     }
     if let Some(instance) =
