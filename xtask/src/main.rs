@@ -1,6 +1,7 @@
 //! House rules and checks, run as `cargo xtask`.
 
 mod bare;
+mod dependencies;
 mod run;
 mod tidy;
 
@@ -10,7 +11,8 @@ use std::process::ExitCode;
 
 const TASKS: &str = "\
 cargo xtask ci      everything that a change must pass: tidy, fmt, clippy, doc, bare, deny, tests
-cargo xtask tidy    the house rules that no compiler holds
+cargo xtask tidy    the house rules that no compiler holds; `tidy write` writes the table of dependencies into
+                    ARCHITECTURE.md
 cargo xtask bare    builds the decision code where there is no standard library
 cargo xtask fuzz    each fuzz target for 20 seconds, or as many as are given, such as `fuzz 600` (needs nightly
                     and cargo-fuzz)";
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
 fn task(name: Option<&str>) -> Result<()> {
     match name {
         Some("ci") => ci(),
+        Some("tidy") if std::env::args().nth(2).as_deref() == Some("write") => dependencies::write(),
         Some("tidy") => tidy::check(),
         Some("bare") => bare::build(),
         Some("fuzz") => fuzz(std::env::args().nth(2).as_deref().unwrap_or("20")),

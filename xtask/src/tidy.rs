@@ -1,5 +1,6 @@
 //! The house rules that no compiler holds, each with a message that says what to do.
 
+use crate::dependencies;
 use crate::run::output;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -23,6 +24,7 @@ pub fn check() -> Result<()> {
             wrong.push(format!("crates/{member}/Cargo.toml: add `[lints]` with `workspace = true`"));
         }
     }
+    dependencies::check(&mut wrong)?;
     if wrong.is_empty() {
         return Ok(());
     }

@@ -195,7 +195,7 @@ impl<N: Net> Worker<N> {
             let Some(picked) = picked else { return };
             let failed = &self.downstreams[front].exchange.failed;
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
-            // A place is for whom it was found: at the next one's instance, perhaps, it is not.
+            // The place was found for the first in line: where that one is refused, the next may have failed there.
             let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
                 continue;
