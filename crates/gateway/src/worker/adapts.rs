@@ -1,5 +1,6 @@
 //! An adaptive limit in the loop itself, in virtual time: it follows a service whose capacity changes.
 
+use super::as_simulated::Service;
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
 use crate::control_room::ControlRoom;
@@ -9,7 +10,6 @@ use crate::settings::{
 use crate::shared::Shared;
 use control::service_level::ServiceLevelSettings;
 use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,42 +21,6 @@ const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 const SERVICE: Duration = Duration::from_millis(500);
 
 const LEVEL: ServiceLevelSettings = ServiceLevelSettings::within(Duration::from_secs(1));
-
-/// Works on so many requests at once; the others queue in it.
-struct Service {
-    slots: usize,
-    connections: Vec<(Peer, Vec<u8>)>,
-    queue: VecDeque<usize>,
-    busy: Vec<(Timestamp, usize)>,
-}
-
-impl Service {
-    fn act(&mut self, world: &World) {
-        let now = world.now();
-        while let Some(peer) = world.accept(ADDRESS) {
-            self.connections.push((peer, Vec::new()));
-        }
-        for (index, (peer, input)) in self.connections.iter_mut().enumerate() {
-            input.extend(peer.receive(10_000).0);
-            if input.ends_with(b"\r\n\r\n") {
-                input.clear();
-                self.queue.push_back(index);
-            }
-        }
-        for (_, done) in self.busy.extract_if(.., |(at, _)| *at <= now) {
-            self.connections[done].0.send(b"HTTP/1.1 204 No Content\r\n\r\n");
-        }
-        while self.busy.len() < self.slots
-            && let Some(next) = self.queue.pop_front()
-        {
-            self.busy.push((now + SERVICE, next));
-        }
-    }
-
-    fn next(&self) -> Option<Timestamp> {
-        self.busy.iter().map(|(at, _)| *at).min()
-    }
-}
 
 /// Asks again as soon as it is answered, or a second after it was refused.
 struct User {
@@ -118,8 +82,7 @@ impl Story {
             seed: 1,
         };
         let worker: Worker<VirtualNet> = Worker::new(ends, 0, Arc::clone(&room)).unwrap();
-        let service =
-            Service { slots: 16, connections: Vec::new(), queue: VecDeque::new(), busy: Vec::new() };
+        let service = Service::new(ADDRESS, 16, SERVICE);
         Story { world, room, worker, service, users: Vec::new() }
     }
 

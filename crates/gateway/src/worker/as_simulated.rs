@@ -181,7 +181,7 @@ impl Story {
             seed: 1,
         };
         let mut worker: Worker<VirtualNet> = Worker::new(ends, 0, room).unwrap();
-        let mut service = Service::new(self.slots, self.work);
+        let mut service = Service::new(ADDRESS, self.slots, self.work);
         let mut arrivals: VecDeque<Timestamp> = self.arrivals().into();
         let (mut waiting, mut ready): (Vec<(Peer, Vec<u8>)>, _) = (Vec::new(), Vec::new());
         let mut decisions = Decisions::new();
@@ -225,8 +225,9 @@ fn outcome(said: &str) -> Option<String> {
 }
 
 /// Works on so many requests at once, for so long on each; the others queue in it.
-struct Service {
-    slots: usize,
+pub(super) struct Service {
+    pub(super) slots: usize,
+    address: SocketAddr,
     work: Duration,
     connections: Vec<(Peer, Vec<u8>)>,
     queue: VecDeque<usize>,
@@ -234,16 +235,17 @@ struct Service {
 }
 
 impl Service {
-    fn new(slots: usize, work: Duration) -> Self {
-        Service { slots, work, connections: Vec::new(), queue: VecDeque::new(), busy: VecDeque::new() }
+    pub(super) fn new(address: SocketAddr, slots: usize, work: Duration) -> Self {
+        let (connections, queue, busy) = (Vec::new(), VecDeque::new(), VecDeque::new());
+        Service { slots, address, work, connections, queue, busy }
     }
 
     /// Whether there was something to do.
-    fn act(&mut self, world: &World) -> bool {
+    pub(super) fn act(&mut self, world: &World) -> bool {
         let now = world.now();
         let before = (self.connections.len(), self.queue.len(), self.busy.len());
         let mut said = false;
-        while let Some(peer) = world.accept(ADDRESS) {
+        while let Some(peer) = world.accept(self.address) {
             self.connections.push((peer, Vec::new()));
         }
         for (index, (peer, input)) in self.connections.iter_mut().enumerate() {
@@ -266,7 +268,7 @@ impl Service {
         said || before != (self.connections.len(), self.queue.len(), self.busy.len())
     }
 
-    fn next(&self) -> Option<Timestamp> {
+    pub(super) fn next(&self) -> Option<Timestamp> {
         self.busy.front().map(|(at, _)| *at)
     }
 }
