@@ -23,8 +23,8 @@ pub enum Odd {
     DataFirst,
     /// Refuses every request, also those that are sent again.
     RefuseAlways,
-    /// Refuses every so many requests.
-    RefuseEvery(u64),
+    /// Refuses the first three of every so many requests, so that none is refused a fourth time.
+    RefuseThreeOf(u64),
     /// Answers so many requests, says that it saw no other, and goes on reading.
     GoawayEvery(u64),
     /// A frame on a stream that nobody opened.
@@ -69,7 +69,7 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd, heads: &AtomicU64) {
                         return;
                     }
                     Odd::DataFirst => out = frame(0, 1, id, b"early"),
-                    Odd::RefuseEvery(every) if all.is_multiple_of(every) => {
+                    Odd::RefuseThreeOf(every) if (1..=3).contains(&(all % every)) => {
                         out = frame(3, 0, id, &7_u32.to_be_bytes())
                     }
                     Odd::GoawayEvery(every) if count > every => continue,
