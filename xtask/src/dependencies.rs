@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 20] = [
+const TABLE: [Uses; 21] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -75,12 +75,14 @@ const TABLE: [Uses; 20] = [
     ("sample", &[("stats", "random streams of service times"), ("units", QUANTITIES)]),
     ("watch", &[("measure", "the numbers of a run"), ("units", QUANTITIES)]),
     ("yaml", &[]),
+    ("conformance", &[("control", "every decision"), ("units", QUANTITIES)]),
     ("documents", &[("report", "tables and numbers in text"), ("units", QUANTITIES)]),
     ("study", &[("control", "every decision"), ("units", QUANTITIES)]),
     (
         "headroom",
         &[
             ("config", WIRES),
+            ("conformance", WIRES),
             ("control", WIRES),
             ("gateway", WIRES),
             ("host", WIRES),

@@ -1,18 +1,10 @@
 //! `headroom conformance`: what others' autoscalers answer, run through ours.
 //!
-//! A format is recognised by what is in the file, never by its name, and a file that no format fits is an error: what
-//! was not understood was not checked. Each format reads its cases, asks `control`, and gives what was expected beside
-//! what was found; [`FORMATS`] lists them.
-
-mod aws_scaling;
-mod hpa;
-mod knative;
-mod missing_data;
-mod reading;
+//! The crate `conformance` runs the cases; here files are opened and results are printed.
 
 use crate::exit::Exit;
 use crate::output;
-use reading::Problem;
+use conformance::{CaseResult, Error};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::io;
@@ -39,43 +31,6 @@ const EXAMPLES: &str = "\
 Examples:
   headroom conformance crates/headroom/tests/conformance/*.json
   headroom conformance --json my-cases.json | jq '.files[].cases[] | select(.match | not)'";
-
-/// A kind of file.
-struct Format {
-    /// What it is of.
-    name: &'static str,
-    /// Whether a file is one.
-    fits: fn(&Value) -> bool,
-    /// Its cases, run.
-    run: fn(&Value) -> Result<Vec<CaseResult>, Vec<Problem>>,
-}
-
-/// All that are known, the first that fits counts.
-const FORMATS: &[Format] = &[
-    Format { name: "CloudWatch alarms with missing data", fits: missing_data::fits, run: missing_data::run },
-    Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
-    Format { name: "Kubernetes replica calculator", fits: hpa::calculator::fits, run: hpa::calculator::run },
-    Format { name: "Kubernetes scaling behaviors", fits: hpa::behaviors::fits, run: hpa::behaviors::run },
-    Format { name: "Knative pod autoscaler", fits: knative::fits, run: knative::run },
-];
-
-/// What came of one case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CaseResult {
-    /// What it is about, in a line.
-    pub name: String,
-    /// What the file says.
-    pub expected: String,
-    /// What `control` says, in the same words where it is the same.
-    pub found: String,
-}
-
-impl CaseResult {
-    /// Whether it is what was expected.
-    pub fn matches(&self) -> bool {
-        self.expected == self.found
-    }
-}
 
 struct Checked {
     file: String,
@@ -106,19 +61,25 @@ fn check(path: &Path) -> Result<Checked, String> {
     let file = path.display().to_string();
     let text = if file == "-" { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
     let text = text.map_err(|error| format!("error: cannot read {file}: {error}\n"))?;
-    let value: Value =
-        serde_json::from_str(&text).map_err(|error| format!("error: {file} is no JSON: {error}\n"))?;
-    let format = FORMATS.iter().find(|format| (format.fits)(&value)).ok_or_else(|| {
-        let known: String = FORMATS.iter().map(|format| format!("  {}\n", format.name)).collect();
-        format!("error: {file} has no format that is known; known are the cases of\n{known}")
-    })?;
-    let cases = (format.run)(&value).map_err(|problems| {
-        problems.iter().map(|problem| format!("error: {file}: {problem}\n")).collect::<String>()
-    })?;
-    if cases.is_empty() {
-        return Err(format!("error: {file} has no cases, so nothing would be checked\n"));
+    match conformance::check(&text) {
+        Ok(conformance::Checked { format, cases }) => Ok(Checked { file, format, cases }),
+        Err(error) => Err(message(&file, &error)),
     }
-    Ok(Checked { file, format: format.name, cases })
+}
+
+/// What is wrong with a file, in lines.
+fn message(file: &str, error: &Error) -> String {
+    match error {
+        Error::NoJson(error) => format!("error: {file} is no JSON: {error}\n"),
+        Error::UnknownFormat => {
+            let known: String = conformance::formats().map(|name| format!("  {name}\n")).collect();
+            format!("error: {file} has no format that is known; known are the cases of\n{known}")
+        }
+        Error::Cases(problems) => {
+            problems.iter().map(|problem| format!("error: {file}: {problem}\n")).collect()
+        }
+        Error::Empty => format!("error: {file} has no cases, so nothing would be checked\n"),
+    }
 }
 
 fn as_text(checked: &[Checked]) -> String {
@@ -164,6 +125,3 @@ fn totals(checked: &[Checked]) -> (usize, usize) {
     let cases = || checked.iter().flat_map(|file| &file.cases);
     (cases().filter(|case| case.matches()).count(), cases().count())
 }
-
-#[cfg(test)]
-mod tests;

@@ -24,7 +24,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn shipped(name: &str) -> Value {
-        let path = format!("{}/tests/conformance/{name}", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../headroom/tests/conformance/{name}", env!("CARGO_MANIFEST_DIR"));
         serde_json::from_str(&std::fs::read_to_string(path).expect("it is shipped")).expect("JSON")
     }
 

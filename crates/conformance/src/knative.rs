@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn every_shipped_step_matches() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/knative_kpa.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../headroom/tests/conformance/knative_kpa.json");
         let mut file: Value =
             serde_json::from_str(&std::fs::read_to_string(path).expect("it is shipped")).expect("JSON");
         assert!(fits(&file));
