@@ -76,14 +76,33 @@ const TABLE: [Uses; 21] = [
     ("watch", &[("measure", "the numbers of a run"), ("units", QUANTITIES)]),
     ("yaml", &[]),
     ("conformance", &[("control", "every decision"), ("units", QUANTITIES)]),
-    ("documents", &[("report", "tables and numbers in text"), ("units", QUANTITIES)]),
-    ("study", &[("control", "every decision"), ("units", QUANTITIES)]),
+    (
+        "documents",
+        &[
+            ("control", "what was searched for and found"),
+            ("measure", "what was measured"),
+            ("report", "tables and numbers in text"),
+            ("units", QUANTITIES),
+        ],
+    ),
+    (
+        "study",
+        &[
+            ("control", "every decision"),
+            ("documents", "the outcomes, which it fills"),
+            ("host", "what else was busy"),
+            ("load", "drives it"),
+            ("measure", "what was measured"),
+            ("units", QUANTITIES),
+        ],
+    ),
     (
         "headroom",
         &[
             ("config", WIRES),
             ("conformance", WIRES),
             ("control", WIRES),
+            ("documents", WIRES),
             ("gateway", WIRES),
             ("host", WIRES),
             ("http", WIRES),
@@ -95,6 +114,7 @@ const TABLE: [Uses; 21] = [
             ("sample", WIRES),
             ("sim", WIRES),
             ("stats", WIRES),
+            ("study", WIRES),
             ("units", WIRES),
             ("watch", WIRES),
         ],

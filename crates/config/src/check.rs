@@ -15,7 +15,6 @@ mod routes;
 mod rules;
 mod unused;
 
-pub use limits::PRIOR_SAMPLES;
 pub(crate) use routes::usual_name;
 
 use crate::file::{File, FileLimits, FilePool};

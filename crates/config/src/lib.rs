@@ -26,7 +26,6 @@ mod table;
 mod write;
 mod yaml;
 
-pub use check::PRIOR_SAMPLES;
 pub use problem::{Problem, Problems, Warning};
 pub use quick::{Quick, burst, quick};
 pub use schema::{schema, schema_text};

@@ -7,9 +7,11 @@
 
 mod adaptive;
 mod priority;
+mod settings;
 
 pub use adaptive::{AdaptiveLimit, AdaptiveSettings, Change, Origin, Prior, Samples, Why};
 pub use priority::{MOST_CLASSES, Priorities, Priority};
+pub use settings::{Adaptive, PRIOR_SAMPLES, Queue};
 
 use crate::{ClassId, SettingsError, Word};
 

@@ -1,3 +1,6 @@
 //! Every result of a command, typed and once, with its words: what `--json`, `show`, summaries, `explain`, `top`, reports and
 //! the files for other proxies read. Knows neither sockets nor the command line; prints nothing.
 #![warn(missing_docs)]
+
+pub mod find;
+pub mod words;

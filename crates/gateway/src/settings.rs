@@ -10,9 +10,10 @@ mod network;
 mod trailer;
 
 pub use admin::{Admin, AdminAddress, NoAdminAddress};
+pub use control::concurrency::{Adaptive, Queue};
 pub use instances::{Affinity, Balance, Ejection, Health, Instance, Retries};
 pub use key::KeyBy;
-pub use limits::{Adaptive, ConcurrencySettings, Keyed, Queue, RateClassSettings, RoutePriority};
+pub use limits::{ConcurrencySettings, Keyed, RateClassSettings, RoutePriority};
 pub use log_form::{LogForm, LogFormat};
 pub use mirror::{Capture, Mirror};
 pub use network::{Network, NetworkError};

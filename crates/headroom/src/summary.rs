@@ -5,6 +5,7 @@ pub mod parts;
 use crate::live::Ended;
 use ::load::threshold::Judged;
 use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
+pub use documents::words::{counted, row};
 use http::dial::Origin;
 use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Value, Watched};
 pub use report::{grouped, quantile, rate, time};
@@ -334,17 +335,6 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
         let at = |point| quantile(shed, point);
         let _ = writeln!(text, "shed answers, apart: p50 {}, p99 {}", at(Quantile::P50), at(Quantile::P99));
     }
-}
-
-/// `1 worker`, `2 workers`.
-pub fn counted(count: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
-/// A line of a summary: a name of at most ten letters, and what it is.
-pub fn row(text: &mut String, name: &str, value: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{name:<11}{value}");
 }
 
 /// Sentences in lines that fit a terminal of 80 columns beside the names.

@@ -189,6 +189,17 @@ impl Model {
         })
     }
 
+    /// As many workers as the load can use: one core sends tens of thousands of requests a second, and a second loop
+    /// takes processor time from a service on the same machine.
+    pub fn workers(&self) -> NonZeroU32 {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let most = match self.peak_rate() {
+            Some(rate) if rate.per_second() < ONE_WORKER => 1,
+            _ => self.connections().map_or(cores, NonZeroU32::get),
+        };
+        NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
+    }
+
     /// The most connections at a time; `None` where there is no bound.
     pub fn connections(&self) -> Option<NonZeroU32> {
         match self {
@@ -347,3 +358,21 @@ pub(crate) fn share(all: u32, worker: u32, workers: u32) -> u32 {
 
 /// How long a request may take where nothing else was said.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Below this many requests a second, one worker is enough for any machine.
+const ONE_WORKER: f64 = 10_000.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {
+        let open = |rate, connections| {
+            Model::open(Rate::per_second_of(rate), Arrivals::Even, NonZeroU32::new(connections))
+        };
+        assert_eq!(open(9_999.0, 0).workers().get(), 1);
+        assert_eq!(open(1e6, 1).workers().get(), 1);
+        assert_eq!(Model::closed(NonZeroU32::MIN).workers().get(), 1);
+        assert!(open(1e6, 0).workers().get() >= 1);
+    }
+}

@@ -8,7 +8,9 @@ use crate::problem::Place;
 use crate::scalar::Text;
 use crate::suggest::suggestion;
 use crate::table::{At, Names, Report, check_name};
-use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, Prior, Priorities};
+use control::concurrency::{
+    AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, PRIOR_SAMPLES, Prior, Priorities,
+};
 use control::{ClassId, SettingsError};
 use gateway::settings::{Adaptive, ConcurrencySettings, Keyed, LIMITS_MAX, Queue, RoutePriority};
 use std::sync::atomic::AtomicU64;
@@ -19,8 +21,6 @@ use units::Ratio;
 const KEYS_MAX: u32 = 10_000_000;
 /// Keys that are remembered where the file does not say.
 const KEYS: u32 = 10_000;
-/// Samples that a prior of a file counts for.
-pub const PRIOR_SAMPLES: u32 = 500;
 
 /// There are no more limits than the gateway can tell apart.
 pub(super) fn fewer_than_most(classes: &Classes, pools: &Names<FilePool>, report: &mut Report) {

@@ -15,7 +15,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
-use units::Rate;
+use units::{Rate, Timestamp};
 
 /// What one step measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -150,6 +150,47 @@ impl ClosedLoop {
     }
 }
 
+/// One step of the closed loop while it runs: what comes out of it, and whether more of it would tell more.
+#[derive(Debug, Clone)]
+pub struct StepWatch {
+    best: Rate,
+    /// When throughput began to count, and the good responses until then.
+    from: Option<(Timestamp, u64)>,
+    throughput: Rate,
+}
+
+impl StepWatch {
+    /// A step that begins now; `best` is the highest throughput of the steps before.
+    pub fn new(best: Rate) -> Self {
+        StepWatch { best, from: None, throughput: Rate::ZERO }
+    }
+
+    /// Looks at a step of this length belong so far apart.
+    pub fn look_every(length: Duration) -> Duration {
+        length / LOOKS
+    }
+
+    /// Takes the good responses until `now`, at the look with this number, counted from 1. Says whether the step is over:
+    /// at its end, or where it brings far less than the best.
+    pub fn observe(&mut self, number: u32, now: Timestamp, good: u64) -> bool {
+        if number == WARM_UP {
+            self.from = Some((now, good));
+        } else if let Some((since, before)) = self.from.filter(|_| number <= LOOKS) {
+            self.throughput = Rate::of(good.saturating_sub(before), now.since(since));
+            if number >= ENOUGH && self.throughput < self.best * FAR_BELOW {
+                return true;
+            }
+        }
+        // Answers that come after the end would only prolong the step.
+        number >= LOOKS
+    }
+
+    /// Good responses a second after the warm-up.
+    pub fn throughput(&self) -> Rate {
+        self.throughput
+    }
+}
+
 /// 1, 2, 5, 10, 20, 50, and on.
 fn step_after(concurrency: u32) -> u32 {
     let mut decade: u32 = 1;
@@ -180,6 +221,14 @@ pub const KNEE_SHARE: f64 = 0.95;
 const GAIN: f64 = 1.03;
 /// A fall of a tenth is no noise.
 const FALLEN: f64 = 0.9;
+/// Looks in a step.
+const LOOKS: u32 = 40;
+/// Looks in which connections are opened and queues fill up, before throughput counts.
+const WARM_UP: u32 = 8;
+/// Looks after which a step that brings far less may end.
+const ENOUGH: u32 = 20;
+/// A step that brings less than this share of the best is on its way down.
+const FAR_BELOW: f64 = 0.75;
 
 #[cfg(test)]
 mod tests {
@@ -235,6 +284,22 @@ mod tests {
         let Next::Done(found) = run(30, |n| n * 10.0) else { panic!("no knee") };
         assert_eq!((found.stopped, found.best_at), (Stopped::ConcurrencyMax, 30));
         assert_eq!(found.knee, 29);
+    }
+
+    #[test]
+    fn a_step_counts_after_its_warm_up_and_ends_early_where_it_brings_far_less() {
+        let every = StepWatch::look_every(Duration::from_secs(4));
+        let run = |best: f64| {
+            let mut watch = StepWatch::new(Rate::per_second_of(best));
+            // Nothing comes in the first 500 ms, then 100 a second.
+            let good = |number: u32| u64::from(number.saturating_sub(5)) * 10;
+            let ended = (1..=60)
+                .find(|&number| watch.observe(number, Timestamp::ZERO + every * number, good(number)));
+            (ended, watch.throughput().per_second().round())
+        };
+        assert_eq!(run(0.0), (Some(40), 100.0));
+        assert_eq!(run(130.0), (Some(40), 100.0));
+        assert_eq!(run(140.0), (Some(20), 100.0));
     }
 
     #[test]

@@ -7,19 +7,27 @@
 //!   judge       does the goal hold at this rate? decides one trial while it runs
 //!   goal        what must hold
 //!   limited_by what kept a higher rate from holding it
+//! calm          is the service calm again?
+//! disturbance   did the generator's own machine make the verdict?
+//! recovery      does it come back from an overload, and how soon?
+//! limits        from what was found to the limits that protect the service
 //! time_bound    how long all of it takes at most
 //! instances     what the interval means for a fleet
 //! ```
 //!
 //! All of it is state machines: the caller drives load (or a simulation) and reports what it saw.
 
+pub mod calm;
 pub mod capacity;
 pub mod closed_loop;
+pub mod disturbance;
 mod found;
 mod goal;
 mod instances;
 mod judge;
 mod limited_by;
+pub mod limits;
+pub mod recovery;
 pub mod rhythm;
 pub mod time_bound;
 

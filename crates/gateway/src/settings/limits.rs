@@ -1,9 +1,8 @@
 //! How much may pass, and who waits: rate classes, concurrency limits, queues and priorities.
 
 use super::KeyBy;
-use control::concurrency::Prior;
+use control::concurrency::{Adaptive, Queue};
 use control::rate::RateSettings;
-use std::time::Duration;
 use units::Ratio;
 
 /// What a rate class holds to, and for whom.
@@ -52,27 +51,6 @@ impl From<u32> for ConcurrencySettings {
     fn from(limit: u32) -> Self {
         ConcurrencySettings { limit, adaptive: None, queue: None, priorities: Vec::new(), shadow: false }
     }
-}
-
-/// Between which bounds a limit adapts, and what is known before.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Adaptive {
-    /// Never below this; at least 1.
-    pub least: u32,
-    /// Never above this.
-    pub most: u32,
-    /// What was measured before.
-    pub prior: Option<Prior>,
-}
-
-/// Who may wait for a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queue {
-    /// Requests that may wait at once, of all workers together; at least 1.
-    pub places: u32,
-    /// How long one may wait; above zero. The queue is standing where its longest wait has been above a fifth of this
-    /// for as long as this.
-    pub longest_wait: Duration,
 }
 
 /// How important the requests of a route are. Numbers are places in the settings' priority classes, from the lowest.

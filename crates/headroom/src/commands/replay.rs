@@ -1,7 +1,7 @@
 //! `headroom replay`: recorded traffic again, at its own times.
 
 use super::load::drive;
-use super::load::{span, workers};
+use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError, plan_servers};
@@ -236,7 +236,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
     };
     let secure = plan_servers(&plan).iter().any(|server| server.origin.scheme == Scheme::Https);
     plan.connecting = args.connect.connecting(resolver, secure, true)?;
-    plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
+    plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());
     args.guard.check(&plan)?;
     let known = Known::from(&plan);
     let mut thresholds = Vec::new();

@@ -11,7 +11,8 @@
 //! Source: the v3 API of Envoy: LocalRateLimit, CircuitBreakers, AdaptiveConcurrency.
 
 use super::{Limit, comment};
-use crate::commands::find::{GATEWAY_PORT, RateLimit};
+use crate::commands::find::GATEWAY_PORT;
+use control::search::limits::RateLimit;
 
 pub(super) fn text(limit: &Limit) -> String {
     let mut text = limit.head("Envoy");

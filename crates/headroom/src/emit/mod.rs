@@ -13,7 +13,8 @@ mod nginx;
 #[cfg(test)]
 mod tests;
 
-use crate::commands::find::{Facts, GATEWAY_PORT, Limits, MARK, RateLimit, ServiceLimit, alone, carried};
+use crate::commands::find::{GATEWAY_PORT, MARK};
+use control::search::limits::{Facts, Limits, RateLimit, ServiceLimit, alone, carried};
 use control::search::{Condition, LimitedBy};
 use http::dial::{Origin, OriginError, Scheme};
 use serde_json::Value as Json;

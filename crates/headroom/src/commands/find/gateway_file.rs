@@ -1,18 +1,16 @@
 //! The gateway file: the limits that were found, each with where it comes from, and what only follows from them.
 
-use super::limits::{Facts, Limits, RateLimit, of_knee};
-use super::outcome::Outcome;
 use ::load::Target;
 use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
-use control::search::Found;
+use control::search::limits::{Limits, RateLimit};
 use control::service_level::ServiceLevelSettings;
+use documents::find::Outcome;
 use gateway::settings::{Class, ConcurrencySettings, PathMatch, Policy, Pool, Provenance, Route, Settings};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use units::Rate;
 
 /// The file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -34,59 +32,6 @@ pub enum WriteError {
         /// What the system said.
         source: io::Error,
     },
-}
-
-/// Why no file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoFile {
-    /// The search did not come to its end.
-    Unfinished,
-    /// No rate is known to hold.
-    NoRate,
-    /// A rate was found, but it did not hold in a verification.
-    NotVerified,
-}
-
-impl std::fmt::Display for NoFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            NoFile::Unfinished => "no file: the search did not come to its end",
-            NoFile::NoRate => "no file: no rate is known to hold the goal",
-            NoFile::NotVerified => "no file: the low end was not verified",
-        })
-    }
-}
-
-/// The limits, where the search knows enough.
-///
-/// # Errors
-/// Why there are none.
-pub fn limits(outcome: &Outcome) -> Result<Limits, NoFile> {
-    match outcome.found {
-        Found::Unfinished { .. } => return Err(NoFile::Unfinished),
-        Found::MissedWhenCalm { .. } | Found::Unreachable { .. } | Found::Invalid => {
-            return Err(NoFile::NoRate);
-        }
-        Found::Within(_) | Found::AtLeast { .. } => {}
-    }
-    let low = outcome.low().ok_or(NoFile::NotVerified)?;
-    let known = (outcome.knee.as_ref(), outcome.limited_by());
-    let ((Some(knee), Some(limited_by)), true) = (known, low > Rate::ZERO) else {
-        return Err(NoFile::NoRate);
-    };
-    let (alone, carried) = of_knee(knee);
-    Ok(Limits::of(&Facts {
-        low,
-        limited_by,
-        time: outcome.target_time(),
-        failed: outcome.failed_below(),
-        calm: outcome.calm,
-        knee: knee.knee.max(1),
-        best_at: knee.best_at.max(knee.knee).max(1),
-        carried,
-        alone,
-        only_path: outcome.only_path,
-    }))
 }
 
 /// The gateway's settings.

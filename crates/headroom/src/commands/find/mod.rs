@@ -1,36 +1,22 @@
 //! `headroom find`: the highest rate that holds the goal, as an interval, and the gateway file that keeps to it.
 //!
 //! ```text
-//! Args (what was typed) → Wanted (what is searched for) → search, with its story → summary or JSON, gateway file, report
+//! Args (what was typed) → study::find → documents::find::Outcome → summary or JSON, gateway file, report
 //!
-//! search        the stages in their order
-//! drive         one piece of load each
-//! watched       what the judge sees of a run
+//! listener      what the search says while it goes on, into the story and the ledger
 //! story         standard error while it goes on
-//! outcome       what was found: words, JSON, page and gateway file are made of it
-//! peak          what has to be carried
-//! limits        from what was found to limits
+//! peak          what has to be carried, from a file
 //! gateway_file  limits as a gateway file
-//! scaling       what makes the knee: contention and coherency
 //! ```
 
-mod as_json;
-mod drive;
 mod gateway_file;
-mod limits;
-mod outcome;
-mod page;
+mod listener;
 mod peak;
-mod scaling;
-mod search;
 mod story;
 #[cfg(test)]
 mod tests;
-mod watched;
-mod words;
 
 pub use gateway_file::{LISTEN as GATEWAY_PORT, MARK};
-pub use limits::{Facts, Limits, RateLimit, ServiceLimit, alone, carried};
 
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
@@ -45,20 +31,19 @@ use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
 use control::search::{Condition, Found, Goal, GoalError};
-use drive::Driver;
-use gateway_file::NoFile;
+use documents::find::{self as document, Ended, Gateway, NoFile, Outcome, Peak};
 use http::dial::Scheme;
-use outcome::{Ended, Outcome};
-use peak::{Peak, TrafficError};
-use search::{Search, Wanted};
+use ledger::WallTime;
+use listener::Listener;
+use peak::TrafficError;
 use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use story::Story;
+use study::find::{Load, Wanted, find};
 use thiserror::Error;
 use units::{InstanceCount, Rate};
-use words::Gateway;
 
 /// Find the highest rate at which a service holds a goal
 ///
@@ -232,17 +217,18 @@ pub fn run(args: &Args) -> Exit {
     let about = About { command: "find", target: &target.url, config: config.to_string(), parent: None };
     let run = recorder.begin(about);
     let story = Story::begin();
-    let driver = Driver {
+    let load = Load {
         target: &target,
         connecting: &connecting,
         keep_alive: args.connect.keep_alive(),
         arrivals: args.arrivals.seeded(args.seed),
         connections: args.connections,
         timeout: args.timeout,
-        interrupts: &interrupts,
-        story: &story,
+        interrupted: &|| interrupts.came(),
     };
-    let found = Search::new(&driver, &mut recorder, run, &story).run(wanted);
+    let wanted = Wanted { run: run.name(), ..wanted };
+    let mut listener = Listener::new(&story, &mut recorder, run, &target.url);
+    let found = find(&load, wanted, &mut |event| listener.hear(event));
     drop(story);
     let outcome = match found {
         Ok(outcome) => outcome,
@@ -252,7 +238,7 @@ pub fn run(args: &Args) -> Exit {
         }
     };
     let said = say(args, &target, &outcome);
-    let whole = as_json::json(&outcome, None).to_string();
+    let whole = document::json(&outcome, None).to_string();
     recorder.finish(run, None, Some(whole));
     match said {
         Exit::Done => exit(&outcome),
@@ -262,7 +248,7 @@ pub fn run(args: &Args) -> Exit {
 
 /// Writes the files and prints the result.
 fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
-    let gateway = match gateway_file::limits(outcome) {
+    let gateway = match document::limits(outcome) {
         _ if args.no_write => Gateway::NotWanted,
         _ if outcome.ended != Ended::Done => Gateway::None(NoFile::Unfinished),
         Err(why) => Gateway::None(why),
@@ -276,15 +262,15 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
             return fail(&error);
         }
     }
-    let summary = words::summary(outcome, gateway);
+    let summary = document::summary(outcome, gateway);
     if let Some(path) = &args.report
-        && let Err(error) = write_page(path, &page::page(outcome, &summary))
+        && let Err(error) = write_page(path, &document::page(outcome, &summary))
     {
         return fail(&error);
     }
-    let result = if args.json { format!("{:#}\n", as_json::json(outcome, written)) } else { summary };
+    let result = if args.json { format!("{:#}\n", document::json(outcome, written)) } else { summary };
     let Some(proxy) = args.emit else { return print(&result) };
-    match (emit(proxy, &as_json::json(outcome, None)), &args.emit_to) {
+    match (emit(proxy, &document::json(outcome, None)), &args.emit_to) {
         (Ok(text), None) => {
             eprintln!("{result}");
             print(&text)
@@ -368,6 +354,8 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
         prove_overload: args.prove_overload || target.is_loopback(),
         peak: peak.map(|rate| Peak { rate, instances }),
         only_path: args.only_path,
+        run: None,
+        date: WallTime::now().to_string().split('T').next().unwrap_or_default().to_owned(),
     };
     Ok((target, connecting, wanted))
 }

@@ -1,12 +1,11 @@
-//! The peak that a service has to carry, and what is left at it.
+//! The peak that a service has to carry, from a file.
 //!
 //! A traffic file is a CSV with one row a minute. Its column of requests per minute is named `requests` (or
 //! `requests_per_minute`, `count`, `value`) in a header; without a header it is the last column. Empty lines and lines
 //! that begin with `#` are left out. The peak is the highest minute.
 
-use control::search::{headroom, instances_needed};
 use std::path::{Path, PathBuf};
-use units::{InstanceCount, Rate, Ratio};
+use units::Rate;
 
 /// The traffic file says no peak.
 #[derive(Debug, thiserror::Error)]
@@ -38,27 +37,6 @@ pub enum TrafficError {
         /// The file.
         path: PathBuf,
     },
-}
-
-/// The peak, and what the sustainable rate means for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Peak {
-    /// Requests a second.
-    pub rate: Rate,
-    /// How many instances the measured service has.
-    pub instances: Option<InstanceCount>,
-}
-
-impl Peak {
-    /// The unused share at the peak; `None` where the peak is more than `low`.
-    pub fn headroom(&self, low: Rate) -> Option<Ratio> {
-        headroom(self.rate, low)
-    }
-
-    /// How many instances the peak needs.
-    pub fn needed(&self, low: Rate) -> Option<InstanceCount> {
-        instances_needed(self.rate, low, self.instances?)
-    }
 }
 
 /// The highest minute of a traffic file, as a rate.
@@ -136,16 +114,5 @@ mod tests {
         assert!(read("5\n-5\n").unwrap_err().contains("line 2"), "nobody sends less than nothing");
         assert!(read("minute,requests\n").unwrap_err().contains("has no row"));
         assert!(read("requests,minute\n5\n").is_ok());
-    }
-
-    #[test]
-    fn headroom_is_what_the_peak_leaves() {
-        let rate = Rate::per_second_of;
-        let peak = Peak { rate: rate(72.0), instances: Some(InstanceCount::new(5)) };
-        assert_eq!(peak.headroom(rate(100.0)).map(|share| share.to_string()), Some("28 %".to_owned()));
-        assert_eq!(peak.headroom(rate(70.0)), None);
-        assert_eq!(peak.needed(rate(100.0)), Some(InstanceCount::new(4)));
-        assert_eq!(peak.needed(rate(70.0)), Some(InstanceCount::new(6)));
-        assert_eq!(Peak { instances: None, ..peak }.needed(rate(100.0)), None);
     }
 }

@@ -1,22 +1,19 @@
 //! What is said, written and decided about outcomes of every kind.
 
-use super::drive::Recovery;
 use super::gateway_file::{self, MARK};
-use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
-use super::peak::Peak;
-use super::words::Gateway;
-use super::{as_json, page, words};
 use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
 use ::load::Target;
 use control::Statuses;
 use control::search::closed_loop::{Knee, Measured, Stopped};
+use control::search::recovery::Recovery;
 use control::search::rhythm::Rhythm;
 use control::search::{
     Bad, Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome,
     Verdict,
 };
+use documents::find::{self as document, Ended, Gateway, Outcome, Peak, Proof, Tried, so_far};
 use gateway::settings::PathMatch;
 use std::path::Path;
 use std::time::Duration;
@@ -104,8 +101,8 @@ fn target() -> Target {
 #[test]
 fn the_numbers_come_first_and_the_next_command_last() {
     let outcome = outcome();
-    let limits = gateway_file::limits(&outcome).unwrap();
-    insta::assert_snapshot!(words::summary(
+    let limits = document::limits(&outcome).unwrap();
+    insta::assert_snapshot!(document::summary(
         &outcome,
         Gateway::Written(Path::new("headroom-gateway.yaml"), limits)
     ));
@@ -125,8 +122,8 @@ fn every_kind_of_answer_is_said() {
         let interrupted = matches!(found, Found::Unfinished { .. });
         let ended = if interrupted { Ended::Interrupted } else { Ended::Done };
         let outcome = Outcome { found, ended, proof: None, ..outcome() };
-        let gateway = gateway_file::limits(&outcome).map_or_else(Gateway::None, |_| Gateway::NotWanted);
-        told.push_str(&words::summary(&outcome, gateway));
+        let gateway = document::limits(&outcome).map_or_else(Gateway::None, |_| Gateway::NotWanted);
+        told.push_str(&document::summary(&outcome, gateway));
         told.push('\n');
     }
     insta::assert_snapshot!(told);
@@ -135,7 +132,7 @@ fn every_kind_of_answer_is_said() {
 #[test]
 fn the_gateway_file_reads_back_and_says_where_it_comes_from() {
     let outcome = outcome();
-    let limits = gateway_file::limits(&outcome).unwrap();
+    let limits = document::limits(&outcome).unwrap();
     let settings = gateway_file::settings(&target(), &outcome, &limits);
     let text = file(&target(), &outcome);
     assert_eq!(config::parse("gateway.yaml", &text, Path::new("")).unwrap().0, settings);
@@ -156,7 +153,7 @@ fn a_file_of_somebody_else_is_left_alone() {
 
 /// The text of the gateway file.
 fn file(target: &Target, outcome: &Outcome) -> String {
-    let limits = gateway_file::limits(outcome).unwrap();
+    let limits = document::limits(outcome).unwrap();
     let notes = gateway_file::notes(target, outcome, &limits);
     gateway_file::text(&notes, &gateway_file::settings(target, outcome, &limits))
 }
@@ -198,7 +195,7 @@ fn the_file_holds_to_what_limited_the_service() {
         let text = file(&target(), &outcome);
         let (read, warnings) = config::parse("gateway.yaml", &text, Path::new("")).unwrap();
         assert_eq!(warnings.len(), 0, "{what}: {warnings:?}");
-        let limits = gateway_file::limits(&outcome).unwrap();
+        let limits = document::limits(&outcome).unwrap();
         assert_eq!(read, gateway_file::settings(&target(), &outcome, &limits), "{what}");
         let begins = text.find("# A headroom gateway").unwrap();
         let classes = text.find("\nservice_levels:").unwrap();
@@ -207,7 +204,7 @@ fn the_file_holds_to_what_limited_the_service() {
             !line.contains("provenance:") && !line.contains("# measured") && !line.contains("# at ")
         };
         told = told.lines().filter(provenance).collect::<Vec<_>>().join("\n") + "\n";
-        told += &words::summary(&outcome, Gateway::Written(Path::new("g.yaml"), limits));
+        told += &document::summary(&outcome, Gateway::Written(Path::new("g.yaml"), limits));
         told.push('\n');
     }
     insta::assert_snapshot!(told);
@@ -223,7 +220,7 @@ fn everything_is_below_the_root_so_it_stands_for_itself() {
         let url = format!("http://127.0.0.1:9000{path}");
         let target = Target::new(&url, "GET", &[], b"").unwrap();
         let outcome = Outcome { target: url, ..outcome() };
-        let limits = gateway_file::limits(&outcome).unwrap();
+        let limits = document::limits(&outcome).unwrap();
         let settings = gateway_file::settings(&target, &outcome, &limits);
         let [first, rest] = &settings.routes[..] else { panic!("{:?}", settings.routes) };
         assert_eq!((&first.path, first.any_spelling), (&measured, true));
@@ -249,11 +246,7 @@ fn bounds_of_the_limit_are_in_order_whatever_was_measured() {
     }
     let mut outcome = outcome();
     outcome.knee.as_mut().unwrap().steps[0].throughput = Rate::ZERO;
-    assert_eq!(
-        gateway_file::limits(&outcome).unwrap().service.adaptive.prior,
-        None,
-        "nothing is known of calm"
-    );
+    assert_eq!(document::limits(&outcome).unwrap().service.adaptive.prior, None, "nothing is known of calm");
 }
 
 #[test]
@@ -298,9 +291,9 @@ fn at_least(verified: bool) -> Found {
 fn nothing_is_stated_and_no_file_written_without_a_verification() {
     for found in [not_verified(), at_least(false), Found::Unfinished { good: Some(rate(60.0)), bad: None }] {
         let outcome = Outcome { found, proof: None, ..outcome() };
-        assert!(gateway_file::limits(&outcome).is_err(), "{found:?}");
-        assert!(as_json::json(&outcome, None)["sustainable_rate"].is_null(), "{found:?}");
-        let said = words::summary(&outcome, Gateway::NotWanted);
+        assert!(document::limits(&outcome).is_err(), "{found:?}");
+        assert!(document::json(&outcome, None)["sustainable_rate"].is_null(), "{found:?}");
+        let said = document::summary(&outcome, Gateway::NotWanted);
         assert!(said.starts_with("sustained") && said.contains("not found"), "{said}");
         assert!(!said.contains("confidence"), "{said}");
     }
@@ -321,12 +314,12 @@ fn a_disturbed_trial_is_called_disturbed_and_what_was_busy_is_named() {
             }
             other => other,
         };
-        let said = words::summary(&Outcome { found, ..told.clone() }, Gateway::NotWanted);
+        let said = document::summary(&Outcome { found, ..told.clone() }, Gateway::NotWanted);
         assert!(said.contains("cc1plus (4711)") && said.contains("disturbed"), "{said}");
         assert!(said.contains("not shown: the trial at 108.5/s was disturbed"), "{said}");
         assert!(!said.contains("cannot send more") && !said.contains("held the goal"), "{said}");
     }
-    let json = as_json::json(&told, None);
+    let json = document::json(&told, None);
     assert_eq!(json["trials"][0]["reason"], format!("disturbed: {busy}"));
     assert_eq!(json["overload"]["disturbed"], true);
 }
@@ -340,12 +333,12 @@ fn a_search_that_was_cut_short_keeps_what_it_knows() {
 
 #[test]
 fn json_has_the_fixed_names() {
-    let json = as_json::json(&outcome(), None);
+    let json = document::json(&outcome(), None);
     assert_eq!(json["sustainable_rate"]["low"], 105.92);
     assert_eq!(json["sustainable_rate"]["high"], 108.49);
     let peak = &json["peak"];
     assert_eq!((&peak["instances"], &peak["instances_needed"]), (&5.into(), &4.into()));
-    let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
+    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome() }, None);
     assert!(unknown["sustainable_rate"].is_null());
 }
 
@@ -362,39 +355,39 @@ fn json_keeps_to_its_schema() {
                 response_time: millis(10),
             })
             .into();
-    let whole = as_json::json(&told, None);
+    let whole = document::json(&told, None);
     assert!(whole["knee"]["scaling"]["peak"].is_object(), "{}", whole["knee"]);
-    let limits = gateway_file::limits(&told).unwrap();
+    let limits = document::limits(&told).unwrap();
     let unknown = Outcome { found: Found::Invalid, knee: None, proof: None, peak: None, ..outcome() };
     for json in [
         whole,
-        as_json::json(&told, Some((Path::new("gateway.yaml"), limits))),
-        as_json::json(&outcome(), None),
-        as_json::json(&unknown, None),
+        document::json(&told, Some((Path::new("gateway.yaml"), limits))),
+        document::json(&outcome(), None),
+        document::json(&unknown, None),
     ] {
         assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
     }
-    let page = page::page(&told, "the summary");
+    let page = document::page(&told, "the summary");
     assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">law<"));
 }
 
 #[test]
 fn another_proxy_gets_the_limits_of_the_gateway_file() {
     let outcome = outcome();
-    let limits = gateway_file::limits(&outcome).unwrap();
+    let limits = document::limits(&outcome).unwrap();
     // As the ledger keeps it.
-    let kept: serde_json::Value = serde_json::from_str(&as_json::json(&outcome, None).to_string()).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&document::json(&outcome, None).to_string()).unwrap();
     let text = emit(Proxy::Haproxy, &kept).unwrap();
     let (rate, in_flight) = (limits.rate().unwrap(), limits.gated.unwrap().in_flight);
     assert!(text.contains(&format!(" ge {} }}", rate.rate.per_second())), "{text}");
     assert!(text.contains(&format!(" maxconn {in_flight} maxqueue {}\n", rate.room)), "{text}");
-    let unknown = as_json::json(&Outcome { found: Found::Invalid, ..outcome }, None);
+    let unknown = document::json(&Outcome { found: Found::Invalid, ..outcome }, None);
     assert!(emit(Proxy::Haproxy, &unknown).is_err());
 }
 
 #[test]
 fn the_page_shows_both_curves() {
-    let page = page::page(&outcome(), "the summary");
+    let page = document::page(&outcome(), "the summary");
     for part in ["the summary", "knee 2", "requests in flight", "offered requests a second", "105.9/s"] {
         assert!(page.contains(part), "{part}");
     }

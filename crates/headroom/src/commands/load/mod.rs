@@ -10,7 +10,6 @@ mod plan;
 mod repeat;
 
 pub use args::{Args, span};
-pub use plan::workers;
 
 use crate::exit::Exit;
 use crate::output::{complain, print};

@@ -129,7 +129,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
     let secure = named.iter().any(|server| server.origin.scheme == Scheme::Https);
     // A scenario may be led to https by a redirect.
     plan.connecting = args.connect.connecting(resolver, secure || file.is_some(), open)?;
-    plan.workers = args.workers.unwrap_or_else(|| workers(&plan.model));
+    plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());
     let end = plan.end();
     if end != Timestamp::NEVER && Timestamp::ZERO + plan.warm_up >= end {
         let whole = end.since(Timestamp::ZERO);
@@ -274,17 +274,6 @@ fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<V
     }
 }
 
-/// As many workers as the load can use: one core sends tens of thousands of requests a second, and a second loop
-/// takes processor time from a service on the same machine.
-pub fn workers(model: &Model) -> NonZeroU32 {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let most = match model.peak_rate() {
-        Some(rate) if rate.per_second() < ONE_WORKER => 1,
-        _ => model.connections().map_or(cores, NonZeroU32::get),
-    };
-    NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
-}
-
 /// What a plan takes of this machine.
 pub fn needs(plan: &Plan) -> Needs {
     let servers = plan_servers(plan);
@@ -314,23 +303,3 @@ const CONNECTIONS: NonZeroU32 = NonZeroU32::new(50).expect("it is above zero");
 
 /// How long a run is that was given no end.
 const DURATION: Duration = Duration::from_secs(10);
-
-/// Below this many requests a second, one worker is enough for any machine.
-const ONE_WORKER: f64 = 10_000.0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ::load::Arrivals;
-
-    #[test]
-    fn a_slow_schedule_needs_one_worker_and_no_load_needs_more_than_its_connections() {
-        let open = |rate, connections| {
-            Model::open(Rate::per_second_of(rate), Arrivals::Even, NonZeroU32::new(connections))
-        };
-        assert_eq!(workers(&open(9_999.0, 0)).get(), 1);
-        assert_eq!(workers(&open(1e6, 1)).get(), 1);
-        assert_eq!(workers(&Model::closed(NonZeroU32::MIN)).get(), 1);
-        assert!(workers(&open(1e6, 0)).get() >= 1);
-    }
-}

@@ -1,12 +1,13 @@
 //! What a search found, in words: the numbers first.
 
-use super::gateway_file::NoFile;
-use super::limits::{Limits, RateLimit};
+use super::limits::NoFile;
 use super::outcome::{Ended, Outcome, Proof};
 use super::scaling;
-use crate::summary::{counted, rate, row};
+use crate::words::{counted, row};
+use control::concurrency::Adaptive;
+use control::search::limits::{Limits, RateLimit};
 use control::search::{Ceiling, Found};
-use gateway::settings::Adaptive;
+use report::rate;
 use std::path::Path;
 use units::show_duration;
 

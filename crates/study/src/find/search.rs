@@ -8,48 +8,22 @@
 //! ## Why the overload is proved once more
 //! The search ends trials as early as it can, most of them before anything is visible. The proof lets requests wait for
 //! longer than the goal allows, so that what follows is a recovery and not a calm.
-//!
-//! ## Why the recovery is measured below the low end
-//! The low end of a steady service lies within one percent of its capacity, and a rate that near drains no queue. What
-//! an operator needs to know is whether the limit that is written into the gateway file brings the service back.
 
-use super::drive::{Calm, Driver, Halt, Judged, Recovery};
-use super::limits::{protected, usual_bound};
-use super::outcome::{Ended, Outcome, Proof, Tried, so_far};
-use super::peak::Peak;
-use super::story::Story;
-use crate::recorder::{About, Begun, Recorder};
-use crate::summary::rate;
-use control::search::closed_loop::{ClosedLoop, Knee, Measured, Next};
+use super::drive::{Calm, Driver};
+use super::{Came, Event, Events, Halt, Load, Part, Time, Wanted};
+use control::search::closed_loop::{ClosedLoop, Knee, Next};
+use control::search::limits::{protected, usual_bound};
+use control::search::recovery::Recovery;
 use control::search::rhythm::{Rhythm, missed_when_calm};
 use control::search::time_bound::{load_time, step_length, whole_time};
 use control::search::{
     CapacitySearch, Condition, Found, Goal, Interval, Purpose, Report, Settings, Step, Trial, TrialOutcome,
 };
-use ledger::WallTime;
+use documents::find::{Ended, Outcome, Proof, Tried, so_far};
+use load::Progress;
 use measure::Measurement;
-use serde_json::{Value as Json, json};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
-
-/// What is searched for.
-#[derive(Debug, Clone)]
-pub struct Wanted {
-    /// What must hold; `None` where it follows from the calm response time.
-    pub goal: Option<Goal>,
-    /// Load time of all trials together; `None` where it follows from how fast the service is.
-    pub budget: Option<Duration>,
-    /// No rate above this is tried.
-    pub highest: Option<Rate>,
-    /// The most connections of the closed loop.
-    pub concurrency_max: u32,
-    /// Whether the service may be overloaded on purpose at the end.
-    pub prove_overload: bool,
-    /// What has to be carried.
-    pub peak: Option<Peak>,
-    /// Whether the other paths of the service get no limit.
-    pub only_path: bool,
-}
 
 /// There is nothing to search at.
 #[derive(Debug, thiserror::Error)]
@@ -78,29 +52,26 @@ pub enum SearchError {
 }
 
 /// A search under way.
-pub struct Search<'a> {
-    driver: &'a Driver<'a>,
-    recorder: &'a mut Recorder,
-    run: Begun,
-    story: &'a Story,
+pub(super) struct Search<'a> {
+    driver: Driver<'a>,
+    events: &'a mut Events<'a>,
     trials: Vec<Tried>,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun; its parts belong to `run`.
-    pub fn new(driver: &'a Driver<'a>, recorder: &'a mut Recorder, run: Begun, story: &'a Story) -> Self {
-        Search { driver, recorder, run, story, trials: Vec::new() }
+    /// A search that has not begun.
+    pub(super) fn new(load: &'a Load<'a>, time: &'a Time, events: &'a mut Events<'a>) -> Self {
+        Search { driver: Driver { load, time }, events, trials: Vec::new() }
     }
 
-    /// Runs it to its end, or until the user ends it.
+    /// Runs it to its end, or until it is interrupted.
     ///
     /// # Errors
     /// Where the target does not answer as a service does, or load cannot be made.
-    pub fn run(mut self, wanted: Wanted) -> Result<Outcome, SearchError> {
-        let date = WallTime::now().to_string();
+    pub(super) fn run(mut self, wanted: Wanted) -> Result<Outcome, SearchError> {
         let first = self.first_answers()?;
         let mut outcome = Outcome {
-            target: self.driver.target.url.clone(),
+            target: self.driver.load.target.url.clone(),
             goal: wanted.goal.clone().unwrap_or_else(|| goal_of(first)),
             calm: first,
             knee: None,
@@ -109,9 +80,9 @@ impl<'a> Search<'a> {
             proof: None,
             ended: Ended::Done,
             peak: wanted.peak,
-            run: self.run.name(),
+            run: wanted.run.clone(),
             only_path: wanted.only_path,
-            date: date.split('T').next().unwrap_or_default().to_owned(),
+            date: wanted.date.clone(),
             elapsed: Duration::ZERO,
             rhythm: Rhythm::default(),
             verification: None,
@@ -128,7 +99,7 @@ impl<'a> Search<'a> {
             outcome.found = so_far(&self.trials);
         }
         outcome.trials = self.trials;
-        outcome.elapsed = self.story.elapsed();
+        outcome.elapsed = self.driver.time.elapsed();
         Ok(outcome)
     }
 
@@ -139,22 +110,22 @@ impl<'a> Search<'a> {
         let at_most = |best, rhythm: &Rhythm| {
             whole_time(step, wanted.budget.unwrap_or_else(|| load_time(best, rhythm)))
         };
-        self.story.ends_after(at_most(fast, &Rhythm::default()));
+        self.ends_after(at_most(fast, &Rhythm::default()));
         let calm = self.watch_calm(outcome.calm, wanted.goal.as_ref())?;
         (outcome.calm, outcome.rhythm) = (calm.median, calm.rhythm);
         if wanted.goal.is_none() {
             outcome.goal = goal_of(calm.median);
         }
-        self.story.tell(&format!("the goal: {}", outcome.goal));
+        (self.events)(Event::Goal(&outcome.goal));
         if let Some(binding) = missed_when_calm(&outcome.goal, calm.median, &calm.shares) {
             outcome.found = Found::MissedWhenCalm { binding, calm: calm.median };
             return Ok(Ended::Done);
         }
-        self.story.ends_after(at_most(fast, &calm.rhythm));
+        self.ends_after(at_most(fast, &calm.rhythm));
         let knee = self.closed_loop(step, wanted.concurrency_max)?;
         let settings = Settings::for_service(knee.best, calm.rhythm, wanted.budget);
         outcome.time_limit = at_most(knee.best, &calm.rhythm);
-        self.story.ends_after(outcome.time_limit);
+        self.ends_after(outcome.time_limit);
         let settings = Settings { highest: wanted.highest.unwrap_or(settings.highest), ..settings };
         outcome.knee = Some(knee);
         let (goal, calm) = (outcome.goal.clone(), outcome.calm);
@@ -169,7 +140,7 @@ impl<'a> Search<'a> {
             (outcome.found, outcome.verification) = (report.found, Some(report.full_length));
             let Found::Within(interval) = report.found else { return Ok(Ended::Done) };
             let length = search.length_at(interval.high);
-            let room = self.story.left().is_none_or(|left| left > length + PROOF_ROOM);
+            let room = self.driver.time.left().is_none_or(|left| left > length + PROOF_ROOM);
             if !wanted.prove_overload || !interval.verified || proofs == PROOFS_MAX || !room {
                 return Ok(Ended::Done);
             }
@@ -199,31 +170,18 @@ impl<'a> Search<'a> {
 
     /// Watches the calm service: how fast it is, and whether late answers come in clusters.
     fn watch_calm(&mut self, first: Duration, goal: Option<&Goal>) -> Result<Calm, SearchError> {
-        let name = "calm";
-        let begun = self.begin(name, json!({ "purpose": "calm" }));
-        let ran = self.driver.watch_calm(first, goal, |now| self.story.show(name, now));
-        let (calm, _) = self.note(
-            begun,
-            ran,
-            |calm: &Calm| json!({ "clusters": calm.rhythm.clusters, "gap_s": calm.rhythm.gap.map(|gap| gap.as_secs_f64()) }),
+        let (calm, _) = self.part(
+            Part::Calm,
+            |calm| Came::Calm(calm),
+            |driver, show| driver.watch_calm(first, goal, show),
         )?;
-        let rhythm = match (calm.rhythm.clusters, calm.rhythm.gap) {
-            (0, _) => "no clusters of late answers".to_owned(),
-            (_, Some(gap)) => format!(
-                "late answers in clusters, one every {}, so a full trial lasts at least {}",
-                show_duration(gap),
-                show_duration(calm.rhythm.shortest_trial())
-            ),
-            (_, None) => "one cluster of late answers".to_owned(),
-        };
-        self.story.tell(&format!("{name}: {} at the median; {rhythm}", show_duration(calm.median)));
         Ok(calm)
     }
 
     /// A few requests: is there a service, and how fast is it?
     fn first_answers(&mut self) -> Result<Duration, SearchError> {
         let measured = self.driver.probe(FIRST, FIRST_MAX)?;
-        let target = || self.driver.target.url.clone();
+        let target = || self.driver.load.target.url.clone();
         if let Some((&status, _)) = measured.statuses.iter().find(|(status, _)| !(200..400).contains(*status))
         {
             return Err(SearchError::Refuses { target: target(), status });
@@ -232,7 +190,7 @@ impl<'a> Search<'a> {
             Some(median) => Ok(median.at),
             None => {
                 let failures = measured.failures.keys().map(ToString::to_string).collect::<Vec<_>>();
-                let timed_out = format!("no answer within {}", show_duration(self.driver.timeout));
+                let timed_out = format!("no answer within {}", show_duration(self.driver.load.timeout));
                 let what = if failures.is_empty() { timed_out } else { failures.join(", ") };
                 Err(SearchError::Silent { target: target(), what })
             }
@@ -246,34 +204,22 @@ impl<'a> Search<'a> {
             let concurrency = match closed.next() {
                 Next::Measure(concurrency) => concurrency,
                 Next::Done(knee) => {
-                    self.story.tell(&format!(
-                        "the knee: {} in flight; at best {}; {}",
-                        knee.knee,
-                        rate(knee.best),
-                        knee.stopped
-                    ));
+                    (self.events)(Event::Knee(&knee));
                     return Ok(knee);
                 }
                 Next::NothingAnswered => {
                     return Err(SearchError::Silent {
-                        target: self.driver.target.url.clone(),
+                        target: self.driver.load.target.url.clone(),
                         what: "single requests were answered, but none under load".to_owned(),
                     });
                 }
             };
-            let name = format!("closed loop, {concurrency} in flight");
-            let begun = self.begin(&name, json!({ "purpose": "closed loop", "connections": concurrency }));
-            let ran = self.driver.closed_step(concurrency, length, best, |now| self.story.show(&name, now));
-            let (measured, whole) = self.note(
-                begun,
-                ran,
-                |measured: &Measured| json!({ "throughput_per_second": measured.throughput.per_second() }),
+            let part = Part::ClosedStep { connections: concurrency };
+            let (measured, _) = self.part(
+                part,
+                |step| Came::Step(step),
+                |driver, show| driver.closed_step(concurrency, length, best, show),
             )?;
-            self.story.tell(&format!(
-                "{name}: {}, p50 {}",
-                rate(measured.throughput),
-                whole.response.quantile(Quantile::P50).map_or("-".to_owned(), crate::summary::time)
-            ));
             if measured.throughput > best {
                 best = measured.throughput;
             }
@@ -294,7 +240,7 @@ impl<'a> Search<'a> {
                     (true, took) => search.cooled_down(took),
                     (false, _) => return Ok(None),
                 },
-                Step::Trial(trial) if self.story.left().is_some_and(|left| left < trial.length) => {
+                Step::Trial(trial) if self.driver.time.left().is_some_and(|left| left < trial.length) => {
                     search.stop()
                 }
                 Step::Trial(trial) => match self.trial(goal, trial, false) {
@@ -307,70 +253,55 @@ impl<'a> Search<'a> {
     }
 
     fn trial(&mut self, goal: &Goal, trial: Trial, prove: bool) -> Result<TrialOutcome, SearchError> {
-        let purpose = if prove { "show the overload".to_owned() } else { trial.purpose.to_string() };
-        let name = format!("{} ({purpose})", rate(trial.rate));
-        let begun = self.begin(&name, json!({ "purpose": purpose, "rate": trial.rate.per_second() }));
-        let ran = self.driver.trial(goal, trial, prove, |now| self.story.show(&name, now));
-        let (judged, measured) = self.note(begun, ran, |judged: &Judged| {
-            json!({ "verdict": judged.verdict(), "ran_s": judged.outcome.ran.as_secs_f64() })
-        })?;
+        let (judged, measured) = self.part(
+            Part::Trial { trial, prove },
+            |judged| Came::Trial(judged),
+            |driver, show| driver.trial(goal, trial, prove, show),
+        )?;
         let outcome = judged.outcome;
-        self.story.tell(&format!("{name}: {}; {} of load", judged.verdict(), show_duration(outcome.ran)));
         self.trials.push(Tried::of(judged, &measured));
         Ok(outcome)
     }
 
     fn recovery(&mut self, goal: &Goal, interval: &Interval) -> Result<Recovery, SearchError> {
-        let back = protected(interval.low);
-        let name = format!("{} (recovery)", rate(back));
-        let begun = self.begin(&name, json!({ "purpose": "recovery", "rate": back.per_second() }));
-        let ran = self.driver.recovery(goal, back, |now| self.story.show(&name, now));
-        let (recovery, _) = self.note(
-            begun,
-            ran,
-            |recovery: &Recovery| json!({ "after_s": recovery.after.map(|after| after.as_secs_f64()) }),
+        let part = Part::Recovery { rate: protected(interval.low) };
+        let (recovery, _) = self.part(
+            part,
+            |recovery| Came::Recovery(recovery),
+            |driver, show| driver.recovery(goal, interval.low, show),
         )?;
-        let what = match recovery.after {
-            Some(after) => format!("the goal holds again after {}", show_duration(after)),
-            None => format!("the goal does not hold again within {}", show_duration(recovery.limit)),
-        };
-        self.story.tell(&format!("{name}: {what}"));
         Ok(recovery)
     }
 
     /// Whether it became calm within `most`, and after how long.
     fn calm_again(&mut self, calm: Duration, most: Duration) -> Result<(bool, Duration), SearchError> {
-        let begun = self.story.elapsed();
-        let calm = self.driver.cool_down(calm, most)?;
-        let took = self.story.elapsed().saturating_sub(begun);
-        if !calm {
-            self.story.tell(&format!("not calm again after {}", show_duration(took)));
-        } else if took >= WORTH_TELLING {
-            self.story.tell(&format!("calm again after {}", show_duration(took)));
-        }
-        Ok((calm, took))
+        let begun = self.driver.time.elapsed();
+        let calm = self.driver.cool_down(calm, most, || (self.events)(Event::Waits))?;
+        let after = self.driver.time.elapsed().saturating_sub(begun);
+        (self.events)(Event::CalmAgain { calm, after });
+        Ok((calm, after))
     }
 
-    fn begin(&mut self, name: &str, config: Json) -> Begun {
-        let (target, parent) = (&self.driver.target.url, Some(self.run));
-        let command = format!("find: {name}");
-        self.recorder.begin(About { command: &command, target, config: config.to_string(), parent })
+    fn ends_after(&mut self, whole: Duration) {
+        self.driver.time.ends_after(whole);
+        (self.events)(Event::TimeLimit(whole));
     }
 
-    /// Notes in the ledger what came of a part.
-    fn note<T>(
+    /// Runs a part, and says what goes on and what came of it.
+    fn part<T>(
         &mut self,
-        begun: Begun,
-        ran: Result<(T, Measurement), Halt>,
-        result: impl FnOnce(&T) -> Json,
+        part: Part,
+        came: impl FnOnce(&T) -> Came<'_>,
+        run: impl FnOnce(&Driver<'_>, &mut dyn FnMut(&Progress)) -> Result<(T, Measurement), Halt>,
     ) -> Result<(T, Measurement), SearchError> {
-        match ran {
-            Ok((came, measured)) => {
-                self.recorder.finish(begun, Some(&measured), Some(result(&came).to_string()));
-                Ok((came, measured))
+        (self.events)(Event::Begins(&part));
+        match run(&self.driver, &mut |now| (self.events)(Event::Runs(&part, now))) {
+            Ok((found, measured)) => {
+                (self.events)(Event::Ended { part: &part, came: came(&found), measured: &measured });
+                Ok((found, measured))
             }
             Err(halt) => {
-                self.recorder.fail(begun, &halt.to_string());
+                (self.events)(Event::Halted { part: &part, halt: &halt });
                 Err(halt.into())
             }
         }
@@ -391,5 +322,3 @@ const FIRST_MAX: Duration = Duration::from_secs(20);
 const PROOF_ROOM: Duration = Duration::from_secs(10);
 /// How often a high end that held after all is searched for again.
 const PROOFS_MAX: u32 = 2;
-/// Shorter waits are part of every trial.
-const WORTH_TELLING: Duration = Duration::from_secs(2);

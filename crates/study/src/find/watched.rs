@@ -49,17 +49,6 @@ pub fn seen(goal: &Goal, looks: &Looks, number: u32, now: &Progress) -> Seen {
     seen
 }
 
-/// Whether the goal held for what became known between two looks.
-pub fn held_between(goal: &Goal, before: &Seen, after: &Seen) -> bool {
-    goal.conditions().iter().enumerate().all(|(at, condition)| {
-        let missed = |seen: &Seen| seen.missed[at] + seen.overdue[at];
-        // A request in doubt at the first look may have ended in time since.
-        let missed = missed(after).saturating_sub(missed(before));
-        let held = after.held[at].saturating_sub(before.held[at]);
-        held > 0 && missed as f64 <= condition.allowed() * (missed + held) as f64
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,16 +77,5 @@ mod tests {
         assert_eq!((seen.held[0], seen.missed[0], seen.overdue[0]), (6, 5, 1));
         assert_eq!((seen.held[1], seen.missed[1], seen.overdue[1]), (8, 3, 0));
         assert_eq!((seen.elapsed, seen.oldest), (Duration::from_millis(200), Duration::from_millis(100)));
-    }
-
-    #[test]
-    fn the_goal_holds_again_when_what_is_new_holds_it() {
-        let at = |held, missed| {
-            let (held, missed) = ([held, held + missed, 0, 0], [missed, 0, 0, 0]);
-            Seen { held, missed, ..Seen::default() }
-        };
-        assert!(held_between(&goal(), &at(0, 500), &at(40, 501)));
-        assert!(!held_between(&goal(), &at(0, 500), &at(40, 510)));
-        assert!(!held_between(&goal(), &at(0, 0), &at(0, 0)), "nothing is known");
     }
 }

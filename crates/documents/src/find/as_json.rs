@@ -1,10 +1,10 @@
 //! What a search found as JSON. The schema is `schemas/find.schema.json`.
 
-use super::limits::Limits;
 use super::outcome::{Ended, Outcome, Tried};
 use super::scaling;
+use control::concurrency::Adaptive;
+use control::search::limits::Limits;
 use control::search::{Found, LimitedBy};
-use gateway::settings::Adaptive;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::time::Duration;

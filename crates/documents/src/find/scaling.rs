@@ -6,9 +6,9 @@
 //! The knee is read off the steps themselves and needs two. The law says what makes it: turns that have to be taken, or
 //! costs of agreeing that grow with each pair.
 
-use crate::summary::rate;
 use control::search::closed_loop::Knee;
 use measure::scalability::{Estimate, Fit, PeakEstimate, Point, Refusal, fit};
+use report::rate;
 use serde_json::{Value as Json, json};
 use units::{Rate, Ratio};
 

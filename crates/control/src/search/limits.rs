@@ -26,11 +26,11 @@
 //! It counts from sending, and users wait for a place before that. A service that just keeps to the goal behind a full queue
 //! misses it for them, so the longest wait is taken off.
 
-use control::concurrency::Prior;
-use control::search::LimitedBy;
-use control::search::closed_loop::Knee;
-use gateway::settings::{Adaptive, Queue};
-use std::time::Duration;
+use super::LimitedBy;
+use super::closed_loop::Knee;
+use crate::concurrency::{Adaptive, PRIOR_SAMPLES, Prior, Queue};
+use core::time::Duration;
+use libm::{ceil, floor, log10, pow};
 use units::{Quantile, Rate, Ratio};
 
 /// What a search knows of a service.
@@ -185,7 +185,7 @@ impl Facts {
         let alone = if self.limited_by.failures() { Some(self.calm) } else { self.alone };
         let micros = alone?.as_micros().max(1);
         let response_time = Duration::from_micros(u64::try_from(micros).ok()?);
-        Some(Prior { rate: rounded_down(self.low), response_time, weight: config::PRIOR_SAMPLES })
+        Some(Prior { rate: rounded_down(self.low), response_time, weight: PRIOR_SAMPLES })
     }
 
     fn service(&self, bound: Duration) -> ServiceLimit {
@@ -203,7 +203,7 @@ impl Facts {
         let least_wait = bound.mul_f64(LEAST_WAIT_SHARE).max(LEAST_WAIT);
         let wait = left.max(least_wait).min(bound.mul_f64(BURST_SHARE)).max(SHORTEST_WAIT);
         let longest_wait = Duration::from_micros(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
-        let places = (self.low * longest_wait * CHEAPER).ceil();
+        let places = ceil(self.low * longest_wait * CHEAPER);
         ServiceLimit {
             in_flight,
             adaptive: Adaptive { least, most, prior },
@@ -247,8 +247,8 @@ pub fn of_knee(knee: &Knee) -> (Option<Duration>, u32) {
 
 /// Three digits are more than the interval knows.
 fn rounded_down(rate: Rate) -> Rate {
-    let digits = 10_f64.powf(2.0 - rate.per_second().log10().floor());
-    Rate::try_per_second((rate.per_second() * digits).floor() / digits).unwrap_or(rate)
+    let digits = pow(10.0, 2.0 - floor(log10(rate.per_second())));
+    Rate::try_per_second(floor(rate.per_second() * digits) / digits).unwrap_or(rate)
 }
 
 /// Requests in flight may take this share of the bound; the rest is for what varies.

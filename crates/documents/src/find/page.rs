@@ -2,8 +2,7 @@
 
 use super::outcome::Outcome;
 use super::scaling;
-use crate::summary::rate;
-use report::{Align, Chart, LoadCurve, Point, Report, Section, Table, html, load_curve};
+use report::{Align, Chart, LoadCurve, Point, Report, Section, Table, html, load_curve, rate};
 use units::show_duration;
 
 /// The page. `summary` is what the terminal says.

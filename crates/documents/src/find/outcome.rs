@@ -1,9 +1,9 @@
 //! What a search found, with everything that it rests on.
 
-use super::drive::{Judged, Recovery};
 use super::peak::Peak;
 use control::Statuses;
 use control::search::closed_loop::Knee;
+use control::search::recovery::Recovery;
 use control::search::rhythm::Rhythm;
 use control::search::{Condition, Found, Goal, Interval, LimitedBy, TrialOutcome};
 use measure::Measurement;
@@ -75,6 +75,25 @@ pub struct Proof {
     pub disturbed: bool,
     /// How the service came back; `None` where it was not overloaded.
     pub recovery: Option<Recovery>,
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub outcome: TrialOutcome,
+    /// What disturbed it; `None` where nothing did.
+    pub disturbed_by: Option<String>,
+}
+
+impl Judged {
+    /// The verdict in words, with what disturbed it.
+    pub fn verdict(&self) -> String {
+        match &self.disturbed_by {
+            Some(what) => format!("disturbed: {what}"),
+            None => self.outcome.verdict.to_string(),
+        }
+    }
 }
 
 /// How a search ended.

@@ -1,0 +1,16 @@
+//! What a search for the highest rate found: the outcome with everything that it rests on, in words, as JSON and as a page.
+
+mod as_json;
+mod limits;
+mod outcome;
+mod page;
+mod peak;
+pub mod scaling;
+mod words;
+
+pub use as_json::json;
+pub use limits::{NoFile, limits};
+pub use outcome::{Ended, Judged, Outcome, Proof, Tried, so_far, usual_failures};
+pub use page::page;
+pub use peak::Peak;
+pub use words::{Gateway, summary};
