@@ -1,7 +1,8 @@
 //! The limits of a route, in their order: the rate classes of the request's keys, then what `control` joins, concurrency
 //! limits and rate classes. Last, limits in shadow look at what was admitted.
 
-use super::connection::{Exchange, KeyTurn, Pause, Phase};
+use super::connection::{KeyTurn, Pause, Phase};
+use super::exchange::Exchange;
 use super::{Worker, downstream_token};
 use crate::local::Local;
 use crate::queues::At;

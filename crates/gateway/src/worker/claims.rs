@@ -1,6 +1,6 @@
 //! What a request's head says of its place among others: its keys, its priority, its deadline.
 
-use super::connection::Claims;
+use super::exchange::Claims;
 use crate::key;
 use crate::local::Local;
 use crate::settings::{KeyBy, RoutePriority};

@@ -5,7 +5,8 @@
 //! The limits themselves are asked in `admit`.
 
 use super::admit::Fate;
-use super::connection::{Exchange, Pause, Phase, RuleTurn};
+use super::connection::{Pause, Phase, RuleTurn};
+use super::exchange::Exchange;
 use super::rules::Logged;
 use super::{Worker, claims, downstream_token};
 use crate::answer;

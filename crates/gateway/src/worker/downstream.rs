@@ -1,46 +1,19 @@
 //! The client's side: heads in, answers out.
 
-use super::admit::Fate;
-use super::connection::{Exchange, Pause, Phase};
+use super::begin::Begun;
+use super::connection::{Pause, Phase};
 use super::gather::{TOO_LARGE, TOO_SLOW};
 use super::mirror::Copies;
 use super::pace::Pace;
 use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
-use crate::forward;
-use crate::hops::Hops;
-use crate::pool;
-use crate::route;
 use crate::trailers;
+use http::codec::Refusal;
 use http::codec::body::Decoder;
-use http::codec::header::slots;
-use http::codec::request::RequestHead;
-use http::codec::{Body, Refusal, method, request};
 use http::reactor::{Net, Ready};
 use std::io::ErrorKind;
-use std::rc::Rc;
 use std::time::Duration;
 use units::Timestamp;
-
-/// What became of the bytes of a head.
-pub(super) enum Begun {
-    /// There is no whole head in them yet, or a body that is read first is not whole.
-    More,
-    /// So many were used.
-    Used(usize),
-}
-
-/// A request that was read, and what is to be written of it.
-struct Unwritten<'a> {
-    head: &'a RequestHead<'a, 'a>,
-    /// In origin form.
-    target: &'a str,
-    hops: &'a Hops,
-    /// What came of the body along with the head.
-    body: &'a [u8],
-    /// What came behind that of its trailers.
-    trailers: &'a [u8],
-}
 
 impl<N: Net> Worker<N> {
     pub(super) fn downstream_ready(&mut self, index: usize, event: Ready) {
@@ -252,168 +225,6 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    fn begin(&mut self, index: usize, bytes: &[u8]) -> Begun {
-        let mut slots = slots();
-        match request::parse(bytes, &self.local.shared.settings.limits.request_head, &mut slots) {
-            Ok(None) => Begun::More,
-            Ok(Some(head)) => {
-                if self.local.shared.buffers_bodies
-                    && let Some(begun) = self.gathers(index, &head, bytes)
-                {
-                    return begun;
-                }
-                Begun::Used(self.begin_request(index, &head, bytes))
-            }
-            Err(refusal) => {
-                self.begin_nothing(index);
-                self.refuse(index, refusal);
-                Begun::Used(bytes.len())
-            }
-        }
-    }
-
-    /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
-    pub(super) fn begin_nothing(&mut self, index: usize) {
-        let (arrived, arrived_us) = (self.now, self.wall_us(self.now));
-        let downstream = &mut self.downstreams[index];
-        let client = downstream.client.ip();
-        downstream.exchange =
-            Exchange { arrived, arrived_us, client, keep_alive: false, ..Default::default() };
-    }
-
-    /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
-    /// used.
-    fn begin_request(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8]) -> usize {
-        let rest = &bytes[head.head_len..];
-        let now = self.now;
-        let arrived_us = self.wall_us(now);
-        let downstream = &mut self.downstreams[index];
-        downstream.head_since = None;
-        downstream.deadline.clear();
-        downstream.requests = downstream.requests.saturating_add(1);
-        downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
-        let peer = downstream.client.ip();
-        let trusted = &self.local.shared.settings.trusted_hops;
-        let hops =
-            if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, arrived_us) };
-        let exchange = &mut downstream.exchange;
-        let emptied = |bytes: &mut Vec<u8>| {
-            bytes.clear();
-            std::mem::take(bytes)
-        };
-        let (mut method, mut line) = (emptied(&mut exchange.method), emptied(&mut exchange.target));
-        let (request, kept) = (emptied(&mut exchange.request), emptied(&mut exchange.head));
-        let mut agent = emptied(&mut exchange.agent);
-        if self.log.wants_agent() {
-            agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
-            agent.push(0);
-            agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
-        }
-        let target = head.target.origin_form(head.method);
-        let target: &str = &target;
-        method.extend_from_slice(head.method.as_bytes());
-        line.extend_from_slice(target.as_bytes());
-        *exchange = Exchange {
-            arrived: now,
-            arrived_us,
-            client: hops.client,
-            method,
-            target: line,
-            head: kept,
-            agent,
-            request,
-            body: Decoder::new(head.framing),
-            idempotent: method::is_idempotent(head.method.as_bytes()),
-            head_only: head.method == "HEAD",
-            old: head.version == 0,
-            keep_alive: head.keep_alive && self.drain_until.is_none(),
-            expects_continue: head.expect_continue && rest.is_empty(),
-            ..Default::default()
-        };
-        let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
-            self.counts.unrouted += 1;
-            let detail = "no route of the gateway is for this host and path";
-            self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
-            return head.head_len;
-        };
-        if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
-            // What stands behind may be of the other protocol already.
-            exchange.keep_alive = false;
-            self.counts.bad_requests += 1;
-            let detail = "the gateway carries no WebSocket: connect to the service itself";
-            self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
-            return head.head_len;
-        }
-        let (mut used, mut before_trailers) = (0, 0);
-        if !exchange.body.is_done() {
-            downstream.trailers.clear();
-            // What came of the body goes along with the head.
-            match decode(&mut exchange.body, rest) {
-                Ok(part) => (used, before_trailers) = (part.used, part.before_trailers),
-                Err(refusal) => {
-                    self.refuse(index, refusal);
-                    return head.head_len + rest.len();
-                }
-            }
-            exchange.replayable = exchange.body.is_done();
-            downstream.pace = Pace::of_upload(&self.local.shared.settings.limits, used as u64);
-        }
-        exchange.route = route;
-        exchange.pool = self.local.shared.settings.routes[route].pool;
-        if self.local.response_rules[route].is_some() {
-            exchange.head.extend_from_slice(&bytes[..head.head_len]);
-        }
-        exchange.level = self.local.shared.routes[route].level;
-        exchange.local = Some(Rc::clone(&self.local));
-        if let Some(age) = hops.age {
-            self.local.count(route, |count| count.reported.before(age));
-        }
-        if let Some(most) = self.local.shared.settings.limits.body_max
-            && (matches!(head.framing, Body::Length(length) if length > most.get())
-                || used as u64 > most.get())
-        {
-            self.fail_request(index, TOO_LARGE);
-            return head.head_len + used;
-        }
-        let (body, trailers) = rest[..used].split_at(before_trailers);
-        let unwritten = Unwritten { head, target, hops: &hops, body, trailers };
-        // A rule changes what is written.
-        let has_rule = self.local.rules[route].is_some();
-        if has_rule {
-            self.write_request(index, &unwritten);
-        }
-        self.more_follows = bytes.len() > head.head_len + used;
-        let fate = self.decide(index, head, bytes, now);
-        if fate != Fate::Over && !has_rule {
-            self.write_request(index, &unwritten);
-        }
-        self.send_if(fate, index);
-        self.more_follows = false;
-        head.head_len + used
-    }
-
-    /// Writes what the instance is sent: the head, and what came of the body along with it. Not before the request is
-    /// let in, since refusals have to be cheap.
-    #[inline]
-    fn write_request(&mut self, index: usize, unwritten: &Unwritten<'_>) {
-        let Unwritten { head, target, hops, body, trailers } = unwritten;
-        let downstream = &mut self.downstreams[index];
-        let exchange = &mut downstream.exchange;
-        let settings = &self.local.shared.settings;
-        let (pool, names) =
-            (&settings.pools[exchange.pool], &settings.routes[exchange.route].request_trailers);
-        let request = &mut exchange.request;
-        exchange.place = forward::request(request, head, target, hops, exchange.arrived_us, pool, names);
-        request.extend_from_slice(body);
-        if !trailers.is_empty() {
-            downstream.trailers.extend_from_slice(trailers);
-            if exchange.body.is_done() {
-                trailers::end(request, &downstream.trailers, names);
-            }
-        }
-        exchange.key = pool::key_of(pool, head, exchange.client);
-    }
-
     /// Forwards what came of the request's body.
     fn forward_body(&mut self, index: usize) -> bool {
         let downstream = &mut self.downstreams[index];
@@ -476,18 +287,6 @@ impl<N: Net> Worker<N> {
         let Some(count) = self.receive(index) else { return false };
         self.downstreams[index].input.extend_from_slice(&self.buffer[..count]);
         true
-    }
-
-    /// Answers a request that broke HTTP, and closes.
-    fn refuse(&mut self, index: usize, refusal: Refusal) {
-        self.counts.bad_requests += 1;
-        let exchange = &mut self.downstreams[index].exchange;
-        exchange.keep_alive = false;
-        let detail = refusal.to_string();
-        self.answer_problem(
-            index,
-            Problem { status: refusal.status(), name: refusal.name(), detail: &detail },
-        );
     }
 
     /// Answers with problem details of the gateway's own.
@@ -625,15 +424,15 @@ impl<N: Net> Worker<N> {
 }
 
 /// What came of a request's body.
-struct Part {
+pub(super) struct Part {
     /// Bytes of the input that are of the body.
-    used: usize,
+    pub(super) used: usize,
     /// So many of them are before its trailers.
-    before_trailers: usize,
+    pub(super) before_trailers: usize,
 }
 
 /// Follows a body as far as the input goes.
-fn decode(body: &mut Decoder, input: &[u8]) -> Result<Part, Refusal> {
+pub(super) fn decode(body: &mut Decoder, input: &[u8]) -> Result<Part, Refusal> {
     let mut part = Part { used: 0, before_trailers: 0 };
     while part.used < input.len() && !body.is_done() {
         let is_behind = body.is_in_trailers();

@@ -3,8 +3,8 @@
 //! A route with `buffer_body` lets a slow client hold only its own connection. Its request is parsed again once the body
 //! stands behind its head, so that from there on it is one whose body came along.
 
+use super::begin::Begun;
 use super::connection::Phase;
-use super::downstream::Begun;
 use super::pace::Pace;
 use super::{Worker, downstream_token};
 use crate::answer::Problem;

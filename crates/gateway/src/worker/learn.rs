@@ -1,7 +1,7 @@
 //! What an answered request teaches: adaptive limits its response time, lines how long a place is held, limits in
 //! shadow that it has left.
 
-use super::connection::Exchange;
+use super::exchange::Exchange;
 use crate::local::Local;
 use crate::queues::At;
 use control::admission::{self, Admitted};

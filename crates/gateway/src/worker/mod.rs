@@ -1,27 +1,33 @@
 //! One event loop that serves clients.
 //!
 //! ## The life of a request
-//! `downstream` reads and routes it, `decide` asks its limits, `upstream` sends it and brings the answer back. Bytes
-//! are forwarded as they come, in one read and one write each way where they fit; while one side has no room, the
-//! other is not read. However fast a connection sends, it has its turn and then the others have theirs.
+//! `downstream` reads it, `begin` routes it, `decide` asks its limits, `upstream` sends it and reads the answer, which
+//! `forwarding` brings to the client; `failure` has another instance try, or tells the client; `account` counts it out.
+//! Bytes are forwarded as they come, in one read and one write each way where they fit; while one side has no room,
+//! the other is not read. However fast a connection sends, it has its turn and then the others have theirs.
 //!
 //! ## Ten times a second
 //! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
 //! already, publishes its metrics, and looks whether there is a new configuration or an end.
 
 mod accept;
+mod account;
 #[cfg(test)]
 mod adapts;
 mod admit;
 #[cfg(test)]
 mod as_simulated;
+mod begin;
 mod claims;
 mod connection;
 pub(crate) mod crowd;
 mod decide;
 mod downstream;
+mod exchange;
+mod failure;
 #[cfg(test)]
 mod fairness;
+mod forwarding;
 mod gather;
 #[cfg(test)]
 mod holding;

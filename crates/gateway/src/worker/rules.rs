@@ -5,8 +5,8 @@
 //! the client, as they came; the failure is counted, and the last message is kept for whoever watches.
 
 use super::Worker;
-use super::connection::Answer;
 use super::decide::Asked;
+use super::exchange::Answer;
 use super::mirror::Copies;
 use crate::answer::{self, Connection, Frame};
 use crate::pool;

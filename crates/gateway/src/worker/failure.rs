@@ -1,0 +1,220 @@
+//! An instance gave no whole answer, or a request cannot go on: tries another instance where that is safe, or tells the
+//! client.
+
+use super::{Worker, downstream_token};
+use crate::answer::Problem;
+use crate::control_room::MalformedAnswer;
+use crate::local::Local;
+use crate::metrics::pools::Retry;
+use crate::pool::Attempt;
+use control::balance::Outcome;
+use http::codec::Refusal;
+use http::reactor::Net;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Why an instance gave no whole answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// No connection: nothing was sent.
+    Unreachable,
+    /// No connection in time: nothing was sent.
+    ConnectTimeout,
+    /// The connection broke, or ended before the answer.
+    Broke,
+    /// No answer, or no more of it, in time.
+    Timeout,
+    /// The answer broke this rule of HTTP.
+    Malformed(Broken),
+}
+
+/// The rule that an answer broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    Rule(Refusal),
+    /// It changes to a protocol that nobody asked for.
+    Switched,
+}
+
+impl Broken {
+    /// A stable name for logs.
+    fn name(self) -> &'static str {
+        match self {
+            Broken::Rule(refusal) => refusal.name(),
+            Broken::Switched => "switched-protocols",
+        }
+    }
+}
+
+/// For a person.
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Broken::Rule(refusal) => refusal.fmt(f),
+            Broken::Switched => f.write_str("it switches to a protocol that was not asked for (101)"),
+        }
+    }
+}
+
+impl Failure {
+    pub(super) fn problem(self) -> Problem<'static> {
+        let (status, name, detail) = match self {
+            Failure::Unreachable => (502, "upstream_unreachable", "no instance accepts connections"),
+            Failure::ConnectTimeout => {
+                (504, "upstream_connect_timeout", "no instance accepted the connection in time")
+            }
+            Failure::Broke => {
+                (502, "upstream_broke", "the instance closed the connection before it answered")
+            }
+            Failure::Timeout => (504, "upstream_timeout", "the instance did not answer in time"),
+            Failure::Malformed(_) => (502, "upstream_malformed", "the instance's answer broke HTTP"),
+        };
+        Problem { status, name, detail }
+    }
+
+    fn outcome(self) -> Outcome {
+        match self {
+            Failure::Timeout | Failure::ConnectTimeout => Outcome::TimedOut,
+            Failure::Unreachable | Failure::Broke | Failure::Malformed(_) => Outcome::Failed,
+        }
+    }
+}
+
+impl<N: Net> Worker<N> {
+    /// An instance gave no whole answer: tries another where that is safe, or tells the client.
+    pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
+        let exchange = &mut self.downstreams[index].exchange;
+        let Some(local) = exchange.local.clone() else { return };
+        let pool = exchange.pool;
+        let upstream = exchange.upstream.take();
+        let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
+        let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
+        let why = match failure {
+            Failure::Unreachable => Some(Retry::Unreachable),
+            Failure::ConnectTimeout => Some(Retry::ConnectTimeout),
+            // A connection that the instance was closing says nothing of the instance.
+            Failure::Broke if stale => Some(Retry::Stale),
+            Failure::Broke => Some(Retry::Broke),
+            Failure::Timeout | Failure::Malformed(_) => None,
+        };
+        let why = why.filter(|_| exchange.answer.is_none());
+        if let Some(upstream) = upstream {
+            self.upstreams.remove(upstream);
+        }
+        if let Some(why) = why
+            && self.may_retry(index, &local, why)
+        {
+            let now = self.now;
+            let exchange = &mut self.downstreams[index].exchange;
+            (exchange.attempt, exchange.placed) = (Attempt::Again, false);
+            let outcome = match why {
+                Retry::Stale => {
+                    exchange.sends = 0;
+                    Outcome::Cancelled
+                }
+                Retry::Unreachable | Retry::ConnectTimeout | Retry::Broke => {
+                    if !exchange.failed.contains(&exchange.instance) {
+                        exchange.failed.push(exchange.instance);
+                    }
+                    failure.outcome()
+                }
+            };
+            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
+            self.leave_instance(index, &local);
+            if why.was_sent() {
+                let exchange = &self.downstreams[index].exchange;
+                // The other idle connections to it are as old: they would only cost more tries.
+                let number = local.pools[pool].borrow().number(exchange.instance);
+                for idle in std::mem::take(&mut self.instances[number].idle) {
+                    self.upstreams.remove(idle);
+                }
+            }
+            return self.dispatch(index);
+        }
+        let exchange = &mut self.downstreams[index].exchange;
+        let late = std::mem::replace(&mut exchange.late, true);
+        if !late && exchange.first_byte.is_none() {
+            local.tally(exchange.level, |tally| tally.record_late());
+        }
+        let problem = failure.problem();
+        local.count(exchange.route, |count| count.failed(problem.name));
+        if let Failure::Malformed(broken) = failure {
+            let instance = local.pools[pool].borrow().address(exchange.instance);
+            exchange.broken = Some((broken.name(), instance));
+            self.note_malformed(instance, broken);
+        }
+        self.release(index, &local, failure.outcome());
+        let exchange = &mut self.downstreams[index].exchange;
+        // Where the client has had nothing of the answer yet, it can be told.
+        if exchange.answer.take_if(|answer| !answer.begun).is_none() && exchange.answer.is_some() {
+            return self.break_off(index, problem.name);
+        }
+        self.answer_problem(index, problem);
+        self.resume(downstream_token(index));
+    }
+
+    /// Keeps the last malformed answer until the next tick, and counts them.
+    #[cold]
+    fn note_malformed(&mut self, instance: SocketAddr, broken: Broken) {
+        let before = self.malformed.take().map_or(0, |malformed| malformed.count);
+        let (rule, detail) = (broken.name(), broken.to_string());
+        self.malformed = Some(MalformedAnswer { instance, rule, detail, count: before + 1 });
+    }
+
+    /// Whether a request that got no answer may be given to an instance once more.
+    fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
+        let exchange = &self.downstreams[index].exchange;
+        let pool = exchange.pool;
+        let tries = local.shared.settings.pools[pool].retries.tries;
+        let mut pool = local.pools[pool].borrow_mut();
+        let harmless = exchange.replayable && exchange.idempotent;
+        let tried = exchange.failed.len() as u32 + 1;
+        let (safe, tries_left, costs) = match why {
+            Retry::Unreachable | Retry::ConnectTimeout => {
+                (true, tried < pool.len().min(CONNECT_TRIES), false)
+            }
+            // Only the first try uses a kept connection, and it does not count: the instance was closing the connection
+            // without regard to the request, as far as anybody knows. Where the connection took all of the request it
+            // may have worked on it, though: an instance that was killed looks the same.
+            Retry::Stale => (harmless, tries > 1, exchange.sends > 0),
+            // What has broken an instance is not sent to the same one again.
+            Retry::Broke => (harmless, exchange.sends < tries && tried < pool.len(), true),
+        };
+        pool.may_retry(self.now, why, safe, tries_left, costs)
+    }
+
+    /// Ends a request that cannot go on for a reason of ours or the client's.
+    pub(super) fn fail_request(&mut self, index: usize, problem: Problem<'_>) {
+        let exchange = &mut self.downstreams[index].exchange;
+        if let Some(upstream) = exchange.upstream.take() {
+            self.upstreams.remove(upstream);
+        }
+        let Some(local) = self.downstreams[index].exchange.local.clone() else { return };
+        local.count(self.downstreams[index].exchange.route, |count| count.failed(kind_of(problem.name)));
+        self.release(index, &local, Outcome::Cancelled);
+        if self.downstreams[index].exchange.answer.is_some() {
+            return self.break_off(index, problem.name);
+        }
+        self.downstreams[index].exchange.keep_alive = false;
+        self.answer_problem(index, problem);
+    }
+
+    /// The client has had the beginning of an answer: only a broken connection tells it that this is not the end.
+    fn break_off(&mut self, index: usize, reason: &str) {
+        self.log_line(index, self.now, reason);
+        self.break_downstream(index);
+    }
+}
+
+/// Metrics know a few kinds; a client's many ways to break HTTP are one.
+fn kind_of(name: &str) -> &'static str {
+    match name {
+        "upstream_unreachable" => "upstream_unreachable",
+        "body_timeout" => "body_timeout",
+        "body_too_large" => "body_too_large",
+        _ => "bad_request",
+    }
+}
+
+/// Instances that one request tries to reach, where none of them accepts connections.
+const CONNECT_TRIES: u32 = 8;
