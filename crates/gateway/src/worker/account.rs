@@ -3,6 +3,7 @@
 use super::{Worker, learn};
 use crate::access_log::Line;
 use crate::local::Local;
+use crate::metrics::RouteCounts;
 use control::balance::Outcome;
 use http::reactor::Net;
 use std::rc::Rc;
@@ -13,49 +14,48 @@ impl<N: Net> Worker<N> {
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        if std::mem::take(&mut exchange.placed) {
-            local.pools[exchange.pool].borrow_mut().ended(now, exchange.instance, outcome);
+        if let Some(instance) = exchange.placement.leave() {
+            local.pools[exchange.placement.pool()].borrow_mut().ended(now, instance, outcome);
         }
         self.leave_instance(index, local);
         let exchange = &mut self.downstreams[index].exchange;
-        if let Some(admitted) = exchange.admitted.take() {
-            if !local.shared.routes[exchange.route].is_plain {
+        if let Some(admitted) = exchange.admission.leave() {
+            if !local.shared.routes[exchange.route()].is_plain {
                 learn::learn(exchange, local, &admitted, outcome, now);
             }
             self.line.freed = true;
-            local.shared.routes[exchange.route].admission.finished(admitted);
+            local.shared.routes[exchange.route()].admission.finished(admitted);
         }
     }
 
     /// Writes the line of a request that is over; `-` is the reason where an instance answered. The time of other
-    /// answers is counted here, because each of them has a line.
-    pub(super) fn log_line(&mut self, index: usize, now: Timestamp, reason: &str) {
-        let downstream = &self.downstreams[index];
-        let exchange = &downstream.exchange;
-        if let (Some(local), true) = (&exchange.local, reason != "-") {
-            let total = now.since(exchange.arrived);
-            local.count(exchange.route, |count| count.own(&exchange.method, exchange.status, reason, total));
+    /// answers is counted here, because each of them has a line. `local` is the configuration that it began with.
+    pub(super) fn log_line(&mut self, index: usize, local: Option<&Rc<Local>>, now: Timestamp, reason: &str) {
+        let exchange = &self.downstreams[index].exchange;
+        let (request, answer) = (&exchange.request, &exchange.answer);
+        let total = now.since(request.arrived());
+        if let (Some(local), true) = (local, reason != "-") {
+            let own = |count: &mut RouteCounts| count.own(request.method(), answer.status(), reason, total);
+            local.count(exchange.route(), own);
         }
         if !self.log.is_on() {
             return;
         }
-        let route =
-            exchange.local.as_ref().map_or("-", |local| &local.shared.settings.routes[exchange.route].name);
         self.log.write(&Line {
-            client: exchange.client,
-            arrived_us: exchange.arrived_us,
-            method: &exchange.method,
-            target: &exchange.target,
-            old: exchange.old,
-            agent: &exchange.agent,
-            status: exchange.status,
-            body_bytes: exchange.body_bytes,
-            route,
-            total: now.since(exchange.arrived),
-            upstream: exchange.first_byte.map(|at| at.since(exchange.sent)),
-            waited: exchange.waited,
+            client: request.client(),
+            arrived_us: request.arrived_us(),
+            method: request.method(),
+            target: request.target(),
+            old: request.is_old(),
+            agent: request.agent(),
+            status: answer.status(),
+            body_bytes: answer.body_bytes(),
+            route: local.map_or("-", |local| &local.shared.settings.routes[exchange.route()].name),
+            total,
+            upstream: answer.first_byte().map(|at| at.since(exchange.placement.sent())),
+            waited: exchange.admission.waited(),
             reason,
-            broken: exchange.broken,
+            broken: answer.broken(),
         });
     }
 }

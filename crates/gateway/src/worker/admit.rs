@@ -38,20 +38,20 @@ impl<N: Net> Worker<N> {
     pub(super) fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) -> Fate {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return Fate::Over };
-        let limits = &local.shared.routes[exchange.route];
-        for number in first..exchange.claims.keyed.len() {
-            let Some(class) = exchange.claims.keyed[number].take() else { continue };
+        let Some(local) = exchange.local().cloned() else { return Fate::Over };
+        let limits = &local.shared.routes[exchange.route()];
+        for number in first..Set::BOTH.len() {
+            let Some(class) = exchange.admission.take_class(number) else { continue };
             if !limits.admission.applies(Set::BOTH[number]) {
                 continue;
             }
             if limits.keyed[number].as_ref().is_some_and(|keyed| keyed.shadow) {
                 if let Err(reason) = class.watch(now) {
-                    local.count(exchange.route, |count| count.would_shed(reason.name()));
+                    local.count(exchange.route(), |count| count.would_shed(reason.name()));
                 }
                 continue;
             }
-            match class.claim_before(now, exchange.claims.deadline) {
+            match class.claim_before(now, exchange.admission.deadline()) {
                 Claim::Now => {}
                 Claim::At(turn) => {
                     let owner = (downstream_token(index), downstream.generation);
@@ -69,9 +69,9 @@ impl<N: Net> Worker<N> {
     /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
     pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return Fate::Over };
-        let limits = &local.shared.routes[exchange.route];
-        let claims = (exchange.claims.priority, exchange.claims.deadline);
+        let Some(local) = exchange.local() else { return Fate::Over };
+        let limits = &local.shared.routes[exchange.route()];
+        let claims = (exchange.admission.priority(), exchange.admission.deadline());
         let step = match limits.is_plain {
             true => limits.admission.ask(now, claims, brought, &()),
             false => limits.admission.ask(now, claims, brought, &Before { local, limits }),
@@ -84,12 +84,12 @@ impl<N: Net> Worker<N> {
     /// A request's turn at the rate classes that are joined has come.
     pub(super) fn have_turn(&mut self, index: usize, ticket: Ticket, now: Timestamp) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return Fate::Over };
-        let limits = &local.shared.routes[exchange.route];
+        let Some(local) = exchange.local() else { return Fate::Over };
+        let limits = &local.shared.routes[exchange.route()];
         let since = ticket.since();
         let step = limits.admission.turn(now, ticket, &Before { local, limits });
         if !matches!(step, Step::Admitted(_)) {
-            exchange.waited += now.since(since);
+            exchange.admission.add_wait(now.since(since));
         }
         self.take_step(index, step, true)
     }
@@ -106,8 +106,8 @@ impl<N: Net> Worker<N> {
             }
             Step::Line(set) => {
                 let exchange = &self.downstreams[index].exchange;
-                let Some(local) = exchange.local.clone() else { return Fate::Over };
-                let limit = local.shared.routes[exchange.route].limits[set as usize];
+                let Some(local) = exchange.local().cloned() else { return Fate::Over };
+                let limit = local.shared.routes[exchange.route()].limits[set as usize];
                 self.wait_in_line(index, &local, At::Limit(limit.unwrap_or(usize::MAX)), had_turn)
             }
             Step::Shed(reason) => self.shed(index, reason),
@@ -117,10 +117,9 @@ impl<N: Net> Worker<N> {
     /// Notes that the request passes.
     fn admit(&mut self, index: usize, admitted: Admitted) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.waited += admitted.waited();
-        exchange.admitted = Some(admitted);
-        if let Some(local) = &exchange.local
-            && !local.shared.routes[exchange.route].is_plain
+        exchange.admission.admit(admitted, self.now);
+        if let Some(local) = exchange.local()
+            && !local.shared.routes[exchange.route()].is_plain
         {
             observe(exchange, &Rc::clone(local), self.now);
         }
@@ -149,18 +148,17 @@ impl Lines for Before<'_> {
 
 /// Shows an admitted request to the limits in shadow.
 fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
-    let limits = &local.shared.routes[exchange.route];
-    exchange.claims.admitted_at = now;
+    let limits = &local.shared.routes[exchange.route()];
     for (number, shadow) in limits.shadows.iter().enumerate() {
         let Some(shadow) = shadow else { continue };
         let observed = if !limits.admission.applies(Set::BOTH[number]) {
             shadow.pass()
         } else {
-            shadow.arrive(now, exchange.claims.priority)
+            shadow.arrive(now, exchange.admission.priority())
         };
         if let Some(reason) = observed.would_shed() {
-            local.count(exchange.route, |count| count.would_shed(reason.name()));
+            local.count(exchange.route(), |count| count.would_shed(reason.name()));
         }
-        exchange.claims.watched[number] = Some(observed.watched());
+        exchange.admission.watch(number, observed.watched());
     }
 }

@@ -2,22 +2,17 @@
 
 use super::Worker;
 use super::admit::Fate;
-use super::downstream::decode;
-use super::exchange::Exchange;
+use super::exchange::{Arrival, Exchange};
 use super::gather::TOO_LARGE;
 use super::pace::Pace;
 use crate::answer::Problem;
-use crate::forward;
 use crate::hops::Hops;
 use crate::pool;
 use crate::route;
-use crate::trailers;
-use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::request::RequestHead;
-use http::codec::{Body, Refusal, method, request};
+use http::codec::{Body, Refusal, request};
 use http::reactor::Net;
-use std::rc::Rc;
 
 /// What became of the bytes of a head.
 pub(super) enum Begun {
@@ -62,11 +57,10 @@ impl<N: Net> Worker<N> {
 
     /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
     pub(super) fn begin_nothing(&mut self, index: usize) {
-        let (arrived, arrived_us) = (self.now, self.wall_us(self.now));
+        let (at, wall_us) = (self.now, self.wall_us(self.now));
         let downstream = &mut self.downstreams[index];
-        let client = downstream.client.ip();
-        downstream.exchange =
-            Exchange { arrived, arrived_us, client, keep_alive: false, ..Default::default() };
+        let arrival = Arrival { at, wall_us, client: downstream.client.ip() };
+        downstream.exchange = Exchange::without_request(arrival);
     }
 
     /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
@@ -84,40 +78,14 @@ impl<N: Net> Worker<N> {
         let trusted = &self.local.shared.settings.trusted_hops;
         let hops =
             if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, arrived_us) };
-        let exchange = &mut downstream.exchange;
-        let emptied = |bytes: &mut Vec<u8>| {
-            bytes.clear();
-            std::mem::take(bytes)
-        };
-        let (mut method, mut line) = (emptied(&mut exchange.method), emptied(&mut exchange.target));
-        let (request, kept) = (emptied(&mut exchange.request), emptied(&mut exchange.head));
-        let mut agent = emptied(&mut exchange.agent);
-        if self.log.wants_agent() {
-            agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
-            agent.push(0);
-            agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
-        }
         let target = head.target.origin_form(head.method);
         let target: &str = &target;
-        method.extend_from_slice(head.method.as_bytes());
-        line.extend_from_slice(target.as_bytes());
-        *exchange = Exchange {
-            arrived: now,
-            arrived_us,
-            client: hops.client,
-            method,
-            target: line,
-            head: kept,
-            agent,
-            request,
-            body: Decoder::new(head.framing),
-            idempotent: method::is_idempotent(head.method.as_bytes()),
-            head_only: head.method == "HEAD",
-            old: head.version == 0,
-            keep_alive: head.keep_alive && self.drain_until.is_none(),
-            expects_continue: head.expect_continue && rest.is_empty(),
-            ..Default::default()
-        };
+        let exchange = &mut downstream.exchange;
+        let arrival = Arrival { at: now, wall_us: arrived_us, client: hops.client };
+        exchange.begin(arrival, head, target, rest.is_empty());
+        if self.log.wants_agent() {
+            exchange.request.keep_agent(head);
+        }
         let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
             self.counts.unrouted += 1;
             let detail = "no route of the gateway is for this host and path";
@@ -126,33 +94,29 @@ impl<N: Net> Worker<N> {
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
             // What stands behind may be of the other protocol already.
-            exchange.keep_alive = false;
+            exchange.request.close_connection();
             self.counts.bad_requests += 1;
             let detail = "the gateway carries no WebSocket: connect to the service itself";
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
             return head.head_len;
         }
         let (mut used, mut before_trailers) = (0, 0);
-        if !exchange.body.is_done() {
+        if !exchange.request.is_whole() {
             downstream.trailers.clear();
             // What came of the body goes along with the head.
-            match decode(&mut exchange.body, rest) {
+            match exchange.request.begin_body(rest) {
                 Ok(part) => (used, before_trailers) = (part.used, part.before_trailers),
                 Err(refusal) => {
                     self.refuse(index, refusal);
                     return head.head_len + rest.len();
                 }
             }
-            exchange.replayable = exchange.body.is_done();
             downstream.pace = Pace::of_upload(&self.local.shared.settings.limits, used as u64);
         }
-        exchange.route = route;
-        exchange.pool = self.local.shared.settings.routes[route].pool;
+        exchange.take_route(&self.local, route);
         if self.local.response_rules[route].is_some() {
-            exchange.head.extend_from_slice(&bytes[..head.head_len]);
+            exchange.request.keep_head(&bytes[..head.head_len]);
         }
-        exchange.level = self.local.shared.routes[route].level;
-        exchange.local = Some(Rc::clone(&self.local));
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));
         }
@@ -188,25 +152,25 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
         let settings = &self.local.shared.settings;
-        let (pool, names) =
-            (&settings.pools[exchange.pool], &settings.routes[exchange.route].request_trailers);
-        let request = &mut exchange.request;
-        exchange.place = forward::request(request, head, target, hops, exchange.arrived_us, pool, names);
-        request.extend_from_slice(body);
+        let pool = &settings.pools[exchange.placement.pool()];
+        let names = &settings.routes[exchange.route()].request_trailers;
+        let (request, outgoing) = (&exchange.request, &mut exchange.outgoing);
+        outgoing.write_head(head, target, hops, request.arrived_us(), pool, names);
+        outgoing.add_body(body);
         if !trailers.is_empty() {
             downstream.trailers.extend_from_slice(trailers);
-            if exchange.body.is_done() {
-                trailers::end(request, &downstream.trailers, names);
+            if request.is_whole() {
+                outgoing.end_body(&downstream.trailers, names);
             }
         }
-        exchange.key = pool::key_of(pool, head, exchange.client);
+        exchange.placement.balance_by(pool::key_of(pool, head, request.client()));
     }
 
     /// Answers a request that broke HTTP, and closes.
     fn refuse(&mut self, index: usize, refusal: Refusal) {
         self.counts.bad_requests += 1;
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.keep_alive = false;
+        exchange.request.close_connection();
         let detail = refusal.to_string();
         self.answer_problem(
             index,

@@ -1,15 +1,50 @@
 //! What a request's head says of its place among others: its keys, its priority, its deadline.
 
-use super::exchange::Claims;
 use crate::key;
 use crate::local::Local;
 use crate::settings::{KeyBy, RoutePriority};
 use crate::shared::RouteLimits;
 use control::concurrency::Priority;
+use control::rate::RateClass;
 use http::codec::request::RequestHead;
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Timestamp;
+
+/// What the head of a request says of its place among others. Plain limits want to know nothing.
+#[derive(Debug)]
+pub(super) struct Claims {
+    priority: Priority,
+    deadline: Timestamp,
+    /// The rate classes of its keys.
+    keyed: [Option<Arc<RateClass<AtomicU64>>>; 2],
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Claims { priority: Priority::HIGHEST, deadline: Timestamp::NEVER, keyed: [None, None] }
+    }
+}
+
+impl Claims {
+    #[inline]
+    pub(super) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// When the client will have gone.
+    #[inline]
+    pub(super) fn deadline(&self) -> Timestamp {
+        self.deadline
+    }
+
+    /// The rate class of one of the keys, which is asked once.
+    pub(super) fn take_class(&mut self, number: usize) -> Option<Arc<RateClass<AtomicU64>>> {
+        self.keyed[number].take()
+    }
+}
 
 /// Reads what the limits of the route want to know.
 pub(super) fn read(

@@ -36,16 +36,15 @@ impl<N: Net> Worker<N> {
         bytes: &[u8],
         now: Timestamp,
     ) -> Fate {
-        let downstream = &self.downstreams[index];
-        let exchange = &downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return Fate::Over };
-        let limits = &local.shared.routes[exchange.route];
-        if !limits.is_plain {
-            let claims = claims::read(&local, limits, head, exchange.client, now, &mut self.key);
-            self.downstreams[index].exchange.claims = claims;
-        }
         let exchange = &mut self.downstreams[index].exchange;
-        let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route]) else {
+        let Some(local) = exchange.local().cloned() else { return Fate::Over };
+        let limits = &local.shared.routes[exchange.route()];
+        if !limits.is_plain {
+            let client = exchange.request.client();
+            let claims = claims::read(&local, limits, head, client, now, &mut self.key);
+            exchange.admission.claim(claims);
+        }
+        let (Some(machine), Some(rule)) = (&local.machine, &local.rules[exchange.route()]) else {
             return self.ask_limits(index, now);
         };
         let mut asked = Asked::new(&local, exchange, head, now);
@@ -67,8 +66,8 @@ impl<N: Net> Worker<N> {
         self.take_lines(index, logged);
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return Fate::Over };
-        exchange.level = level.or(exchange.level);
+        let Some(local) = exchange.local().cloned() else { return Fate::Over };
+        exchange.answer.judge_by(level);
         match (outcome, turn) {
             (Ok(Outcome::Waiting(suspended)), Some((class, turn))) => {
                 let owner = (downstream_token(index), downstream.generation);
@@ -109,8 +108,8 @@ impl<N: Net> Worker<N> {
     /// Sends the answer of a rule.
     fn respond(&mut self, index: usize, response: &rule::Response) -> Fate {
         let exchange = &self.downstreams[index].exchange;
-        if let Some(local) = &exchange.local {
-            local.count(exchange.route, |count| count.shed("rule"));
+        if let Some(local) = exchange.local() {
+            local.count(exchange.route(), |count| count.shed("rule"));
         }
         let frame = self.frame(index);
         let body_bytes = self.write_response(response, frame);
@@ -121,8 +120,8 @@ impl<N: Net> Worker<N> {
     /// Asks the limits of the route.
     fn ask_limits(&mut self, index: usize, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return Fate::Over };
-        if local.shared.routes[exchange.route].is_plain {
+        let Some(local) = exchange.local() else { return Fate::Over };
+        if local.shared.routes[exchange.route()].is_plain {
             self.ask_admission(index, Brought::default(), now)
         } else {
             self.ask_keyed(index, 0, now)
@@ -133,12 +132,12 @@ impl<N: Net> Worker<N> {
     pub(super) fn turn_came(&mut self, index: usize, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
-        let Some(local) = exchange.local.clone() else { return };
+        let Some(local) = exchange.local().cloned() else { return };
         let fate = match std::mem::replace(&mut downstream.phase, Phase::Active) {
             Phase::Waiting(Pause::Limits(ticket)) => self.have_turn(index, ticket, now),
             Phase::Waiting(Pause::Rule(waiting)) => self.resume_rule(index, &local, waiting, now),
             Phase::Waiting(Pause::Key(waiting)) => {
-                exchange.waited += now.since(waiting.since);
+                exchange.admission.add_wait(now.since(waiting.since));
                 waiting.class.turn_came(waiting.turn);
                 self.ask_keyed(index, waiting.next, now)
             }
@@ -153,8 +152,7 @@ impl<N: Net> Worker<N> {
     }
 
     fn resume_rule(&mut self, index: usize, local: &Rc<Local>, waiting: RuleTurn, now: Timestamp) -> Fate {
-        let exchange: &mut Exchange = &mut self.downstreams[index].exchange;
-        exchange.waited += now.since(waiting.since);
+        self.downstreams[index].exchange.admission.add_wait(now.since(waiting.since));
         waiting.class.turn_came(waiting.turn);
         let mut slots = slots();
         let head = request::parse(&waiting.head, &Limits::WIDEST, &mut slots);
@@ -170,14 +168,14 @@ impl<N: Net> Worker<N> {
     /// Tells a request that it is shed.
     pub(super) fn shed(&mut self, index: usize, reason: Reason) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return Fate::Over };
-        let route = &local.shared.settings.routes[exchange.route];
-        local.count(exchange.route, |count| count.shed(reason.name()));
+        let Some(local) = exchange.local().cloned() else { return Fate::Over };
+        let route = &local.shared.settings.routes[exchange.route()];
+        local.count(exchange.route(), |count| count.shed(reason.name()));
         // A policy stays while its own limits refuse: those that always apply say nothing about the flood.
-        if local.shared.routes[exchange.route].is_gated(reason.class()) {
-            local.tally(exchange.level, |tally| tally.record_shed());
+        if local.shared.routes[exchange.route()].is_gated(reason.class()) {
+            exchange.answer.count_shed(&local);
         }
-        if exchange.admitted.is_some() {
+        if exchange.admission.is_admitted() {
             // It was on its way to an instance.
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
@@ -222,10 +220,11 @@ impl<'a> Asked<'a> {
         now: Timestamp,
     ) -> Self {
         // In origin form and ASCII, whatever form it came in.
-        let target = std::str::from_utf8(&exchange.target).unwrap_or_default();
+        let target = std::str::from_utf8(exchange.request.target()).unwrap_or_default();
         let path = route::normal(route::path_of(target));
         let query = target.split_once('?').map(|(_, query)| query);
-        let (route, client, client_leaves) = (exchange.route, exchange.client, exchange.claims.deadline);
+        let (route, client) = (exchange.route(), exchange.request.client());
+        let client_leaves = exchange.admission.deadline();
         Asked { local, route, head, path, query, client, client_leaves, now, answers: Answers::default() }
     }
 

@@ -2,14 +2,12 @@
 
 use super::begin::Begun;
 use super::connection::{Pause, Phase};
+use super::exchange::Part;
 use super::gather::{TOO_LARGE, TOO_SLOW};
-use super::mirror::Copies;
 use super::pace::Pace;
 use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::trailers;
-use http::codec::Refusal;
-use http::codec::body::Decoder;
 use http::reactor::{Net, Ready};
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -56,7 +54,7 @@ impl<N: Net> Worker<N> {
             let Some(downstream) = self.downstreams.get_mut(index) else { return };
             let goes_on = match downstream.phase {
                 Phase::Head => self.read_head(index),
-                Phase::Active if !downstream.exchange.body.is_done() => self.forward_body(index),
+                Phase::Active if !downstream.exchange.request.is_whole() => self.forward_body(index),
                 // Nothing is wanted of the client now; but whether it is still there matters.
                 Phase::Active | Phase::Waiting(_) if downstream.readable.closing => self.see_the_end(index),
                 Phase::Lingering => self.linger(index),
@@ -100,7 +98,7 @@ impl<N: Net> Worker<N> {
         downstream.readable = Default::default();
         downstream.ended = true;
         match downstream.phase {
-            Phase::Active if downstream.exchange.body.is_done() => {}
+            Phase::Active if downstream.exchange.request.is_whole() => {}
             Phase::Closing => {}
             Phase::Head | Phase::Waiting(_) | Phase::Active | Phase::Lingering => self.abort(index),
         }
@@ -111,16 +109,14 @@ impl<N: Net> Worker<N> {
         let downstream = &mut self.downstreams[index];
         let phase = std::mem::replace(&mut downstream.phase, Phase::Closing);
         let exchange = &mut downstream.exchange;
-        if let Some(local) = exchange.local.clone() {
-            if exchange.answer.is_none() {
-                exchange.status = CLIENT_LEFT;
-            }
+        if let Some(local) = exchange.local().cloned() {
+            exchange.answer.client_left();
             if let Phase::Waiting(pause) = &phase {
-                exchange.waited += self.now.since(pause.since());
+                exchange.admission.add_wait(self.now.since(pause.since()));
             }
             match phase {
                 Phase::Waiting(Pause::Limits(ticket)) => {
-                    local.shared.routes[exchange.route].admission.give_up(ticket);
+                    local.shared.routes[exchange.route()].admission.give_up(ticket);
                 }
                 Phase::Waiting(Pause::Rule(waiting)) => waiting.class.give_up(waiting.turn),
                 Phase::Waiting(Pause::Key(waiting)) => waiting.class.give_up(waiting.turn),
@@ -128,12 +124,11 @@ impl<N: Net> Worker<N> {
                 _ => {}
             }
             let exchange = &self.downstreams[index].exchange;
-            local.count(exchange.route, |count| count.failed("client_left"));
-            self.log_line(index, self.now, "client_left");
+            local.count(exchange.route(), |count| count.failed("client_left"));
+            self.log_line(index, Some(&local), self.now, "client_left");
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
-        let exchange = &mut self.downstreams[index].exchange;
-        if let Some(upstream) = exchange.upstream.take() {
+        if let Some(upstream) = self.downstreams[index].exchange.placement.take_upstream() {
             self.remove_upstream(upstream);
         }
         self.break_downstream(index);
@@ -228,7 +223,7 @@ impl<N: Net> Worker<N> {
     /// Forwards what came of the request's body.
     fn forward_body(&mut self, index: usize) -> bool {
         let downstream = &mut self.downstreams[index];
-        let Some(upstream) = downstream.exchange.upstream else { return false };
+        let Some(upstream) = downstream.exchange.placement.upstream() else { return false };
         if !self.upstream_takes_more(upstream) {
             return false;
         }
@@ -241,8 +236,8 @@ impl<N: Net> Worker<N> {
         }
         let downstream = &mut self.downstreams[index];
         // It does not wait for leave any more.
-        downstream.exchange.expects_continue = false;
-        let Part { used, before_trailers } = match decode(&mut downstream.exchange.body, &downstream.input) {
+        downstream.exchange.request.goes_on();
+        let Part { used, before_trailers } = match downstream.exchange.request.read_body(&downstream.input) {
             Ok(part) => part,
             Err(refusal) => {
                 self.counts.bad_requests += 1;
@@ -269,10 +264,10 @@ impl<N: Net> Worker<N> {
         if before_trailers < used {
             downstream.trailers.extend_from_slice(&part[before_trailers..]);
             part.truncate(before_trailers);
-            if downstream.exchange.body.is_done()
-                && let Some(local) = &downstream.exchange.local
+            if downstream.exchange.request.is_whole()
+                && let Some(local) = downstream.exchange.local()
             {
-                let route = &local.shared.settings.routes[downstream.exchange.route];
+                let route = &local.shared.settings.routes[downstream.exchange.route()];
                 trailers::end(&mut part, &downstream.trailers, &route.request_trailers);
             }
         }
@@ -298,10 +293,7 @@ impl<N: Net> Worker<N> {
     }
 
     pub(super) fn frame(&self, index: usize) -> Frame {
-        let exchange = &self.downstreams[index].exchange;
-        // Without the rest of the body the next request cannot be found.
-        let close = !exchange.keep_alive || !exchange.body.is_done() || self.is_draining();
-        Frame { head_only: exchange.head_only, connection: Connection::of(close, exchange.old) }
+        self.downstreams[index].exchange.frame(self.is_draining())
     }
 
     /// Sends the answer that stands in `head`, so many bytes of it its body, and ends the exchange.
@@ -314,13 +306,12 @@ impl<N: Net> Worker<N> {
         frame: Frame,
     ) {
         let now = self.now;
+        let exchange = &mut self.downstreams[index].exchange;
+        exchange.answer.own(status, body_bytes as u64);
+        exchange.copies.forget();
+        let local = exchange.end();
+        self.log_line(index, local.as_ref(), now, reason);
         let downstream = &mut self.downstreams[index];
-        downstream.exchange.status = status;
-        downstream.exchange.body_bytes = body_bytes as u64;
-        self.log_line(index, now, reason);
-        let downstream = &mut self.downstreams[index];
-        downstream.exchange.local = None;
-        downstream.exchange.copies = Copies::None;
         let head = std::mem::take(&mut self.head);
         let closes = frame.connection == Connection::Closes;
         let sent = if self.more_follows && !closes {
@@ -380,7 +371,8 @@ impl<N: Net> Worker<N> {
         }
         let taken = before - downstream.outbox.bytes();
         downstream.pace.moved(self.now, taken, &self.local.shared.settings.limits);
-        if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.upstream) {
+        if let (Phase::Active, Some(upstream)) = (&downstream.phase, downstream.exchange.placement.upstream())
+        {
             self.await_progress(index);
             self.resume(upstream_token(upstream));
             return;
@@ -412,40 +404,18 @@ impl<N: Net> Worker<N> {
                 let detail = "the head of the request did not arrive in time";
                 self.answer_problem(index, Problem { status: 408, name: "head_timeout", detail });
             }
-            Phase::Active if downstream.outbox.is_empty() && downstream.exchange.expects_continue => {
+            Phase::Active
+                if downstream.outbox.is_empty() && downstream.exchange.request.expects_continue() =>
+            {
                 self.go_ahead(index);
             }
-            Phase::Active if downstream.outbox.is_empty() && !downstream.exchange.body.is_done() => {
+            Phase::Active if downstream.outbox.is_empty() && !downstream.exchange.request.is_whole() => {
                 self.fail_request(index, TOO_SLOW);
             }
             Phase::Head | Phase::Active | Phase::Closing | Phase::Lingering => self.abort(index),
         }
     }
 }
-
-/// What came of a request's body.
-pub(super) struct Part {
-    /// Bytes of the input that are of the body.
-    pub(super) used: usize,
-    /// So many of them are before its trailers.
-    pub(super) before_trailers: usize,
-}
-
-/// Follows a body as far as the input goes.
-pub(super) fn decode(body: &mut Decoder, input: &[u8]) -> Result<Part, Refusal> {
-    let mut part = Part { used: 0, before_trailers: 0 };
-    while part.used < input.len() && !body.is_done() {
-        let is_behind = body.is_in_trailers();
-        part.used += body.decode(&input[part.used..])?.consumed;
-        if !is_behind {
-            part.before_trailers = part.used;
-        }
-    }
-    Ok(part)
-}
-
-/// What logs call a request whose client did not wait for the answer.
-const CLIENT_LEFT: u16 = 499;
 
 const BODY_BROKEN: &str = "the body of the request breaks its framing";
 

@@ -6,7 +6,6 @@ use crate::answer::Problem;
 use crate::control_room::MalformedAnswer;
 use crate::local::Local;
 use crate::metrics::pools::Retry;
-use crate::pool::Attempt;
 use control::balance::Outcome;
 use http::codec::Refusal;
 use http::reactor::Net;
@@ -84,9 +83,9 @@ impl<N: Net> Worker<N> {
     /// An instance gave no whole answer: tries another where that is safe, or tells the client.
     pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return };
-        let pool = exchange.pool;
-        let upstream = exchange.upstream.take();
+        let Some(local) = exchange.local().cloned() else { return };
+        let pool = exchange.placement.pool();
+        let upstream = exchange.placement.take_upstream();
         let connection = upstream.and_then(|upstream| self.upstreams.get(upstream));
         let stale = connection.is_some_and(|connection| connection.reused && connection.input.is_empty());
         let why = match failure {
@@ -97,7 +96,7 @@ impl<N: Net> Worker<N> {
             Failure::Broke => Some(Retry::Broke),
             Failure::Timeout | Failure::Malformed(_) => None,
         };
-        let why = why.filter(|_| exchange.answer.is_none());
+        let why = why.filter(|_| !exchange.answer.is_forwarded());
         if let Some(upstream) = upstream {
             self.upstreams.remove(upstream);
         }
@@ -105,26 +104,18 @@ impl<N: Net> Worker<N> {
             && self.may_retry(index, &local, why)
         {
             let now = self.now;
-            let exchange = &mut self.downstreams[index].exchange;
-            (exchange.attempt, exchange.placed) = (Attempt::Again, false);
-            let outcome = match why {
-                Retry::Stale => {
-                    exchange.sends = 0;
-                    Outcome::Cancelled
-                }
+            let placement = &mut self.downstreams[index].exchange.placement;
+            let (instance, outcome) = match why {
+                Retry::Stale => (placement.again_after_stale(), Outcome::Cancelled),
                 Retry::Unreachable | Retry::ConnectTimeout | Retry::Broke => {
-                    if !exchange.failed.contains(&exchange.instance) {
-                        exchange.failed.push(exchange.instance);
-                    }
-                    failure.outcome()
+                    (placement.again_elsewhere(), failure.outcome())
                 }
             };
-            local.pools[pool].borrow_mut().ended(now, exchange.instance, outcome);
+            local.pools[pool].borrow_mut().ended(now, instance, outcome);
             self.leave_instance(index, &local);
             if why.was_sent() {
-                let exchange = &self.downstreams[index].exchange;
                 // The other idle connections to it are as old: they would only cost more tries.
-                let number = local.pools[pool].borrow().number(exchange.instance);
+                let number = local.pools[pool].borrow().number(instance);
                 for idle in std::mem::take(&mut self.instances[number].idle) {
                     self.upstreams.remove(idle);
                 }
@@ -132,21 +123,17 @@ impl<N: Net> Worker<N> {
             return self.dispatch(index);
         }
         let exchange = &mut self.downstreams[index].exchange;
-        let late = std::mem::replace(&mut exchange.late, true);
-        if !late && exchange.first_byte.is_none() {
-            local.tally(exchange.level, |tally| tally.record_late());
-        }
+        exchange.answer.count_late(&local);
         let problem = failure.problem();
-        local.count(exchange.route, |count| count.failed(problem.name));
+        local.count(exchange.route(), |count| count.failed(problem.name));
         if let Failure::Malformed(broken) = failure {
-            let instance = local.pools[pool].borrow().address(exchange.instance);
-            exchange.broken = Some((broken.name(), instance));
+            let instance = local.pools[pool].borrow().address(exchange.placement.instance());
+            exchange.answer.broke(broken.name(), instance);
             self.note_malformed(instance, broken);
         }
         self.release(index, &local, failure.outcome());
-        let exchange = &mut self.downstreams[index].exchange;
         // Where the client has had nothing of the answer yet, it can be told.
-        if exchange.answer.take_if(|answer| !answer.begun).is_none() && exchange.answer.is_some() {
+        if !self.downstreams[index].exchange.answer.take_back() {
             return self.break_off(index, problem.name);
         }
         self.answer_problem(index, problem);
@@ -164,11 +151,12 @@ impl<N: Net> Worker<N> {
     /// Whether a request that got no answer may be given to an instance once more.
     fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
         let exchange = &self.downstreams[index].exchange;
-        let pool = exchange.pool;
+        let (request, placement) = (&exchange.request, &exchange.placement);
+        let pool = placement.pool();
         let tries = local.shared.settings.pools[pool].retries.tries;
         let mut pool = local.pools[pool].borrow_mut();
-        let harmless = exchange.replayable && exchange.idempotent;
-        let tried = exchange.failed.len() as u32 + 1;
+        let harmless = request.is_repeatable();
+        let tried = placement.failed().len() as u32 + 1;
         let (safe, tries_left, costs) = match why {
             Retry::Unreachable | Retry::ConnectTimeout => {
                 (true, tried < pool.len().min(CONNECT_TRIES), false)
@@ -176,9 +164,9 @@ impl<N: Net> Worker<N> {
             // Only the first try uses a kept connection, and it does not count: the instance was closing the connection
             // without regard to the request, as far as anybody knows. Where the connection took all of the request it
             // may have worked on it, though: an instance that was killed looks the same.
-            Retry::Stale => (harmless, tries > 1, exchange.sends > 0),
+            Retry::Stale => (harmless, tries > 1, placement.sends() > 0),
             // What has broken an instance is not sent to the same one again.
-            Retry::Broke => (harmless, exchange.sends < tries && tried < pool.len(), true),
+            Retry::Broke => (harmless, placement.sends() < tries && tried < pool.len(), true),
         };
         pool.may_retry(self.now, why, safe, tries_left, costs)
     }
@@ -186,22 +174,24 @@ impl<N: Net> Worker<N> {
     /// Ends a request that cannot go on for a reason of ours or the client's.
     pub(super) fn fail_request(&mut self, index: usize, problem: Problem<'_>) {
         let exchange = &mut self.downstreams[index].exchange;
-        if let Some(upstream) = exchange.upstream.take() {
+        if let Some(upstream) = exchange.placement.take_upstream() {
             self.upstreams.remove(upstream);
         }
-        let Some(local) = self.downstreams[index].exchange.local.clone() else { return };
-        local.count(self.downstreams[index].exchange.route, |count| count.failed(kind_of(problem.name)));
+        let Some(local) = exchange.local().cloned() else { return };
+        local.count(exchange.route(), |count| count.failed(kind_of(problem.name)));
         self.release(index, &local, Outcome::Cancelled);
-        if self.downstreams[index].exchange.answer.is_some() {
+        let exchange = &mut self.downstreams[index].exchange;
+        if exchange.answer.is_forwarded() {
             return self.break_off(index, problem.name);
         }
-        self.downstreams[index].exchange.keep_alive = false;
+        exchange.request.close_connection();
         self.answer_problem(index, problem);
     }
 
     /// The client has had the beginning of an answer: only a broken connection tells it that this is not the end.
     fn break_off(&mut self, index: usize, reason: &str) {
-        self.log_line(index, self.now, reason);
+        let local = self.downstreams[index].exchange.end();
+        self.log_line(index, local.as_ref(), self.now, reason);
         self.break_downstream(index);
     }
 }

@@ -1,27 +1,22 @@
 //! Answers of instances on their way to the client: head rewritten, body as it comes.
 
-use super::exchange::Answer;
 use super::failure::{Broken, Failure};
-use super::mirror::Copies;
 use super::pace::Pace;
 use super::{Worker, downstream_token};
-use crate::answer::Connection;
 use crate::forward;
 use crate::local::Local;
 use crate::pool;
 use crate::server_timing;
 use control::balance::Outcome;
-use http::codec::Body;
-use http::codec::body::Decoder;
 use http::codec::header::slots;
-use http::codec::response::{self, AnswerTo, ResponseHead};
+use http::codec::response::{self, ResponseHead};
 use http::reactor::Net;
 use std::time::Duration;
 
 impl<N: Net> Worker<N> {
     /// Bytes of an answer.
     pub(super) fn received(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
-        if self.downstreams[index].exchange.answer.is_some() {
+        if self.downstreams[index].exchange.answer.is_forwarded() {
             self.head.clear();
             return self.forward_answer(index, bytes);
         }
@@ -53,7 +48,7 @@ impl<N: Net> Worker<N> {
             let mut slots = slots();
             let limits = &self.local.shared.settings.limits.answer_head;
             let exchange = &mut self.downstreams[index].exchange;
-            let answer_to = if exchange.head_only { AnswerTo::Head } else { AnswerTo::Other };
+            let answer_to = exchange.request.answer_to();
             let head = match response::parse(&bytes[used..], answer_to, limits, &mut slots) {
                 Ok(Some(head)) => head,
                 Ok(None) => return Some(used),
@@ -70,8 +65,11 @@ impl<N: Net> Worker<N> {
             }
             if head.status < 200 {
                 // HTTP/1.0 knows none, and who does not wait for leave has no use for it.
-                if !exchange.old && (head.status != 100 || exchange.expects_continue) {
-                    exchange.expects_continue &= head.status != 100;
+                let request = &mut exchange.request;
+                if !request.is_old() && (head.status != 100 || request.expects_continue()) {
+                    if head.status == 100 {
+                        request.goes_on();
+                    }
                     self.head.clear();
                     forward::interim(&mut self.head, &head);
                     let downstream = &mut self.downstreams[index];
@@ -84,57 +82,31 @@ impl<N: Net> Worker<N> {
                         self.await_progress(index);
                     }
                 }
-                if let Some(upstream) = self.downstreams[index].exchange.upstream {
+                if let Some(upstream) = self.downstreams[index].exchange.placement.upstream() {
                     // It has seen the request: should it break now, it was not closing before.
                     self.upstreams[upstream].reused = false;
                 }
                 continue;
             }
-            exchange.expects_continue = false;
-            let now = self.now;
-            exchange.first_byte = Some(now);
-            exchange.status = head.status;
-            self.downstreams[index].pace = Pace::of_answer(&self.local.shared.settings.limits);
-            let exchange = &mut self.downstreams[index].exchange;
-            let unchunk = exchange.old && head.framing == Body::Chunked;
-            let until_close = head.framing == Body::UntilClose;
-            // An answer before the end of the request: the rest of the request has no reader any more.
-            let early = !exchange.body.is_done();
-            let close = !exchange.keep_alive || unchunk || until_close || early || self.drain_until.is_some();
-            let framed = if unchunk { Body::UntilClose } else { head.framing };
-            exchange.answer = Some(Answer {
-                status: head.status,
-                begun: false,
-                body: Decoder::new(head.framing),
-                unchunk,
-                close,
-                until_close: framed == Body::UntilClose,
-                reusable: head.keep_alive && !early,
-            });
-            if let Some(local) = &exchange.local {
-                let wanted = &local.shared.settings.routes[exchange.route].server_timing;
+            let (now, draining) = (self.now, self.is_draining());
+            let downstream = &mut self.downstreams[index];
+            downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
+            let exchange = &mut downstream.exchange;
+            exchange.request.goes_on();
+            let (framed, connection) = exchange.answer.begin(now, &head, &exchange.request, draining);
+            if let Some(local) = exchange.local() {
+                let wanted = &local.shared.settings.routes[exchange.route()].server_timing;
                 if !wanted.is_empty() {
-                    note_server_timing(local, exchange.route, wanted, &head);
+                    note_server_timing(local, exchange.route(), wanted, &head);
                 }
-            }
-            if let (Some(local), Some(level)) = (&exchange.local, exchange.level) {
-                let elapsed = now.since(exchange.sent);
-                local.times.borrow_mut()[level].record(elapsed);
-                if !exchange.late {
-                    let conforms = local.shared.levels[level].settings.conforms(head.status, elapsed);
-                    local.tally(Some(level), |tally| tally.record(conforms));
-                }
-            }
-            // 429 speaks to one client, 503 of the instance.
-            if head.status == 503 {
-                exchange.stay_away = head.headers.find("retry-after").and_then(seconds);
+                exchange.answer.count(local, now.since(exchange.placement.sent()));
             }
             self.head.clear();
-            forward::response(&mut self.head, &head, framed, Connection::of(close, exchange.old));
+            forward::response(&mut self.head, &head, framed, connection);
             match self.ask_response_rule(index, &head) {
                 None => {
                     // After the rule, which knows nothing of our cookie and may not take it away.
-                    if self.downstreams[index].exchange.sets_cookie {
+                    if self.downstreams[index].exchange.placement.sets_cookie() {
                         self.set_cookie(index);
                     }
                     self.forward_answer(index, &bytes[used..]);
@@ -148,34 +120,12 @@ impl<N: Net> Worker<N> {
     /// Sends what stands in `head` and the body's next bytes to the client.
     fn forward_answer(&mut self, index: usize, bytes: &[u8]) {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(answer) = &mut exchange.answer else { return };
-        let mut used = 0;
-        loop {
-            let step = match answer.body.decode(&bytes[used..]) {
-                Ok(step) => step,
-                Err(refusal) => {
-                    return self.instance_failed(index, Failure::Malformed(Broken::Rule(refusal)));
-                }
-            };
-            exchange.body_bytes += step.data.len() as u64;
-            if let Copies::Some(taken) = &mut exchange.copies {
-                taken.answered(&bytes[used..][step.data.clone()]);
+        let done = match exchange.answer.forward(bytes, &mut self.head, &mut exchange.copies) {
+            Ok(done) => done,
+            Err(refusal) => {
+                return self.instance_failed(index, Failure::Malformed(Broken::Rule(refusal)));
             }
-            if answer.unchunk {
-                self.head.extend_from_slice(&bytes[used..][step.data]);
-            }
-            used += step.consumed;
-            if step.done || used == bytes.len() {
-                break;
-            }
-        }
-        if !answer.unchunk {
-            self.head.extend_from_slice(&bytes[..used]);
-        }
-        // Bytes behind the answer were not asked for.
-        answer.reusable &= used == bytes.len();
-        answer.begun = true;
-        let done = answer.body.is_done();
+        };
         let head = std::mem::take(&mut self.head);
         let downstream = &mut self.downstreams[index];
         let sent = downstream.outbox.send(&mut self.net, &mut downstream.stream, &head);
@@ -195,30 +145,29 @@ impl<N: Net> Worker<N> {
         self.finish_copies(index);
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        let (Some(local), Some(answer)) = (exchange.local.take(), exchange.answer.take()) else { return };
-        let upstream = exchange.upstream.take();
-        let first_byte = exchange.first_byte.unwrap_or(now).since(exchange.sent);
-        let (status, waited, total) = (exchange.status, exchange.waited, now.since(exchange.arrived));
-        let stay_away = exchange.stay_away;
-        let method = &exchange.method;
-        local.count(exchange.route, |count| count.answered(method, status, total, first_byte, waited));
-        self.release(index, &local, outcome(answer.status, first_byte, stay_away));
-        self.downstreams[index].exchange.local = Some(local);
-        self.log_line(index, now, "-");
+        let (Some(local), Some(forwarded)) = (exchange.end(), exchange.answer.finish()) else { return };
+        let (request, answer, placement) = (&exchange.request, &exchange.answer, &mut exchange.placement);
+        let upstream = placement.take_upstream();
+        let pool = &local.shared.settings.pools[placement.pool()];
+        let first_byte = answer.first_byte().unwrap_or(now).since(placement.sent());
+        let (method, status, total) = (request.method(), answer.status(), now.since(request.arrived()));
+        let (waited, stay_away) = (exchange.admission.waited(), answer.stay_away());
+        local.count(exchange.route(), |count| count.answered(method, status, total, first_byte, waited));
+        self.release(index, &local, outcome(forwarded.status(), first_byte, stay_away));
+        self.log_line(index, Some(&local), now, "-");
         if let Some(upstream) = upstream {
-            self.put_back(upstream, index, answer.reusable, now);
+            self.put_back(upstream, pool, forwarded.is_reusable(), now);
         }
-        self.downstreams[index].exchange.local = None;
-        self.end_exchange(index, answer.close || self.is_draining(), now);
+        self.end_exchange(index, forwarded.closes() || self.is_draining(), now);
         self.resume(downstream_token(index));
     }
 
     /// Tells the client in the head of its answer which instance it belongs to from now on.
     fn set_cookie(&mut self, index: usize) {
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
-        let number = exchange.pool;
-        let value = local.pools[number].borrow().cookie_for(exchange.instance);
+        let Some(local) = exchange.local() else { return };
+        let number = exchange.placement.pool();
+        let value = local.pools[number].borrow().cookie_for(exchange.placement.instance());
         if let Some(value) = value {
             pool::add_cookie(&mut self.head, &local.shared.settings.pools[number], value);
         }
@@ -244,9 +193,4 @@ fn outcome(status: u16, first_byte: Duration, stay_away: Option<Duration>) -> Ou
         500.. => Outcome::ServerError { first_byte },
         _ => Outcome::Answered { first_byte },
     }
-}
-
-/// `Retry-After` in seconds; a date is rare enough to be left to the penalty of the balancer.
-fn seconds(value: &[u8]) -> Option<Duration> {
-    std::str::from_utf8(value).ok()?.parse().ok().map(Duration::from_secs)
 }

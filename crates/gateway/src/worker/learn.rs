@@ -16,17 +16,18 @@ pub(super) fn learn(
     outcome: Outcome,
     now: Timestamp,
 ) {
-    let limits = &local.shared.routes[exchange.route];
-    let held = now.since(exchange.claims.admitted_at);
-    let answered = exchange.first_byte.unwrap_or(now).since(exchange.claims.admitted_at);
+    let limits = &local.shared.routes[exchange.route()];
+    let admitted_at = exchange.admission.admitted_at();
+    let held = now.since(admitted_at);
+    let answered = exchange.answer.first_byte().unwrap_or(now).since(admitted_at);
     let sample = |limit: usize, in_flight: u32| {
         if let Some(samples) = &mut local.samples.borrow_mut()[limit] {
             admission::learn(samples, outcome, in_flight, answered, held);
         }
     };
-    let shadows = limits.shadows.iter().zip(limits.learning).zip(&mut exchange.claims.watched);
+    let shadows = limits.shadows.iter().zip(limits.learning).zip(exchange.admission.take_watched());
     for ((shadow, learning), watched) in shadows {
-        let (Some(shadow), Some(watched)) = (shadow, watched.take()) else { continue };
+        let (Some(shadow), Some(watched)) = (shadow, watched) else { continue };
         if let (Some(limit), in_flight @ 1..) = (learning, watched.in_flight()) {
             sample(limit, in_flight);
         }

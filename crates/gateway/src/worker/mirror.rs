@@ -48,10 +48,19 @@ struct Incomplete {
     held: Held,
 }
 
-impl Taken {
+impl Copies {
     /// Bytes of the live answer's body.
+    #[inline]
     pub(super) fn answered(&mut self, data: &[u8]) {
-        self.hash.write(data);
+        if let Copies::Some(taken) = self {
+            taken.hash.write(data);
+        }
+    }
+
+    /// There is no answer of an instance that they could be compared with.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        *self = Copies::None;
     }
 }
 
@@ -104,26 +113,27 @@ impl<N: Net> Worker<N> {
     #[inline]
     pub(super) fn offer_copies(&mut self, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
-        let (Copies::Unasked, Some(local)) = (&exchange.copies, &exchange.local) else { return };
-        if !local.shared.mirrors.routes[exchange.route].is_empty() {
+        let (Copies::Unasked, Some(local)) = (&exchange.copies, exchange.local()) else { return };
+        if !local.shared.mirrors.routes[exchange.route()].is_empty() {
             self.choose_copies(index);
         }
     }
 
     fn choose_copies(&mut self, index: usize) {
         let now = self.now;
-        let downstream = &mut self.downstreams[index];
-        let (client, exchange) = (downstream.exchange.client, &mut downstream.exchange);
+        let exchange = &mut self.downstreams[index].exchange;
         exchange.copies = Copies::None;
-        let Some(local) = &exchange.local else { return };
+        let Some(local) = exchange.local() else { return };
+        let (request, outgoing) = (&exchange.request, exchange.outgoing.bytes());
+        let client = request.client();
         let mirrors = &local.shared.mirrors;
-        let safety = if is_safe(&exchange.method) { Safety::Safe } else { Safety::Unsafe };
+        let safety = if is_safe(request.method()) { Safety::Safe } else { Safety::Unsafe };
         let (mut room, live) = ([0; 8], Live::default);
         let address = key::client(client, &mut room);
         let (mut taken, mut copies, mut end): (Option<Live>, Vec<Copy>, usize) = (None, Vec::new(), 0);
-        for link in &mirrors.routes[exchange.route] {
+        for link in &mirrors.routes[exchange.route()] {
             let target = &link.target;
-            let session = key::value_written(&target.key, &exchange.request).unwrap_or(address);
+            let session = key::value_written(&target.key, outgoing).unwrap_or(address);
             match target.choice.decide(now, session, safety) {
                 Ok(()) => {}
                 Err(NotMirrored::NotChosen) => {
@@ -137,7 +147,7 @@ impl<N: Net> Worker<N> {
             }
             // Where the head ends matters to what is chosen only.
             if end == 0 {
-                end = head::end(&exchange.request).unwrap_or_default();
+                end = head::end(outgoing).unwrap_or_default();
             }
             let ticket = Ticket::new(&link.counts);
             // Asked first: a shadow that takes nothing costs no copy.
@@ -150,23 +160,23 @@ impl<N: Net> Worker<N> {
                 target: Arc::clone(target),
                 ticket,
                 place: Some(place),
-                head: copied_head(&exchange.request[..end], target),
+                head: copied_head(&outgoing[..end], target),
                 body: None,
                 live: taken.get_or_insert_with(live).slot(),
                 sent: now,
-                arrived_us: exchange.arrived_us,
+                arrived_us: request.arrived_us(),
                 client,
-                head_only: exchange.head_only,
-                repeatable: exchange.idempotent,
+                head_only: request.is_head_only(),
+                repeatable: request.is_idempotent(),
                 held: mirrors.budget.nothing(),
             });
         }
         let Some(live) = taken else { return };
         let held = mirrors.budget.nothing();
         let mut incomplete = Incomplete { copies, body: Vec::new(), held };
-        let more = incomplete.add(&exchange.request[end..]);
+        let more = incomplete.add(&outgoing[end..]);
         let mut taken = Box::new(Taken { live, hash: XxHash64::default(), incomplete: None });
-        if exchange.body.is_done() {
+        if request.is_whole() {
             self.mirroring.offered |= incomplete.hand_over(&self.room.mirror, self.now);
         } else if more {
             taken.incomplete = Some(incomplete);
@@ -183,7 +193,7 @@ impl<N: Net> Worker<N> {
         let Some(incomplete) = &mut taken.incomplete else { return };
         if !incomplete.add(bytes) {
             taken.incomplete = None;
-        } else if exchange.body.is_done()
+        } else if exchange.request.is_whole()
             && let Some(whole) = taken.incomplete.take()
         {
             self.mirroring.offered |= whole.hand_over(&self.room.mirror, self.now);
@@ -197,13 +207,14 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         let Copies::Some(taken) = std::mem::take(&mut exchange.copies) else { return };
         let Taken { live, hash, .. } = *taken;
+        let sent = exchange.placement.sent();
         live.answered(Answered {
             // The instance's, whatever a rule has made of it.
-            status: exchange.answer.as_ref().map_or(exchange.status, |answer| answer.status),
-            first_byte: exchange.first_byte.unwrap_or(now).since(exchange.sent),
-            total: now.since(exchange.sent),
-            elapsed: now.since(exchange.arrived),
-            bytes: exchange.body_bytes,
+            status: exchange.answer.status_of_instance(),
+            first_byte: exchange.answer.first_byte().unwrap_or(now).since(sent),
+            total: now.since(sent),
+            elapsed: now.since(exchange.request.arrived()),
+            bytes: exchange.answer.body_bytes(),
             hash: hash.finish(),
         });
     }

@@ -352,29 +352,23 @@ impl<N: Net> Worker<N> {
         let mut under_way = HashMap::new();
         for (_, downstream) in &mut self.downstreams {
             let exchange = &mut downstream.exchange;
-            let (Phase::Active | Phase::Waiting(_), Some(local)) = (&downstream.phase, &exchange.local)
+            let (Phase::Active | Phase::Waiting(_), Some(local)) = (&downstream.phase, exchange.local())
             else {
                 continue;
             };
             let waits = matches!(downstream.phase, Phase::Waiting(_));
             let route = if Rc::ptr_eq(local, &self.local) {
-                Some(exchange.route)
+                Some(exchange.route())
             } else {
-                let name = &local.shared.settings.routes[exchange.route].name;
+                let name = &local.shared.settings.routes[exchange.route()].name;
                 self.local.shared.named.route(name)
             };
             if let Some(route) = route {
                 let (in_flight, waiting) = under_way.entry(route).or_insert((0, 0));
                 *(if waits { waiting } else { in_flight }) += 1;
             }
-            if waits {
-                continue;
-            }
-            let Some(level) = exchange.level else { continue };
-            let late = local.shared.levels[level].settings.is_late(now.since(exchange.sent));
-            if late && !exchange.late && exchange.first_byte.is_none() {
-                exchange.late = true;
-                local.tally(Some(level), |tally| tally.record_late());
+            if !waits {
+                exchange.note_late(now);
             }
         }
         under_way
@@ -479,8 +473,7 @@ impl<N: Net> Worker<N> {
     /// connection for the end of its answer, it is reset.
     fn break_downstream(&mut self, index: usize) {
         let broken = self.closed(index);
-        let half = broken.exchange.answer.is_some_and(|answer| answer.until_close);
-        if half || !broken.outbox.is_empty() {
+        if broken.exchange.answer.is_until_close() || !broken.outbox.is_empty() {
             self.net.reset(broken.stream);
         }
     }

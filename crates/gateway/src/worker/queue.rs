@@ -58,8 +58,8 @@ impl<N: Net> Worker<N> {
     pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) -> Fate {
         let now = self.now;
         let Some(room) = room(local, at) else { return Fate::Over };
-        let claims = &self.downstreams[index].exchange.claims;
-        let claims = (claims.priority, claims.deadline);
+        let admission = &self.downstreams[index].exchange.admission;
+        let claims = (admission.priority(), admission.deadline());
         let mut queues = local.queues.borrow_mut();
         let line = queues.at_mut(at).expect("what has a waiting room has a line");
         let entered = line.wait(room, now, claims, pace(line, local, at), index);
@@ -97,7 +97,7 @@ impl<N: Net> Worker<N> {
         now: Timestamp,
     ) -> Fate {
         self.line.waiting -= 1;
-        self.downstreams[index].exchange.waited += now.since(queued.since);
+        self.downstreams[index].exchange.admission.add_wait(now.since(queued.since));
         let mut queues = local.queues.borrow_mut();
         let (Some(room), Some(line)) = (room(local, queued.at), queues.at_mut(queued.at)) else {
             return Fate::Over;
@@ -164,7 +164,7 @@ impl<N: Net> Worker<N> {
         downstream.deadline.clear();
         let phase = std::mem::replace(&mut downstream.phase, Phase::Active);
         let Phase::Waiting(Pause::Queue(queued)) = phase else { return None };
-        downstream.exchange.waited += self.now.since(queued.since);
+        downstream.exchange.admission.add_wait(self.now.since(queued.since));
         Some(queued)
     }
 
@@ -178,7 +178,7 @@ impl<N: Net> Worker<N> {
     /// A request has the place at the limit that it waited for.
     fn go_on_with(&mut self, index: usize, local: &Rc<Local>, queued: &Queued, in_flight: u32) {
         let exchange = &self.downstreams[index].exchange;
-        let always = At::Limit(local.shared.routes[exchange.route].limits[0].unwrap_or(usize::MAX));
+        let always = At::Limit(local.shared.routes[exchange.route()].limits[0].unwrap_or(usize::MAX));
         let place = if queued.at == always { Held::Always(in_flight) } else { Held::Gated(in_flight) };
         let brought = Brought { place: Some(place), had_turn: queued.had_turn };
         let fate = self.ask_admission(index, brought, self.now);
@@ -193,16 +193,16 @@ impl<N: Net> Worker<N> {
             // Who comes next is not known yet, so no key or cookie decides.
             let picked = local.pools[pool].borrow_mut().pick(self.now, None, &[], &mut self.rng);
             let Some(picked) = picked else { return };
-            let failed = &self.downstreams[front].exchange.failed;
+            let failed = self.downstreams[front].exchange.placement.failed();
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
             // The place was found for the first in line: where that one is refused, the next may have failed there.
             let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
                 continue;
             };
-            let claims = &mut self.downstreams[request].exchange.claims;
-            claims.held = found.place;
-            let picked = claims.picked.take().unwrap_or(Placed::Kept(found.id));
+            let placement = &mut self.downstreams[request].exchange.placement;
+            placement.hold(found.place);
+            let picked = placement.take_picked().unwrap_or(Placed::Kept(found.id));
             self.send_to(request, local, pool, moved_to(picked, found.id));
             self.resume(downstream_token(request));
         }
@@ -236,16 +236,16 @@ impl<N: Net> Worker<N> {
     ) -> Option<Placed> {
         let Some(found) = &local.shared.places[pool] else { return Some(picked) };
         let exchange = &self.downstreams[index].exchange;
-        let (priority, failed) = (exchange.claims.priority, &exchange.failed[..]);
+        let (priority, failed) = (exchange.admission.priority(), exchange.placement.failed());
         let waits = |line: &Waiters<usize>| line.is_before(priority);
         if !local.queues.borrow().at(At::Pool(pool)).is_some_and(waits)
             && let Some(found) = self.free_place(local, pool, picked.instance(), failed)
         {
-            self.downstreams[index].exchange.claims.held = found.place;
+            self.downstreams[index].exchange.placement.hold(found.place);
             return Some(moved_to(picked, found.id));
         }
         if found.waiting.is_some() {
-            self.downstreams[index].exchange.claims.picked = Some(picked);
+            self.downstreams[index].exchange.placement.wait_for(picked);
             let _ = self.wait_in_line(index, local, At::Pool(pool), false);
         } else {
             let address = local.pools[pool].borrow().address(picked.instance());
@@ -260,12 +260,11 @@ impl<N: Net> Worker<N> {
     /// A request has left its instance.
     pub(super) fn leave_instance(&mut self, index: usize, local: &Local) {
         let now = self.now;
-        let exchange = &mut self.downstreams[index].exchange;
-        let Some(place) = exchange.claims.held.take() else { return };
+        let placement = &mut self.downstreams[index].exchange.placement;
+        let Some(place) = placement.take_place() else { return };
         place.leave();
-        let pool = exchange.pool;
-        if let Some(line) = local.queues.borrow_mut().at_mut(At::Pool(pool)) {
-            line.held(now.since(exchange.sent));
+        if let Some(line) = local.queues.borrow_mut().at_mut(At::Pool(placement.pool())) {
+            line.held(now.since(placement.sent()));
         }
         self.line.freed = true;
     }

@@ -6,8 +6,6 @@
 
 use super::Worker;
 use super::decide::Asked;
-use super::exchange::Answer;
-use super::mirror::Copies;
 use crate::answer::{self, Connection, Frame};
 use crate::pool;
 use crate::rewrite;
@@ -39,22 +37,22 @@ impl<N: Net> Worker<N> {
         let exchange = &mut self.downstreams[index].exchange;
         if let Some(pool) = changes.pool {
             let pool = pool.0 as usize;
-            if pool != exchange.pool
-                && let Some(local) = &exchange.local
+            if pool != exchange.placement.pool()
+                && let Some(local) = exchange.local()
             {
-                local.count(exchange.route, |count| count.rules.rerouted());
+                local.count(exchange.route(), |count| count.rules.rerouted());
                 let mut slots = slots();
                 // It was read before.
                 if let Ok(Some(head)) = request::parse(head, &Limits::WIDEST, &mut slots) {
-                    exchange.key = pool::key_of(&local.shared.settings.pools[pool], &head, exchange.client);
+                    let client = exchange.request.client();
+                    let key = pool::key_of(&local.shared.settings.pools[pool], &head, client);
+                    exchange.placement.balance_by(key);
                 }
             }
-            exchange.pool = pool;
+            exchange.placement.choose_pool(pool);
         }
-        if changes.touch_the_head()
-            && let Some(place) = rewrite::request(&mut exchange.request, changes)
-        {
-            exchange.place = place;
+        if changes.touch_the_head() {
+            exchange.outgoing.change(changes);
         }
     }
 
@@ -67,12 +65,12 @@ impl<N: Net> Worker<N> {
     ) -> Option<rule::Response> {
         let downstream = &self.downstreams[index];
         let exchange = &downstream.exchange;
-        let local =
-            exchange.local.as_ref().filter(|local| local.response_rules[exchange.route].is_some())?.clone();
-        let (rule, machine) = (local.response_rules[exchange.route].as_ref()?, local.machine.as_ref()?);
+        let route = exchange.route();
+        let local = exchange.local().filter(|local| local.response_rules[route].is_some())?.clone();
+        let (rule, machine) = (local.response_rules[route].as_ref()?, local.machine.as_ref()?);
         let mut slots = slots();
         // It was read before.
-        let head = request::parse(&exchange.head, &Limits::WIDEST, &mut slots).ok()??;
+        let head = request::parse(exchange.request.head(), &Limits::WIDEST, &mut slots).ok()??;
         let mut asked = Asked::new(&local, exchange, &head, self.now);
         let outcome = machine.borrow_mut().run_response(rule, &mut asked, &Seen(answer));
         let logged = asked.answers.logged;
@@ -80,7 +78,7 @@ impl<N: Net> Worker<N> {
         match outcome {
             Ok(Answered::Pass(changes)) => {
                 if let Some((status, _)) = changes.status {
-                    self.downstreams[index].exchange.status = status;
+                    self.downstreams[index].exchange.answer.change_status(status);
                 }
                 if changes.touch_the_head() {
                     rewrite::answer(&mut self.head, &changes);
@@ -97,31 +95,16 @@ impl<N: Net> Worker<N> {
 
     /// Sends the answer of a response rule in the place of the instance's; `rest` is what came of the body of that.
     pub(super) fn replace_answer(&mut self, index: usize, response: &rule::Response, rest: &[u8]) {
-        let draining = self.drain_until.is_some();
+        let draining = self.is_draining();
         let exchange = &mut self.downstreams[index].exchange;
-        let close = !exchange.keep_alive || !exchange.body.is_done() || draining;
-        let Some(Answer { body, reusable, until_close, close: closes, .. }) = &mut exchange.answer else {
-            return;
-        };
-        // The connection goes on only where the whole of the other body is there already: reading an unknown amount for
-        // nobody costs more than a new connection.
-        let mut used = 0;
-        while !body.is_done() && used < rest.len() {
-            match body.decode(&rest[used..]) {
-                Ok(step) => used += step.consumed,
-                Err(_) => break,
-            }
-        }
-        *reusable &= body.is_done() && used == rest.len();
-        (*until_close, *closes) = (false, close);
-        exchange.status = response.status;
+        let frame = exchange.frame(draining);
+        let body_bytes = if frame.head_only { 0 } else { response.body.len() as u64 };
+        exchange.answer.replace(response.status, body_bytes, rest, frame.connection == Connection::Closes);
         // What the instance answers is not read to its end, so there is nothing to compare copies with.
-        exchange.copies = Copies::default();
-        exchange.body_bytes = if exchange.head_only { 0 } else { response.body.len() as u64 };
-        if let Some(local) = &exchange.local {
-            local.count(exchange.route, |count| count.rules.replaced());
+        exchange.copies.forget();
+        if let Some(local) = exchange.local() {
+            local.count(exchange.route(), |count| count.rules.replaced());
         }
-        let frame = Frame { head_only: exchange.head_only, connection: Connection::of(close, exchange.old) };
         self.write_response(response, frame);
         let head = std::mem::take(&mut self.head);
         let downstream = &mut self.downstreams[index];
@@ -145,8 +128,8 @@ impl<N: Net> Worker<N> {
     /// Counts a rule that failed, and keeps its message until the next tick.
     pub(super) fn rule_failed(&mut self, index: usize, rule: &'static str, error: RuleError) {
         let exchange = &self.downstreams[index].exchange;
-        if let Some(local) = &exchange.local {
-            local.count(exchange.route, |count| count.rules.failed(rule, error.kind()));
+        if let Some(local) = exchange.local() {
+            local.count(exchange.route(), |count| count.rules.failed(rule, error.kind()));
         }
         self.rule_notes.error = Some(error);
     }
@@ -157,9 +140,9 @@ impl<N: Net> Worker<N> {
             return;
         }
         let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
-        local.count(exchange.route, |count| count.rules.logged(logged.count));
-        let route = &local.shared.settings.routes[exchange.route].name;
+        let Some(local) = exchange.local() else { return };
+        local.count(exchange.route(), |count| count.rules.logged(logged.count));
+        let route = &local.shared.settings.routes[exchange.route()].name;
         let room = LINES_PER_TICK.saturating_sub(self.rule_notes.lines.len());
         self.rule_notes.lines.extend(logged.kept.iter().take(room).map(|line| format!("{route}: {line}")));
     }

@@ -3,9 +3,9 @@
 use super::connection::{Phase, Upstream, UpstreamState};
 use super::failure::Failure;
 use super::{TURN, Worker, downstream_token, upstream_token};
-use crate::forward;
 use crate::local::Local;
 use crate::pool::Attempt;
+use crate::settings::Pool;
 use control::balance::Placed;
 use http::reactor::{Deadline, Net, Ready, Token};
 use std::io::ErrorKind;
@@ -17,15 +17,13 @@ impl<N: Net> Worker<N> {
     /// Sends an admitted request to an instance.
     pub(super) fn dispatch(&mut self, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
-        let Some(local) = exchange.local.clone() else { return };
-        let pool = exchange.pool;
-        let picked =
-            local.pools[pool].borrow_mut().pick(self.now, exchange.key, &exchange.failed, &mut self.rng);
+        let Some(local) = exchange.local().cloned() else { return };
+        let placement = &exchange.placement;
+        let (pool, key, failed) = (placement.pool(), placement.key(), placement.failed());
+        let picked = local.pools[pool].borrow_mut().pick(self.now, key, failed, &mut self.rng);
         let Some(picked) = picked else {
             // A service without instances conforms to nothing. A retry may have been counted as late before.
-            if !std::mem::replace(&mut exchange.late, true) {
-                local.tally(exchange.level, |tally| tally.record_late());
-            }
+            exchange.answer.count_late(&local);
             return self.fail_request(index, Failure::Unreachable.problem());
         };
         if let Some(placed) = self.place_at(index, &local, pool, picked) {
@@ -37,17 +35,15 @@ impl<N: Net> Worker<N> {
     pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, placed: Placed) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
-        exchange.instance = placed.instance();
-        exchange.sets_cookie = placed.sets_cookie();
-        exchange.placed = true;
-        exchange.sent = now;
-        let first = exchange.attempt == Attempt::First;
-        if first && !exchange.waited.is_zero() {
-            forward::waited(&mut exchange.request, exchange.place, exchange.waited);
+        exchange.placement.place(placed, now);
+        let (attempt, waited) = (exchange.placement.attempt(), exchange.admission.waited());
+        let first = attempt == Attempt::First;
+        if first && !waited.is_zero() {
+            exchange.outgoing.say_waited(waited);
         }
         let mut pool = local.pools[pool].borrow_mut();
-        pool.sent(now, placed, exchange.attempt);
-        let number = pool.number(exchange.instance);
+        pool.sent(now, placed, attempt);
+        let number = pool.number(placed.instance());
         drop(pool);
         self.downstreams[index].phase = Phase::Active;
         // After a failure only a new connection can be trusted.
@@ -55,7 +51,7 @@ impl<N: Net> Worker<N> {
         match idle {
             Some(upstream) => {
                 self.upstreams[upstream].state = UpstreamState::Busy(index);
-                self.downstreams[index].exchange.upstream = Some(upstream);
+                self.downstreams[index].exchange.placement.carry(upstream);
                 self.send_request(upstream, index);
             }
             None => self.connect(index, number, local, now),
@@ -69,8 +65,9 @@ impl<N: Net> Worker<N> {
             Ok(stream) => {
                 self.counts.upstream_opened += 1;
                 self.generation = self.generation.wrapping_add(1);
-                let pool = self.downstreams[index].exchange.pool;
-                let timeout = local.shared.settings.pools[pool].connect_timeout;
+                let placement = &mut self.downstreams[index].exchange.placement;
+                placement.carry(upstream);
+                let timeout = local.shared.settings.pools[placement.pool()].connect_timeout;
                 let mut connection = Upstream {
                     stream,
                     generation: self.generation,
@@ -86,7 +83,6 @@ impl<N: Net> Worker<N> {
                 let owner = (upstream_token(upstream), self.generation);
                 self.timers.set(owner, &mut connection.deadline, now + timeout);
                 entry.insert(connection);
-                self.downstreams[index].exchange.upstream = Some(upstream);
             }
             Err(_) => self.instance_failed(index, Failure::Unreachable),
         }
@@ -95,18 +91,14 @@ impl<N: Net> Worker<N> {
     /// Sends the request on a connection that is open.
     fn send_request(&mut self, upstream: usize, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
-        let request = std::mem::take(&mut exchange.request);
         let connection = &mut self.upstreams[upstream];
-        let sent = connection.outbox.send(&mut self.net, &mut connection.stream, &request);
-        let exchange = &mut self.downstreams[index].exchange;
-        exchange.request = request;
-        if sent.is_err() {
+        if connection.outbox.send(&mut self.net, &mut connection.stream, exchange.outgoing.bytes()).is_err() {
             return self.instance_failed(index, Failure::Broke);
         }
-        exchange.sends += 1;
+        exchange.placement.handed_over();
         self.offer_copies(index);
         self.await_progress(index);
-        if !self.downstreams[index].exchange.body.is_done() {
+        if !self.downstreams[index].exchange.request.is_whole() {
             self.resume(downstream_token(index));
         }
     }
@@ -115,7 +107,7 @@ impl<N: Net> Worker<N> {
     /// wait for ever (RFC 9110, 10.1.1), but some do.
     pub(super) fn go_ahead(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
-        downstream.exchange.expects_continue = false;
+        downstream.exchange.request.goes_on();
         let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
         if downstream.outbox.send(&mut self.net, &mut downstream.stream, go_on).is_err() {
             return self.abort(index);
@@ -128,26 +120,27 @@ impl<N: Net> Worker<N> {
     pub(super) fn await_progress(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         let exchange = &downstream.exchange;
-        let (Some(upstream), Some(local)) = (exchange.upstream, &exchange.local) else { return };
+        let (Some(upstream), Some(local)) = (exchange.placement.upstream(), exchange.local()) else { return };
+        let request = &exchange.request;
         let connection = &mut self.upstreams[upstream];
         let settings = &local.shared.settings;
-        if !downstream.outbox.is_empty() || (!exchange.body.is_done() && connection.outbox.is_empty()) {
+        if !downstream.outbox.is_empty() || (!request.is_whole() && connection.outbox.is_empty()) {
             connection.deadline.clear();
             let limits = &settings.limits;
             // The instance has the word first: whether it wants the body at all.
-            let until = if exchange.expects_continue {
+            let until = if request.expects_continue() {
                 self.now + limits.idle_timeout.min(CONTINUE_WAIT)
             } else {
                 let until = downstream.pace.wait(self.now);
-                let whole = limits.body_timeout.filter(|_| !exchange.body.is_done());
-                whole.map_or(until, |whole| until.min(exchange.arrived + whole))
+                let whole = limits.body_timeout.filter(|_| !request.is_whole());
+                whole.map_or(until, |whole| until.min(request.arrived() + whole))
             };
             let owner = (downstream_token(index), downstream.generation);
             self.timers.set(owner, &mut downstream.deadline, until);
         } else {
             downstream.deadline.clear();
             downstream.pace.pause(self.now);
-            let until = self.now + settings.pools[exchange.pool].answer_timeout;
+            let until = self.now + settings.pools[exchange.placement.pool()].answer_timeout;
             let owner = (upstream_token(upstream), connection.generation);
             self.timers.set(owner, &mut connection.deadline, until);
         }
@@ -247,11 +240,7 @@ impl<N: Net> Worker<N> {
         let UpstreamState::Busy(index) = self.upstreams[upstream].state else {
             return self.remove_upstream(upstream);
         };
-        let ended = match &mut self.downstreams[index].exchange.answer {
-            Some(answer) => answer.body.closed().is_ok(),
-            None => false,
-        };
-        if ended {
+        if self.downstreams[index].exchange.answer.ends_here() {
             self.finish(index);
         } else {
             self.instance_failed(index, Failure::Broke);
@@ -266,10 +255,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    pub(super) fn put_back(&mut self, upstream: usize, index: usize, reusable: bool, now: Timestamp) {
-        let exchange = &self.downstreams[index].exchange;
-        let Some(local) = &exchange.local else { return };
-        let pool = &local.shared.settings.pools[exchange.pool];
+    /// Keeps a connection that has carried an answer of this pool for the next request, where it may.
+    pub(super) fn put_back(&mut self, upstream: usize, pool: &Pool, reusable: bool, now: Timestamp) {
         let (room, idle_timeout) = (pool.idle_connections as usize, pool.idle_timeout);
         let connection = &mut self.upstreams[upstream];
         let instance = &mut self.instances[connection.instance];

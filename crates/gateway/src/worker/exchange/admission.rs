@@ -1,0 +1,92 @@
+//! What the limits of its route know of a request, and how long it has waited for them.
+
+use crate::worker::claims::Claims;
+use control::admission::{Admitted, Watched};
+use control::concurrency::Priority;
+use control::rate::RateClass;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+use units::Timestamp;
+
+/// What the limits of its route know of a request.
+#[derive(Debug, Default)]
+pub(in crate::worker) struct Admission {
+    /// Counted in by the limits.
+    admitted: Option<Admitted>,
+    /// Since when.
+    at: Timestamp,
+    claims: Claims,
+    /// What the limits in shadow made of it.
+    watched: [Option<Watched>; 2],
+    waited: Duration,
+}
+
+impl Admission {
+    /// Its head was read for what limits beyond the plain ones want to know.
+    pub(in crate::worker) fn claim(&mut self, claims: Claims) {
+        self.claims = claims;
+    }
+
+    /// The rate class of one of its keys, which is asked once.
+    pub(in crate::worker) fn take_class(&mut self, number: usize) -> Option<Arc<RateClass<AtomicU64>>> {
+        self.claims.take_class(number)
+    }
+
+    /// It has waited so long for a turn or a place.
+    #[inline]
+    pub(in crate::worker) fn add_wait(&mut self, waited: Duration) {
+        self.waited += waited;
+    }
+
+    /// Its limits let it pass, and count it in.
+    #[inline]
+    pub(in crate::worker) fn admit(&mut self, admitted: Admitted, now: Timestamp) {
+        self.waited += admitted.waited();
+        self.admitted = Some(admitted);
+        self.at = now;
+    }
+
+    /// A limit in shadow has seen it admitted.
+    pub(in crate::worker) fn watch(&mut self, number: usize, watched: Watched) {
+        self.watched[number] = Some(watched);
+    }
+
+    /// What the limits in shadow made of it, to be given back to them.
+    pub(in crate::worker) fn take_watched(&mut self) -> [Option<Watched>; 2] {
+        std::mem::take(&mut self.watched)
+    }
+
+    /// It is counted out: gives what the limits gave, if they did.
+    #[inline]
+    pub(in crate::worker) fn leave(&mut self) -> Option<Admitted> {
+        self.admitted.take()
+    }
+
+    #[inline]
+    pub(in crate::worker) fn is_admitted(&self) -> bool {
+        self.admitted.is_some()
+    }
+
+    /// When it was admitted.
+    pub(in crate::worker) fn admitted_at(&self) -> Timestamp {
+        self.at
+    }
+
+    #[inline]
+    pub(in crate::worker) fn priority(&self) -> Priority {
+        self.claims.priority()
+    }
+
+    /// When its client will have gone.
+    #[inline]
+    pub(in crate::worker) fn deadline(&self) -> Timestamp {
+        self.claims.deadline()
+    }
+
+    /// How long it has waited for turns and places.
+    #[inline]
+    pub(in crate::worker) fn waited(&self) -> Duration {
+        self.waited
+    }
+}

@@ -1,0 +1,291 @@
+//! What the client is sent, and how that counts.
+//!
+//! An answer is an instance's, which is forwarded, or the gateway's own. Its service level class counts it once: when
+//! the first byte of an instance's answer comes, or as late before that.
+
+use super::Request;
+use crate::answer::Connection;
+use crate::local::Local;
+use crate::worker::mirror::Copies;
+use http::codec::body::Decoder;
+use http::codec::response::ResponseHead;
+use http::codec::{Body, Refusal};
+use std::net::SocketAddr;
+use std::time::Duration;
+use units::Timestamp;
+
+/// What the client is sent, and how that counts.
+#[derive(Debug, Default)]
+pub(in crate::worker) struct Answer {
+    /// The service level class that it counts in.
+    level: Option<usize>,
+    /// Counted as late before it came.
+    late: bool,
+    first_byte: Option<Timestamp>,
+    status: u16,
+    body_bytes: u64,
+    /// How long the instance wants to be left alone.
+    stay_away: Option<Duration>,
+    broken: Option<(&'static str, SocketAddr)>,
+    forwarding: Option<Forwarding>,
+}
+
+/// An instance's answer whose head was read.
+#[derive(Debug)]
+pub(in crate::worker) struct Forwarding {
+    status: u16,
+    /// The client has been sent something of it.
+    begun: bool,
+    body: Decoder,
+    /// Chunks are taken apart for a client that does not know them.
+    unchunk: bool,
+    close: bool,
+    /// The client knows the end of the answer by the end of the connection.
+    until_close: bool,
+    reusable: bool,
+}
+
+impl Answer {
+    /// It counts in this service level class, if one is named.
+    #[inline]
+    pub(in crate::worker) fn judge_by(&mut self, level: Option<usize>) {
+        self.level = level.or(self.level);
+    }
+
+    /// Counts it as late, but once, and not after it has come.
+    pub(in crate::worker) fn count_late(&mut self, local: &Local) {
+        let late = std::mem::replace(&mut self.late, true);
+        if !late && self.first_byte.is_none() {
+            local.tally(self.level, |tally| tally.record_late());
+        }
+    }
+
+    /// Counts a request that its own policy has refused.
+    pub(in crate::worker) fn count_shed(&self, local: &Local) {
+        local.tally(self.level, |tally| tally.record_shed());
+    }
+
+    /// Counts it as late where its target is shorter than `elapsed`, the time since the request was sent.
+    pub(super) fn note_late(&mut self, local: &Local, elapsed: Duration) {
+        let Some(level) = self.level else { return };
+        if self.first_byte.is_none() && local.shared.levels[level].settings.is_late(elapsed) {
+            self.count_late(local);
+        }
+    }
+
+    /// The head of an instance's answer has come. Gives how the client learns where the body ends, and what becomes of
+    /// its connection; `draining` says that connections close.
+    #[inline]
+    pub(in crate::worker) fn begin(
+        &mut self,
+        now: Timestamp,
+        head: &ResponseHead<'_, '_>,
+        request: &Request,
+        draining: bool,
+    ) -> (Body, Connection) {
+        self.first_byte = Some(now);
+        self.status = head.status;
+        // 429 speaks to one client, 503 of the instance.
+        if head.status == 503 {
+            self.stay_away = head.headers.find("retry-after").and_then(seconds);
+        }
+        let unchunk = request.is_old() && head.framing == Body::Chunked;
+        let framed = if unchunk { Body::UntilClose } else { head.framing };
+        // An answer before the end of the request: the rest of the request has no reader any more.
+        let early = !request.is_whole();
+        let until_close = framed == Body::UntilClose;
+        let close = !request.keeps_connection() || until_close || early || draining;
+        self.forwarding = Some(Forwarding {
+            status: head.status,
+            begun: false,
+            body: Decoder::new(head.framing),
+            unchunk,
+            close,
+            until_close,
+            reusable: head.keep_alive && !early,
+        });
+        (framed, Connection::of(close, request.is_old()))
+    }
+
+    /// Counts it in its service level class; `elapsed` is the time from sending the request to the first byte.
+    #[inline]
+    pub(in crate::worker) fn count(&self, local: &Local, elapsed: Duration) {
+        let Some(level) = self.level else { return };
+        local.times.borrow_mut()[level].record(elapsed);
+        if !self.late {
+            let conforms = local.shared.levels[level].settings.conforms(self.status, elapsed);
+            local.tally(Some(level), |tally| tally.record(conforms));
+        }
+    }
+
+    /// A response rule gives it another status.
+    pub(in crate::worker) fn change_status(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    /// Takes the next bytes of an instance's body: appends to `out` what the client is sent of them. Whether it is the
+    /// last.
+    #[inline]
+    pub(in crate::worker) fn forward(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        copies: &mut Copies,
+    ) -> Result<bool, Refusal> {
+        let Some(forwarding) = &mut self.forwarding else { return Ok(false) };
+        let mut used = 0;
+        loop {
+            let step = forwarding.body.decode(&bytes[used..])?;
+            self.body_bytes += step.data.len() as u64;
+            let data = &bytes[used..][step.data];
+            copies.answered(data);
+            if forwarding.unchunk {
+                out.extend_from_slice(data);
+            }
+            used += step.consumed;
+            if step.done || used == bytes.len() {
+                break;
+            }
+        }
+        if !forwarding.unchunk {
+            out.extend_from_slice(&bytes[..used]);
+        }
+        // Bytes behind the answer were not asked for.
+        forwarding.reusable &= used == bytes.len();
+        forwarding.begun = true;
+        Ok(forwarding.body.is_done())
+    }
+
+    /// A response rule's answer goes out in the place of the instance's, of whose body `rest` has come; `close` says
+    /// whether the client's connection closes after it.
+    pub(in crate::worker) fn replace(&mut self, status: u16, body_bytes: u64, rest: &[u8], close: bool) {
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.replaced(rest, close);
+            (self.status, self.body_bytes) = (status, body_bytes);
+        }
+    }
+
+    /// The gateway answers itself.
+    #[inline]
+    pub(in crate::worker) fn own(&mut self, status: u16, body_bytes: u64) {
+        (self.status, self.body_bytes) = (status, body_bytes);
+    }
+
+    /// The client did not wait for it.
+    pub(in crate::worker) fn client_left(&mut self) {
+        if self.forwarding.is_none() {
+            self.status = CLIENT_LEFT;
+        }
+    }
+
+    /// It broke this rule of HTTP, and came from this instance.
+    pub(in crate::worker) fn broke(&mut self, rule: &'static str, instance: SocketAddr) {
+        self.broken = Some((rule, instance));
+    }
+
+    /// Forgets an instance's answer of which the client has had nothing, so that it can be told something else; false
+    /// where it has had the beginning.
+    pub(in crate::worker) fn take_back(&mut self) -> bool {
+        self.forwarding.take_if(|forwarding| !forwarding.begun);
+        self.forwarding.is_none()
+    }
+
+    /// The instance has closed its connection: whether that is the end of the answer.
+    pub(in crate::worker) fn ends_here(&mut self) -> bool {
+        self.forwarding.as_mut().is_some_and(|forwarding| forwarding.body.closed().is_ok())
+    }
+
+    /// It went out whole: gives what was forwarded.
+    #[inline]
+    pub(in crate::worker) fn finish(&mut self) -> Option<Forwarding> {
+        self.forwarding.take()
+    }
+
+    /// The head of an instance's answer has come.
+    #[inline]
+    pub(in crate::worker) fn is_forwarded(&self) -> bool {
+        self.forwarding.is_some()
+    }
+
+    /// A client could take the end of its connection for the end of the answer.
+    pub(in crate::worker) fn is_until_close(&self) -> bool {
+        self.forwarding.as_ref().is_some_and(|forwarding| forwarding.until_close)
+    }
+
+    /// The status that the instance gave, whatever a rule made of it.
+    pub(in crate::worker) fn status_of_instance(&self) -> u16 {
+        self.forwarding.as_ref().map_or(self.status, |forwarding| forwarding.status)
+    }
+
+    /// The status that the client is sent.
+    #[inline]
+    pub(in crate::worker) fn status(&self) -> u16 {
+        self.status
+    }
+
+    #[inline]
+    pub(in crate::worker) fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// When the first byte of an instance's answer came.
+    #[inline]
+    pub(in crate::worker) fn first_byte(&self) -> Option<Timestamp> {
+        self.first_byte
+    }
+
+    /// How long the instance wants to be left alone.
+    #[inline]
+    pub(in crate::worker) fn stay_away(&self) -> Option<Duration> {
+        self.stay_away
+    }
+
+    /// The rule that it broke, and the instance that gave it.
+    #[inline]
+    pub(in crate::worker) fn broken(&self) -> Option<(&'static str, SocketAddr)> {
+        self.broken
+    }
+}
+
+impl Forwarding {
+    /// Another answer goes out in its place.
+    fn replaced(&mut self, rest: &[u8], close: bool) {
+        // The connection goes on only where the whole of the other body is there already: reading an unknown amount for
+        // nobody costs more than a new connection.
+        let mut used = 0;
+        while !self.body.is_done() && used < rest.len() {
+            match self.body.decode(&rest[used..]) {
+                Ok(step) => used += step.consumed,
+                Err(_) => break,
+            }
+        }
+        self.reusable &= self.body.is_done() && used == rest.len();
+        (self.until_close, self.close) = (false, close);
+    }
+
+    /// What the instance said, whatever a rule made of it.
+    #[inline]
+    pub(in crate::worker) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The client's connection closes after it.
+    #[inline]
+    pub(in crate::worker) fn closes(&self) -> bool {
+        self.close
+    }
+
+    /// The upstream's connection may carry another request.
+    #[inline]
+    pub(in crate::worker) fn is_reusable(&self) -> bool {
+        self.reusable
+    }
+}
+
+/// `Retry-After` in seconds; a date is rare enough to be left to the penalty of the balancer.
+fn seconds(value: &[u8]) -> Option<Duration> {
+    std::str::from_utf8(value).ok()?.parse().ok().map(Duration::from_secs)
+}
+
+/// What logs call a request whose client did not wait for the answer.
+const CLIENT_LEFT: u16 = 499;

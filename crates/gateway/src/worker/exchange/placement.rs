@@ -1,0 +1,193 @@
+//! The instance and the connection that have a request, and the instances that have failed it.
+
+use crate::pool::Attempt;
+use control::balance::{InstanceId, Placed};
+use control::concurrency::Concurrency;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use units::Timestamp;
+
+/// A place at an instance where those are limited.
+type Place = Arc<Concurrency<AtomicU64>>;
+
+/// Where a request is.
+#[derive(Debug)]
+pub(in crate::worker) struct Placement {
+    /// The pool of the route, or the one that a rule has chosen.
+    pool: usize,
+    /// What its pool balances by.
+    key: Option<u64>,
+    instance: InstanceId,
+    /// The instance counts it as in flight.
+    in_flight: bool,
+    /// The client has to be told its instance.
+    sets_cookie: bool,
+    sent: Timestamp,
+    /// The connection that carries it.
+    upstream: Option<usize>,
+    attempt: Attempt,
+    /// None of them twice. A stale connection says nothing of its instance.
+    failed: Vec<InstanceId>,
+    sends: u32,
+    /// The place that it holds at its instance.
+    held: Option<Place>,
+    /// What was picked for it before it had to wait for an instance.
+    picked: Option<Placed>,
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Placement {
+            pool: 0,
+            key: None,
+            instance: InstanceId(0),
+            in_flight: false,
+            sets_cookie: false,
+            sent: Timestamp::ZERO,
+            upstream: None,
+            attempt: Attempt::First,
+            failed: Vec::new(),
+            sends: 0,
+            held: None,
+            picked: None,
+        }
+    }
+}
+
+impl Placement {
+    /// It goes to this pool.
+    #[inline]
+    pub(in crate::worker) fn choose_pool(&mut self, pool: usize) {
+        self.pool = pool;
+    }
+
+    /// Its pool balances by this.
+    #[inline]
+    pub(in crate::worker) fn balance_by(&mut self, key: Option<u64>) {
+        self.key = key;
+    }
+
+    /// An instance was picked, but it has to wait for a place.
+    pub(in crate::worker) fn wait_for(&mut self, picked: Placed) {
+        self.picked = Some(picked);
+    }
+
+    /// What was picked before it had to wait.
+    pub(in crate::worker) fn take_picked(&mut self) -> Option<Placed> {
+        self.picked.take()
+    }
+
+    /// It holds a place at an instance, where those are limited.
+    pub(in crate::worker) fn hold(&mut self, place: Option<Place>) {
+        self.held = place;
+    }
+
+    /// The place that it held, to be given back.
+    #[inline]
+    pub(in crate::worker) fn take_place(&mut self) -> Option<Place> {
+        self.held.take()
+    }
+
+    /// It goes to an instance, which counts it as in flight.
+    #[inline]
+    pub(in crate::worker) fn place(&mut self, placed: Placed, now: Timestamp) {
+        self.instance = placed.instance();
+        self.sets_cookie = placed.sets_cookie();
+        self.in_flight = true;
+        self.sent = now;
+    }
+
+    /// It has a connection.
+    #[inline]
+    pub(in crate::worker) fn carry(&mut self, upstream: usize) {
+        self.upstream = Some(upstream);
+    }
+
+    /// It has its connection no more: gives that, if there was one.
+    #[inline]
+    pub(in crate::worker) fn take_upstream(&mut self) -> Option<usize> {
+        self.upstream.take()
+    }
+
+    /// It was handed to its connection, as far as it had come.
+    #[inline]
+    pub(in crate::worker) fn handed_over(&mut self) {
+        self.sends += 1;
+    }
+
+    /// It has left its instance: which one, unless it was at none.
+    #[inline]
+    pub(in crate::worker) fn leave(&mut self) -> Option<InstanceId> {
+        std::mem::take(&mut self.in_flight).then_some(self.instance)
+    }
+
+    /// Its connection was stale, which says nothing of the instance: it is to be sent again. Gives the instance.
+    pub(in crate::worker) fn again_after_stale(&mut self) -> InstanceId {
+        self.sends = 0;
+        self.again()
+    }
+
+    /// Its instance has failed it: it is to be sent to another. Gives the instance.
+    pub(in crate::worker) fn again_elsewhere(&mut self) -> InstanceId {
+        if !self.failed.contains(&self.instance) {
+            self.failed.push(self.instance);
+        }
+        self.again()
+    }
+
+    fn again(&mut self) -> InstanceId {
+        self.attempt = Attempt::Again;
+        self.in_flight = false;
+        self.instance
+    }
+
+    #[inline]
+    pub(in crate::worker) fn pool(&self) -> usize {
+        self.pool
+    }
+
+    #[inline]
+    pub(in crate::worker) fn key(&self) -> Option<u64> {
+        self.key
+    }
+
+    /// The instance that it is at, or was at last.
+    #[inline]
+    pub(in crate::worker) fn instance(&self) -> InstanceId {
+        self.instance
+    }
+
+    /// The client has to be told its instance.
+    #[inline]
+    pub(in crate::worker) fn sets_cookie(&self) -> bool {
+        self.sets_cookie
+    }
+
+    /// When it went to its instance.
+    #[inline]
+    pub(in crate::worker) fn sent(&self) -> Timestamp {
+        self.sent
+    }
+
+    /// The connection that carries it.
+    #[inline]
+    pub(in crate::worker) fn upstream(&self) -> Option<usize> {
+        self.upstream
+    }
+
+    #[inline]
+    pub(in crate::worker) fn attempt(&self) -> Attempt {
+        self.attempt
+    }
+
+    /// The instances that have failed it.
+    #[inline]
+    pub(in crate::worker) fn failed(&self) -> &[InstanceId] {
+        &self.failed
+    }
+
+    /// How often the whole of it, as far as it had come, was handed to a connection; a stale one does not count.
+    pub(in crate::worker) fn sends(&self) -> u32 {
+        self.sends
+    }
+}

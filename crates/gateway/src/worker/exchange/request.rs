@@ -1,0 +1,232 @@
+//! What the client asks for, and how far its body has come.
+
+use http::codec::body::Decoder;
+use http::codec::request::RequestHead;
+use http::codec::response::AnswerTo;
+use http::codec::{Body, Refusal, method};
+use std::net::{IpAddr, Ipv4Addr};
+use units::Timestamp;
+
+/// When a request came, and from whom.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::worker) struct Arrival {
+    pub(in crate::worker) at: Timestamp,
+    /// The wall clock then, in µs since 1970.
+    pub(in crate::worker) wall_us: u64,
+    /// The client, beyond the trusted hops: whom logs, keys and hashes are to mean.
+    pub(in crate::worker) client: IpAddr,
+}
+
+/// What the client asks for.
+#[derive(Debug)]
+pub(in crate::worker) struct Request {
+    arrival: Arrival,
+    method: Vec<u8>,
+    target: Vec<u8>,
+    /// The head as it came, where a response rule may ask about it; otherwise empty.
+    head: Vec<u8>,
+    /// Referer and user agent, with a zero byte between them, where the log wants them.
+    agent: Vec<u8>,
+    body: Decoder,
+    /// All of it came at once, so that it is kept.
+    came_whole: bool,
+    idempotent: bool,
+    head_only: bool,
+    old: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+}
+
+/// What came of a request's body.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::worker) struct Part {
+    /// Bytes of the input that are of the body.
+    pub(in crate::worker) used: usize,
+    /// So many of them are before its trailers.
+    pub(in crate::worker) before_trailers: usize,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        let client = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        Request {
+            arrival: Arrival { at: Timestamp::ZERO, wall_us: 0, client },
+            method: Vec::new(),
+            target: Vec::new(),
+            head: Vec::new(),
+            agent: Vec::new(),
+            body: Decoder::new(Body::None),
+            came_whole: true,
+            idempotent: false,
+            head_only: false,
+            old: false,
+            keep_alive: true,
+            expects_continue: false,
+        }
+    }
+}
+
+impl Request {
+    /// What could not be read, so that its connection closes.
+    pub(super) fn unread(arrival: Arrival) -> Self {
+        Request { arrival, keep_alive: false, ..Request::default() }
+    }
+
+    /// A head was read. `target` is in origin form; `alone` says that nothing came behind the head.
+    #[inline]
+    pub(super) fn begin(&mut self, arrival: Arrival, head: &RequestHead<'_, '_>, target: &str, alone: bool) {
+        *self = Request {
+            arrival,
+            method: refilled(&mut self.method, head.method.as_bytes()),
+            target: refilled(&mut self.target, target.as_bytes()),
+            head: refilled(&mut self.head, b""),
+            agent: refilled(&mut self.agent, b""),
+            body: Decoder::new(head.framing),
+            came_whole: true,
+            idempotent: method::is_idempotent(head.method.as_bytes()),
+            head_only: head.method == "HEAD",
+            old: head.version == 0,
+            keep_alive: head.keep_alive,
+            expects_continue: head.expect_continue && alone,
+        };
+    }
+
+    /// Keeps what the log wants to know of the client's program.
+    pub(in crate::worker) fn keep_agent(&mut self, head: &RequestHead<'_, '_>) {
+        self.agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
+        self.agent.push(0);
+        self.agent.extend_from_slice(head.headers.find("user-agent").unwrap_or_default());
+    }
+
+    /// Keeps the head, for a response rule.
+    pub(in crate::worker) fn keep_head(&mut self, head: &[u8]) {
+        self.head.extend_from_slice(head);
+    }
+
+    /// Follows what came of the body along with the head.
+    #[inline]
+    pub(in crate::worker) fn begin_body(&mut self, input: &[u8]) -> Result<Part, Refusal> {
+        let part = self.read_body(input)?;
+        self.came_whole = self.body.is_done();
+        Ok(part)
+    }
+
+    /// Follows the body as far as the input goes.
+    pub(in crate::worker) fn read_body(&mut self, input: &[u8]) -> Result<Part, Refusal> {
+        let mut part = Part::default();
+        while part.used < input.len() && !self.body.is_done() {
+            let is_behind = self.body.is_in_trailers();
+            part.used += self.body.decode(&input[part.used..])?.consumed;
+            if !is_behind {
+                part.before_trailers = part.used;
+            }
+        }
+        Ok(part)
+    }
+
+    /// The client need not wait for 100 (Continue) any more: somebody said it, or it did not wait.
+    #[inline]
+    pub(in crate::worker) fn goes_on(&mut self) {
+        self.expects_continue = false;
+    }
+
+    /// The connection closes after the answer.
+    #[inline]
+    pub(in crate::worker) fn close_connection(&mut self) {
+        self.keep_alive = false;
+    }
+
+    #[inline]
+    pub(in crate::worker) fn arrived(&self) -> Timestamp {
+        self.arrival.at
+    }
+
+    /// When it came, in µs since 1970.
+    #[inline]
+    pub(in crate::worker) fn arrived_us(&self) -> u64 {
+        self.arrival.wall_us
+    }
+
+    /// The client, beyond the trusted hops.
+    #[inline]
+    pub(in crate::worker) fn client(&self) -> IpAddr {
+        self.arrival.client
+    }
+
+    #[inline]
+    pub(in crate::worker) fn method(&self) -> &[u8] {
+        &self.method
+    }
+
+    /// In origin form.
+    #[inline]
+    pub(in crate::worker) fn target(&self) -> &[u8] {
+        &self.target
+    }
+
+    /// The head as it came, if it was kept; otherwise nothing.
+    pub(in crate::worker) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Referer and user agent, with a zero byte between them, if they were kept; otherwise nothing.
+    #[inline]
+    pub(in crate::worker) fn agent(&self) -> &[u8] {
+        &self.agent
+    }
+
+    /// All of the body has come.
+    #[inline]
+    pub(in crate::worker) fn is_whole(&self) -> bool {
+        self.body.is_done()
+    }
+
+    /// Sending it twice does what sending it once does.
+    pub(in crate::worker) fn is_idempotent(&self) -> bool {
+        self.idempotent
+    }
+
+    /// It could be sent again, and that would do no harm.
+    pub(in crate::worker) fn is_repeatable(&self) -> bool {
+        self.came_whole && self.idempotent
+    }
+
+    /// Its answer has no body.
+    #[inline]
+    pub(in crate::worker) fn is_head_only(&self) -> bool {
+        self.head_only
+    }
+
+    /// What its answer is read as the answer to.
+    #[inline]
+    pub(in crate::worker) fn answer_to(&self) -> AnswerTo {
+        if self.head_only { AnswerTo::Head } else { AnswerTo::Other }
+    }
+
+    /// The client speaks HTTP/1.0 and understands no chunks.
+    #[inline]
+    pub(in crate::worker) fn is_old(&self) -> bool {
+        self.old
+    }
+
+    /// The connection may carry another request after it.
+    #[inline]
+    pub(in crate::worker) fn keeps_connection(&self) -> bool {
+        self.keep_alive
+    }
+
+    /// The client waits for 100 (Continue), and nobody has said it yet.
+    #[inline]
+    pub(in crate::worker) fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+}
+
+/// A buffer with other bytes, taken out of its place.
+#[inline]
+fn refilled(buffer: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
+    let mut buffer = std::mem::take(buffer);
+    buffer.clear();
+    buffer.extend_from_slice(bytes);
+    buffer
+}
