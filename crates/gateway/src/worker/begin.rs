@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::admit::Fate;
-use super::exchange::{Arrival, Exchange};
+use super::exchange::{Arrival, Exchange, Part};
 use super::gather::TOO_LARGE;
 use super::pace::Pace;
 use crate::answer::Problem;
@@ -67,81 +67,119 @@ impl<N: Net> Worker<N> {
     /// used.
     fn begin_request(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8]) -> usize {
         let rest = &bytes[head.head_len..];
-        let now = self.now;
-        let arrived_us = self.wall_us(now);
+        let target: &str = &head.target.origin_form(head.method);
+        let hops = self.take_request(index, head, target, rest.is_empty());
+        let Some(route) = self.find_route(index, head, target) else { return head.head_len };
+        let Some(came) = self.begin_body(index, rest) else { return bytes.len() };
+        let used = head.head_len + came.used;
+        self.take_route(index, route, &bytes[..head.head_len], &hops);
+        if self.is_too_large(head, &came) {
+            self.fail_request(index, TOO_LARGE);
+            return used;
+        }
+        let (body, trailers) = rest[..came.used].split_at(came.before_trailers);
+        let unwritten = Unwritten { head, target, hops: &hops, body, trailers };
+        self.more_follows = bytes.len() > used;
+        self.let_in(index, route, &unwritten, bytes);
+        self.more_follows = false;
+        used
+    }
+
+    /// A head was read: it takes the place of the request before. Gives what is known of its way to us.
+    #[inline]
+    fn take_request(&mut self, index: usize, head: &RequestHead<'_, '_>, target: &str, alone: bool) -> Hops {
+        let (at, wall_us) = (self.now, self.wall_us(self.now));
+        let settings = &self.local.shared.settings;
         let downstream = &mut self.downstreams[index];
         downstream.head_since = None;
         downstream.deadline.clear();
         downstream.requests = downstream.requests.saturating_add(1);
-        downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
-        let peer = downstream.client.ip();
-        let trusted = &self.local.shared.settings.trusted_hops;
-        let hops =
-            if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, arrived_us) };
-        let target = head.target.origin_form(head.method);
-        let target: &str = &target;
-        let exchange = &mut downstream.exchange;
-        let arrival = Arrival { at: now, wall_us: arrived_us, client: hops.client };
-        exchange.begin(arrival, head, target, rest.is_empty());
+        downstream.pace = Pace::of_answer(&settings.limits);
+        let (peer, trusted) = (downstream.client.ip(), &settings.trusted_hops);
+        let hops = if trusted.is_empty() { Hops::none(peer) } else { Hops::of(head, peer, trusted, wall_us) };
+        let arrival = Arrival { at, wall_us, client: hops.client };
+        downstream.exchange.begin(arrival, head, target, alone);
         if self.log.wants_agent() {
-            exchange.request.keep_agent(head);
+            downstream.exchange.request.keep_agent(head);
         }
+        hops
+    }
+
+    /// The route of a request; `None` where there is none or the request is for a WebSocket, and the client was told.
+    #[inline]
+    fn find_route(&mut self, index: usize, head: &RequestHead<'_, '_>, target: &str) -> Option<usize> {
         let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
             self.counts.unrouted += 1;
             let detail = "no route of the gateway is for this host and path";
             self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
-            return head.head_len;
+            return None;
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
             // What stands behind may be of the other protocol already.
-            exchange.request.close_connection();
+            self.downstreams[index].exchange.request.close_connection();
             self.counts.bad_requests += 1;
             let detail = "the gateway carries no WebSocket: connect to the service itself";
             self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
-            return head.head_len;
+            return None;
         }
-        let (mut used, mut before_trailers) = (0, 0);
-        if !exchange.request.is_whole() {
-            downstream.trailers.clear();
-            // What came of the body goes along with the head.
-            match exchange.request.begin_body(rest) {
-                Ok(part) => (used, before_trailers) = (part.used, part.before_trailers),
-                Err(refusal) => {
-                    self.refuse(index, refusal);
-                    return head.head_len + rest.len();
-                }
+        Some(route)
+    }
+
+    /// Follows what came of the body, which goes along with the head; `None` where it breaks its framing and the client
+    /// was told.
+    #[inline]
+    fn begin_body(&mut self, index: usize, rest: &[u8]) -> Option<Part> {
+        let downstream = &mut self.downstreams[index];
+        if downstream.exchange.request.is_whole() {
+            return Some(Part::default());
+        }
+        downstream.trailers.clear();
+        match downstream.exchange.request.begin_body(rest) {
+            Ok(came) => {
+                downstream.pace = Pace::of_upload(&self.local.shared.settings.limits, came.used as u64);
+                Some(came)
             }
-            downstream.pace = Pace::of_upload(&self.local.shared.settings.limits, used as u64);
+            Err(refusal) => {
+                self.refuse(index, refusal);
+                None
+            }
         }
+    }
+
+    /// From here on the request is of a route of the configuration in force. `head` is its head as it came.
+    #[inline]
+    fn take_route(&mut self, index: usize, route: usize, head: &[u8], hops: &Hops) {
+        let exchange = &mut self.downstreams[index].exchange;
         exchange.take_route(&self.local, route);
         if self.local.response_rules[route].is_some() {
-            exchange.request.keep_head(&bytes[..head.head_len]);
+            exchange.request.keep_head(head);
         }
         if let Some(age) = hops.age {
             self.local.count(route, |count| count.reported.before(age));
         }
-        if let Some(most) = self.local.shared.settings.limits.body_max
-            && (matches!(head.framing, Body::Length(length) if length > most.get())
-                || used as u64 > most.get())
-        {
-            self.fail_request(index, TOO_LARGE);
-            return head.head_len + used;
-        }
-        let (body, trailers) = rest[..used].split_at(before_trailers);
-        let unwritten = Unwritten { head, target, hops: &hops, body, trailers };
+    }
+
+    /// Whether a body is longer than this service takes, by what its head says or by what came of it.
+    #[inline]
+    fn is_too_large(&self, head: &RequestHead<'_, '_>, came: &Part) -> bool {
+        let Some(most) = self.local.shared.settings.limits.body_max else { return false };
+        let said = if let Body::Length(length) = head.framing { length } else { 0 };
+        said.max(came.used as u64) > most.get()
+    }
+
+    /// Asks rule and limits about a request, and sends it on if it may; `bytes` begin with its head.
+    #[inline]
+    fn let_in(&mut self, index: usize, route: usize, unwritten: &Unwritten<'_>, bytes: &[u8]) {
         // A rule changes what is written.
         let has_rule = self.local.rules[route].is_some();
         if has_rule {
-            self.write_request(index, &unwritten);
+            self.write_request(index, unwritten);
         }
-        self.more_follows = bytes.len() > head.head_len + used;
-        let fate = self.decide(index, head, bytes, now);
+        let fate = self.decide(index, unwritten.head, bytes, self.now);
         if fate != Fate::Over && !has_rule {
-            self.write_request(index, &unwritten);
+            self.write_request(index, unwritten);
         }
         self.send_if(fate, index);
-        self.more_follows = false;
-        head.head_len + used
     }
 
     /// Writes what the instance is sent: the head, and what came of the body along with it. Not before the request is

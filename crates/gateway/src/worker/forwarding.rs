@@ -47,8 +47,7 @@ impl<N: Net> Worker<N> {
         loop {
             let mut slots = slots();
             let limits = &self.local.shared.settings.limits.answer_head;
-            let exchange = &mut self.downstreams[index].exchange;
-            let answer_to = exchange.request.answer_to();
+            let answer_to = self.downstreams[index].exchange.request.answer_to();
             let head = match response::parse(&bytes[used..], answer_to, limits, &mut slots) {
                 Ok(Some(head)) => head,
                 Ok(None) => return Some(used),
@@ -58,63 +57,71 @@ impl<N: Net> Worker<N> {
                 }
             };
             used += head.head_len;
-            if head.status == 101 {
+            match head.status {
                 // We never ask for another protocol.
-                self.instance_failed(index, Failure::Malformed(Broken::Switched));
-                return None;
-            }
-            if head.status < 200 {
-                // HTTP/1.0 knows none, and who does not wait for leave has no use for it.
-                let request = &mut exchange.request;
-                if !request.is_old() && (head.status != 100 || request.expects_continue()) {
-                    if head.status == 100 {
-                        request.goes_on();
-                    }
-                    self.head.clear();
-                    forward::interim(&mut self.head, &head);
-                    let downstream = &mut self.downstreams[index];
-                    if downstream.outbox.send(&mut self.net, &mut downstream.stream, &self.head).is_err() {
-                        self.abort(index);
-                        return None;
-                    }
-                    // Hints are no progress: an instance cannot live on them for ever.
-                    if head.status == 100 || !downstream.outbox.is_empty() {
-                        self.await_progress(index);
+                101 => self.instance_failed(index, Failure::Malformed(Broken::Switched)),
+                ..200 => {
+                    if self.forward_interim(index, &head) {
+                        continue;
                     }
                 }
-                if let Some(upstream) = self.downstreams[index].exchange.placement.upstream() {
-                    // It has seen the request: should it break now, it was not closing before.
-                    self.upstreams[upstream].reused = false;
-                }
-                continue;
-            }
-            let (now, draining) = (self.now, self.is_draining());
-            let downstream = &mut self.downstreams[index];
-            downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
-            let exchange = &mut downstream.exchange;
-            exchange.request.goes_on();
-            let (framed, connection) = exchange.answer.begin(now, &head, &exchange.request, draining);
-            if let Some(local) = exchange.local() {
-                let wanted = &local.shared.settings.routes[exchange.route()].server_timing;
-                if !wanted.is_empty() {
-                    note_server_timing(local, exchange.route(), wanted, &head);
-                }
-                exchange.answer.count(local, now.since(exchange.placement.sent()));
-            }
-            self.head.clear();
-            forward::response(&mut self.head, &head, framed, connection);
-            match self.ask_response_rule(index, &head) {
-                None => {
-                    // After the rule, which knows nothing of our cookie and may not take it away.
-                    if self.downstreams[index].exchange.placement.sets_cookie() {
-                        self.set_cookie(index);
-                    }
-                    self.forward_answer(index, &bytes[used..]);
-                }
-                Some(response) => self.replace_answer(index, &response, &bytes[used..]),
+                _ => self.begin_answer(index, &head, &bytes[used..]),
             }
             return None;
         }
+    }
+
+    /// Forwards an interim answer to a client that has a use for it; whether the client is still there.
+    fn forward_interim(&mut self, index: usize, head: &ResponseHead<'_, '_>) -> bool {
+        let downstream = &mut self.downstreams[index];
+        let request = &mut downstream.exchange.request;
+        let is_continue = head.status == 100;
+        // HTTP/1.0 has no interim answers, and 100 is for clients that wait for it.
+        if !request.is_old() && (!is_continue || request.expects_continue()) {
+            if is_continue {
+                request.goes_on();
+            }
+            self.head.clear();
+            forward::interim(&mut self.head, head);
+            if downstream.outbox.send(&mut self.net, &mut downstream.stream, &self.head).is_err() {
+                self.abort(index);
+                return false;
+            }
+            // Hints are no progress: an instance cannot live on them for ever.
+            if is_continue || !downstream.outbox.is_empty() {
+                self.await_progress(index);
+            }
+        }
+        if let Some(upstream) = self.downstreams[index].exchange.placement.upstream() {
+            // It has seen the request: should it break now, it was not closing before.
+            self.upstreams[upstream].reused = false;
+        }
+        true
+    }
+
+    /// The head of the answer has come: counts it, and forwards it with `rest`, what came of the body.
+    #[inline]
+    fn begin_answer(&mut self, index: usize, head: &ResponseHead<'_, '_>, rest: &[u8]) {
+        let (now, draining) = (self.now, self.is_draining());
+        let downstream = &mut self.downstreams[index];
+        downstream.pace = Pace::of_answer(&self.local.shared.settings.limits);
+        let exchange = &mut downstream.exchange;
+        exchange.request.goes_on();
+        let (framed, connection) = exchange.answer.begin(now, head, &exchange.request, draining);
+        if let Some(local) = exchange.local() {
+            note_server_timing(local, exchange.route(), head);
+            exchange.answer.count(local, now.since(exchange.placement.sent()));
+        }
+        self.head.clear();
+        forward::response(&mut self.head, head, framed, connection);
+        if let Some(response) = self.ask_response_rule(index, head) {
+            return self.replace_answer(index, &response, rest);
+        }
+        // After the rule, which knows nothing of our cookie and may not take it away.
+        if self.downstreams[index].exchange.placement.sets_cookie() {
+            self.set_cookie(index);
+        }
+        self.forward_answer(index, rest);
     }
 
     /// Sends what stands in `head` and the body's next bytes to the client.
@@ -175,7 +182,12 @@ impl<N: Net> Worker<N> {
 }
 
 /// Adds up what the instance says of the metrics that the route asks for.
-fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &ResponseHead<'_, '_>) {
+#[inline]
+fn note_server_timing(local: &Local, route: usize, head: &ResponseHead<'_, '_>) {
+    let wanted = &local.shared.settings.routes[route].server_timing;
+    if wanted.is_empty() {
+        return;
+    }
     let fields = head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("server-timing"));
     for field in fields {
         server_timing::read(field.value, |name, took| {
