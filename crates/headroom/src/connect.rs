@@ -56,9 +56,9 @@ pub struct ConnectArgs {
     #[arg(long)]
     resolve_each: bool,
 
-    /// HTTP/1.1: the longest head of an answer that is taken, up to 256KiB
-    #[arg(long, value_name = "SIZE", default_value = "16KiB", value_parser = head_bytes)]
-    answer_head_max: usize,
+    /// The longest head of an answer that is taken, up to 256KiB [default: 16KiB; 64KiB with HTTP/2]
+    #[arg(long, value_name = "SIZE", value_parser = head_bytes)]
+    answer_head_max: Option<usize>,
 
     /// HTTP/1.1: the most header fields of an answer that are taken, up to 512
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = head_fields)]
@@ -139,6 +139,7 @@ impl ConnectArgs {
         open: bool,
     ) -> Result<Connecting, ConnectError> {
         let protocol = self.protocol(open)?;
+        let usual = Limits::default();
         let tls = secure.then(|| Client::new(&self.tls(protocol))).transpose()?;
         Ok(Connecting {
             protocol,
@@ -149,9 +150,10 @@ impl ConnectArgs {
             strangers: false,
             answer_head: Limits {
                 headers_max: self.answer_fields_max,
-                head_bytes_max: self.answer_head_max,
-                ..Limits::default()
+                head_bytes_max: self.answer_head_max.unwrap_or(usual.head_bytes_max),
+                ..usual
             },
+            answer_list_max: self.answer_head_max.and_then(|most| u32::try_from(most).ok()),
             no_resend: self.no_resend,
         })
     }

@@ -25,6 +25,9 @@ pub struct Connecting {
     pub strangers: bool,
     /// Bounds on the heads of answers in HTTP/1.1; longer ones are malformed answers. They have no target.
     pub answer_head: http::codec::Limits,
+    /// The largest list of header fields of an answer in HTTP/2, in bytes, as the protocol counts it; a longer one ends its
+    /// connection. `None` is the usual bound of [`http::h2::Settings`].
+    pub answer_list_max: Option<u32>,
     /// Whether a request counts as failed that would otherwise be sent again: because its kept connection was closed
     /// before anything of the answer came (safe requests only), or because an HTTP/2 server said that it had not
     /// worked on it.

@@ -42,8 +42,10 @@ pub(crate) enum Ending {
 }
 
 impl Streams {
-    pub(crate) fn new(streams: u32, out: &mut Vec<u8>) -> Self {
-        let settings = h2::Settings { streams_max: streams, ..h2::Settings::default() };
+    pub(crate) fn new(streams: u32, list_max: Option<u32>, out: &mut Vec<u8>) -> Self {
+        let usual = h2::Settings::default();
+        let header_list_max = list_max.unwrap_or(usual.header_list_max);
+        let settings = h2::Settings { streams_max: streams, header_list_max, ..usual };
         Streams {
             machine: h2::Connection::new(settings, out),
             slots: Slab::new(),

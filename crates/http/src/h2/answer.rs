@@ -43,6 +43,8 @@ impl<'a> Iterator for Headers<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     decoder: Decoder,
+    /// The largest list of fields, as the RFC counts it, in bytes.
+    list_bytes_max: usize,
     /// The last block if it left the table as it was, and what it says; empty otherwise.
     last_block: Vec<u8>,
     last: Result<Head, Malformed>,
@@ -52,9 +54,11 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(header_table_size: u32) -> Reader {
+    pub(super) fn new(header_table_size: u32, header_list_max: u32) -> Reader {
+        let list_bytes_max = header_list_max as usize;
         Reader {
-            decoder: Decoder::new(header_table_size, HEADER_LIST_BYTES_MAX),
+            decoder: Decoder::new(header_table_size, list_bytes_max),
+            list_bytes_max,
             last_block: Vec::new(),
             last: Err(Malformed::Status),
             bytes: Vec::new(),
@@ -87,22 +91,23 @@ impl Reader {
     }
 
     fn decode(&mut self, block: &[u8], collect: bool) -> Result<Result<Head, Malformed>, H2Error> {
-        let Reader { decoder, last_block, last, bytes, fields } = self;
+        let Reader { decoder, list_bytes_max, last_block, last, bytes, fields } = self;
+        let bound = *list_bytes_max;
         last_block.clear();
         bytes.clear();
         fields.clear();
-        let mut check = Check::default();
+        let mut check = Check { list_bytes_max: bound, ..Check::default() };
         decoder.decode(block, |name, value| {
             check.field(name, value);
             let is_header = name.first() != Some(&b':');
-            if collect && is_header && check.list_bytes <= HEADER_LIST_BYTES_MAX {
+            if collect && is_header && check.list_bytes <= bound {
                 bytes.extend_from_slice(name);
                 bytes.extend_from_slice(value);
                 fields.push((name.len(), value.len()));
             }
         })?;
-        if check.list_bytes > HEADER_LIST_BYTES_MAX {
-            return Err(H2Error::HeaderListTooLong { bound: HEADER_LIST_BYTES_MAX });
+        if check.list_bytes > bound {
+            return Err(H2Error::HeaderListTooLong { bound });
         }
         *last = check.finish();
         if decoder.is_pure() {
@@ -112,10 +117,6 @@ impl Reader {
     }
 }
 
-/// The largest list of fields, as the RFC counts it, that is announced and accepted, in bytes. It also bounds a
-/// block, which is never longer than what it says but for a few bytes a field.
-pub(super) const HEADER_LIST_BYTES_MAX: usize = 64 * 1024;
-
 /// What has been seen of a head so far.
 #[derive(Default)]
 struct Check {
@@ -124,6 +125,7 @@ struct Check {
     seen_header: bool,
     malformed: Option<Malformed>,
     list_bytes: usize,
+    list_bytes_max: usize,
 }
 
 impl Check {
@@ -131,7 +133,7 @@ impl Check {
         // RFC 9113, section 6.5.2: a field counts with 32 bytes more. Saturation is out of reach of one block.
         self.list_bytes = self.list_bytes.saturating_add(name.len() + value.len() + 32);
         // Beyond the bound the head is lost, and a small block may name a large field very often.
-        if self.list_bytes <= HEADER_LIST_BYTES_MAX
+        if self.list_bytes <= self.list_bytes_max
             && let Err(found) = self.checked(name, value)
         {
             self.malformed.get_or_insert(found);

@@ -189,7 +189,8 @@ impl<N: Net> Worker<'_, N> {
         connection.state = State::Idle;
         if h2 {
             let out = if secure { &mut connection.clear } else { &mut connection.out };
-            let mut streams = Streams::new(self.plan.connecting.protocol.streams(), out);
+            let connecting = &self.plan.connecting;
+            let mut streams = Streams::new(connecting.protocol.streams(), connecting.answer_list_max, out);
             streams.listed = self.plan.keep_alive;
             connection.state = State::Many(Box::new(streams));
             upstream.unsettled += 1;

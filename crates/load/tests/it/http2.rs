@@ -326,6 +326,19 @@ fn what_a_server_does_wrong_is_counted_by_kind() {
 }
 
 #[test]
+fn how_long_a_head_may_be_is_set() {
+    let address = crate::servers::server(|stream| odd(stream, Odd::LargeHead, &AtomicU64::new(0)));
+    for (most, answered) in [(None, 0), (Some(128 * 1024), 10)] {
+        let measured = run(address, "/", closed(1), 1, |plan| {
+            plan.connecting.answer_list_max = most;
+            (plan.requests, plan.duration) = (Some(10), None);
+        });
+        assert_eq!(measured.accounting.answered, answered, "{most:?}: {:?}", measured.first_failures);
+        assert_eq!(measured.failures.get(&Failure::Malformed).copied().unwrap_or(0), 10 - answered);
+    }
+}
+
+#[test]
 fn a_server_that_says_nothing_costs_time_outs() {
     let address = crate::servers::server(|stream| odd(stream, Odd::Silent, &AtomicU64::new(0)));
     for model in [closed(2), open(50.0, 1)] {

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 9113, section 6.
 
-use super::super::answer::{HEADER_LIST_BYTES_MAX, Head};
+use super::super::answer::Head;
 use super::super::error::{ErrorCode, H2Error, Malformed};
 use super::super::frame::{self, HEADER_LEN, Header, flag, kind};
 use super::super::streams::State;
@@ -121,8 +121,9 @@ impl Connection {
         sink: &mut impl Sink,
     ) -> Result<(), H2Error> {
         let (stream, ends) = self.input.block_of.ok_or(H2Error::ContinuationUnexpected)?;
-        if self.input.block.len() + payload.len() > HEADER_LIST_BYTES_MAX {
-            return Err(H2Error::HeaderBlockTooLong { bound: HEADER_LIST_BYTES_MAX });
+        let bound = self.settings.header_list_max as usize;
+        if self.input.block.len() + payload.len() > bound {
+            return Err(H2Error::HeaderBlockTooLong { bound });
         }
         self.input.block.extend_from_slice(payload);
         if !header.has(flag::END_HEADERS) {

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use thiserror::Error;
 
-use super::answer::{HEADER_LIST_BYTES_MAX, Headers, Reader};
+use super::answer::{Headers, Reader};
 use super::error::{ErrorCode, H2Error, Malformed};
 use super::frame::{self, PREFACE, WINDOW_DEFAULT, WINDOW_MAX, setting};
 use super::hpack::RequestHead;
@@ -40,6 +40,10 @@ pub struct Settings {
     pub connection_window: u32,
     /// How much the peer may have us remember of header fields, in bytes, up to 65,536.
     pub header_table_size: u32,
+    /// The largest list of header fields of an answer, as RFC 9113, section 6.5.2, counts it (each field with 32 bytes
+    /// more), in bytes, 1,024 to 1,048,576; announced as `SETTINGS_MAX_HEADER_LIST_SIZE`. It bounds a block too, which is
+    /// never longer than what it says but for a few bytes a field.
+    pub header_list_max: u32,
 }
 
 impl Default for Settings {
@@ -51,6 +55,7 @@ impl Default for Settings {
             // Costs nothing with a server that does not use it, and makes the heads of one that does a few bytes,
             // which are cheaper to compare than literals (`h2_cost`).
             header_table_size: 4096,
+            header_list_max: 64 * 1024,
         }
     }
 }
@@ -129,13 +134,14 @@ impl Connection {
             stream_window: settings.stream_window.clamp(1, WINDOW_MAX),
             connection_window: settings.connection_window.clamp(WINDOW_DEFAULT, WINDOW_MAX),
             header_table_size: settings.header_table_size.min(65_536),
+            header_list_max: settings.header_list_max.clamp(1_024, 1_048_576),
         };
         out.extend_from_slice(PREFACE);
         let ours = [
             (setting::HEADER_TABLE_SIZE, settings.header_table_size),
             (setting::ENABLE_PUSH, 0),
             (setting::INITIAL_WINDOW_SIZE, settings.stream_window),
-            (setting::MAX_HEADER_LIST_SIZE, HEADER_LIST_BYTES_MAX as u32),
+            (setting::MAX_HEADER_LIST_SIZE, settings.header_list_max),
         ];
         frame::settings(out, &ours);
         if settings.connection_window > WINDOW_DEFAULT {
@@ -151,7 +157,7 @@ impl Connection {
                 must_hear_table_size: false,
             },
             streams: Streams::new(settings.streams_max),
-            reader: Reader::new(settings.header_table_size),
+            reader: Reader::new(settings.header_table_size, settings.header_list_max),
             receive_window: settings.connection_window,
             send_window: i64::from(WINDOW_DEFAULT),
             waiting: VecDeque::new(),

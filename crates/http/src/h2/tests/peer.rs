@@ -91,8 +91,13 @@ fn exchange(requests: usize, header_table_size: u32, goaway_after: Option<usize>
 }
 
 async fn drive(io: DuplexStream, requests: usize, header_table_size: u32) -> Exchange {
-    let settings =
-        Settings { streams_max: 200, stream_window: 3000, connection_window: 0, header_table_size };
+    let settings = Settings {
+        streams_max: 200,
+        stream_window: 3000,
+        connection_window: 0,
+        header_table_size,
+        ..Settings::default()
+    };
     let mut out = Vec::new();
     let mut connection = Connection::new(settings, &mut out);
     let mut recorder = Recorder { events: Vec::new(), wants_headers: true };

@@ -170,6 +170,30 @@ fn more_data_than_the_windows_allow_is_an_error() {
 }
 
 #[test]
+fn the_bound_on_heads_is_announced_and_kept() {
+    // 2,000 fields of 60 bytes in a block of 2,000; and one field of 100,000 bytes in pieces.
+    let short = [framed(HEADERS, END_HEADERS, 1, &[[0x88].as_slice(), &[0x90; 2000]].concat())];
+    let value = [b"\x88\x00\x01a\x7f\xa1\x8c\x06".as_slice(), &[b'x'; 100_000]].concat();
+    let mut long: Vec<Vec<u8>> =
+        value.chunks(16_384).map(|piece| framed(CONTINUATION, 0, 1, piece)).collect();
+    (long[0][3], long[6][4]) = (HEADERS, END_HEADERS);
+    for (header_list_max, announced, taken) in
+        [(65_536, 65_536, false), (200_000, 200_000, true), (0, 1_024, false)]
+    {
+        for frames in [short.as_slice(), &long] {
+            let mut client = Client::silent(Settings { header_list_max, ..Settings::default() });
+            let ours = settings(&[(MAX_HEADER_LIST_SIZE, announced)]);
+            let said = &client.sent()[0].3;
+            assert!(said.chunks(6).any(|setting| *setting == ours[9..]), "{announced}");
+            client.receive(&settings(&[])).unwrap();
+            client.request(0, b"");
+            let result = client.receive(&frames.concat());
+            assert_eq!(result.is_ok(), taken, "{header_list_max}: {result:?}");
+        }
+    }
+}
+
+#[test]
 fn a_broken_answer_loses_its_stream_only() {
     use Malformed::*;
     let head = |block: &[u8]| framed(HEADERS, END_HEADERS, 5, block);

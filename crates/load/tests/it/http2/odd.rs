@@ -27,6 +27,8 @@ pub enum Odd {
     RefuseThreeOf(u64),
     /// Answers so many requests, says that it saw no other, and goes on reading.
     GoawayEvery(u64),
+    /// Answers with a head of 100,000 bytes.
+    LargeHead,
     /// A frame on a stream that nobody opened.
     BadFrame,
     /// Answers the first request and says that it saw no other; then ends the connection.
@@ -74,6 +76,16 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd, heads: &AtomicU64) {
                     }
                     Odd::GoawayEvery(every) if count > every => continue,
                     Odd::RefuseAlways => out = frame(3, 0, id, &7_u32.to_be_bytes()),
+                    Odd::LargeHead => {
+                        // RFC 7541: status 200, then a literal field `a` without indexing, whose length has 17 bits.
+                        let head = [b"\x88\x00\x01a\x7f\xa1\x8c\x06".as_slice(), &[b'x'; 100_000]].concat();
+                        let last = head.len().div_ceil(16_384) - 1;
+                        for (at, part) in head.chunks(16_384).enumerate() {
+                            let kind = if at == 0 { 1 } else { 9 };
+                            let flags = u8::from(at == 0) | if at == last { 4 } else { 0 };
+                            out.extend(frame(kind, flags, id, part));
+                        }
+                    }
                     Odd::BadFrame => out = frame(0, 1, 2, b"x"),
                     Odd::GoawayBelow if count > 1 => {
                         // The rest of what was sent is taken, so that the end is not a reset.
