@@ -289,3 +289,81 @@ fn seconds(value: &[u8]) -> Option<Duration> {
 
 /// What logs call a request whose client did not wait for the answer.
 const CLIENT_LEFT: u16 = 499;
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::tests::begun;
+    use super::*;
+    use http::codec::Limits;
+    use http::codec::header::slots;
+    use http::codec::response;
+
+    /// An answer that has begun with this text's head, what the client is told of it, and the rest of the text.
+    fn answering<'a>(request: &Request, text: &'a str) -> (Answer, (Body, Connection), &'a [u8]) {
+        let mut slots = slots();
+        let bytes = text.as_bytes();
+        let head =
+            response::parse(bytes, request.answer_to(), &Limits::default(), &mut slots).unwrap().unwrap();
+        let mut answer = Answer::default();
+        let told = answer.begin(Timestamp::from_secs(1), &head, request, false);
+        (answer, told, &bytes[head.head_len..])
+    }
+
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+
+    #[test]
+    fn chunks_are_taken_apart_for_a_client_that_does_not_know_them() {
+        for (request, framed, connection, sent) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Body::Chunked, Connection::Stays, "3\r\nabc\r\n0\r\n\r\n"),
+            ("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Body::UntilClose, Connection::Closes, "abc"),
+        ] {
+            let (mut answer, told, rest) = answering(&begun(request), CHUNKED);
+            assert_eq!(told, (framed, connection), "{request}");
+            let mut out = Vec::new();
+            assert_eq!(answer.forward(rest, &mut out, &mut Copies::default()), Ok(true));
+            assert_eq!(out, sent.as_bytes(), "{request}");
+            assert_eq!(answer.body_bytes(), 3);
+            assert_eq!(answer.is_until_close(), framed == Body::UntilClose);
+            assert!(answer.finish().is_some_and(|forwarded| forwarded.is_reusable()));
+        }
+    }
+
+    #[test]
+    fn an_answer_before_the_end_of_its_request_ends_both_connections() {
+        let request = begun("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n");
+        let (mut answer, (_, connection), _) = answering(&request, CHUNKED);
+        assert_eq!(connection, Connection::Closes);
+        let forwarded = answer.finish().unwrap();
+        assert!(forwarded.closes() && !forwarded.is_reusable());
+    }
+
+    #[test]
+    fn an_answer_is_taken_back_until_the_client_has_had_some_of_it() {
+        let request = begun("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let (mut answer, _, _) = answering(&request, CHUNKED);
+        assert!(answer.take_back() && !answer.is_forwarded());
+        let (mut answer, _, rest) = answering(&request, CHUNKED);
+        answer.forward(&rest[..2], &mut Vec::new(), &mut Copies::default()).unwrap();
+        assert!(!answer.take_back() && answer.is_forwarded());
+    }
+
+    #[test]
+    fn an_answer_in_the_place_of_another_keeps_the_connection_where_that_one_is_whole() {
+        let request = begun("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        for (missing, reusable) in [(0, true), (1, false)] {
+            let (mut answer, _, rest) = answering(&request, CHUNKED);
+            answer.replace(418, 5, &rest[..rest.len() - missing], false);
+            assert_eq!((answer.status(), answer.status_of_instance(), answer.body_bytes()), (418, 200, 5));
+            assert_eq!(answer.finish().unwrap().is_reusable(), reusable);
+        }
+    }
+
+    #[test]
+    fn what_503_asks_for_is_kept_and_what_429_asks_for_is_the_clients() {
+        let request = begun("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        for (status, expected) in [(503, Some(Duration::from_secs(7))), (429, None)] {
+            let text = format!("HTTP/1.1 {status} X\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+            assert_eq!(answering(&request, &text).0.stay_away(), expected);
+        }
+    }
+}

@@ -191,3 +191,29 @@ impl Placement {
         self.sends
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_that_failed_is_remembered_once_and_a_stale_connection_is_not_its_fault() {
+        let mut placement = Placement::default();
+        let place = |placement: &mut Placement, id| {
+            placement.place(Placed::Kept(InstanceId(id)), Timestamp::from_secs(1));
+            placement.handed_over();
+        };
+        place(&mut placement, 3);
+        assert_eq!(placement.again_after_stale(), InstanceId(3));
+        assert_eq!((placement.sends(), placement.failed()), (0, &[][..]));
+        for _ in 0..2 {
+            place(&mut placement, 3);
+            assert_eq!(placement.again_elsewhere(), InstanceId(3));
+            assert_eq!(placement.leave(), None, "it has left already");
+        }
+        assert_eq!((placement.sends(), placement.failed()), (2, &[InstanceId(3)][..]));
+        assert_eq!(placement.attempt(), Attempt::Again);
+        place(&mut placement, 4);
+        assert_eq!((placement.leave(), placement.leave()), (Some(InstanceId(4)), None));
+    }
+}

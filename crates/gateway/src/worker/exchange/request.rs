@@ -230,3 +230,41 @@ fn refilled(buffer: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     buffer.extend_from_slice(bytes);
     buffer
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use http::codec::Limits;
+    use http::codec::header::slots;
+    use http::codec::request;
+
+    /// A request whose head was read; nothing of a body has come.
+    pub(in super::super) fn begun(text: &str) -> Request {
+        let mut slots = slots();
+        let head = request::parse(text.as_bytes(), &Limits::default(), &mut slots).unwrap().unwrap();
+        let mut request = Request::default();
+        request.begin(request.arrival, &head, "/", text.len() == head.head_len);
+        request
+    }
+
+    #[test]
+    fn only_what_came_at_once_and_does_no_harm_is_repeatable() {
+        for (method, came, expected) in [("PUT", "abc", true), ("PUT", "ab", false), ("POST", "abc", false)] {
+            let mut request = begun(&format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"));
+            request.begin_body(came.as_bytes()).unwrap();
+            assert_eq!(request.is_repeatable(), expected, "{method} {came}");
+            assert_eq!(request.is_whole(), came == "abc");
+            request.read_body(b"c").unwrap();
+            assert_eq!(request.is_repeatable(), expected, "what came later is not kept");
+        }
+        assert!(begun("GET / HTTP/1.1\r\nHost: a\r\n\r\n").is_repeatable());
+    }
+
+    #[test]
+    fn trailers_are_told_from_the_body_and_from_the_next_request() {
+        let mut request = begun("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let input = b"3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\nGET";
+        let part = request.begin_body(input).unwrap();
+        assert_eq!((part.before_trailers, part.used), (11, input.len() - 3));
+    }
+}
