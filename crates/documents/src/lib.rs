@@ -3,4 +3,5 @@
 #![warn(missing_docs)]
 
 pub mod find;
+pub mod simulate;
 pub mod words;

@@ -20,6 +20,7 @@ mod quantile;
 mod rate;
 mod ratio;
 mod timestamp;
+mod unit;
 
 pub use bytes::Bytes;
 pub use duration::{ShowDuration, parse_duration, show_duration};
@@ -29,3 +30,4 @@ pub use quantile::Quantile;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use timestamp::Timestamp;
+pub use unit::Unit;

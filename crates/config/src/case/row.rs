@@ -19,16 +19,18 @@
 
 mod lex;
 mod measure;
+mod outcome;
 mod parse;
 mod resolve;
 
-pub use measure::{Measure, Part, Unit};
+pub use measure::{Measure, Part};
 
 use super::Stage;
 use super::file::RowTable;
 use crate::table::{At, Report};
 use resolve::condition;
 use std::time::Duration;
+use units::Unit;
 
 /// Something that was published, and whether it must come out.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! A minute.
 
 use crate::cloud::Counts;
+use std::time::Duration;
 use units::Timestamp;
 
 /// Quantiles of times, in seconds.
@@ -85,6 +86,20 @@ impl Row {
     /// Requests a second.
     pub fn rate(&self) -> f64 {
         self.arrived as f64 / 60.0
+    }
+
+    /// Requests that were not answered well.
+    pub fn bad(&self) -> u64 {
+        self.errors + self.refused + self.timed_out + self.failed
+    }
+
+    /// When the minute begins, from midnight, where the measured time begins at the time of the day `begins`, after a
+    /// warm-up of `warm_up`.
+    pub fn time_of_day(&self, begins: Duration, warm_up: Duration) -> Duration {
+        let day = Duration::from_secs(24 * 3600);
+        let since_start = Duration::from_nanos(self.at.as_nanos()).saturating_sub(Duration::from_secs(60));
+        let since_midnight = (begins + day * 366 + since_start).saturating_sub(warm_up);
+        Duration::from_nanos((since_midnight.as_nanos() % day.as_nanos()) as u64)
     }
 }
 

@@ -141,6 +141,11 @@ impl Totals {
             scores: Scores::of(rows, capacity),
         }
     }
+
+    /// Requests that were not answered well.
+    pub fn bad(&self) -> u64 {
+        self.errors + self.refused + self.timed_out + self.failed
+    }
 }
 
 impl Averaged {

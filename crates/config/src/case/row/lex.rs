@@ -1,7 +1,8 @@
 //! The words of a row.
 
-use super::{Unit, Wrong};
+use super::Wrong;
 use std::time::Duration;
+use units::Unit;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {

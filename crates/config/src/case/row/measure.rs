@@ -1,6 +1,6 @@
 //! What rows can be about.
 
-use units::show_duration;
+use units::Unit;
 
 /// What is measured of a stage's service. Means and shares are over the measured time or a window of its day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,21 +66,6 @@ pub enum Part {
     Balancer,
     /// Inside the application: from when a thread took the request.
     Application,
-}
-
-/// Of what kind a value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// A count or a ratio.
-    Number,
-    /// A share, shown in percent.
-    Share,
-    /// Seconds.
-    Time,
-    /// Events a second.
-    Rate,
-    /// US dollars.
-    Money,
 }
 
 impl Measure {
@@ -185,60 +170,4 @@ impl Measure {
                 | Measure::OutsideGoal
         )
     }
-}
-
-impl Unit {
-    /// Shares are numbers.
-    pub(super) fn plain(self) -> Unit {
-        if self == Unit::Share { Unit::Number } else { self }
-    }
-
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Unit::Number => "a number",
-            Unit::Share => "a share",
-            Unit::Time => "a time",
-            Unit::Rate => "a rate",
-            Unit::Money => "an amount of money",
-        }
-    }
-
-    pub(super) fn example(self) -> &'static str {
-        match self {
-            Unit::Number => "a number such as `15`",
-            Unit::Share => "a share such as `20%`",
-            Unit::Time => "a time such as `600ms`",
-            Unit::Rate => "a rate such as `124.8/s`",
-            Unit::Money => "US dollars such as `$0.44`",
-        }
-    }
-
-    /// A value in words.
-    pub fn shown(self, value: f64) -> String {
-        match self {
-            Unit::Number => trimmed(value),
-            Unit::Share => format!("{:.1} %", value * 100.0),
-            Unit::Time if value == 0.0 => "0".to_owned(),
-            Unit::Time if (0.0..1e9).contains(&value) => {
-                show_duration(std::time::Duration::from_secs_f64(value)).to_string()
-            }
-            Unit::Time => format!("{value:.3} s"),
-            Unit::Rate => format!("{}/s", trimmed(value)),
-            Unit::Money => format!("${value:.3}"),
-        }
-    }
-}
-
-/// Three digits that say something, and whole numbers as they are.
-fn trimmed(value: f64) -> String {
-    if value.fract() == 0.0 && value.abs() < 1e15 {
-        return format!("{value:.0}");
-    }
-    let digits = match value.abs() {
-        v if v >= 1000.0 => 0,
-        v if v >= 10.0 => 1,
-        v if v >= 1.0 => 2,
-        _ => 3,
-    };
-    format!("{value:.digits$}")
 }

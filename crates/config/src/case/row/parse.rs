@@ -1,8 +1,9 @@
 //! From the words of a row to its shape. Names are looked up later.
 
 use super::lex::{Token, tokens};
-use super::{Beside, Operator, Unit, Wrong};
+use super::{Beside, Operator, Wrong};
 use std::time::Duration;
+use units::Unit;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RowSyntax {

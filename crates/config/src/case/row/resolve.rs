@@ -1,10 +1,11 @@
 //! From the names of a row to places, and whether its units fit.
 
 use super::parse::{RowSyntax, Syntax};
-use super::{Condition, Measure, Operator, Reference, Sum, Unit, Wrong};
+use super::{Condition, Measure, Operator, Reference, Sum, Wrong};
 use crate::case::Stage;
 use crate::suggest::suggestion;
 use std::time::Duration;
+use units::Unit;
 
 /// From names to places, with units.
 pub(super) fn condition(syntax: RowSyntax, stages: &[Stage]) -> Result<Condition, Vec<Wrong>> {
@@ -55,9 +56,9 @@ pub(super) fn condition(syntax: RowSyntax, stages: &[Stage]) -> Result<Condition
 }
 
 fn comparable(left: &(Sum, Unit, String), right: &(Sum, Unit, String), wrongs: &mut Vec<Wrong>) {
-    if left.1.plain() != right.1.plain() {
-        let message = format!("`{}` is {}, `{}` is {}", left.2, left.1.word(), right.2, right.1.word());
-        wrongs.push(Wrong::new(message, format!("write {}", left.1.example())));
+    if plain(left.1) != plain(right.1) {
+        let message = format!("`{}` is {}, `{}` is {}", left.2, word(left.1), right.2, word(right.1));
+        wrongs.push(Wrong::new(message, format!("write {}", example(left.1))));
     }
 }
 
@@ -73,13 +74,13 @@ fn resolve(syntax: Syntax, stages: &[Stage], wrongs: &mut Vec<Wrong>) -> Option<
             let right = resolve(*right, stages, wrongs);
             let ((left, left_unit), (right, right_unit)) = left.zip(right)?;
             let unit = match operator {
-                Operator::Plus | Operator::Minus if left_unit.plain() == right_unit.plain() => left_unit,
-                Operator::Over if left_unit.plain() == right_unit.plain() => Unit::Number,
-                Operator::Over if right_unit.plain() == Unit::Number => left_unit,
-                Operator::Times if right_unit.plain() == Unit::Number => left_unit,
-                Operator::Times if left_unit.plain() == Unit::Number => right_unit,
+                Operator::Plus | Operator::Minus if plain(left_unit) == plain(right_unit) => left_unit,
+                Operator::Over if plain(left_unit) == plain(right_unit) => Unit::Number,
+                Operator::Over if plain(right_unit) == Unit::Number => left_unit,
+                Operator::Times if plain(right_unit) == Unit::Number => left_unit,
+                Operator::Times if plain(left_unit) == Unit::Number => right_unit,
                 _ => {
-                    let (left, right) = (left_unit.word(), right_unit.word());
+                    let (left, right) = (word(left_unit), word(right_unit));
                     let message = format!("`{}` is {left}, `{}` is {right}", words.0, words.1);
                     wrongs.push(Wrong::new(message, "add and divide like with like, multiply by a number"));
                     return None;
@@ -137,4 +138,29 @@ fn reference(
         return None;
     }
     Some(Reference { stage: stage?, service, measure: measure?, within })
+}
+
+/// Shares are numbers.
+fn plain(unit: Unit) -> Unit {
+    if unit == Unit::Share { Unit::Number } else { unit }
+}
+
+fn word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Number => "a number",
+        Unit::Share => "a share",
+        Unit::Time => "a time",
+        Unit::Rate => "a rate",
+        Unit::Money => "an amount of money",
+    }
+}
+
+fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Number => "a number such as `15`",
+        Unit::Share => "a share such as `20%`",
+        Unit::Time => "a time such as `600ms`",
+        Unit::Rate => "a rate such as `124.8/s`",
+        Unit::Money => "US dollars such as `$0.44`",
+    }
 }

@@ -2,54 +2,14 @@
 //!
 //! Each run is done by one thread alone, so the same bytes come out whatever the number of cores.
 
-use config::case::{Case, Stage};
+use config::case::Case;
+use documents::simulate::{Simulated, Stage};
 use sim::minutes::{Curves, Ladder, Minutes, work};
 use sim::settings::System;
-use sim::{Fidelity, Outcome, Requests};
+use sim::{Fidelity, Requests};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// What came out: for each chosen stage, for each seed.
-#[derive(Debug)]
-pub struct Done<'a> {
-    /// The case.
-    pub case: &'a Case,
-    /// The stages that were run, by place.
-    pub chosen: Vec<usize>,
-    /// The seeds.
-    pub seeds: Vec<u64>,
-    /// By chosen stage, then by seed.
-    pub outcomes: Vec<Vec<Outcome>>,
-    /// By chosen stage: how closely it was simulated.
-    pub fidelities: Vec<Fidelity>,
-    /// How long it took, without what was recorded.
-    pub took: Duration,
-    /// How long it took to record the minutes of the fast way.
-    pub recorded: Duration,
-}
-
-impl Done<'_> {
-    /// What came out of a stage, where it was run.
-    pub fn of(&self, stage: usize) -> Option<&[Outcome]> {
-        let place = self.chosen.iter().position(|chosen| *chosen == stage)?;
-        self.outcomes.get(place).map(Vec::as_slice)
-    }
-
-    /// The stages that were run, with what came out for each seed.
-    pub fn stages(&self) -> impl Iterator<Item = (&Stage, &[Outcome])> {
-        self.chosen
-            .iter()
-            .zip(&self.outcomes)
-            .map(|(place, outcomes)| (&self.case.stages[*place], outcomes.as_slice()))
-    }
-
-    /// Simulated requests in all.
-    pub fn requests(&self) -> u64 {
-        let services = self.outcomes.iter().flatten().filter_map(|outcome| outcome.services.first());
-        services.map(|service| service.totals.arrived).sum()
-    }
-}
 
 /// How stages are run.
 #[derive(Debug, Clone, Copy)]
@@ -63,11 +23,11 @@ pub struct How {
 }
 
 /// Runs the chosen stages of a case.
-pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done<'_> {
+pub fn drive(case: &Case, chosen: &[usize], seeds: &[u64], how: How) -> Simulated {
     let began = Instant::now();
     let mut systems: Vec<System> = Vec::new();
-    for place in &chosen {
-        for seed in &seeds {
+    for place in chosen {
+        for seed in seeds {
             systems.push(System { seed: *seed, ..case.stages[*place].system.clone() });
         }
     }
@@ -111,9 +71,31 @@ pub fn drive(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, how: How) -> Done
         progress.ended.store(true, Ordering::Relaxed);
         outcomes.into_iter()
     });
-    let outcomes = chosen.iter().map(|_| flat.by_ref().take(seeds.len()).collect()).collect();
-    let took = began.elapsed() - recording;
-    Done { case, chosen, seeds, outcomes, fidelities, took, recorded: recording }
+    let stage = |(&place, fidelity): (&usize, Fidelity)| {
+        let stage = &case.stages[place];
+        Stage {
+            place,
+            name: stage.name.clone(),
+            about: stage.about.clone(),
+            aside: stage.aside,
+            begins: stage.begins,
+            warm_up: stage.system.warm_up,
+            prices: stage.prices.clone(),
+            notes: stage.notes.clone(),
+            fidelity,
+            outcomes: flat.by_ref().take(seeds.len()).collect(),
+        }
+    };
+    let stages = chosen.iter().zip(fidelities).map(stage).collect();
+    Simulated {
+        case: case.name.clone(),
+        about: case.about.clone(),
+        several_services: case.stages.iter().any(|stage| stage.system.services.len() > 1),
+        stages,
+        seeds: seeds.to_vec(),
+        took: began.elapsed() - recording,
+        recorded: recording,
+    }
 }
 
 struct Progress {

@@ -1,42 +1,34 @@
 //! `headroom simulate`: a fleet under its traffic, with the policies that it has, and what was published of it.
 //!
 //! ```text
-//! Args (what was typed) → Plan (case, stages, seeds) → drive → verdicts → words, JSON, CSV, page
+//! Args (what was typed) → Plan (case, stages, seeds) → drive → judge → text, JSON, CSV, page (`documents::simulate`)
 //!
 //! cases         the cases that ship with headroom
-//! fidelity      request by request or minute by minute, and how far the second is off
+//! fidelity      request by request or minute by minute
 //! drive         runs stages and seeds on all cores
-//! measures      what rows ask, from what came out
-//! verdict       rows beside what came out: met or not
-//! versus        two stages under the same requests
+//! judge         the rows of the case, by what came out
 //! ```
 
-mod as_json;
 mod cases;
-mod csv;
 mod drive;
 mod fidelity;
-mod measures;
-mod page;
+mod judge;
 #[cfg(test)]
 mod tests;
-mod verdict;
-mod versus;
-mod words;
 
 use crate::exit::Exit;
 use crate::output;
 use config::case::{Case, Given};
+use documents::simulate::{Simulation, Verdict, Versus};
 use drive::{How, drive};
 use fidelity::Fidelity;
+use judge::verdicts;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
-use verdict::{Verdict, verdicts};
-use versus::Versus;
 
 /// Simulate a fleet: instances, processors, response times, cost, and what the policies decide
 ///
@@ -229,50 +221,41 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = args.threads.map_or(cores, |threads| usize::try_from(threads.get()).unwrap_or(cores));
-    let fast = (args.fidelity == Fidelity::Both).then(|| {
+    let by_minute = (args.fidelity == Fidelity::Both).then(|| {
         let how = How { threads, fidelity: sim::Fidelity::Minute, or_faster: false };
-        drive(&case, chosen.clone(), Vec::clone(&seeds), how)
+        drive(&case, &chosen, &seeds, how)
     });
     let how = How { threads, fidelity: args.fidelity.judged(), or_faster: true };
-    let done = drive(&case, chosen, seeds, how);
-    let verdicts = verdicts(&done);
-    let versus = pair.and_then(|(a, b)| Versus::of(&done, a, b));
+    let simulated = drive(&case, &chosen, &seeds, how);
+    let verdicts = verdicts(&case, &simulated);
+    let versus = pair.and_then(|(a, b)| Versus::of(&simulated, a, b));
+    let simulation = Simulation { simulated, by_minute, verdicts, versus };
     if let Some(path) = &args.csv {
-        to_file(path, |out| csv::write(&done, out))?;
+        to_file(path, |out| simulation.csv(out))?;
     }
     if let Some(path) = &args.report {
-        let page = page::page(&done, &verdicts, versus.as_ref());
+        let page = simulation.page();
         to_file(path, |out| out.write_all(page.as_bytes()))?;
     }
     let printed = if args.json {
-        let json = as_json::json(&done, fast.as_ref(), &verdicts, versus.as_ref(), args.decisions);
-        output::print(&format!("{json:#}\n"))
+        output::print(&format!("{:#}\n", simulation.json(args.decisions)))
     } else if args.csv.as_deref() == Some(Path::new("-")) {
         Exit::Done
     } else {
-        let mut said = words::whole(&done, &verdicts, args.decisions, output::width());
-        if let Some(versus) = &versus {
-            let table = report::text(&versus.table(), output::width());
-            said += &format!("\nCompared under the same requests\n{table}");
-        }
-        if let Some(fast) = &fast {
-            let table = report::text(&fidelity::table(&done, fast), output::width());
-            said += &format!("\nHow far minute by minute is from request by request\n{table}");
-        }
-        output::print(&said)
+        output::print(&simulation.text(args.decisions, output::width()))
     };
     if args.fidelity == Fidelity::Minute
-        && let Some(said) = fidelity::chosen_by_request(&done)
+        && let Some(said) = simulation.simulated.chosen_by_request()
     {
         eprintln!("\n{said}");
     }
-    eprintln!("\n{}", words::speed(&done));
-    if let Some(fast) = &fast {
-        eprintln!("minute by minute: {}", words::speed(fast));
+    eprintln!("\n{}", simulation.simulated.speed());
+    if let Some(fast) = &simulation.by_minute {
+        eprintln!("minute by minute: {}", fast.speed());
     }
     eprintln!("{}", next(args, &case));
     Ok(match printed {
-        Exit::Done if verdicts.iter().any(Verdict::missed) => Exit::Missed,
+        Exit::Done if simulation.verdicts.iter().any(Verdict::missed) => Exit::Missed,
         other => other,
     })
 }

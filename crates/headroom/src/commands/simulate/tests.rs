@@ -1,11 +1,9 @@
 //! A tiny case, whole.
 
-use super::as_json::json;
-use super::drive::{Done, How, drive};
-use super::verdict::{Verdict, verdicts};
-use super::versus::Versus;
-use super::{csv, page, words};
+use super::drive::{How, drive};
+use super::judge::verdicts;
 use config::case::{Case, Given, parse};
+use documents::simulate::{Simulated, Simulation, Verdict, Versus};
 use sim::Fidelity;
 use std::path::Path;
 
@@ -42,25 +40,30 @@ fn tiny() -> Case {
     parse("tiny.yaml", TINY, Path::new(""), Given::default()).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-fn run(case: &Case, chosen: Vec<usize>, seeds: Vec<u64>, threads: usize) -> Done<'_> {
+fn run(case: &Case, chosen: &[usize], seeds: &[u64], threads: usize) -> Simulated {
     drive(case, chosen, seeds, How { threads, fidelity: Fidelity::Request, or_faster: true })
 }
 
-fn words_of(verdicts: &[Verdict<'_>]) -> Vec<&'static str> {
-    verdicts.iter().map(Verdict::word).collect()
+/// With the rows of the case judged.
+fn judged(case: &Case, simulated: Simulated) -> Simulation {
+    let verdicts = verdicts(case, &simulated);
+    Simulation { simulated, by_minute: None, verdicts, versus: None }
+}
+
+fn words_of(simulation: &Simulation) -> Vec<&'static str> {
+    simulation.verdicts.iter().map(Verdict::word).collect()
 }
 
 #[test]
 fn rows_are_judged_and_only_required_ones_are_missed() {
     let case = tiny();
-    let done = run(&case, vec![0, 1], vec![1, 2], 2);
-    let verdicts = verdicts(&done);
-    assert_eq!(words_of(&verdicts), ["met", "met", "met", "missed", "missed"]);
-    assert_eq!(verdicts.iter().filter(|verdict| verdict.missed()).count(), 1);
-    let said = words::whole(&done, &verdicts, false, 200);
+    let simulation = judged(&case, run(&case, &[0, 1], &[1, 2], 2));
+    assert_eq!(words_of(&simulation), ["met", "met", "met", "missed", "missed"]);
+    assert_eq!(simulation.verdicts.iter().filter(|verdict| verdict.missed()).count(), 1);
+    let said = simulation.text(false, 200);
     assert!(said.contains("3 of 4 required rows met, 1 missed"), "{said}");
     assert!(said.contains("wrong too: reported only, because it was never so slow"), "{said}");
-    let value = json(&done, None, &verdicts, None, true);
+    let value = simulation.json(true);
     assert_eq!(value["met"], false);
     assert_eq!(value["stages"][1]["runs"][1]["seed"], 2);
     let arrived = value["stages"][0]["runs"][0]["services"][0]["requests"]["arrived"].as_u64().unwrap();
@@ -74,10 +77,9 @@ fn the_reason_of_a_reported_row_is_said_where_it_is_met_too() {
         format!("{text}  - {{ what: as well, row: after.p99 > 1s, reported: it was never so slow }}\n");
     let case = parse("tiny.yaml", &text, Path::new(""), Given::default())
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let done = run(&case, vec![0, 1], vec![1], 2);
-    let verdicts = verdicts(&done);
-    assert_eq!(words_of(&verdicts)[4..], ["met", "missed"]);
-    let said = words::whole(&done, &verdicts, false, 200);
+    let simulation = judged(&case, run(&case, &[0, 1], &[1], 2));
+    assert_eq!(words_of(&simulation)[4..], ["met", "missed"]);
+    let said = simulation.text(false, 200);
     assert!(said.contains("\nwrong too; as well: reported only, because it was never so slow\n"), "{said}");
 }
 
@@ -95,60 +97,60 @@ fn at_the_maximum_is_at_that_of_the_minute() {
     );
     let case = parse("tiny.yaml", &text, Path::new(""), Given::default())
         .unwrap_or_else(|problems| panic!("{problems}"));
-    let done = run(&case, vec![0], vec![1], 1);
-    let verdicts = verdicts(&done);
-    assert_eq!(words_of(&verdicts), ["met", "met"], "{:?}", done.outcomes[0][0].services[0].rows);
+    let simulation = judged(&case, run(&case, &[0], &[1], 1));
+    let rows = &simulation.simulated.stages[0].outcomes[0].services[0].rows;
+    assert_eq!(words_of(&simulation), ["met", "met"], "{rows:?}");
 }
 
 #[test]
 fn rows_of_stages_that_were_not_run_are_not_judged() {
     let case = tiny();
-    let done = run(&case, vec![0], vec![1], 1);
-    let verdicts = verdicts(&done);
-    assert_eq!(words_of(&verdicts), ["not run", "not run", "met", "not run", "not run"]);
-    assert!(!verdicts.iter().any(Verdict::missed));
+    let simulation = judged(&case, run(&case, &[0], &[1], 1));
+    assert_eq!(words_of(&simulation), ["not run", "not run", "met", "not run", "not run"]);
+    assert!(!simulation.verdicts.iter().any(Verdict::missed));
 }
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let case = tiny();
-    let alone = run(&case, vec![0, 1], vec![1, 2], 1);
-    let together = run(&case, vec![0, 1], vec![1, 2], 3);
-    assert_eq!(alone.outcomes, together.outcomes);
+    let outcomes =
+        |threads| run(&case, &[0, 1], &[1, 2], threads).stages.into_iter().map(|stage| stage.outcomes);
+    assert!(outcomes(1).eq(outcomes(3)));
 }
 
 #[test]
 fn stages_are_compared_under_the_same_requests() {
     let case = tiny();
-    let done = run(&case, vec![0, 1], vec![1], 2);
-    let arrived = |place: usize| done.of(place).unwrap()[0].services[0].totals.arrived;
+    let simulated = run(&case, &[0, 1], &[1], 2);
+    let arrived = |place: usize| simulated.of(place).unwrap().outcomes[0].services[0].totals.arrived;
     assert_eq!(arrived(0), arrived(1));
-    let versus = Versus::of(&done, 0, 1).unwrap();
-    let value = versus.json();
-    assert_eq!(value["rows"][0]["quantity"], "instances");
-    assert_eq!(value["rows"][0]["finding"], "less");
+    let versus = Versus::of(&simulated, 0, 1);
+    let value = Simulation { versus, ..judged(&case, simulated) }.json(false);
+    assert_eq!(value["compare"]["rows"][0]["quantity"], "instances");
+    assert_eq!(value["compare"]["rows"][0]["finding"], "less");
 }
 
 #[test]
 fn minutes_leave_as_csv_and_as_a_page() {
     let case = tiny();
-    let done = run(&case, vec![0], vec![1], 1);
+    let simulation = judged(&case, run(&case, &[0], &[1], 1));
     let mut bytes = Vec::new();
-    csv::write(&done, &mut bytes).unwrap();
+    simulation.csv(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 11);
     let width = lines[0].split(',').count();
     assert!(lines.iter().all(|line| line.split(',').count() == width), "{text}");
     assert!(lines[1].starts_with("before,1,web,0,06:00,2,2,2,0,"), "{}", lines[1]);
-    let page = page::page(&done, &verdicts(&done), None);
+    let page = simulation.page();
     assert!(page.contains("p95, s × 10") && page.contains("Simulated: tiny"));
 }
 
 #[test]
 fn times_are_said_by_the_clock() {
     let case = tiny();
-    let at = |seconds: u64| words::when(&case.stages[0], seconds * 1_000_000_000);
+    let simulated = run(&case, &[0], &[1], 1);
+    let at = |seconds: u64| simulated.stages[0].when(seconds * 1_000_000_000);
     assert_eq!(at(0), "day 1 05:58:00");
     assert_eq!(at(120), "day 1 06:00:00");
     assert_eq!(at(86_400 + 120), "day 2 06:00:00");
@@ -158,19 +160,19 @@ fn times_are_said_by_the_clock() {
 fn minutes_are_recorded_only_where_that_is_faster() {
     let case = tiny();
     let minute =
-        |or_faster| drive(&case, vec![0], vec![1], How { threads: 1, fidelity: Fidelity::Minute, or_faster });
+        |or_faster| drive(&case, &[0], &[1], How { threads: 1, fidelity: Fidelity::Minute, or_faster });
     // Twelve minutes are less than an hour of each load.
     let chosen = minute(true);
-    assert_eq!(chosen.fidelities, [Fidelity::Request]);
+    assert_eq!(chosen.stages[0].fidelity, Fidelity::Request);
     assert_eq!(chosen.recorded, std::time::Duration::ZERO);
-    assert_eq!(chosen.outcomes[0], run(&case, vec![0], vec![1], 1).outcomes[0]);
-    let said = super::fidelity::chosen_by_request(&chosen).expect("it is said");
+    assert_eq!(chosen.stages[0].outcomes, run(&case, &[0], &[1], 1).stages[0].outcomes);
+    let said = chosen.chosen_by_request().expect("it is said");
     assert!(said.starts_with("request by request, because"), "{said}");
-    let value = json(&chosen, None, &verdicts(&chosen), None, false);
+    let value = judged(&case, chosen).json(false);
     assert_eq!(value["stages"][0]["fidelity"], "request");
     let forced = minute(false);
-    assert_eq!(forced.fidelities, [Fidelity::Minute]);
-    assert_eq!(super::fidelity::chosen_by_request(&forced), None);
-    let value = json(&forced, None, &verdicts(&forced), None, false);
+    assert_eq!(forced.stages[0].fidelity, Fidelity::Minute);
+    assert_eq!(forced.chosen_by_request(), None);
+    let value = judged(&case, forced).json(false);
     assert_eq!(value["stages"][0]["fidelity"], "minute");
 }

@@ -1,21 +1,34 @@
 //! The rows of a case beside what came out: met or not.
 
-use super::drive::Done;
-use super::measures::measure;
-use config::case::row::{Judged, Row};
-
-/// A row with what came out for each seed.
+/// A published row with what came out for each seed.
 #[derive(Debug)]
-pub struct Verdict<'a> {
-    /// The row.
-    pub row: &'a Row,
+pub struct Verdict {
+    /// What it says.
+    pub what: String,
+    /// What was published.
+    pub says: Option<String>,
+    /// The condition as it was written.
+    pub condition: String,
+    /// Why it cannot be required; none: it is.
+    pub reported: Option<String>,
     /// For each seed; empty where a stage that it needs was not run.
     pub judged: Vec<Judged>,
 }
 
-impl Verdict<'_> {
+/// What came out of a row with a seed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// Whether the condition holds; none where a measure is missing.
+    pub met: Option<bool>,
+    /// The sides of the condition, left to right; of a range, the side that must lie in it.
+    pub values: Vec<Option<f64>>,
+    /// The same in words.
+    pub found: String,
+}
+
+impl Verdict {
     /// Whether the condition holds for every seed; none where that is not known.
-    pub fn met(&self) -> Option<bool> {
+    pub(super) fn met(&self) -> Option<bool> {
         if self.judged.is_empty() {
             return None;
         }
@@ -26,8 +39,8 @@ impl Verdict<'_> {
     }
 
     /// Whether it must hold.
-    pub fn required(&self) -> bool {
-        self.row.reported.is_none()
+    pub(super) fn required(&self) -> bool {
+        self.reported.is_none()
     }
 
     /// A required row that does not hold. A measure that is missing is missed too.
@@ -46,26 +59,8 @@ impl Verdict<'_> {
     }
 
     /// What came out, seed by seed.
-    pub fn found(&self) -> String {
+    pub(super) fn found(&self) -> String {
         let found: Vec<&str> = self.judged.iter().map(|judged| judged.found.as_str()).collect();
         found.join("; ")
     }
-}
-
-/// All rows of the case.
-pub fn verdicts<'a>(done: &Done<'a>) -> Vec<Verdict<'a>> {
-    done.case.rows.iter().map(|row| Verdict { row, judged: judged(row, done) }).collect()
-}
-
-fn judged(row: &Row, done: &Done<'_>) -> Vec<Judged> {
-    if row.references().iter().any(|reference| done.of(reference.stage).is_none()) {
-        return Vec::new();
-    }
-    let of_seed = |seed: usize| {
-        row.judge(&|reference| {
-            let stage = &done.case.stages[reference.stage];
-            measure(stage, done.of(reference.stage)?.get(seed)?, reference)
-        })
-    };
-    (0..done.seeds.len()).map(of_seed).collect()
 }

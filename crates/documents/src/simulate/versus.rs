@@ -4,13 +4,13 @@
 //! both share falls out. The interval of a mean difference respects that neighbouring minutes are alike (see
 //! `stats::LongRun`); several seeds narrow it.
 
-use super::drive::Done;
-use config::case::row::Unit;
+use super::Simulated;
 use report::Align::{Left, Right};
 use report::Table;
 use serde_json::{Value as Json, json};
 use sim::outcome::Row;
 use stats::{LongRun, student_t};
+use units::Unit;
 
 /// The differences of B from A.
 #[derive(Debug)]
@@ -55,20 +55,17 @@ const QUANTITIES: [(&str, Unit, Of); 10] = [
     ("app p95", Unit::Time, |row| Some(row.application?.p95)),
     ("queued", Unit::Time, |row| row.queued),
     ("cost an hour", Unit::Money, |row| Some(row.cost * 60.0)),
-    ("bad requests", Unit::Share, |row| {
-        let bad = row.errors + row.refused + row.timed_out + row.failed;
-        (row.arrived > 0).then(|| bad as f64 / row.arrived as f64)
-    }),
+    ("bad requests", Unit::Share, |row| (row.arrived > 0).then(|| row.bad() as f64 / row.arrived as f64)),
 ];
 
 impl Versus {
-    /// The entry services of two stages that were run.
-    pub fn of(done: &Done<'_>, a: usize, b: usize) -> Option<Versus> {
-        let (left, right) = (done.of(a)?, done.of(b)?);
+    /// The entry services of two stages, by their places in the case; none where one of them was not run.
+    pub fn of(simulated: &Simulated, a: usize, b: usize) -> Option<Versus> {
+        let (left, right) = (simulated.of(a)?, simulated.of(b)?);
         let mut rows = Vec::new();
         for (name, unit, of) in QUANTITIES {
             let mut seeds = Vec::new();
-            for (left, right) in left.iter().zip(right) {
+            for (left, right) in left.outcomes.iter().zip(&right.outcomes) {
                 let (left, right) = (&left.services.first()?.rows, &right.services.first()?.rows);
                 let pairs: Vec<(f64, f64)> = left
                     .iter()
@@ -81,12 +78,11 @@ impl Versus {
             }
             rows.extend(difference(name, unit, &seeds));
         }
-        let name = |place: usize| done.case.stages[place].name.clone();
-        Some(Versus { a: name(a), b: name(b), rows })
+        Some(Versus { a: left.name.clone(), b: right.name.clone(), rows })
     }
 
     /// For the terminal and the page.
-    pub fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let (a, b) = (self.a.as_str(), self.b.as_str());
         let mut table = Table::new(&[
             ("mean of minutes", Left),
@@ -118,7 +114,7 @@ impl Versus {
     }
 
     /// As JSON.
-    pub fn json(&self) -> Json {
+    pub(super) fn json(&self) -> Json {
         json!({
             "a": self.a,
             "b": self.b,

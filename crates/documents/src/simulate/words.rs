@@ -1,20 +1,15 @@
 //! What the terminal says.
 
-use super::drive::Done;
-use super::measures::{bad, time_of_day};
-use super::verdict::Verdict;
-use config::case::Stage;
-use config::case::row::Unit;
+use super::{Simulated, Simulation, Stage, Verdict};
 use report::Align::{Left, Right};
 use report::{Table, grouped, text};
-use sim::Outcome;
-use sim::outcome::{Row, ServiceOutcome};
+use sim::Fidelity;
+use sim::outcome::ServiceOutcome;
 use std::time::Duration;
-use units::show_duration;
+use units::{Unit, show_duration};
 
 /// Tables of the stages; each name with its table.
-pub fn tables(done: &Done<'_>) -> Vec<(&'static str, Table)> {
-    let many = done.case.stages.iter().any(|stage| stage.system.services.len() > 1);
+pub(super) fn tables(simulated: &Simulated) -> Vec<(&'static str, Table)> {
     let mut size = Table::new(&[
         ("stage", Left),
         ("instances", Right),
@@ -51,10 +46,13 @@ pub fn tables(done: &Done<'_>) -> Vec<(&'static str, Table)> {
         ("per instance", Right),
     ]);
     let mut scored = false;
-    for (stage, outcomes) in done.stages() {
-        let Some(outcome) = outcomes.first() else { continue };
+    for stage in &simulated.stages {
+        let Some(outcome) = stage.outcomes.first() else { continue };
         for service in &outcome.services {
-            let name = if many { format!("{} {}", stage.name, service.name) } else { stage.name.clone() };
+            let name = match simulated.several_services {
+                true => format!("{} {}", stage.name, service.name),
+                false => stage.name.clone(),
+            };
             size.row(size_row(&name, stage, service));
             times.row(times_row(&name, service));
             if let Some(found) = service.totals.scores {
@@ -90,7 +88,7 @@ fn size_row(name: &str, stage: &Stage, service: &ServiceOutcome) -> [String; 10]
         0 => "-".to_owned(),
         _ => format!("{} min", grouped(totals.minutes_outside)),
     };
-    let bad = bad(totals);
+    let bad = totals.bad();
     [
         name.to_owned(),
         format!("{}..{:.1}..{}", totals.lowest, totals.mean, totals.highest),
@@ -124,7 +122,7 @@ fn seconds(value: f64) -> String {
 }
 
 /// The rows of the case beside what came out.
-pub fn rows(verdicts: &[Verdict<'_>]) -> Table {
+pub(super) fn rows(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
         ("", Left),
         ("row", Left),
@@ -135,44 +133,91 @@ pub fn rows(verdicts: &[Verdict<'_>]) -> Table {
     ]);
     for verdict in verdicts {
         let kind = if verdict.required() { "required" } else { "reported" };
-        let says = verdict.row.says.clone().unwrap_or_default();
+        let says = verdict.says.clone().unwrap_or_default();
         table.row([
             verdict.word().to_owned(),
-            verdict.row.what.clone(),
+            verdict.what.clone(),
             says,
             verdict.found(),
-            verdict.row.text.clone(),
+            verdict.condition.clone(),
             kind.to_owned(),
         ]);
     }
     table
 }
 
-/// Everything, for the terminal.
-pub fn whole(done: &Done<'_>, verdicts: &[Verdict<'_>], decisions: bool, width: usize) -> String {
-    let mut said = String::new();
-    let case = done.case;
-    said += &case.name;
-    if !case.about.is_empty() {
-        said += &format!(": {}", case.about);
-    }
-    said += "\n\n";
-    for (name, table) in tables(done) {
-        if !name.is_empty() {
-            said += &format!("{name}\n");
+impl Simulation {
+    /// Everything, for a terminal of `width` columns; with `decisions`, also what was decided and assumed, and why.
+    pub fn text(&self, decisions: bool, width: usize) -> String {
+        let Simulation { simulated, by_minute, verdicts, versus } = self;
+        let mut said = String::new();
+        said += &simulated.case;
+        if !simulated.about.is_empty() {
+            said += &format!(": {}", simulated.about);
         }
-        said += &format!("{}\n", text(&table, width));
+        said += "\n\n";
+        for (name, table) in tables(simulated) {
+            if !name.is_empty() {
+                said += &format!("{name}\n");
+            }
+            said += &format!("{}\n", text(&table, width));
+        }
+        if simulated.seeds.len() > 1 {
+            let first = simulated.seeds[0];
+            said += &format!("The tables are of seed {first}; rows are judged for each seed.\n\n");
+        }
+        if !verdicts.is_empty() {
+            said += &format!("Published rows beside simulated ones\n{}\n", text(&rows(verdicts), width));
+            said += &reasons(verdicts);
+            said += &format!("{}\n\n", summary(verdicts));
+        }
+        said += &remarks(simulated);
+        if decisions {
+            said += &decided(simulated, width);
+        }
+        said += &assumed(simulated, decisions);
+        if let Some(versus) = versus {
+            said += &format!("\nCompared under the same requests\n{}", text(&versus.table(), width));
+        }
+        if let Some(fast) = by_minute {
+            let table = text(&super::fidelity::table(simulated, fast), width);
+            said += &format!("\nHow far minute by minute is from request by request\n{table}");
+        }
+        said
     }
-    if done.seeds.len() > 1 {
-        said += &format!("The tables are of seed {}; rows are judged for each seed.\n\n", done.seeds[0]);
+}
+
+impl Simulated {
+    /// How fast it went.
+    pub fn speed(&self) -> String {
+        let simulated: Duration = self.outcomes().map(|outcome| outcome.measured).sum();
+        let recorded = match self.recorded {
+            Duration::ZERO => String::new(),
+            recorded => format!(", after recording for {}", show_duration(recorded)),
+        };
+        format!(
+            "simulated {} with {} requests in {}{recorded}",
+            show_duration(simulated),
+            grouped(self.requests()),
+            show_duration(self.took)
+        )
     }
-    if !verdicts.is_empty() {
-        said += &format!("Published rows beside simulated ones\n{}\n", text(&rows(verdicts), width));
-        said += &reasons(verdicts);
-        said += &format!("{}\n\n", summary(verdicts));
+
+    /// Which stages were simulated request by request although minutes were asked for; none of none.
+    pub fn chosen_by_request(&self) -> Option<String> {
+        let by_request = self.stages.iter().filter(|stage| stage.fidelity == Fidelity::Request);
+        let names: Vec<&str> = by_request.map(|stage| stage.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!("request by request, because to record minutes takes longer there: {}", names.join(", "))
+        })
     }
-    for (stage, outcomes) in done.stages() {
-        let services = outcomes.first().into_iter().flat_map(|outcome| &outcome.services);
+}
+
+/// What a reader of each stage must know.
+fn remarks(simulated: &Simulated) -> String {
+    let mut said = String::new();
+    for stage in &simulated.stages {
+        let services = stage.outcomes.first().into_iter().flat_map(|outcome| &outcome.services);
         for remark in services.flat_map(|service| &service.remarks) {
             said += &format!("{}: {remark}\n", stage.name);
         }
@@ -180,31 +225,33 @@ pub fn whole(done: &Done<'_>, verdicts: &[Verdict<'_>], decisions: bool, width: 
             said += &format!("{}: {note}\n", stage.name);
         }
     }
-    if decisions {
-        for (stage, outcomes) in done.stages() {
-            for service in outcomes.first().into_iter().flat_map(|outcome| &outcome.services) {
-                said += &format!("\nDecisions of {}, {}\n", stage.name, service.name);
-                said += &text(&decision_table(stage, service), width);
-                let left_off = service.decisions.left_off();
-                if left_off > 0 {
-                    said += &format!("… and {left_off} more\n");
-                }
-            }
-        }
-        said += "\n";
-    }
-    said += &assumed(done, decisions);
     said
 }
 
+/// What was decided and why, service by service.
+fn decided(simulated: &Simulated, width: usize) -> String {
+    let mut said = String::new();
+    for stage in &simulated.stages {
+        for service in stage.outcomes.first().into_iter().flat_map(|outcome| &outcome.services) {
+            said += &format!("\nDecisions of {}, {}\n", stage.name, service.name);
+            said += &text(&decision_table(stage, service), width);
+            let left_off = service.decisions.left_off();
+            if left_off > 0 {
+                said += &format!("… and {left_off} more\n");
+            }
+        }
+    }
+    said + "\n"
+}
+
 /// Why rows are not required, whether they hold or not; each reason once.
-fn reasons(verdicts: &[Verdict<'_>]) -> String {
+fn reasons(verdicts: &[Verdict]) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for Verdict { row, .. } in verdicts {
-        let Some(reason) = row.reported.as_deref() else { continue };
+    for Verdict { what, reported, .. } in verdicts {
+        let Some(reason) = reported.as_deref() else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, rows)) => rows.push(&row.what),
-            None => reasons.push((reason, vec![&row.what])),
+            Some((_, rows)) => rows.push(what),
+            None => reasons.push((reason, vec![what])),
         }
     }
     let lines = reasons
@@ -215,7 +262,7 @@ fn reasons(verdicts: &[Verdict<'_>]) -> String {
 }
 
 /// How many rows hold.
-pub fn summary(verdicts: &[Verdict<'_>]) -> String {
+pub(super) fn summary(verdicts: &[Verdict]) -> String {
     let required: Vec<_> = verdicts.iter().filter(|verdict| verdict.required()).collect();
     let met = required.iter().filter(|verdict| verdict.met() == Some(true)).count();
     let missed = required.iter().filter(|verdict| verdict.missed()).count();
@@ -231,13 +278,13 @@ pub fn summary(verdicts: &[Verdict<'_>]) -> String {
 }
 
 /// The decisions that changed something, and what happened to instances, in order of time.
-pub fn decision_table(stage: &Stage, service: &ServiceOutcome) -> Table {
+fn decision_table(stage: &Stage, service: &ServiceOutcome) -> Table {
     let mut table =
         Table::new(&[("when", Right), ("from", Right), ("to", Right), ("policy", Left), ("why", Left)]);
     for noted in service.decisions.notes() {
         let decision = &noted.what;
         table.row([
-            when(stage, noted.at.as_nanos()),
+            stage.when(noted.at.as_nanos()),
             decision.from.to_string(),
             decision.to.to_string(),
             decision.policy.clone(),
@@ -247,31 +294,9 @@ pub fn decision_table(stage: &Stage, service: &ServiceOutcome) -> Table {
     table
 }
 
-/// Day and time of the day, such as `day 1 06:42`; the warm-up is before day 1.
-pub fn when(stage: &Stage, nanos: u64) -> String {
-    let second = nanos / 1_000_000_000;
-    let warm_up = stage.system.warm_up.as_secs();
-    let begins = stage.begins.as_secs();
-    const DAY: u64 = 24 * 3600;
-    let clock = second + begins + DAY * 400 - warm_up;
-    let (day, of_day) = (clock / DAY, clock % DAY);
-    let label = match day.checked_sub(400) {
-        Some(day) => format!("day {}", day + 1),
-        None => "warm-up".to_owned(),
-    };
-    format!("{label} {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
-}
-
 /// What no vendor publishes.
-fn assumed(done: &Done<'_>, whole: bool) -> String {
-    let mut all = Vec::new();
-    for outcome in done.outcomes.iter().flatten() {
-        for assumption in &outcome.assumptions {
-            if !all.contains(assumption) {
-                all.push(*assumption);
-            }
-        }
-    }
+fn assumed(simulated: &Simulated, whole: bool) -> String {
+    let all = simulated.assumptions();
     if all.is_empty() {
         return String::new();
     }
@@ -284,26 +309,4 @@ fn assumed(done: &Done<'_>, whole: bool) -> String {
     }
     let lines: String = all.iter().map(|assumption| format!("  {assumption}\n")).collect();
     format!("Assumed, because no vendor publishes it:\n{lines}")
-}
-
-/// A minute's time of the day as `06:42`.
-pub fn clock(stage: &Stage, row: &Row) -> String {
-    let minutes = time_of_day(stage, row).as_secs() / 60;
-    format!("{:02}:{:02}", minutes / 60, minutes % 60)
-}
-
-/// How fast it went, for standard error.
-pub fn speed(done: &Done<'_>) -> String {
-    let outcomes: Vec<&Outcome> = done.outcomes.iter().flatten().collect();
-    let simulated: Duration = outcomes.iter().map(|outcome| outcome.measured).sum();
-    let recorded = match done.recorded {
-        Duration::ZERO => String::new(),
-        recorded => format!(", after recording for {}", show_duration(recorded)),
-    };
-    format!(
-        "simulated {} with {} requests in {}{recorded}",
-        show_duration(simulated),
-        grouped(done.requests()),
-        show_duration(done.took)
-    )
 }

@@ -1,60 +1,43 @@
-//! What came out as JSON. The schema is `schemas/simulate.schema.json`.
+//! What came out as JSON. The schema is `schemas/simulate.schema.json` of the crate `headroom`.
 
-use super::drive::Done;
-use super::verdict::Verdict;
-use super::versus::Versus;
-use super::words::when;
-use config::case::Stage;
+use super::{Simulation, Stage, Verdict, Versus, fidelity};
 use serde_json::{Value as Json, json};
+use sim::Fidelity;
 use sim::outcome::{Averaged, Quantiles, ServiceOutcome};
-use sim::{Fidelity, Outcome};
 
-/// The whole result.
-pub fn json(
-    done: &Done<'_>,
-    fast: Option<&Done<'_>>,
-    verdicts: &[Verdict<'_>],
-    versus: Option<&Versus>,
-    decisions: bool,
-) -> Json {
-    let stages = done.stages().zip(&done.fidelities);
-    let missed = verdicts.iter().any(Verdict::missed);
-    let required = verdicts.iter().any(Verdict::required);
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "case": done.case.name,
-        "about": done.case.about,
-        "seeds": done.seeds,
-        "took_s": done.took.as_secs_f64(),
-        "recorded_s": done.recorded.as_secs_f64(),
-        "stages": stages
-            .map(|((stage, outcomes), fidelity)| stage_json(stage, *fidelity, outcomes, decisions))
-            .collect::<Vec<_>>(),
-        "rows": verdicts.iter().map(row).collect::<Vec<_>>(),
-        "met": required.then_some(!missed),
-        "compare": versus.map(Versus::json),
-        "minute_by_minute": fast.map(|fast| super::fidelity::json(done, fast)),
-        "assumptions": assumptions(done),
-    })
-}
-
-fn assumptions(done: &Done<'_>) -> Vec<Json> {
-    let mut all = Vec::new();
-    for assumption in done.outcomes.iter().flatten().flat_map(|outcome| &outcome.assumptions) {
-        if !all.contains(assumption) {
-            all.push(*assumption);
-        }
+impl Simulation {
+    /// The whole result; with `decisions`, also what was decided and what happened to instances.
+    pub fn json(&self, decisions: bool) -> Json {
+        let Simulation { simulated, by_minute, verdicts, versus } = self;
+        let missed = verdicts.iter().any(Verdict::missed);
+        let required = verdicts.iter().any(Verdict::required);
+        let assumptions = simulated.assumptions().into_iter();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "case": simulated.case,
+            "about": simulated.about,
+            "seeds": simulated.seeds,
+            "took_s": simulated.took.as_secs_f64(),
+            "recorded_s": simulated.recorded.as_secs_f64(),
+            "stages": simulated.stages.iter().map(|stage| stage_json(stage, decisions)).collect::<Vec<_>>(),
+            "rows": verdicts.iter().map(row).collect::<Vec<_>>(),
+            "met": required.then_some(!missed),
+            "compare": versus.as_ref().map(Versus::json),
+            "minute_by_minute": by_minute.as_ref().map(|fast| fidelity::json(simulated, fast)),
+            "assumptions": assumptions
+                .map(|assumption| json!({ "name": assumption.name, "text": assumption.text }))
+                .collect::<Vec<_>>(),
+        })
     }
-    all.iter().map(|assumption| json!({ "name": assumption.name, "text": assumption.text })).collect()
 }
 
-fn row(verdict: &Verdict<'_>) -> Json {
+fn row(verdict: &Verdict) -> Json {
     json!({
-        "what": verdict.row.what,
-        "published": verdict.row.says,
-        "condition": verdict.row.text,
+        "what": verdict.what,
+        "published": verdict.says,
+        "condition": verdict.condition,
         "required": verdict.required(),
-        "reason": verdict.row.reported,
+        "reason": verdict.reported,
         "met": verdict.met(),
         "verdict": verdict.word(),
         "seeds": verdict.judged.iter().map(|judged| json!({
@@ -65,10 +48,10 @@ fn row(verdict: &Verdict<'_>) -> Json {
     })
 }
 
-fn stage_json(stage: &Stage, fidelity: Fidelity, outcomes: &[Outcome], decisions: bool) -> Json {
+fn stage_json(stage: &Stage, decisions: bool) -> Json {
     json!({
         "name": stage.name,
-        "fidelity": match fidelity {
+        "fidelity": match stage.fidelity {
             Fidelity::Request => "request",
             Fidelity::Minute => "minute",
         },
@@ -76,7 +59,7 @@ fn stage_json(stage: &Stage, fidelity: Fidelity, outcomes: &[Outcome], decisions
         "aside": stage.aside,
         "prices": stage.prices,
         "notes": stage.notes,
-        "runs": outcomes.iter().map(|outcome| json!({
+        "runs": stage.outcomes.iter().map(|outcome| json!({
             "seed": outcome.seed,
             "measured_s": outcome.measured.as_secs_f64(),
             "services": outcome.services.iter().map(|service| service_json(stage, service, decisions)).collect::<Vec<_>>(),
@@ -92,7 +75,7 @@ fn service_json(stage: &Stage, service: &ServiceOutcome, decisions: bool) -> Jso
             .map(|noted| {
                 json!({
                     "at_s": noted.at.as_secs_f64(),
-                    "when": when(stage, noted.at.as_nanos()),
+                    "when": stage.when(noted.at.as_nanos()),
                     "from": noted.what.from,
                     "to": noted.what.to,
                     "policy": noted.what.policy,
@@ -106,7 +89,7 @@ fn service_json(stage: &Stage, service: &ServiceOutcome, decisions: bool) -> Jso
         let shown = notes.map(|noted| {
             json!({
                 "at_s": noted.at.as_secs_f64(),
-                "when": when(stage, noted.at.as_nanos()),
+                "when": stage.when(noted.at.as_nanos()),
                 "what": noted.what.to_string(),
             })
         });

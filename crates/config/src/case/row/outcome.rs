@@ -1,31 +1,32 @@
-//! The measures of a row, taken from what came out.
+//! The measures of a row, taken from what came out of a simulation.
 
-use config::case::Stage;
-use config::case::row::{Measure, Part, Reference};
+use super::{Measure, Part, Reference};
+use crate::case::Stage;
 use sim::Outcome;
-use sim::outcome::{Averaged, Quantiles, Row, ServiceOutcome, Totals};
-use std::time::Duration;
+use sim::outcome::{Averaged, Quantiles, Row, ServiceOutcome};
 
-/// The value of a measure; none where nothing was there to measure.
-pub fn measure(stage: &Stage, outcome: &Outcome, reference: &Reference) -> Option<f64> {
-    let service = outcome.services.get(reference.service.unwrap_or(0))?;
-    let of: &[ServiceOutcome] = match reference.service {
-        Some(_) => std::slice::from_ref(service),
-        None => &outcome.services,
-    };
-    let inside = |row: &Row| {
-        let Some((from, until)) = reference.within else { return true };
-        let at = time_of_day(stage, row);
-        if from <= until { from <= at && at < until } else { from <= at || at < until }
-    };
-    let minutes = Minutes {
-        counts: counts(of, &inside),
-        rows: service.rows.iter().filter(|row| inside(row)).collect(),
-    };
-    if reference.within.is_some() {
-        return minutes.measure(reference.measure);
+impl Reference {
+    /// The value of the measure in what came out of its stage; none where nothing was there to measure.
+    pub fn value(&self, stage: &Stage, outcome: &Outcome) -> Option<f64> {
+        let service = outcome.services.get(self.service.unwrap_or(0))?;
+        let of: &[ServiceOutcome] = match self.service {
+            Some(_) => std::slice::from_ref(service),
+            None => &outcome.services,
+        };
+        let inside = |row: &Row| {
+            let Some((from, until)) = self.within else { return true };
+            let at = row.time_of_day(stage.begins, stage.system.warm_up);
+            if from <= until { from <= at && at < until } else { from <= at || at < until }
+        };
+        let minutes = Minutes {
+            counts: counts(of, &inside),
+            rows: service.rows.iter().filter(|row| inside(row)).collect(),
+        };
+        if self.within.is_some() {
+            return minutes.measure(self.measure);
+        }
+        whole(stage, outcome, service, of, &minutes, self.measure)
     }
-    whole(stage, outcome, service, of, &minutes, reference.measure)
 }
 
 /// Instances that ran, minute by minute, of some services together.
@@ -37,14 +38,6 @@ fn counts(services: &[ServiceOutcome], inside: &dyn Fn(&Row) -> bool) -> Vec<f64
     };
     let minutes = first.rows.iter().enumerate().filter(|(_, row)| inside(row));
     minutes.map(|(minute, _)| of_all(minute)).collect()
-}
-
-/// When a minute begins, from midnight.
-pub fn time_of_day(stage: &Stage, row: &Row) -> Duration {
-    let day = Duration::from_secs(24 * 3600);
-    let since_start = Duration::from_nanos(row.at.as_nanos()).saturating_sub(Duration::from_secs(60));
-    let since_midnight = (stage.begins + day * 366 + since_start).saturating_sub(stage.system.warm_up);
-    Duration::from_nanos((since_midnight.as_nanos() % day.as_nanos()) as u64)
 }
 
 fn whole(
@@ -79,7 +72,7 @@ fn whole(
         Measure::AnsweredPerInstance => {
             totals.answered as f64 / seconds / mean(minutes.counts.iter().copied())?
         }
-        Measure::Bad => share(bad(totals))?,
+        Measure::Bad => share(totals.bad())?,
         Measure::Refused => share(totals.refused)?,
         Measure::Cost => priced.then_some(cost)?,
         Measure::CostPerHour => priced.then_some(cost / seconds * 3600.0)?,
@@ -95,11 +88,6 @@ fn whole(
         Measure::Unfulfilled => sum(&|service| service.totals.unfulfilled as f64),
         by_minute => return minutes.measure(by_minute),
     })
-}
-
-/// Requests that were not answered well.
-pub fn bad(totals: &Totals) -> u64 {
-    totals.errors + totals.refused + totals.timed_out + totals.failed
 }
 
 /// Decisions of the measured time that changed the count in a direction.

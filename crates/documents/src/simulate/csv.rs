@@ -1,0 +1,69 @@
+//! Minute by minute as CSV, for spreadsheets and notebooks. What is not there is empty.
+
+use super::Simulation;
+use sim::outcome::{Quantiles, Row};
+use std::io::{self, Write};
+
+impl Simulation {
+    /// Writes a line a minute for each stage, seed and service.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{COLUMNS}")?;
+        for stage in &self.simulated.stages {
+            for outcome in &stage.outcomes {
+                for service in &outcome.services {
+                    for (minute, row) in service.rows.iter().enumerate() {
+                        let (stage_name, seed, name) = (&stage.name, outcome.seed, &service.name);
+                        let clock = stage.clock(row);
+                        writeln!(out, "{stage_name},{seed},{name},{minute},{clock},{}", cells(row))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The cells of a minute, from `desired` on.
+fn cells(row: &Row) -> String {
+    let counts = &row.counts;
+    let shares = [row.cpu_average, row.cpu_maximum, row.busy_average].map(number);
+    let within = row.within_goal.map_or("", |within| if within { "1" } else { "0" });
+    format!(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{:.6},{within}",
+        counts.desired,
+        counts.running,
+        counts.serving,
+        counts.booting,
+        shares.join(","),
+        row.arrived,
+        row.answered,
+        row.errors,
+        row.refused,
+        row.timed_out,
+        row.failed,
+        row.retried,
+        times(row.balancer),
+        times(row.application),
+        number(row.queued.map(|queued| queued * 1e3)),
+        number(row.credits),
+        row.held_back,
+        row.cost,
+    )
+}
+
+fn times(times: Option<Quantiles>) -> String {
+    let Some(Quantiles { mean, p50, p75, p90, p95, p99 }) = times else { return ",,,,,".to_owned() };
+    [mean, p50, p75, p90, p95, p99].map(|seconds| format!("{:.3}", seconds * 1e3)).join(",")
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| format!("{value:.4}"))
+}
+
+const COLUMNS: &str = "stage,seed,service,minute,clock,desired,running,serving,booting,cpu_average,cpu_maximum,\
+    cpu_true,arrived,answered,errors,refused,timed_out,failed,retried,mean_ms,p50_ms,p75_ms,p90_ms,p95_ms,p99_ms,\
+    app_mean_ms,app_p50_ms,app_p75_ms,app_p90_ms,app_p95_ms,app_p99_ms,queued_ms,credits,held_back,cost_usd,\
+    within_goal";

@@ -1,0 +1,134 @@
+//! What came out of a simulated case: stages and seeds, the published rows beside them, and two stages compared.
+//!
+//! ```text
+//! Simulation (stages with an outcome a seed, verdicts, comparison) → text, JSON, CSV, page
+//!
+//! verdict       rows beside what came out: met or not
+//! versus        two stages under the same requests
+//! fidelity      how far minute by minute is from request by request
+//! words         the text of the terminal, and its tables
+//! ```
+
+mod as_json;
+mod csv;
+mod fidelity;
+mod page;
+mod verdict;
+mod versus;
+mod words;
+
+pub use verdict::{Judged, Verdict};
+pub use versus::Versus;
+
+use control::assumption::Assumption;
+use sim::outcome::Row;
+use sim::{Fidelity, Outcome};
+use std::time::Duration;
+
+/// The result of `headroom simulate`.
+#[derive(Debug)]
+pub struct Simulation {
+    /// What came out.
+    pub simulated: Simulated,
+    /// The same minute by minute, where both were asked for.
+    pub by_minute: Option<Simulated>,
+    /// The published rows of the case.
+    pub verdicts: Vec<Verdict>,
+    /// Two stages compared, where that was asked for.
+    pub versus: Option<Versus>,
+}
+
+/// What came out of the stages of a case that were run.
+#[derive(Debug)]
+pub struct Simulated {
+    /// The name of the case.
+    pub case: String,
+    /// What it is about; may be empty.
+    pub about: String,
+    /// Whether a stage of the case, also one that was not run, has more than one service.
+    pub several_services: bool,
+    /// The stages that were run, in the order of the case.
+    pub stages: Vec<Stage>,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// How long it took, without what was recorded.
+    pub took: Duration,
+    /// How long it took to record the minutes of the fast way.
+    pub recorded: Duration,
+}
+
+/// A stage that was run.
+#[derive(Debug)]
+pub struct Stage {
+    /// Its place among the stages of the case.
+    pub place: usize,
+    /// Its name.
+    pub name: String,
+    /// What was done; may be empty.
+    pub about: String,
+    /// Whether it stands beside the others, such as a negative control.
+    pub aside: bool,
+    /// The time of the day at which the measured time begins, from midnight.
+    pub begins: Duration,
+    /// What is simulated before the measured time.
+    pub warm_up: Duration,
+    /// Whose prices its costs are; none: it has none.
+    pub prices: Option<String>,
+    /// What was done to its traffic table.
+    pub notes: Vec<String>,
+    /// How closely it was simulated.
+    pub fidelity: Fidelity,
+    /// What came out, by seed.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Simulated {
+    /// A stage by its place in the case, where it was run.
+    pub fn of(&self, place: usize) -> Option<&Stage> {
+        self.stages.iter().find(|stage| stage.place == place)
+    }
+
+    /// All outcomes, stage by stage and seed by seed.
+    fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.stages.iter().flat_map(|stage| &stage.outcomes)
+    }
+
+    /// What was assumed because no vendor publishes it, each once.
+    fn assumptions(&self) -> Vec<Assumption> {
+        let mut all = Vec::new();
+        for assumption in self.outcomes().flat_map(|outcome| &outcome.assumptions) {
+            if !all.contains(assumption) {
+                all.push(*assumption);
+            }
+        }
+        all
+    }
+
+    /// Simulated requests in all.
+    fn requests(&self) -> u64 {
+        let services = self.outcomes().filter_map(|outcome| outcome.services.first());
+        services.map(|service| service.totals.arrived).sum()
+    }
+}
+
+impl Stage {
+    /// Day and time of the day, such as `day 1 06:42:00`; the warm-up is before day 1. `nanos` count from the beginning
+    /// of the simulated time.
+    pub fn when(&self, nanos: u64) -> String {
+        let second = nanos / 1_000_000_000;
+        const DAY: u64 = 24 * 3600;
+        let clock = second + self.begins.as_secs() + DAY * 400 - self.warm_up.as_secs();
+        let (day, of_day) = (clock / DAY, clock % DAY);
+        let label = match day.checked_sub(400) {
+            Some(day) => format!("day {}", day + 1),
+            None => "warm-up".to_owned(),
+        };
+        format!("{label} {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
+    }
+
+    /// A minute's time of the day as `06:42`.
+    fn clock(&self, row: &Row) -> String {
+        let minutes = row.time_of_day(self.begins, self.warm_up).as_secs() / 60;
+        format!("{:02}:{:02}", minutes / 60, minutes % 60)
+    }
+}
