@@ -2,6 +2,7 @@
 //! the files for other proxies read. Knows neither sockets nor the command line; prints nothing.
 #![warn(missing_docs)]
 
+pub mod compare;
 pub mod find;
 pub mod simulate;
 pub mod words;

@@ -13,3 +13,27 @@ pub fn row(text: &mut String, name: &str, value: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{name:<11}{value}");
 }
+
+/// Sentences in lines that fit a terminal of 80 columns beside the names.
+pub fn wrapped(text: &str) -> Vec<String> {
+    wrapped_to(text, WIDTH)
+}
+
+/// Sentences in lines of at most so many characters, where their words allow it.
+pub fn wrapped_to(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = word.to_owned(),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Of 80 columns, without those of the names.
+const WIDTH: usize = 69;

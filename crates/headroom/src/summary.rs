@@ -5,9 +5,9 @@ pub mod parts;
 use crate::live::Ended;
 use ::load::threshold::Judged;
 use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
-pub use documents::words::{counted, row};
 use http::dial::Origin;
 use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Value, Watched};
+pub use documents::words::{counted, row, wrapped, wrapped_to};
 pub use report::{grouped, quantile, rate, time};
 use std::fmt::Write;
 use std::time::Duration;
@@ -337,32 +337,8 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
     }
 }
 
-/// Sentences in lines that fit a terminal of 80 columns beside the names.
-pub fn wrapped(text: &str) -> Vec<String> {
-    wrapped_to(text, WIDTH)
-}
-
-/// Sentences in lines of at most so many characters, where their words allow it.
-pub fn wrapped_to(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => *line = word.to_owned(),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 /// What the intervals hold at.
 const CONFIDENCE: f64 = 0.95;
-
-/// Of 80 columns, without those of the names.
-const WIDTH: usize = 69;
 
 #[cfg(test)]
 mod tests {

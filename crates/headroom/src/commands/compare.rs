@@ -1,21 +1,17 @@
 //! `headroom compare A B`: what runs of the ledger differ in, and what only seems to.
 //!
-//! The numbers and their intervals come from `measure::compare`; here it is decided which runs and seconds are compared
-//! and which others tell of the noise ([`history`]), and the reader is told what else differs between the sides, because
-//! no interval can tell which difference made which.
+//! Here it is decided which runs and seconds are compared and which others tell of the noise ([`history`]); the comparison
+//! and its words are `documents::compare`.
 
-mod as_json;
-mod circumstances;
 mod history;
 mod side;
-mod words;
 
 use crate::exit::Exit;
 use crate::ledger_file::{Error as LedgerError, LedgerArgs};
 use crate::output;
-use circumstances::{Circumstance, differing};
+use documents::compare::{Choice, Compared};
 use ledger::{Ledger, RunId};
-use measure::{Comparison, enough_repetitions};
+use measure::enough_repetitions;
 use side::{RunList, Side};
 
 /// Compare runs: what differs, by how much, and whether it is more than chance
@@ -100,48 +96,24 @@ pub fn run(args: &Args) -> Exit {
         return output::print(&format!("{:#}\n", compared.json()));
     }
     let exit = output::print(&compared.text(output::width()));
-    eprintln!("\nMore about one: headroom show {}", compared.b.first().run.id);
+    eprintln!("\nMore about one: headroom show {}", compared.b.first.id());
     exit
 }
 
 fn compare(args: &Args) -> Result<Compared, Error> {
     let ledger = args.ledger.open_existing()?.ok_or(Error::Empty)?;
-    let choice = Choice { endpoint: args.endpoint.as_deref(), stage: args.stage.as_deref() };
-    Compared::of(&ledger, [&args.a, &args.b], choice, args.force)
+    let choice = Choice { endpoint: args.endpoint.clone(), stage: args.stage.clone() };
+    compared(&ledger, [&args.a, &args.b], &choice, args.force)
 }
 
-/// Which requests are compared; all of the steady seconds where nothing is named.
-#[derive(Debug, Clone, Copy, Default)]
-struct Choice<'a> {
-    endpoint: Option<&'a str>,
-    stage: Option<&'a str>,
-}
-
-/// Two sides, with all that is said about them.
-struct Compared {
-    a: Side,
-    b: Side,
-    endpoint: Option<String>,
-    stage: Option<String>,
-    comparison: Comparison,
-    differs: Vec<Circumstance>,
-    warnings: Vec<String>,
-}
-
-impl Compared {
-    fn of(ledger: &Ledger, named: [&RunList; 2], choice: Choice<'_>, force: bool) -> Result<Self, Error> {
-        let [a, b] = side::with_repetitions(ledger, named)?;
-        let (a, b) = (Side::read(ledger, &a, choice, force)?, Side::read(ledger, &b, choice, force)?);
-        let history = match enough_repetitions(a.len(), b.len()) {
-            true => Vec::new(),
-            false => history::of(ledger, [&a, &b], choice)?,
-        };
-        let comparison = measure::compare(&a.numbers(), &b.numbers(), &history);
-        let differs = differing(a.first(), b.first());
-        let warnings = circumstances::warnings(&a, &b, choice, &differs);
-        let (endpoint, stage) = (choice.endpoint.map(str::to_owned), choice.stage.map(str::to_owned));
-        Ok(Compared { a, b, endpoint, stage, comparison, differs, warnings })
-    }
+fn compared(ledger: &Ledger, named: [&RunList; 2], choice: &Choice, force: bool) -> Result<Compared, Error> {
+    let [a, b] = side::with_repetitions(ledger, named)?;
+    let (a, b) = (Side::read(ledger, &a, choice, force)?, Side::read(ledger, &b, choice, force)?);
+    let history = match enough_repetitions(a.len(), b.len()) {
+        true => Vec::new(),
+        false => history::of(ledger, [&a, &b], choice)?,
+    };
+    Ok(Compared::of(a.into(), b.into(), choice.clone(), &history))
 }
 
 const EXAMPLES: &str = "\

@@ -10,17 +10,17 @@
 //! description are one set, also where the service was changed between them: then the noise seems larger than it is, and
 //! less is shown.
 
-use super::circumstances::PASSING;
+use super::Error;
 use super::side::{Measured, Side};
-use super::{Choice, Error};
 use crate::ledger_file::Error as LedgerError;
+use documents::compare::{Choice, PASSING};
 use ledger::{Ledger, Run, RunId, State};
 use measure::{Numbers, Verdict};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// Sets of runs that are equal to runs of the sides, and not among them.
-pub(super) fn of(ledger: &Ledger, sides: [&Side; 2], choice: Choice<'_>) -> Result<Vec<Vec<Numbers>>, Error> {
+pub(super) fn of(ledger: &Ledger, sides: [&Side; 2], choice: &Choice) -> Result<Vec<Vec<Numbers>>, Error> {
     let compared: Vec<&Measured> = sides.into_iter().flat_map(Side::all).collect();
     let mut sets: BTreeMap<(String, Option<RunId>), Vec<Numbers>> = BTreeMap::new();
     let mut seen: Vec<String> = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn of(ledger: &Ledger, sides: [&Side; 2], choice: Choice<'_>) -> Resu
             let series = run.begun.repeat_of.or_else(|| firsts.contains(&run.id).then_some(run.id));
             // A run without the endpoint or the stage that was chosen tells nothing of it.
             if let Ok(measured) = Measured::of(ledger, run, choice) {
-                sets.entry((like.clone(), series)).or_default().push(measured.numbers);
+                sets.entry((like.clone(), series)).or_default().push(measured.compared.numbers);
                 used += 1;
             }
             if used == MOST {

@@ -1,7 +1,8 @@
 //! One side of a comparison: its runs, as they were named.
 
-use super::{Choice, Error};
+use super::Error;
 use crate::ledger_file::Error as LedgerError;
+use documents::compare::{self, Choice};
 use ledger::{Ledger, Parts, Recorded, Run, RunId};
 use measure::{Blocks, Numbers, Series, Verdict};
 use std::str::FromStr;
@@ -43,14 +44,10 @@ pub(super) fn with_repetitions(ledger: &Ledger, named: [&RunList; 2]) -> Result<
     Ok([expand(named[0])?, expand(named[1])?])
 }
 
-/// A run with all that a comparison needs.
+/// A run as the ledger has it, with what of it is compared.
 pub(super) struct Measured {
     pub(super) run: Run,
-    pub(super) recorded: Recorded,
-    pub(super) parts: Parts,
-    pub(super) numbers: Numbers,
-    /// Whole seconds that are compared.
-    pub(super) seconds: usize,
+    pub(super) compared: compare::Run,
 }
 
 /// Runs that are taken as equal; at least one.
@@ -63,7 +60,7 @@ impl Side {
     pub(super) fn read(
         ledger: &Ledger,
         runs: &[RunId],
-        choice: Choice<'_>,
+        choice: &Choice,
         force: bool,
     ) -> Result<Self, Error> {
         let mut read = runs.iter().map(|&id| {
@@ -77,11 +74,6 @@ impl Side {
         Ok(Side { first, others })
     }
 
-    /// The run that stands for the side where one is enough.
-    pub(super) fn first(&self) -> &Measured {
-        &self.first
-    }
-
     pub(super) fn all(&self) -> impl Iterator<Item = &Measured> {
         std::iter::once(&self.first).chain(&self.others)
     }
@@ -89,40 +81,43 @@ impl Side {
     pub(super) fn len(&self) -> usize {
         1 + self.others.len()
     }
+}
 
-    pub(super) fn numbers(&self) -> Vec<Numbers> {
-        self.all().map(|measured| measured.numbers.clone()).collect()
-    }
-
-    /// How the side is called in a table: `r17`, `r1-r5`, `r1,r3,r5`, `r1 and 5 more`.
-    pub(super) fn label(&self) -> String {
-        let ids: Vec<RunId> = self.all().map(|measured| measured.run.id).collect();
-        let in_order = ids.windows(2).all(|pair| pair[1].number() == pair[0].number() + 1);
-        match ids[..] {
-            [one] => one.to_string(),
-            [first, .., last] if in_order && ids.len() > 2 => format!("{first}-{last}"),
-            [first, ..] if ids.len() > LISTED => format!("{first} and {} more", ids.len() - 1),
-            _ => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
-        }
+impl From<Side> for compare::Side {
+    fn from(side: Side) -> Self {
+        let others = side.others.into_iter().map(|measured| measured.compared).collect();
+        compare::Side { first: side.first.compared, others }
     }
 }
 
 impl Measured {
-    pub(super) fn of(ledger: &Ledger, mut run: Run, choice: Choice<'_>) -> Result<Self, Error> {
+    pub(super) fn of(ledger: &Ledger, run: Run, choice: &Choice) -> Result<Self, Error> {
         let id = run.id;
         let read = || Ok::<_, ledger::Error>((ledger.parts(id)?, ledger.series(id)?));
-        let recorded = run.recorded.take().ok_or(Error::NotMeasured { id })?;
+        let recorded = run.recorded.as_ref().ok_or(Error::NotMeasured { id })?;
         let (parts, series) = read().map_err(LedgerError::from)?;
-        let blocks = blocks(id, &recorded, &parts, &series, choice)?;
-        let (numbers, seconds) = (Numbers::of(&blocks), blocks.len());
-        Ok(Measured { run, recorded, parts, numbers, seconds })
+        let blocks = blocks(id, recorded, &parts, &series, choice)?;
+        let compared = compare::Run {
+            number: id.number(),
+            command: run.begun.command.clone(),
+            target: run.begun.target.clone(),
+            version: run.begun.version.clone(),
+            config: run.begun.config.clone(),
+            host: run.begun.host.clone(),
+            verdict: recorded.verdict,
+            reasons: recorded.reasons.clone(),
+            stages: parts.stages.iter().filter(|stage| !stage.warm_up).count(),
+            seconds: blocks.len(),
+            numbers: Numbers::of(&blocks),
+        };
+        Ok(Measured { run, compared })
     }
 
     fn valid(&self, force: bool) -> Result<(), Error> {
-        if self.recorded.verdict != Verdict::Invalid || force {
+        if self.compared.verdict != Verdict::Invalid || force {
             return Ok(());
         }
-        Err(Error::Invalid { id: self.run.id, reasons: self.recorded.reasons.join("; ") })
+        Err(Error::Invalid { id: self.run.id, reasons: self.compared.reasons.join("; ") })
     }
 }
 
@@ -132,12 +127,12 @@ fn blocks(
     recorded: &Recorded,
     parts: &Parts,
     series: &Series,
-    choice: Choice<'_>,
+    choice: &Choice,
 ) -> Result<Blocks, Error> {
     let stages = parts.stages.iter().map(|stage| stage.name.as_str());
-    let stage = place(id, "stage", choice.stage, stages)?.map(|place| &parts.stages[place]);
+    let stage = place(id, "stage", choice.stage.as_deref(), stages)?.map(|place| &parts.stages[place]);
     let endpoints = parts.endpoints.iter().map(|endpoint| endpoint.name.as_str());
-    let endpoint = place(id, "endpoint", choice.endpoint, endpoints)?;
+    let endpoint = place(id, "endpoint", choice.endpoint.as_deref(), endpoints)?;
     let seconds = match stage {
         Some(stage) => measure::within(stage),
         None => measure::steady(&parts.stages, recorded.elapsed),
@@ -174,9 +169,6 @@ fn place<'a>(
     };
     place.map(Some).ok_or_else(unknown)
 }
-
-/// More runs than this are not listed.
-const LISTED: usize = 3;
 
 #[cfg(test)]
 mod tests {

@@ -80,15 +80,15 @@ fn end(ledger: &Ledger, id: RunId, measurement: &Measurement) {
     ledger.finish(id, &outcome).unwrap();
 }
 
-fn compared(a: Measurement, b: Measurement, choice: Choice<'_>, force: bool) -> Result<Compared, Error> {
+fn compared(a: Measurement, b: Measurement, choice: Choice, force: bool) -> Result<Compared, Error> {
     let plan = r#"{"rate":200.0,"seed":1}"#;
     let other = r#"{"rate":200.0,"seed":2}"#;
     let (_directory, ledger, _) = ledger_of(&[("http://old/", plan, a), ("http://new/", other, b)]);
     of(&ledger, "r1", "r2", choice, force)
 }
 
-fn of(ledger: &Ledger, a: &str, b: &str, choice: Choice<'_>, force: bool) -> Result<Compared, Error> {
-    Compared::of(ledger, [&a.parse().unwrap(), &b.parse().unwrap()], choice, force)
+fn of(ledger: &Ledger, a: &str, b: &str, choice: Choice, force: bool) -> Result<Compared, Error> {
+    super::compared(ledger, [&a.parse().unwrap(), &b.parse().unwrap()], &choice, force)
 }
 
 /// A run whose times are `percent` of those of the others.
@@ -128,12 +128,16 @@ fn json_follows_its_schema() {
 
 #[test]
 fn one_endpoint_is_compared_alone() {
-    let choice = Choice { endpoint: Some("item"), stage: None };
+    let choice = Choice { endpoint: Some("item".to_owned()), stage: None };
     let item = compared(measured(1, 0), measured(2, 0), choice, false).unwrap();
     let rate = item.comparison.rows.iter().find(|row| row.quantity == measure::Quantity::Rate).unwrap();
     assert_eq!(rate.a.unwrap().estimate, 50.0);
-    let error =
-        compared(measured(1, 0), measured(2, 0), Choice { endpoint: Some("tiem"), stage: None }, false);
+    let error = compared(
+        measured(1, 0),
+        measured(2, 0),
+        Choice { endpoint: Some("tiem".to_owned()), stage: None },
+        false,
+    );
     let error = error.err().unwrap();
     assert_eq!(error.to_string(), "run r1 has no endpoint `tiem`; it has `list`, `item`");
     assert_eq!(error.exit(), Exit::Usage);
@@ -165,9 +169,9 @@ fn several_stages_are_warned_of_and_one_can_be_chosen() {
     };
     let whole = compared(staged(), staged(), Choice::default(), false).unwrap();
     assert!(whole.warnings.iter().any(|warning| warning.contains("--stage NAME")), "{:?}", whole.warnings);
-    let high = Choice { endpoint: None, stage: Some("high") };
+    let high = Choice { endpoint: None, stage: Some("high".to_owned()) };
     let one = compared(staged(), staged(), high, false).unwrap();
-    assert_eq!([one.a.first().seconds, one.b.first().seconds], [25, 25]);
+    assert_eq!([one.a.first.seconds, one.b.first.seconds], [25, 25]);
     assert!(one.warnings.is_empty(), "{:?}", one.warnings);
 }
 

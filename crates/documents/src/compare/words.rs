@@ -1,8 +1,7 @@
 //! A comparison for people.
 
-use super::Compared;
-use super::side::Side;
-use crate::summary::wrapped;
+use super::{Compared, Side};
+use crate::words::wrapped;
 use measure::{
     Basis, Difference, Finding, Interval, LEAST_FREEDOM_OF_HISTORY, LEAST_OF_TWO_RUNS, Quantity, Row,
 };
@@ -11,7 +10,8 @@ use std::time::Duration;
 use units::{Rate, show_duration};
 
 impl Compared {
-    pub(super) fn text(&self, width: usize) -> String {
+    /// The comparison as a text for a terminal of `width` columns.
+    pub fn text(&self, width: usize) -> String {
         let mut blocks = vec![self.heading()];
         if !self.differs.is_empty() {
             blocks.push(text(&self.circumstances(), width));
@@ -31,9 +31,9 @@ impl Compared {
         let of = |what: &str, name: &Option<String>| {
             name.as_ref().map_or(String::new(), |name| format!(", {what} {name}"))
         };
-        let (endpoint, stage) = (of("endpoint", &self.endpoint), of("stage", &self.stage));
+        let (endpoint, stage) = (of("endpoint", &self.choice.endpoint), of("stage", &self.choice.stage));
         let seconds = |side: &Side| side.all().map(|each| each.seconds).sum::<usize>();
-        let runs = match (self.b.len(), self.a.len()) {
+        let runs = match (self.b.count(), self.a.count()) {
             (1, 1) => String::new(),
             (b, a) => format!("{b} and {a} runs, "),
         };
@@ -82,7 +82,7 @@ impl Compared {
 
     fn circumstances(&self) -> Table {
         use Align::Left;
-        let (a, b) = (self.a.first().run.id.to_string(), self.b.first().run.id.to_string());
+        let (a, b) = (self.a.first.id(), self.b.first.id());
         let mut table = Table::new(&[("what differs", Left), (&a, Left), (&b, Left)]);
         for each in &self.differs {
             table.row([&each.name, &each.a, &each.b].map(String::as_str));
@@ -141,7 +141,7 @@ impl Compared {
     }
 
     fn verb(&self) -> &'static str {
-        if self.b.len() == 1 { "is" } else { "are" }
+        if self.b.count() == 1 { "is" } else { "are" }
     }
 }
 

@@ -1,13 +1,13 @@
-//! A comparison for scripts. The schema is `schemas/compare.schema.json`.
+//! A comparison for scripts. The schema is `schemas/compare.schema.json` of the crate `headroom`.
 
-use super::Compared;
-use super::side::{Measured, Side};
+use super::{Compared, Run, Side};
 use measure::{Basis, Finding, Interval, Quantity, Row};
 use serde_json::{Value as Json, json};
 use units::Quantile;
 
 impl Compared {
-    pub(super) fn json(&self) -> Json {
+    /// The comparison as JSON.
+    pub fn json(&self) -> Json {
         let (basis, runs, freedom) = match self.comparison.basis {
             Basis::TwoRuns => ("two_runs", None, None),
             Basis::History { runs, freedom } => ("history", Some(runs), Some(freedom)),
@@ -18,8 +18,8 @@ impl Compared {
             "version": env!("CARGO_PKG_VERSION"),
             "a": side(&self.a),
             "b": side(&self.b),
-            "endpoint": self.endpoint,
-            "stage": self.stage,
+            "endpoint": self.choice.endpoint,
+            "stage": self.choice.stage,
             "confidence": self.comparison.confidence,
             "correction": if basis == "two_runs" { "holm" } else { "rotation" },
             "basis": basis,
@@ -35,15 +35,15 @@ impl Compared {
 
 /// What is said of a side as a whole, and of each of its runs.
 fn side(side: &Side) -> Json {
-    let run = |each: &Measured| {
+    let run = |run: &Run| {
         json!({
-            "id": each.run.id.to_string(),
-            "verdict": each.recorded.verdict.name(),
-            "reasons": each.recorded.reasons,
-            "seconds": each.seconds,
+            "id": run.id(),
+            "verdict": run.verdict.name(),
+            "reasons": run.reasons,
+            "seconds": run.seconds,
         })
     };
-    let mut json = run(side.first());
+    let mut json = run(&side.first);
     json["runs"] = side.all().map(run).collect();
     json
 }
