@@ -4,5 +4,7 @@
 
 pub mod compare;
 pub mod find;
+pub mod run;
 pub mod simulate;
+pub mod watched;
 pub mod words;

@@ -1,6 +1,7 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod admin;
+mod asked;
 mod commands;
 mod connect;
 mod descriptors;
@@ -8,7 +9,6 @@ mod emit;
 mod exit;
 mod guard;
 mod inputs;
-mod json;
 mod ledger_file;
 mod live;
 mod output;

@@ -1,8 +1,8 @@
 //! The forms in which a run's numbers leave, beside the summary and JSON, and what is watched beside it.
 
-use ::load::Plan;
-use ::load::threshold::Judged;
-use measure::{Measurement, Watched};
+use documents::run::LoadRun;
+use documents::watched;
+use measure::Watched;
 use report::{csv, hgrm, hlog, markdown};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -86,16 +86,8 @@ pub enum OutputError {
 /// What is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
-    /// How the load was driven.
-    pub plan: &'a Plan,
-    /// The same in words.
-    pub model: &'a str,
-    /// What was measured.
-    pub measured: &'a Measurement,
-    /// What was watched beside it.
-    pub watched: &'a [Watched],
-    /// The thresholds.
-    pub judged: &'a [Judged],
+    /// The run.
+    pub run: LoadRun<'a>,
     /// When it began.
     pub began: SystemTime,
 }
@@ -127,17 +119,17 @@ impl OutputArgs {
     /// # Errors
     /// Names the first that cannot be written.
     pub fn write(&self, results: &Results<'_>) -> Result<(), OutputError> {
-        let Results { plan, model, measured, watched, judged, began } = *results;
+        let Results { run: LoadRun { asked, measured, thresholds, watched, .. }, began } = *results;
         to_file(self.csv.as_deref(), |mut out| {
-            let more = |second| watch::csv_cells(watched, second);
-            csv::write(measured, (&watch::csv_headings(watched), &more), &mut out)
+            let more = |second| watched::csv_cells(watched, second);
+            csv::write(measured, (&watched::csv_headings(watched), &more), &mut out)
         })?;
         to_file(self.hlog.as_deref(), |mut out| hlog::write(measured, began, &mut out))?;
         to_file(self.hgrm.as_deref(), |mut out| hgrm::write(&measured.response, &mut out))?;
         to_file(self.markdown.as_deref(), |mut out| {
-            let mut facts = vec![("target", plan.url().to_owned()), ("model", model.to_owned())];
-            facts.extend(judged.iter().map(|judged| ("threshold", judged.to_string())));
-            let rows = watch::rows(watched);
+            let mut facts = vec![("target", asked.target.clone()), ("model", asked.model())];
+            facts.extend(thresholds.iter().map(|threshold| ("threshold", threshold.said.clone())));
+            let rows = watched::rows(watched);
             facts.extend(rows.iter().map(|(name, words)| ("watched", format!("{name}: {words}"))));
             markdown::write("headroom load", &facts, measured, &mut out)
         })

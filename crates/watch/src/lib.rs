@@ -12,13 +12,11 @@ mod endpoint;
 mod exposition;
 mod query;
 mod remote_write;
-mod show;
 mod source;
 mod watcher;
 
 pub use endpoint::{Endpoint, WrongEndpoint};
 pub use exposition::{Selector, WrongSelector};
 pub use remote_write::{LoadSeries, Now, RemoteWrite, Sample, Written};
-pub use show::{as_json, csv_cells, csv_headings, rows};
 pub use source::{Query, Source, WrongSource};
 pub use watcher::Watcher;

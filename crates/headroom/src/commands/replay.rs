@@ -2,6 +2,7 @@
 
 use super::load::drive;
 use super::load::span;
+use crate::asked;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError, plan_servers};
@@ -9,7 +10,6 @@ use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
 use crate::output::{complain, note, print};
 use crate::outputs::OutputArgs;
-use crate::summary;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
 use http::codec::header::is_credential;
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&summary::of_plan(&plan, &thresholds));
+        return print(&asked::of(&plan).text(&thresholds));
     }
     drive::run(drive::Run {
         command: "replay",

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 use units::Rate;
-use watch::{Endpoint, LoadSeries, Now, RemoteWrite, Source, Watcher, rows};
+use watch::{Endpoint, LoadSeries, Now, RemoteWrite, Source, Watcher};
 
 #[test]
 fn what_is_written_can_be_watched() {
@@ -54,7 +54,11 @@ fn what_is_written_can_be_watched() {
     assert!((last(1) - 0.04).abs() < 0.001, "{}", last(1));
     assert_eq!(last(2), 100.0);
     assert!((0.025..=0.05).contains(&last(3)), "{}", last(3));
-    let told: Vec<String> = rows(&series).into_iter().map(|(_, words)| words).collect();
+    let told = series.iter().map(|watched| {
+        let gaps: Vec<&str> = watched.gaps.keys().map(|gap| gap.name()).collect();
+        format!("{}: {}", gaps.join(", "), watched.first_gap.as_deref().unwrap_or_default())
+    });
+    let told: Vec<String> = told.collect();
     assert!(told[4].contains("absent"), "{}", told[4]);
     assert!(told[5].contains("sum(...)"), "{}", told[5]);
     assert!(told[6].contains("status 400: invalid parameter"), "{}", told[6]);

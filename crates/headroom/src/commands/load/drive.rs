@@ -1,6 +1,6 @@
 //! Runs a plan and says what came of it: the same for every command that drives load.
 
-use crate::commands::show::SAMPLES;
+use crate::asked;
 use crate::descriptors;
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
@@ -9,9 +9,9 @@ use crate::output::{complain, note, print};
 use crate::outputs::{OutputArgs, Results, Watching};
 use crate::recorder::{About, Begun, Recorder};
 use crate::remote::Stream;
-use crate::{json, summary};
 use ::load::threshold::{Judged, Threshold, evaluate};
 use ::load::{Plan, Progress, Running};
+use documents::run::{Asked, Ended as Ending, LoadRun, Threshold as Said};
 use host::{Severity, preflight};
 use measure::{Measurement, Verdict, Watched};
 use std::error::Error;
@@ -69,7 +69,8 @@ pub fn once(run: &Run<'_>, first: Option<Begun>) -> Once {
         Err(error) => return Once { exit: complain(&error, Exit::Usage), begun: None, ended: None },
     };
     let mut recorder = Recorder::open(run.ledger);
-    let config = json::plan(&run.plan).to_string();
+    let asked = asked::of(&run.plan);
+    let config = asked.json().to_string();
     let about = About { command: run.command, target: run.plan.url(), config, parent: None };
     let begun = recorder.repeat(about, first);
     let began = SystemTime::now();
@@ -81,8 +82,10 @@ pub fn once(run: &Run<'_>, first: Option<Begun>) -> Once {
                 note(&format!("{} samples were not accepted by --remote-write: {why}", written.dropped));
             }
             let judged = evaluate(&run.thresholds, &ended.measured);
-            recorder.finish(begun, Some(&ended.measured), result(&ended.measured, &judged, &watched));
-            let exit = finished(run, &ended, &judged, &watched, began, begun.name().as_deref());
+            let said = judged.iter().map(said).collect::<Vec<_>>();
+            let result = result(&asked, &ended, &said, &watched);
+            recorder.finish(begun, Some(&ended.measured), result.kept());
+            let exit = finished(run, result, &judged, began, begun.name().as_deref());
             Once { exit, begun: Some(begun), ended: Some((ended.measured, ended.interrupted)) }
         }
         Err(error) => {
@@ -116,48 +119,45 @@ fn drive(run: &Run<'_>, watching: &Watching, name: Option<String>) -> Result<End
     Ok(ended)
 }
 
+/// The run as its results show it.
+fn result<'a>(
+    asked: &'a Asked,
+    ended: &'a Ended,
+    thresholds: &'a [Said],
+    watched: &'a [Watched],
+) -> LoadRun<'a> {
+    let how = match (ended.interrupted, ended.aborted) {
+        (true, _) => Ending::Interrupted,
+        (false, true) => Ending::Aborted,
+        (false, false) => Ending::Planned,
+    };
+    LoadRun { asked, measured: &ended.measured, ended: how, thresholds, watched }
+}
+
+fn said(judged: &Judged) -> Said {
+    Said { threshold: judged.threshold.to_string(), met: judged.met, said: judged.to_string() }
+}
+
 /// The run is over: says what came of it.
 fn finished(
     run: &Run<'_>,
-    ended: &Ended,
+    result: LoadRun<'_>,
     judged: &[Judged],
-    watched: &[Watched],
     began: SystemTime,
     name: Option<&str>,
 ) -> Exit {
-    let Ended { measured, interrupted, .. } = ended;
-    let model = summary::model(&run.plan);
-    let results = Results { plan: &run.plan, model: &model, measured, watched, judged, began };
-    if let Err(error) = run.outputs.write(&results) {
+    let measured = result.measured;
+    if let Err(error) = run.outputs.write(&Results { run: result, began }) {
         return complain(&error, Exit::Failed);
     }
     let said = if run.json {
-        print(&json::LoadRun::of(&run.plan, measured, *interrupted).with(judged, watched).text())
+        print(&result.json())
     } else {
         let next = (run.next)(&run.plan, measured, name);
         let recorded = name.map_or(String::new(), |name| format!("run        {name} in the ledger\n"));
-        let text = summary::of_run(&run.plan, ended, judged, watched);
-        print(&format!("{text}{recorded}\n{next}"))
+        print(&format!("{}{recorded}\n{next}", result.text()))
     };
     if said == Exit::Done { exit(judged, measured) } else { said }
-}
-
-/// What the ledger keeps beside the measurement: thresholds, pacing and what was watched.
-fn result(measured: &Measurement, judged: &[Judged], watched: &[Watched]) -> Option<String> {
-    let mut members = serde_json::Map::new();
-    for judged in judged {
-        members.insert(format!("threshold {}", judged.threshold), judged.to_string().into());
-    }
-    if let Some(pacing) = summary::pacing(measured) {
-        members.insert("pacing".to_owned(), pacing.into());
-    }
-    for (name, words) in watch::rows(watched) {
-        members.insert(format!("watched {name}"), words.into());
-    }
-    if !watched.is_empty() {
-        members.insert(SAMPLES.to_owned(), watch::as_json(watched));
-    }
-    (!members.is_empty()).then(|| serde_json::Value::Object(members).to_string())
 }
 
 /// How the command ends when all was said.

@@ -13,7 +13,7 @@ pub use args::{Args, span};
 
 use crate::exit::Exit;
 use crate::output::{complain, print};
-use crate::{output, summary};
+use crate::{asked, output};
 use ::load::{Plan, Work};
 use http::dial::{Origin, Scheme};
 use measure::Measurement;
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&summary::of_plan(&planned.plan, &thresholds));
+        return print(&asked::of(&planned.plan).text(&thresholds));
     }
     if args.repeat.get() > 1 {
         return repeat::run(args, &planned);

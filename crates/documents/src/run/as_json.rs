@@ -1,12 +1,13 @@
-//! Results as JSON: the names that scripts depend on. The schema is `schemas/load.schema.json`.
+//! Results as JSON: the names that scripts depend on. The schema is `schemas/load.schema.json` of the crate
+//! `headroom`.
 //!
 //! ## Why lists of lower bounds
 //! A request that was given up took longer than its time-out. Its quantiles are still numbers, so that arithmetic
 //! works; the names of those that are only lower bounds stand beside them.
 
-use ::load::threshold::Judged;
-use ::load::{Arrivals, Course, Model, Plan, Protocol};
-use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity, Watched};
+use super::{Asked, Ended, LoadRun, Threshold};
+use crate::watched;
+use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,9 +15,21 @@ use units::{Quantile, Rate, Ratio};
 
 /// What `headroom load --json` prints.
 #[derive(Debug, Serialize)]
-pub struct LoadRun {
+struct Document<'a> {
+    #[serde(flatten)]
+    asked: Facts<'a>,
+    interrupted: bool,
+    #[serde(flatten)]
+    measured: Measured,
+    thresholds: &'a [Threshold],
+    watched: serde_json::Value,
+}
+
+/// What was asked of the run.
+#[derive(Debug, Serialize)]
+struct Facts<'a> {
     version: &'static str,
-    target: String,
+    target: &'a str,
     model: &'static str,
     arrivals: Option<&'static str>,
     seed: Option<u64>,
@@ -31,24 +44,11 @@ pub struct LoadRun {
     warm_up_s: f64,
     workers: u32,
     timeout_s: f64,
-    interrupted: bool,
-    #[serde(flatten)]
-    measured: Measured,
-    thresholds: Vec<Threshold>,
-    watched: serde_json::Value,
-}
-
-/// A condition, and what came of it.
-#[derive(Debug, Serialize)]
-struct Threshold {
-    threshold: String,
-    met: bool,
-    said: String,
 }
 
 /// What a stretch of load measured, whatever command drove it.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+struct Measured {
     elapsed_s: f64,
     offered_per_second: f64,
     achieved_per_second: f64,
@@ -165,89 +165,45 @@ struct Verdict {
     reasons: Vec<String>,
 }
 
-/// What a plan asks for, under the names of [`LoadRun`]: the configuration of a run in the ledger.
-pub fn plan(plan: &Plan) -> serde_json::Value {
-    let asked = LoadRun::of(plan, &Measurement::default(), false);
-    serde_json::json!({
-        "target": asked.target,
-        "model": asked.model,
-        "arrivals": asked.arrivals,
-        "seed": asked.seed,
-        "rate": asked.rate,
-        "connections": asked.connections,
-        "workers": asked.workers,
-        "timeout_s": asked.timeout_s,
-        "duration_s": plan.duration.map(|span| span.as_secs_f64()),
-        "requests": plan.requests,
-    })
+impl LoadRun<'_> {
+    /// The JSON text, with a line end.
+    pub fn json(&self) -> String {
+        let LoadRun { asked, measured, ended, thresholds, watched } = *self;
+        let document = Document {
+            asked: Facts::of(asked),
+            interrupted: ended == Ended::Interrupted,
+            measured: Measured::of(measured),
+            thresholds,
+            watched: watched::as_json(watched),
+        };
+        serde_json::to_string_pretty(&document).expect("names are strings and numbers are finite") + "\n"
+    }
 }
 
-impl LoadRun {
-    /// The result of a run of `plan`.
-    pub fn of(plan: &Plan, measured: &Measurement, interrupted: bool) -> Self {
-        let (model, rate, arrivals, connections) = match &plan.model {
-            Model::Closed { .. } => ("closed", None, None, plan.model.connections()),
-            Model::Open { course, arrivals, connections } => {
-                let rate = match course {
-                    Course::Rate(rate) => Some(rate.per_second()),
-                    Course::Stages(_) | Course::Trace(_) | Course::Recorded(_) => None,
-                };
-                ("open", rate, Some(*arrivals), *connections)
-            }
-        };
-        let (arrivals, seed) = match arrivals {
-            None => (None, None),
-            Some(Arrivals::Even) => (Some("even"), None),
-            Some(Arrivals::Poisson { seed }) => (Some("poisson"), Some(seed)),
-        };
-        LoadRun {
+impl<'a> Facts<'a> {
+    fn of(asked: &'a Asked) -> Self {
+        let (arrivals, seed) = asked.arrivals();
+        Facts {
             version: env!("CARGO_PKG_VERSION"),
-            target: plan.url().to_owned(),
-            model,
+            target: &asked.target,
+            model: asked.model.name(),
             arrivals,
             seed,
-            rate,
-            connections: connections.map(u32::from),
-            protocol: match plan.connecting.protocol {
-                Protocol::Http1 => "http/1.1",
-                Protocol::Http2 { .. } => "http/2",
-            },
-            streams: match plan.connecting.protocol {
-                Protocol::Http1 => None,
-                Protocol::Http2 { streams, .. } => Some(streams.get()),
-            },
-            keep_alive: plan.keep_alive,
-            warm_up_s: plan.warm_up.as_secs_f64(),
-            workers: plan.workers.get(),
-            timeout_s: plan.timeout.as_secs_f64(),
-            interrupted,
-            measured: Measured::of(measured),
-            thresholds: Vec::new(),
-            watched: watch::as_json(&[]),
+            rate: asked.rate(),
+            connections: asked.model.connections(),
+            protocol: asked.protocol.name(),
+            streams: asked.protocol.streams(),
+            keep_alive: asked.keep_alive,
+            warm_up_s: asked.warm_up.as_secs_f64(),
+            workers: asked.workers,
+            timeout_s: asked.timeout.as_secs_f64(),
         }
-    }
-
-    /// The same with what was asked of the run and what was watched beside it.
-    pub fn with(mut self, judged: &[Judged], watched: &[Watched]) -> Self {
-        let threshold = |judged: &Judged| Threshold {
-            threshold: judged.threshold.to_string(),
-            met: judged.met,
-            said: judged.to_string(),
-        };
-        self.thresholds = judged.iter().map(threshold).collect();
-        self.watched = watch::as_json(watched);
-        self
-    }
-
-    /// The JSON text, with a line end.
-    pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).expect("names are strings and numbers are finite") + "\n"
     }
 }
 
 impl Measured {
     /// The numbers of a measurement.
-    pub fn of(measured: &Measurement) -> Self {
+    fn of(measured: &Measurement) -> Self {
         let one_load = measured.is_one_load();
         let times = |histogram| if one_load { Times::of(histogram) } else { Times::counted(histogram) };
         Measured {

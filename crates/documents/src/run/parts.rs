@@ -2,9 +2,8 @@
 //!
 //! Each is empty text where the run has no such parts; a single stage or endpoint, being the whole, is left out.
 
-use super::{grouped, quantile, rate};
 use measure::{Check, Endpoint, Histogram, Iterations, Part, Stage};
-use report::{Align, Table, text};
+use report::{Align, Table, grouped, quantile, rate, text};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 

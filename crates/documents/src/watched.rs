@@ -93,6 +93,9 @@ pub fn csv_cells(series: &[Watched], second: u64) -> Vec<String> {
         .collect()
 }
 
+/// The member of a run's result in the ledger that has what was watched, sample by sample.
+pub const SAMPLES: &str = "watched";
+
 #[cfg(test)]
 mod tests {
     use super::*;

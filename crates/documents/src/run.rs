@@ -1,0 +1,80 @@
+//! A run of load: what was asked of it, and what came of it.
+//!
+//! ```text
+//! Asked + what was measured, judged and watched → LoadRun → text, JSON
+//!
+//! asked         the plan, as far as results say it
+//! as_json       the names that scripts depend on
+//! words         the summary
+//! parts         tables of stages, endpoints, checks, connections
+//! ```
+
+mod as_json;
+mod asked;
+pub mod parts;
+mod words;
+
+pub use asked::{Arrivals, Asked, Course, Model, Protocol, Users, Work};
+pub use words::pacing;
+
+use crate::watched;
+use measure::{Measurement, Watched};
+use serde::Serialize;
+
+/// The result of a run of load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadRun<'a> {
+    /// What was asked of it.
+    pub asked: &'a Asked,
+    /// What was measured.
+    pub measured: &'a Measurement,
+    /// How it ended.
+    pub ended: Ended,
+    /// What had to hold.
+    pub thresholds: &'a [Threshold],
+    /// What was watched beside it.
+    pub watched: &'a [Watched],
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// As was planned.
+    Planned,
+    /// It was interrupted.
+    Interrupted,
+    /// Because a threshold was missed.
+    Aborted,
+}
+
+/// A condition, and what came of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Threshold {
+    /// The condition as it is typed.
+    pub threshold: String,
+    /// Whether it holds.
+    pub met: bool,
+    /// Condition, verdict and what was seen, in words.
+    pub said: String,
+}
+
+impl LoadRun<'_> {
+    /// What the ledger keeps beside the measurement, as JSON: thresholds, pacing and what was watched. None where there
+    /// is nothing of it.
+    pub fn kept(&self) -> Option<String> {
+        let mut members = serde_json::Map::new();
+        for Threshold { threshold, said, .. } in self.thresholds {
+            members.insert(format!("threshold {threshold}"), said.clone().into());
+        }
+        if let Some(pacing) = pacing(self.measured) {
+            members.insert("pacing".to_owned(), pacing.into());
+        }
+        for (name, words) in watched::rows(self.watched) {
+            members.insert(format!("watched {name}"), words.into());
+        }
+        if !self.watched.is_empty() {
+            members.insert(watched::SAMPLES.to_owned(), watched::as_json(self.watched));
+        }
+        (!members.is_empty()).then(|| serde_json::Value::Object(members).to_string())
+    }
+}
