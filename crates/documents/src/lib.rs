@@ -6,5 +6,6 @@ pub mod compare;
 pub mod find;
 pub mod run;
 pub mod simulate;
+pub mod stored;
 pub mod watched;
 pub mod words;

@@ -16,6 +16,7 @@ mod outputs;
 mod recorder;
 mod remote;
 mod request;
+mod stored;
 mod summary;
 
 use clap::{Parser, Subcommand};

@@ -24,6 +24,6 @@ mod wall_time;
 
 pub use error::Error;
 pub use location::default_path;
-pub use run::{NewRun, NoRunId, Outcome, Parts, Recorded, Run, RunId, State};
+pub use run::{NewRun, NoRunId, Outcome, Run, RunId, State};
 pub use store::{Filter, Ledger};
 pub use wall_time::WallTime;

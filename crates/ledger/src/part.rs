@@ -3,8 +3,8 @@
 //! Counts are plain columns here too, so that `sqlite3` can tell which endpoint failed; see the crate's header.
 
 use crate::row::{Columns, failures, integer, nanos, statuses};
-use crate::{Error, Parts, RunId, blob, schema};
-use measure::{Accounting, Check, Endpoint, Measurement, Part, SparseHistogram, Stage};
+use crate::{Error, RunId, blob, schema};
+use measure::{Accounting, Check, Endpoint, Measurement, Part, Parts, SparseHistogram, Stage};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Between the columns of the tables and the values of this crate.
 
-use crate::{Error, NewRun, Recorded, Run, RunId, State, WallTime, blob, schema};
-use measure::{Accounting, Failure, Iterations, Measurement, SparseHistogram, Verdict};
+use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, schema};
+use measure::{Accounting, Failure, Iterations, Measurement, Recorded, SparseHistogram, Verdict};
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Row, ToSql, Transaction, params};
 use serde_json::json;

@@ -3,8 +3,8 @@
 //! Each call is one transaction that takes the write lock at once, so that processes that write at the same time
 //! wait for each other and none is turned away halfway. The write-ahead log lets readers go on meanwhile.
 
-use crate::{Error, NewRun, Outcome, Parts, Run, RunId, State, WallTime, blob, part, row, schema};
-use measure::Series;
+use crate::{Error, NewRun, Outcome, Run, RunId, State, WallTime, blob, part, row, schema};
+use measure::{Parts, Series};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };

@@ -14,6 +14,7 @@ mod part;
 #[cfg(test)]
 mod printed;
 pub mod queueing;
+mod recorded;
 pub mod scalability;
 mod series;
 mod sparse;
@@ -34,6 +35,7 @@ pub use measurement::Measurement;
 pub use outcome::Outcome;
 pub use pacing::{Burst, Pacing};
 pub use part::{Check, Endpoint, Iterations, Part, Stage};
+pub use recorded::{Parts, Recorded};
 pub use series::{Cell, Second, Series};
 pub use sparse::SparseHistogram;
 pub use validity::{Came, NoGoodAnswer, Reason, Validity, Verdict};

@@ -1,9 +1,8 @@
 use super::*;
-use crate::Recorded;
 use host::host_facts;
 use measure::{
-    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Second, Stage,
-    Validity,
+    Accounting, Cell, Check, Endpoint, Failure, Fate, Histogram, Measurement, Part, Reason, Recorded, Second,
+    Stage, Validity,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;

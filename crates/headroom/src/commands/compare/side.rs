@@ -3,8 +3,8 @@
 use super::Error;
 use crate::ledger_file::Error as LedgerError;
 use documents::compare::{self, Choice};
-use ledger::{Ledger, Parts, Recorded, Run, RunId};
-use measure::{Blocks, Numbers, Series, Verdict};
+use ledger::{Ledger, Run, RunId};
+use measure::{Blocks, Numbers, Parts, Recorded, Series, Verdict};
 use std::str::FromStr;
 
 /// Runs as they are typed: `r17`, or `r1,r3,r5`.
@@ -57,12 +57,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn read(
-        ledger: &Ledger,
-        runs: &[RunId],
-        choice: &Choice,
-        force: bool,
-    ) -> Result<Self, Error> {
+    pub(super) fn read(ledger: &Ledger, runs: &[RunId], choice: &Choice, force: bool) -> Result<Self, Error> {
         let mut read = runs.iter().map(|&id| {
             let run = ledger.run(id).map_err(LedgerError::from)?;
             let measured = Measured::of(ledger, run, choice)?;

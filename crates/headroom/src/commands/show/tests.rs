@@ -1,6 +1,8 @@
-use super::*;
-use ledger::{NewRun, Outcome};
-use measure::{Fate, Measurement, Reason, Stage, Validity};
+use crate::stored::read;
+use ledger::{Filter, Ledger, NewRun, Outcome, RunId, WallTime};
+use measure::{Check, Fate, Histogram, Measurement, Part, Reason, Second, Stage, Validity};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
 use units::{Ratio, Timestamp};
 
 fn new_run(command: &str, parent: Option<RunId>) -> NewRun {
@@ -86,21 +88,21 @@ fn find() -> (tempfile::TempDir, Ledger, RunId) {
 #[test]
 fn a_run_is_shown_whole() {
     let (_directory, ledger, find) = find();
-    insta::assert_snapshot!(Whole::read(&ledger, find).unwrap().text());
+    insta::assert_snapshot!(read(&ledger, find).unwrap().text());
 }
 
 #[test]
 fn a_run_that_failed_says_so() {
     let (_directory, ledger, find) = find();
     let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
-    let text = Whole::read(&ledger, failed).unwrap().text();
+    let text = read(&ledger, failed).unwrap().text();
     assert!(text.contains("connection refused") && text.contains("part of"), "{text}");
 }
 
 #[test]
 fn json_has_the_account_the_seconds_and_the_parts() {
     let (_directory, ledger, find) = find();
-    let json = Whole::read(&ledger, find).unwrap().json();
+    let json = read(&ledger, find).unwrap().json();
     assert_eq!(json["id"], "r1");
     assert_eq!(json["started"], "2026-03-01T12:00:00.000000Z");
     assert_eq!(json["config"]["rate"], 100.0);

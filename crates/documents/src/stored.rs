@@ -1,0 +1,99 @@
+//! A run as it is kept, for later readers: what was asked, on what machine, what came of it, its seconds and parts.
+//!
+//! Plain data: whoever reads the ledger fills it in.
+
+mod as_json;
+mod table;
+mod words;
+
+pub use table::table;
+
+use measure::{Parts, Recorded, Series};
+use serde_json::Value as Json;
+use std::time::Duration;
+use table::bound;
+
+/// The result of `headroom show`: a run with its seconds and its parts.
+#[derive(Debug)]
+pub struct Stored {
+    /// The run.
+    pub run: Run,
+    /// Its course, second by second.
+    pub series: Series,
+    /// What it was looked at in: endpoints, stages, checks.
+    pub divided: Parts,
+    /// The runs that are parts of it, in the order in which they began.
+    pub parts: Vec<Run>,
+}
+
+/// A run that is kept.
+#[derive(Debug)]
+pub struct Run {
+    /// Its name, such as `r17`.
+    pub id: String,
+    /// The run that it is a part of.
+    pub parent: Option<String>,
+    /// The first run of a series of equal runs, where it is a later one of it.
+    pub repeat_of: Option<String>,
+    /// How far it has come, in a word.
+    pub state: &'static str,
+    /// Whether it ended by itself and has an outcome.
+    pub done: bool,
+    /// The command: `load`, `find`, `demo`.
+    pub command: String,
+    /// The command line as it was typed.
+    pub command_line: String,
+    /// The version of headroom.
+    pub version: String,
+    /// What the load went to, usually a URL.
+    pub target: String,
+    /// When it began.
+    pub started: Instant,
+    /// When it ended.
+    pub ended: Option<Ended>,
+    /// Why it failed, or what interrupted it.
+    pub error: Option<String>,
+    /// The configuration that resulted, as JSON.
+    pub config: String,
+    /// The machine that made the load.
+    pub host: Vec<(String, String)>,
+    /// What had changed on it at the end.
+    pub host_after: Vec<(String, String)>,
+    /// What the command concluded, as JSON.
+    pub result: Option<String>,
+    /// What was measured.
+    pub recorded: Option<Recorded>,
+}
+
+/// An instant of the calendar as RFC 3339 has it.
+#[derive(Debug, Clone)]
+pub struct Instant {
+    /// To the second.
+    pub second: String,
+    /// To the microsecond.
+    pub micros: String,
+}
+
+/// The end of a run.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// When it was.
+    pub at: Instant,
+    /// How long after the beginning.
+    pub took: Duration,
+}
+
+impl Run {
+    /// How far to believe the run, or why there is nothing to believe.
+    pub fn verdict(&self) -> &'static str {
+        match &self.recorded {
+            Some(recorded) if self.done => recorded.verdict.name(),
+            _ => self.state,
+        }
+    }
+}
+
+/// A text that should be JSON; as a string where it is none.
+fn parsed(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_else(|_| Json::from(text))
+}

@@ -1,0 +1,185 @@
+//! A stored run for people.
+
+use super::{Ended, Run, Stored, bound, table};
+use crate::run::parts;
+use crate::watched::SAMPLES;
+use measure::{Histogram, Recorded, Second, Series, Stage};
+use report::{Align, Table, quantile, text};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+use units::{Bytes, Quantile, show_duration};
+
+impl Stored {
+    /// The run as a text.
+    pub fn text(&self) -> String {
+        let Run { config, host, host_after, recorded, result, .. } = &self.run;
+        let mut blocks = vec![pairs("run", self.identity())];
+        blocks.push(pairs("configuration", flat(config)));
+        blocks.push(pairs("host", host.clone()));
+        blocks.push(pairs("host at the end", host_after.clone()));
+        if let Some(recorded) = recorded {
+            blocks.push(account(recorded));
+            blocks.push(pairs("answers by status", named(&recorded.statuses)));
+            blocks.push(pairs("failures", named(&recorded.failures)));
+            let one_load = Stage::are_one_load(&self.divided.stages);
+            if one_load {
+                blocks.push(times(recorded));
+            }
+            blocks.push(parts::stages(&self.divided.stages));
+            blocks.push(parts::endpoints(&self.divided.endpoints, recorded.elapsed, one_load));
+            blocks.push(parts::checks(&self.divided.checks));
+            blocks.push(parts::iterations(&recorded.iterations));
+            blocks.push(parts::connections(&recorded.connect.dense(), &recorded.tls.dense()));
+            blocks.push(seconds(&self.series));
+            blocks.push(pairs("verdict", judged(recorded)));
+        }
+        blocks.push(pairs("result", result.as_deref().map(flat).unwrap_or_default()));
+        if !self.parts.is_empty() {
+            blocks.push(format!("parts\n{}", text(&table(&self.parts), usize::MAX)));
+        }
+        blocks.retain(|block| !block.is_empty());
+        blocks.join("\n")
+    }
+
+    fn identity(&self) -> Vec<(String, String)> {
+        let Run { id, ended, error, recorded, .. } = &self.run;
+        let mut lines = vec![
+            ("id", format!("{id} ({})", self.run.verdict())),
+            ("part of", self.run.parent.clone().unwrap_or_default()),
+            ("repeat of", self.run.repeat_of.clone().unwrap_or_default()),
+            ("command line", self.run.command_line.clone()),
+            ("target", self.run.target.clone()),
+            ("version", self.run.version.clone()),
+            ("began", self.run.started.second.clone()),
+        ];
+        match ended {
+            Some(Ended { at, took }) => {
+                lines.push(("ended", format!("{}, after {}", at.second, show_duration(*took))));
+            }
+            None => lines.push(("ended", "not yet, or its process ended without a word".to_owned())),
+        }
+        lines.push(("error", error.clone().unwrap_or_default()));
+        if let Some(recorded) = recorded {
+            lines.push(("scheduled for", show_duration(recorded.elapsed).to_string()));
+            lines.push(("connections opened", recorded.connections.to_string()));
+            lines.push(("bytes received", Bytes::new(recorded.bytes_received).to_string()));
+            lines.push(("processor time", show_duration(recorded.cpu).to_string()));
+        }
+        lines.retain(|(_, value)| !value.is_empty());
+        lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// Every scheduled arrival, and whether the fates add up to the schedule.
+fn account(recorded: &Recorded) -> String {
+    let accounting = &recorded.accounting;
+    let mut table = Table::new(&[("account", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    for (name, count) in accounting.fates() {
+        table.row([name.to_owned(), count.to_string()]);
+    }
+    let sum = accounting.sum();
+    let balance = match accounting.balances() {
+        true => "every scheduled arrival is accounted for",
+        false => "NOT the number of scheduled arrivals: please report this",
+    };
+    table.row(["sum".to_owned(), sum.to_string(), balance.to_owned()]);
+    table.row(["scheduled".to_owned(), accounting.scheduled.to_string()]);
+    if recorded.counts_resent {
+        let what = "sent again after a lost connection or a refused stream; not part of the sum";
+        table.row(["resent".to_owned(), accounting.resent.to_string(), what.to_owned()]);
+    }
+    text(&table, usize::MAX)
+}
+
+fn times(recorded: &Recorded) -> String {
+    use Align::{Left, Right};
+    let headings = ["count", "p50", "p90", "p95", "p99", "p99.9", "max", "mean"].map(|name| (name, Right));
+    let columns: Vec<(&str, Align)> = std::iter::once(("times", Left)).chain(headings).collect();
+    let mut table = Table::new(&columns);
+    for (name, histogram) in [
+        ("response (from intended start)", &recorded.response),
+        ("service (from actual start)", &recorded.service),
+        ("wait before sending", &recorded.dispatch),
+        ("response of the shed", &recorded.shed_response),
+    ] {
+        let dense: Histogram = histogram.dense();
+        let (Some(max), Some(mean)) = (dense.max(), dense.mean()) else { continue };
+        let cells = [name.to_owned(), dense.count().to_string()].into_iter();
+        let cells = cells.chain(QUANTILES.map(|point| quantile(&dense, point)));
+        table.row(cells.chain([bound(max), show_duration(mean).to_string()]));
+    }
+    text(&table, usize::MAX)
+}
+
+/// The course of the run in at most [`MOST_LINES`] lines.
+fn seconds(series: &Series) -> String {
+    use Align::{Left, Right};
+    let count = series.seconds.len();
+    if count == 0 {
+        return String::new();
+    }
+    let headings =
+        ["scheduled", "good", "answered", "shed", "failed", "p50", "p95"].map(|name| (name, Right));
+    let columns: Vec<(&str, Align)> = std::iter::once(("seconds", Left)).chain(headings).collect();
+    let mut table = Table::new(&columns);
+    let each = count.div_ceil(MOST_LINES);
+    for from in (0..count).step_by(each) {
+        let to = (from + each).min(count);
+        let Second { accounting, good, response, .. } = series.between(from, to);
+        let dense = response.dense();
+        let at = |quantile| dense.quantile(quantile).map_or(String::new(), bound);
+        table.row([
+            if each == 1 { from.to_string() } else { format!("{from} to {to}") },
+            accounting.scheduled.to_string(),
+            good.to_string(),
+            accounting.answered.to_string(),
+            accounting.shed.to_string(),
+            (accounting.failed + accounting.timed_out).to_string(),
+            at(Quantile::P50),
+            at(Quantile::P95),
+        ]);
+    }
+    text(&table, usize::MAX)
+}
+
+fn judged(recorded: &Recorded) -> Vec<(String, String)> {
+    let reasons = match recorded.reasons.is_empty() {
+        true => vec!["nothing disturbed the measurement".to_owned()],
+        false => recorded.reasons.clone(),
+    };
+    let verdicts = std::iter::once(recorded.verdict.name()).chain(std::iter::repeat(""));
+    verdicts.zip(reasons).map(|(verdict, reason)| (verdict.to_owned(), reason)).collect()
+}
+
+/// Names and values below a heading; nothing where there are none.
+fn pairs(heading: &str, pairs: Vec<(String, String)>) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[(heading, Align::Left), ("", Align::Left)]);
+    pairs.into_iter().for_each(|(name, value)| table.row([name, value]));
+    text(&table, usize::MAX)
+}
+
+fn named<K: ToString>(counts: &BTreeMap<K, u64>) -> Vec<(String, String)> {
+    counts.iter().map(|(name, count)| (name.to_string(), count.to_string())).collect()
+}
+
+/// The members of a JSON object, each on a line; deeper ones stay JSON.
+fn flat(text: &str) -> Vec<(String, String)> {
+    let plain = |value: Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match super::parsed(text) {
+        Json::Object(members) => members
+            .into_iter()
+            // Samples are for `--json`; their summary stands beside them.
+            .filter(|(name, _)| name != SAMPLES)
+            .map(|(name, value)| (name, plain(value)))
+            .collect(),
+        other => vec![(plain(other), String::new())],
+    }
+}
+
+const QUANTILES: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
+
+/// A screen has room for so many seconds beside the rest.
+const MOST_LINES: usize = 20;
