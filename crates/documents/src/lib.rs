@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod find;
+pub mod lint;
 pub mod run;
 pub mod simulate;
 pub mod stored;

@@ -7,14 +7,17 @@
 //! as_json       the names that scripts depend on
 //! words         the summary
 //! parts         tables of stages, endpoints, checks, connections
+//! repeated      the same run several times
 //! ```
 
 mod as_json;
 mod asked;
 pub mod parts;
+mod repeated;
 mod words;
 
 pub use asked::{Arrivals, Asked, Course, Model, Protocol, Users, Work};
+pub use repeated::repeated;
 pub use words::pacing;
 
 use crate::watched;

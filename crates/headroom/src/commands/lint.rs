@@ -3,9 +3,8 @@
 use super::simulate::{Error, SourceArgs, list_cases, refuse};
 use crate::exit::Exit;
 use crate::output;
-use config::case::{Case, Given, Stage};
-use serde_json::json;
-use sim::lint::Finding;
+use config::case::{Given, Stage};
+use documents::lint::{Found, Linted};
 
 /// Say which policies of a case will flap or mislead, without running anything
 ///
@@ -29,20 +28,24 @@ pub struct Args {
 /// Prints the findings.
 pub fn run(args: &Args) -> Exit {
     match found(args) {
-        Ok(Some((case, found))) => print(args, &case, &found),
+        Ok(Some(linted)) => print(args, &linted),
         Ok(None) => list_cases(),
         Err(error) => refuse(&error),
     }
 }
 
-/// A finding and the stages that have it.
-#[derive(Debug)]
-struct Found {
-    finding: Finding,
-    stages: Vec<String>,
+fn print(args: &Args, linted: &Linted) -> Exit {
+    let printed = match args.json {
+        true => output::print(&format!("{:#}\n", linted.json())),
+        false => output::print(&linted.text()),
+    };
+    match printed {
+        Exit::Done if !linted.findings.is_empty() => Exit::Missed,
+        other => other,
+    }
 }
 
-fn found(args: &Args) -> Result<Option<(Case, Vec<Found>)>, Error> {
+fn found(args: &Args) -> Result<Option<Linted>, Error> {
     let Some(case) = args.source.read(Given::default())? else { return Ok(None) };
     for name in &args.stage {
         if case.stages.iter().all(|stage| stage.name != *name) {
@@ -63,48 +66,5 @@ fn found(args: &Args) -> Result<Option<(Case, Vec<Found>)>, Error> {
             }
         }
     }
-    Ok(Some((case, all)))
-}
-
-fn print(args: &Args, case: &Case, found: &[Found]) -> Exit {
-    let printed = if args.json {
-        let findings = found.iter().map(|found| {
-            let Finding { rule, place, what, why, remedy } = &found.finding;
-            json!({
-                "rule": rule.name(), "place": place, "what": what, "why": why, "remedy": remedy, "stages": found.stages,
-            })
-        });
-        let whole = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "case": case.name,
-            "findings": findings.collect::<Vec<_>>(),
-        });
-        output::print(&format!("{whole:#}\n"))
-    } else {
-        output::print(&words(case, found))
-    };
-    match printed {
-        Exit::Done if !found.is_empty() => Exit::Missed,
-        other => other,
-    }
-}
-
-fn words(case: &Case, found: &[Found]) -> String {
-    if found.is_empty() {
-        return format!("{}: nothing that will flap or mislead was found\n", case.name);
-    }
-    let mut said = String::new();
-    let several = case.stages.len() > 1;
-    for Found { finding: Finding { rule, place, what, why, remedy }, stages } in found {
-        said += &format!("{place}: {what} [{rule}]\n");
-        if several {
-            said += &format!("  in:  {}\n", stages.join(", "));
-        }
-        said += &format!("  why: {why}\n  do:  {remedy}\n\n");
-    }
-    let count = match found.len() {
-        1 => "1 finding".to_owned(),
-        more => format!("{more} findings"),
-    };
-    said + &format!("{}: {count}\n", case.name)
+    Ok(Some(Linted { case: case.name, several_stages: case.stages.len() > 1, findings: all }))
 }
