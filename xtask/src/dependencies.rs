@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 21] = [
+const TABLE: [Uses; 22] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -35,12 +35,13 @@ const TABLE: [Uses; 21] = [
         ],
     ),
     ("rule", &[("units", QUANTITIES)]),
+    ("capture", &[]),
     (
         "gateway",
         &[
+            ("capture", "the form of captures"),
             ("control", "every decision"),
             ("http", "messages and sockets"),
-            ("import", "the form of captures"),
             ("rule", "rules in Luau"),
             ("stats", "random streams"),
             ("units", QUANTITIES),
@@ -49,6 +50,7 @@ const TABLE: [Uses; 21] = [
     (
         "import",
         &[
+            ("capture", "requests, and headroom's own form of them"),
             ("control", "the settings of autoscalers and alarms, which it fills"),
             ("stats", "random streams of replays"),
             ("units", QUANTITIES),

@@ -15,8 +15,8 @@ pub(crate) use nginx::nginx;
 pub(crate) use pattern::{Pattern, unescaped};
 
 use crate::Entry;
-use crate::error::Fault;
 use crate::reader::LineParser;
+use capture::Fault;
 use record::Record;
 
 /// Reads the lines that a pattern describes.

@@ -9,10 +9,10 @@
 //! the latter was added have only the first, and then the three times are subtracted.
 
 use crate::access_log::unescaped;
-use crate::error::Fault;
 use crate::reader::LineParser;
 use crate::request_line::request_line;
 use crate::{At, Edge, Entry, header, time};
+use capture::Fault;
 use std::borrow::Cow;
 use std::time::Duration;
 

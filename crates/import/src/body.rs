@@ -1,6 +1,6 @@
 //! Bodies that stand in files of their own.
 
-use crate::error::Fault;
+use capture::Fault;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;

@@ -8,12 +8,10 @@ mod flags;
 mod shell;
 
 use crate::body::Bodies;
-use crate::error::{Fault, shown};
 use crate::header::header;
 use crate::reader::{Parser, Ready};
-use crate::request_line::method;
-use crate::urls::{percent, url};
-use crate::{Entry, LineError, json};
+use capture::request::{method, percent, url, visible};
+use capture::{Entry, Fault, LineError, json, shown};
 use flags::{Data, Does};
 use shell::{Shell, Word};
 use std::borrow::Cow;
@@ -270,7 +268,7 @@ impl Command {
                 headers.push((name.to_owned(), value));
             }
         }
-        let query = data.as_deref().filter(|_| self.get).map(crate::urls::visible);
+        let query = data.as_deref().filter(|_| self.get).map(visible);
         let body = if has_body { data.unwrap_or_default() } else { Vec::new() };
         let entry = |mut url: String| {
             if let Some(query) = &query {

@@ -114,7 +114,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     if parses(&mut crate::urls::Urls, line) {
         return Some(Format::Urls);
     }
-    if crate::request_line::method(first).is_some() && begins_a_url(line[first.len()..].trim_ascii_start()) {
+    if capture::request::method(first).is_some() && begins_a_url(line[first.len()..].trim_ascii_start()) {
         return Some(Format::Vegeta);
     }
     for (format, pattern) in

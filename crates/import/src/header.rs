@@ -1,6 +1,7 @@
 //! A header line as users write it: `Name: value`.
 
-use crate::error::{Fault, shown};
+use capture::request::check_header_name;
+use capture::{Fault, shown};
 
 /// Splits and checks a header, so that what is sent is one header and no more.
 pub(crate) fn header(line: &[u8]) -> Result<(String, String), Fault> {
@@ -8,7 +9,7 @@ pub(crate) fn header(line: &[u8]) -> Result<(String, String), Fault> {
         return Err(Fault::at(line, 0, "a header such as `Name: value`"));
     };
     let name = line[..colon].trim_ascii();
-    check_name(name).map_err(|_| Fault::at(line, 0, "the name of a header before the colon"))?;
+    check_header_name(name).map_err(|_| Fault::at(line, 0, "the name of a header before the colon"))?;
     let value = line[colon + 1..].trim_ascii();
     if let Some(offset) = line.iter().position(|byte| byte.is_ascii_control() && *byte != b'\t') {
         return Err(Fault::of(
@@ -21,28 +22,7 @@ pub(crate) fn header(line: &[u8]) -> Result<(String, String), Fault> {
     Ok((String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned()))
 }
 
-/// Checks a header that came in two parts.
-pub(crate) fn check(name: &str, value: &str) -> Result<(), String> {
-    check_name(name.as_bytes())?;
-    match value.chars().find(|c| c.is_control() && *c != '\t') {
-        Some(control) => {
-            Err(format!("a control character ({}) in the header {name}", control.escape_default()))
-        }
-        None => Ok(()),
-    }
-}
-
 /// The value of a header from a log. What the client sent as a line break cannot be sent again.
 pub(crate) fn sendable(value: &[u8]) -> String {
     String::from_utf8_lossy(value).replace(char::is_control, " ")
-}
-
-/// RFC 9110, 5.6.2: a token.
-pub(crate) fn check_name(name: &[u8]) -> Result<(), String> {
-    let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    if !name.is_empty() && name.iter().all(token) {
-        Ok(())
-    } else {
-        Err(format!("a header called {}", shown(name)))
-    }
 }

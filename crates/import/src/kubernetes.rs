@@ -104,7 +104,7 @@ pub fn read<'a>(
             }
             Err(malformed) => {
                 let spot = whole.spot(&malformed.span, "");
-                let problem = crate::error::plain(&malformed.message);
+                let problem = capture::plain(&malformed.message);
                 report.errors.push(KubernetesError::NoYaml { spot, problem });
             }
         }

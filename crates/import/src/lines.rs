@@ -4,7 +4,7 @@
 //! without being kept, and is an error of its own. A byte order mark and carriage returns belong to the file, not
 //! to the line.
 
-use crate::error::{Fault, LineError};
+use capture::{Fault, LineError};
 use std::io::{BufRead, ErrorKind};
 
 /// Reads line by line into one buffer.

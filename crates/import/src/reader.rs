@@ -4,17 +4,17 @@
 //! Some formats have one request a line, some take several lines, and one line of curl can make several requests.
 //! A parser is fed line after line and hands out what is complete; the iterator above it is the same for all.
 
+use crate::access_log;
 use crate::access_log::AccessLog;
 use crate::alb::Alb;
 use crate::body::Bodies;
-use crate::capture::Capture;
 use crate::curl::Curl;
-use crate::error::{Fault, FormatError, LineError};
+use crate::error::FormatError;
 use crate::format::Format;
 use crate::lines::Lines;
 use crate::urls::Urls;
 use crate::vegeta::{Targets, TargetsJson};
-use crate::{Entry, access_log};
+use capture::{Entry, Fault, LineError};
 use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -59,6 +59,15 @@ pub(crate) trait LineParser {
 impl<P: LineParser> Parser for P {
     fn line(&mut self, number: u64, line: &[u8], ready: &mut Ready) {
         ready.extend(self.parse(line).map_err(|fault| fault.on(number)).transpose());
+    }
+}
+
+/// headroom's own captures.
+struct Capture;
+
+impl LineParser for Capture {
+    fn parse(&mut self, line: &[u8]) -> Result<Option<Entry>, Fault> {
+        capture::read_line(line)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The first line of a request, as logs quote it: `GET /path HTTP/1.1`.
 
-use crate::error::Fault;
-use crate::urls;
+use capture::Fault;
+use capture::request::{method, url, visible};
 
 /// A method, and a target as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,20 +27,14 @@ pub(crate) fn request_line(text: &[u8]) -> Result<RequestLine, Fault> {
     Ok(RequestLine { method, target })
 }
 
-/// A method in capital letters, as all that are registered.
-pub(crate) fn method(text: &[u8]) -> Option<String> {
-    let capitals = !text.is_empty() && text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'-');
-    (capitals && text[0] != b'-').then(|| String::from_utf8_lossy(text).into_owned())
-}
-
 /// A target of a request: a path, an absolute URL, or the `*` of OPTIONS.
 pub(crate) fn target_of(text: &[u8]) -> Result<String, Fault> {
     // Servers accept spaces in targets; the log has them as they came.
-    let encoded = urls::visible(text);
+    let encoded = visible(text);
     if encoded == "*" {
         return Ok(encoded);
     }
-    match urls::url(encoded.as_bytes()) {
+    match url(encoded.as_bytes()) {
         Ok(_) => Ok(encoded),
         Err(_) => Err(Fault::at(text, 0, "a path that begins with /, or a URL").way_out(NOT_HTTP)),
     }

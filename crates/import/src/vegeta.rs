@@ -4,15 +4,13 @@
 //! a URL, then headers, then perhaps `@file` with the body; a blank line, the body or the next method ends it. Where a
 //! line is wrong the whole target is left out: half a target would be another request.
 
-use crate::Entry;
 use crate::body::Bodies;
-use crate::error::Fault;
-use crate::header::{self, header};
-use crate::json::{self, HeaderLists};
+use crate::header::header;
 use crate::reader::{LineParser, Parser, Ready};
-use crate::request_line::method;
-use crate::urls::url;
-use serde::Deserialize;
+use capture::request::{method, url};
+use capture::{Entry, Fault, json};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use std::fmt;
 
 /// The text form.
 #[derive(Debug)]
@@ -101,7 +99,7 @@ fn target(text: &[u8]) -> Result<Entry, Fault> {
 #[derive(Debug)]
 pub(crate) struct TargetsJson;
 
-#[derive(Deserialize)]
+#[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Target {
     method: String,
@@ -118,32 +116,40 @@ impl LineParser for TargetsJson {
         }
         let target: Target = json::object(line, EXAMPLE)?;
         let headers = target.header.0;
-        checked(line, &target.method, &target.url, &headers)?;
+        json::check(line, &target.method, &target.url, &headers)?;
         let body = json::body(line, target.body.as_deref().unwrap_or_default())?;
         Ok(Some(Entry { method: target.method, url: target.url, headers, body, ..Entry::default() }))
     }
 }
 
-/// What JSON leaves open, so that what is sent is one request and no more.
-pub(crate) fn checked(
-    line: &[u8],
-    name: &str,
-    address: &str,
-    headers: &[(String, String)],
-) -> Result<(), Fault> {
-    if method(name.as_bytes()).is_none() {
-        let found = format!("the method {}", crate::error::shown(name.as_bytes()));
-        return Err(json::fault(line, name, found, "a method such as GET"));
+/// An object of names and lists of values, in the order of the text.
+#[derive(Debug, Default)]
+struct HeaderLists(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for HeaderLists {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Lists;
+        impl<'de> Visitor<'de> for Lists {
+            type Value = HeaderLists;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of header names, each with a list of values")
+            }
+
+            fn visit_unit<E>(self) -> Result<HeaderLists, E> {
+                Ok(HeaderLists::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderLists, A::Error> {
+                let mut out = Vec::new();
+                while let Some((name, values)) = map.next_entry::<String, Vec<String>>()? {
+                    out.extend(values.into_iter().map(|value| (name.clone(), value)));
+                }
+                Ok(HeaderLists(out))
+            }
+        }
+        deserializer.deserialize_any(Lists)
     }
-    if address != "*" && url(address.as_bytes()).as_deref() != Ok(address) {
-        let found = format!("the URL {}", crate::error::shown(address.as_bytes()));
-        return Err(json::fault(line, address, found, "an http or https URL or a path, in visible ASCII"));
-    }
-    for (name, value) in headers {
-        header::check(name, value)
-            .map_err(|found| json::fault(line, name, found, "a header that can be sent"))?;
-    }
-    Ok(())
 }
 
 const EXAMPLE: &str =

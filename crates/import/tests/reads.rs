@@ -1,7 +1,7 @@
 //! Every format: good lines give the requests that their tools would send, broken ones are named, nothing panics.
 
 use flate2::{Compression, write::GzEncoder};
-use import::{At, Edge, Entry, Format, LineError, Options, detect, open, read, write_capture};
+use import::{At, Edge, Entry, Format, LineError, Options, detect, open, read};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::PathBuf;
@@ -244,38 +244,7 @@ fn a_line_over_the_bound_is_told_and_ends_what_it_broke() {
     );
 }
 
-fn entries() -> impl Strategy<Value = Entry> {
-    let at = prop::option::of((any::<i64>(), any::<bool>()));
-    let header = ("[A-Za-z][A-Za-z0-9-]{0,8}", "[ -~äß€]{0,12}");
-    let made = (
-        at,
-        "[A-Z]{1,7}",
-        "(https?://h)?/[!-~]{0,12}",
-        prop::collection::vec(header, 0..4),
-        any::<Vec<u8>>(),
-    );
-    let came = (prop::option::of(".{0,9}"), any::<Option<u16>>(), any::<Option<u32>>(), any::<Option<u64>>());
-    (made, came).prop_map(|((at, method, url, headers, body), (user, status, micros, bytes))| Entry {
-        at: at.map(|(micros, whole_second)| At { micros, whole_second, edge: Edge::Start }),
-        method,
-        url,
-        headers,
-        body,
-        user,
-        status,
-        response_time: micros.map(|micros| Duration::from_micros(micros.into())),
-        bytes,
-    })
-}
-
 proptest! {
-    #[test]
-    fn a_capture_is_read_as_it_was_written(entries in prop::collection::vec(entries(), 0..5)) {
-        let mut text = Vec::new();
-        entries.iter().for_each(|entry| write_capture(&mut text, entry).unwrap());
-        prop_assert_eq!(good(Format::Capture, text), entries);
-    }
-
     #[test]
     fn no_bytes_panic_in_any_format(bytes: Vec<u8>, limit in 0_usize..100) {
         let options = Options { limit, folder: None, log_format: None };

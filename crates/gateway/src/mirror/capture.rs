@@ -12,10 +12,10 @@ use super::mask::Mask;
 use super::{Answered, Bell, Copy, Dropped, Ticket};
 use crate::key;
 use crate::settings::Capture;
+use capture::{At, Edge, Entry, write_line};
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::{Limits, request};
-use import::{At, Edge, Entry, write_capture};
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
             return copy.ticket.dropped(Dropped::WriteFailed);
         };
         let whole = self.lines.len();
-        if write_capture(&mut self.lines, &entry).is_err() {
+        if write_line(&mut self.lines, &entry).is_err() {
             self.lines.truncate(whole);
             return copy.ticket.dropped(Dropped::WriteFailed);
         }

@@ -4,9 +4,9 @@
 //! an error. `%t` is the time at which the request came, unlike in nginx, unless `end:` says otherwise.
 
 use super::{Field, Pattern, Unit};
-use crate::error::shown;
-use crate::header::check_name;
 use crate::{Edge, FormatError};
+use capture::request::check_header_name;
+use capture::shown;
 
 /// Compiles a log format.
 pub(crate) fn apache(given: &str) -> Result<Pattern, FormatError> {
@@ -104,7 +104,7 @@ fn directive(letter: char, argument: &str) -> Option<Field> {
         }
         'i' if argument.eq_ignore_ascii_case("host") => Field::Host,
         'i' if argument.eq_ignore_ascii_case("x-forwarded-for") => Field::ForwardedFor,
-        'i' if check_name(argument.as_bytes()).is_ok() => Field::Header(argument.to_owned()),
+        'i' if check_header_name(argument.as_bytes()).is_ok() => Field::Header(argument.to_owned()),
         'A' | 'C' | 'e' | 'f' | 'H' | 'I' | 'k' | 'l' | 'L' | 'n' | 'o' | 'p' | 'P' | 'R' | 'S' | 'u'
         | 'X' | '^' => Field::Ignored,
         _ => return None,

@@ -5,8 +5,8 @@
 //! and so its times are the end's.
 
 use super::{Field, Pattern, Unit};
-use crate::error::shown;
 use crate::{Edge, FormatError};
+use capture::shown;
 
 /// Compiles a log format.
 pub(crate) fn nginx(given: &str) -> Result<Pattern, FormatError> {

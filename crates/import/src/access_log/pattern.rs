@@ -2,7 +2,7 @@
 
 use super::Field;
 use crate::FormatError;
-use crate::error::{Fault, shown};
+use capture::{Fault, shown};
 use std::borrow::Cow;
 
 /// What stands in a line, from left to right. Two fields never touch.

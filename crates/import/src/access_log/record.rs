@@ -2,10 +2,11 @@
 
 use super::pattern::unescaped;
 use super::{Field, Unit};
-use crate::error::Fault;
-use crate::request_line::{method, request_line, target_of};
+use crate::request_line::{request_line, target_of};
 use crate::time::{self, Instant};
-use crate::{At, Edge, Entry, header, urls};
+use crate::{At, Edge, Entry, header};
+use capture::Fault;
+use capture::request::{method, visible};
 use std::time::Duration;
 
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl Record {
             }
             Field::Target => self.target = Some(target_of(&value)?),
             Field::Path => self.path = Some(target_of(&value)?),
-            Field::Query => self.query = Some(urls::visible(value.strip_prefix(b"?").unwrap_or(&value))),
+            Field::Query => self.query = Some(visible(value.strip_prefix(b"?").unwrap_or(&value))),
             Field::Host => self.host = Some(host(&value).ok_or_else(|| wrong("the name of a host"))?),
             Field::Scheme => self.scheme = Some(text(&value)),
             Field::Header(name) => {

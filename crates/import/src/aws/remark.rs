@@ -283,7 +283,7 @@ impl AwsError {
     pub(super) fn broken(file: &str, error: &serde_json::Error) -> AwsError {
         let message = error.to_string();
         let what = message.rfind(" at line ").map_or(message.as_str(), |end| &message[..end]);
-        let problem = crate::error::plain(what);
+        let problem = capture::plain(what);
         AwsError::Json { file: file.to_owned(), line: error.line(), column: error.column(), problem }
     }
 }

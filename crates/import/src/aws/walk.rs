@@ -5,7 +5,7 @@
 //! field of AWS must not stop a reading, and must not pass unseen either.
 
 use super::remark::{AwsError, Cause, Remark};
-use crate::error::shown;
+use capture::shown;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeSet;

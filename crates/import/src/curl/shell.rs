@@ -5,7 +5,7 @@
 //! send another request than the user's.
 
 use crate::LineError;
-use crate::error::{Fault, column};
+use capture::{Fault, column};
 
 /// One word and where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Objects, read field by field: what is not asked for is told.
 
 use super::remark::{Cause, KubernetesError, Remark, Spot};
-use crate::error::shown;
+use capture::shown;
 use std::cell::RefCell;
 use std::ops::Range;
 use yaml::{Kind, Node};

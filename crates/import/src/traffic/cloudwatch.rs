@@ -81,7 +81,7 @@ fn broken(name: &str, error: &serde_json::Error) -> TrafficError {
         file: name.to_owned(),
         line: error.line(),
         column: error.column(),
-        problem: crate::error::plain(what),
+        problem: capture::plain(what),
     }
 }
 
@@ -241,7 +241,7 @@ impl Page<'_> {
     fn messages(&self, value: &Value, notices: &mut Vec<Notice>) {
         for message in value.get("Messages").and_then(Value::as_array).into_iter().flatten() {
             let part = |key| message.get(key).and_then(Value::as_str).unwrap_or_default();
-            let text = crate::error::plain(&format!("{} {}", part("Code"), part("Value")));
+            let text = capture::plain(&format!("{} {}", part("Code"), part("Value")));
             notices.push(Notice::Message { file: self.file.clone(), text });
         }
     }
@@ -262,7 +262,7 @@ fn micros(stamp: &Value) -> Option<i64> {
 
 fn value_error(place: Place, found: Option<&Value>, expected: &str) -> TrafficError {
     let found =
-        found.map_or_else(|| "nothing".to_owned(), |value| crate::error::shown(value.to_string().as_bytes()));
+        found.map_or_else(|| "nothing".to_owned(), |value| capture::shown(value.to_string().as_bytes()));
     TrafficError::Value { place, found, expected: expected.to_owned() }
 }
 

@@ -6,9 +6,9 @@
 use super::notice::Spot;
 use super::table::{self, count};
 use crate::LineError;
-use crate::error::{Fault, shown};
 use crate::input::telling;
 use crate::lines::BYTE_ORDER_MARK;
+use capture::{Fault, shown};
 use std::io::{BufRead, ErrorKind};
 use std::time::Duration;
 

@@ -5,10 +5,10 @@
 
 use super::{Moment, Row};
 use crate::LineError;
-use crate::error::{Fault, shown};
 use crate::input::telling;
 use crate::lines::Lines;
 use crate::time;
+use capture::{Fault, shown};
 use std::io::BufRead;
 use std::time::Duration;
 use units::parse_duration;

@@ -77,11 +77,9 @@ impl World {
         live
     }
 
-    fn entries(&self) -> Vec<Result<Entry, import::LineError>> {
+    fn entries(&self) -> Vec<Result<Entry, capture::Fault>> {
         let file = self.disk.0.lock().unwrap().0.clone();
-        import::read(import::Format::Capture, io::Cursor::new(file), &import::Options::default())
-            .unwrap()
-            .collect()
+        file.split(|byte| *byte == b'\n').filter_map(|line| capture::read_line(line).transpose()).collect()
     }
 }
 

@@ -1,4 +1,6 @@
-//! headroom's own captures: one JSON object a line, one request an object.
+//! One recorded request, and headroom's own captures of them: one JSON object a line, one request an object.
+//!
+//! The gateway writes captures, `import` reads them beside other formats, which have an [`Entry`] a request too.
 //!
 //! | key | holds |
 //! |---|---|
@@ -15,16 +17,19 @@
 //! joined by `cat`. Headers are a list because an object keeps neither order nor repeats. Unknown keys are
 //! passed over, so that an older headroom reads the captures of a newer one.
 
-use crate::error::Fault;
-use crate::reader::LineParser;
-use crate::vegeta::checked;
-use crate::{At, Edge, Entry, json};
+#![warn(missing_docs)]
+
+mod entry;
+mod fault;
+pub mod json;
+pub mod request;
+
+pub use entry::{At, Edge, Entry};
+pub use fault::{Fault, LineError, column, plain, shown};
+
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::time::Duration;
-
-#[derive(Debug)]
-pub(crate) struct Capture;
 
 #[derive(Serialize, Deserialize)]
 struct Line {
@@ -48,34 +53,35 @@ struct Line {
     bytes: Option<u64>,
 }
 
-impl LineParser for Capture {
-    fn parse(&mut self, text: &[u8]) -> Result<Option<Entry>, Fault> {
-        if text.trim_ascii().is_empty() {
-            return Ok(None);
-        }
-        let line: Line = json::object(text, EXAMPLE)?;
-        checked(text, &line.method, &line.url, &line.headers)?;
-        let at =
-            line.at_us.map(|micros| At { micros, whole_second: line.at_whole_second, edge: Edge::Start });
-        Ok(Some(Entry {
-            at,
-            body: json::body(text, &line.body_base64)?,
-            method: line.method,
-            url: line.url,
-            headers: line.headers,
-            user: line.user,
-            status: line.status,
-            response_time: line.response_us.map(Duration::from_micros),
-            bytes: line.bytes,
-        }))
+/// Reads one request of a line of a capture; none of an empty line.
+///
+/// # Errors
+/// Where the line is no such object, or its request cannot be sent.
+pub fn read_line(text: &[u8]) -> Result<Option<Entry>, Fault> {
+    if text.trim_ascii().is_empty() {
+        return Ok(None);
     }
+    let line: Line = json::object(text, EXAMPLE)?;
+    json::check(text, &line.method, &line.url, &line.headers)?;
+    let at = line.at_us.map(|micros| At { micros, whole_second: line.at_whole_second, edge: Edge::Start });
+    Ok(Some(Entry {
+        at,
+        body: json::body(text, &line.body_base64)?,
+        method: line.method,
+        url: line.url,
+        headers: line.headers,
+        user: line.user,
+        status: line.status,
+        response_time: line.response_us.map(Duration::from_micros),
+        bytes: line.bytes,
+    }))
 }
 
 /// Writes one request as a line of a capture. A time that is the answer's end is written as the request's start.
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_capture(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
+pub fn write_line(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
     let line = Line {
         at_us: entry.at.map(|at| at.start(entry.response_time)),
         at_whole_second: entry.at.is_some_and(|at| at.whole_second),
