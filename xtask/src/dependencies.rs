@@ -63,7 +63,7 @@ const TABLE: [Uses; 22] = [
             ("control", "asks it what it refuses"),
             ("gateway", "the settings of gateway files"),
             ("http", "what a token is"),
-            ("import", "traffic of case files"),
+            ("import", "traffic of case files, and what it writes into them"),
             ("load", "the plan of scenario files"),
             ("rule", "finds mistakes in rules"),
             ("sim", "the system of case files"),

@@ -54,6 +54,16 @@ pub struct Autoscaler {
     pub spot: Spot,
 }
 
+impl Autoscaler {
+    /// Namespace and workload.
+    pub fn whole_name(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace} {}", self.scales),
+            None => self.scales.to_string(),
+        }
+    }
+}
+
 /// What is scaled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Workload {

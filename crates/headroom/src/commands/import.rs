@@ -3,7 +3,6 @@
 mod as_json;
 mod aws;
 mod kubernetes;
-mod section;
 mod traffic;
 
 use crate::exit::Exit;

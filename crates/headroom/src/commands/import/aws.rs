@@ -1,9 +1,10 @@
 //! `headroom import aws`: how services scale today, from the AWS CLI's JSON.
 
-use super::{as_json, read, refuse, section, write};
+use super::{as_json, read, refuse, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
+use config::case::write::Section;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -79,7 +80,7 @@ pub fn run(args: &Args) -> Exit {
     for remark in &fleet.remarks {
         note(&remark.to_string());
     }
-    let section = section::of(&fleet, now);
+    let section = config::case::write::aws(&fleet, now);
     section.left_out.iter().for_each(|left_out| note(left_out));
     match &args.output {
         None => print(&format!("{}{NEXT}", section.text)),
@@ -116,7 +117,7 @@ fn commands(args: &Args, now: i64) -> String {
 }
 
 /// What was read, in words.
-fn summary(fleet: &Fleet, section: &section::Section, path: &Path) -> String {
+fn summary(fleet: &Fleet, section: &Section, path: &Path) -> String {
     let mut text: String = fleet.services.iter().map(of_service).collect();
     let left_out = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
     let left_out = left_out + section.left_out.len();

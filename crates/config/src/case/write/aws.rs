@@ -1,25 +1,15 @@
-//! What scales services, as the section of a case file.
-//!
-//! A case file says less than AWS does in some places. What it cannot say is left out and told, as everything else that
-//! is not simulated as it is.
+//! How services scale on AWS.
 
-use ::import::aws::{
+use super::{Section, key_for, original};
+use import::aws::{
     Adjustment, Aggregation, Alarm, Comparison, FewSamples, Fleet, Metric, Missing, Platform, Policy, Rule,
     Schedule, Service, Step, Suspended,
 };
-use ::import::width;
+use import::width;
 use std::time::Duration;
 
-/// A part of a case file.
-pub struct Section {
-    /// YAML.
-    pub text: String,
-    /// What it cannot say.
-    pub left_out: Vec<String>,
-}
-
-/// The services of a fleet. `now` is in microseconds since 1970.
-pub fn of(fleet: &Fleet, now: i64) -> Section {
+/// The services of a fleet. `now`, in microseconds since 1970, is the day whose offset from UTC holds for schedules.
+pub fn aws(fleet: &Fleet, now: i64) -> Section {
     let mut writer = Writer { now, ..Writer::default() };
     writer.line(0, "# How services scale, as AWS has them. Servers, hosts and traffic are yours to add.");
     writer.line(0, "services:");
@@ -30,19 +20,6 @@ pub fn of(fleet: &Fleet, now: i64) -> Section {
         writer.service(service, &key);
     }
     Section { text: writer.text, left_out: writer.left_out }
-}
-
-/// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
-pub fn key_for(name: &str, taken: &mut Vec<String>) -> String {
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
-    let begins = plain.starts_with(|c: char| c.is_ascii_alphabetic());
-    let plain = if begins { plain } else { format!("n{plain}") };
-    let unlike = |key: &String| !taken.contains(key);
-    let numbered = (2..).map(|number| format!("{plain}-{number}"));
-    let key = std::iter::once(plain.clone()).chain(numbered).find(unlike).unwrap_or(plain.clone());
-    taken.push(key.clone());
-    key
 }
 
 #[derive(Default)]
@@ -280,15 +257,6 @@ impl Writer {
         ));
         utc
     }
-}
-
-/// AWS's name as a comment, where the key is another.
-pub fn original(key: &str, name: &str) -> String {
-    if key == name {
-        return String::new();
-    }
-    let printable: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!(" # {printable}")
 }
 
 fn alarm_words(alarm: &Alarm) -> String {

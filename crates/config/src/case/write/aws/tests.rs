@@ -1,5 +1,5 @@
 use super::*;
-use ::import::aws;
+use import::aws::read;
 use std::path::Path;
 
 /// 2026-07-01T12:00:00Z, when Berlin is two hours ahead.
@@ -10,11 +10,11 @@ fn fleet(names: &[&str]) -> Fleet {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/aws");
     let files: Vec<_> =
         names.iter().map(|name| (*name, std::fs::read_to_string(folder.join(name)).unwrap())).collect();
-    aws::read(files.iter().map(|(name, text)| (*name, text.as_str()))).unwrap()
+    read(files.iter().map(|(name, text)| (*name, text.as_str()))).unwrap()
 }
 
 fn shown(fleet: &Fleet) -> String {
-    let Section { text, left_out } = of(fleet, NOON);
+    let Section { text, left_out } = aws(fleet, NOON);
     format!("{text}---\n{}", left_out.join("\n"))
 }
 
@@ -77,7 +77,7 @@ fn metrics_of_high_resolution_have_their_preset() {
                 warm_up: None,
             },
         }];
-        let Section { text, .. } = of(&fleet, NOON);
+        let Section { text, .. } = aws(&fleet, NOON);
         text.lines().last().unwrap().trim().to_owned()
     };
     let group = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
@@ -102,7 +102,7 @@ fn an_exact_capacity_is_carried() {
             *change = 3;
         }
     }
-    let Section { text, left_out } = of(&fleet, NOON);
+    let Section { text, left_out } = aws(&fleet, NOON);
     assert_eq!(left_out, Vec::<String>::new());
     assert!(
         text.contains("steps: [{ from: 0%, to: 10%, change: =10 }, { from: 10%, change: =30 }]"),
@@ -110,18 +110,9 @@ fn an_exact_capacity_is_carried() {
     );
     assert!(text.contains("change: =3, simple: true"), "{text}");
     fleet.services[0].suspended.scaling_in = true;
-    let Section { text, left_out } = of(&fleet, NOON);
+    let Section { text, left_out } = aws(&fleet, NOON);
     assert!(!text.contains('='), "{text}");
     assert!(left_out.iter().any(|told| told.contains("of an exact capacity")), "{left_out:?}");
-}
-
-#[test]
-fn names_become_keys_that_differ() {
-    let mut taken = Vec::new();
-    let keys =
-        ["web", "web", "my shop: up", "my-shop--up", "9 to 5", ""].map(|name| key_for(name, &mut taken));
-    assert_eq!(keys, ["web", "web-2", "my-shop--up", "my-shop--up-2", "n9-to-5", "n"]);
-    assert_eq!(original("n9-to-5", "9 to\n5"), " # 9 to 5");
 }
 
 #[test]
@@ -145,7 +136,7 @@ fn what_is_suspended_does_nothing() {
     let policies = |scaling_in: bool, scaling_out: bool| {
         let mut fleet = of_aws.clone();
         fleet.services[0].suspended = Suspended { scaling_in, scaling_out, scheduled: true };
-        let Section { text, left_out } = of(&fleet, NOON);
+        let Section { text, left_out } = aws(&fleet, NOON);
         assert!(
             !text.contains("schedule:") && left_out.iter().any(|told| told.contains("scheduled scaling"))
         );
