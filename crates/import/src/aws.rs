@@ -22,10 +22,10 @@ mod remark;
 mod schedule;
 mod walk;
 
-pub use alarm::{Alarm, Comparison, FewSamples, Missing};
+pub use alarm::Alarm;
 pub use commands::{Command, Wanted, commands};
 pub use metric::Metric;
-pub use policy::{Adjustment, Aggregation, Policy, Rule, Step};
+pub use policy::{Policy, Rule};
 pub use remark::{AwsError, Cause, Effect, Remark};
 pub use schedule::{Recurrence, Schedule};
 

@@ -272,6 +272,34 @@ impl AlarmSettings {
 }
 
 impl Comparison {
+    /// All of them.
+    pub const ALL: [Comparison; 4] = [
+        Comparison::GreaterThanOrEqualTo,
+        Comparison::GreaterThan,
+        Comparison::LessThan,
+        Comparison::LessThanOrEqualTo,
+    ];
+
+    /// The key of a threshold in case files: `at_least`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Comparison::GreaterThanOrEqualTo => "at_least",
+            Comparison::GreaterThan => "above",
+            Comparison::LessThan => "below",
+            Comparison::LessThanOrEqualTo => "at_most",
+        }
+    }
+
+    /// As CloudWatch's API writes it: `GreaterThanOrEqualToThreshold`.
+    pub const fn api_name(self) -> &'static str {
+        match self {
+            Comparison::GreaterThanOrEqualTo => "GreaterThanOrEqualToThreshold",
+            Comparison::GreaterThan => "GreaterThanThreshold",
+            Comparison::LessThan => "LessThanThreshold",
+            Comparison::LessThanOrEqualTo => "LessThanOrEqualToThreshold",
+        }
+    }
+
     /// Whether a datapoint breaches.
     pub fn holds(self, value: f64, threshold: f64) -> bool {
         match self {
@@ -285,6 +313,43 @@ impl Comparison {
     /// Whether it breaches upwards.
     pub const fn is_upward(self) -> bool {
         matches!(self, Comparison::GreaterThan | Comparison::GreaterThanOrEqualTo)
+    }
+}
+
+impl Missing {
+    /// All of them.
+    pub const ALL: [Missing; 4] =
+        [Missing::Missing, Missing::Ignore, Missing::Breaching, Missing::NotBreaching];
+
+    /// As case files write it: `not-breaching`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Missing::Missing => "missing",
+            Missing::Ignore => "ignore",
+            Missing::Breaching => "breaching",
+            Missing::NotBreaching => "not-breaching",
+        }
+    }
+
+    /// As CloudWatch's API writes it: `notBreaching`.
+    pub const fn api_name(self) -> &'static str {
+        match self {
+            Missing::NotBreaching => "notBreaching",
+            other => other.name(),
+        }
+    }
+}
+
+impl FewSamples {
+    /// All of them.
+    pub const ALL: [FewSamples; 2] = [FewSamples::Evaluate, FewSamples::Ignore];
+
+    /// As CloudWatch's API and case files write it: `evaluate`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FewSamples::Evaluate => "evaluate",
+            FewSamples::Ignore => "ignore",
+        }
     }
 }
 

@@ -177,6 +177,28 @@ impl StepScaling {
 }
 
 impl Adjustment {
+    /// All of them.
+    pub const ALL: [Adjustment; 3] =
+        [Adjustment::ChangeInCapacity, Adjustment::PercentChangeInCapacity, Adjustment::ExactCapacity];
+
+    /// In one word: `percent`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Adjustment::ChangeInCapacity => "change",
+            Adjustment::PercentChangeInCapacity => "percent",
+            Adjustment::ExactCapacity => "exact",
+        }
+    }
+
+    /// As the APIs of both services write it: `PercentChangeInCapacity`.
+    pub const fn api_name(self) -> &'static str {
+        match self {
+            Adjustment::ChangeInCapacity => "ChangeInCapacity",
+            Adjustment::PercentChangeInCapacity => "PercentChangeInCapacity",
+            Adjustment::ExactCapacity => "ExactCapacity",
+        }
+    }
+
     /// The capacity that a change asks for, without regard to minimum and maximum; `least` is the least change of a
     /// percentage.
     pub fn apply(self, capacity: u32, change: i32, least: Option<u32>) -> i64 {
@@ -196,7 +218,7 @@ impl Adjustment {
     }
 
     /// A change as case files write it: `+1`, `+10%`, `=4`.
-    pub(super) fn words(self, change: i32) -> impl fmt::Display {
+    pub fn words(self, change: i32) -> impl fmt::Display {
         fmt::from_fn(move |f| match self {
             Adjustment::ChangeInCapacity => write!(f, "{change:+}"),
             Adjustment::PercentChangeInCapacity => write!(f, "{change:+}%"),
@@ -222,6 +244,27 @@ impl Adjustment {
 }
 
 impl Aggregation {
+    /// All of them.
+    pub const ALL: [Aggregation; 3] = [Aggregation::Average, Aggregation::Minimum, Aggregation::Maximum];
+
+    /// As case files write it: `average`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Aggregation::Average => "average",
+            Aggregation::Minimum => "minimum",
+            Aggregation::Maximum => "maximum",
+        }
+    }
+
+    /// As the APIs of both services write it: `Average`.
+    pub const fn api_name(self) -> &'static str {
+        match self {
+            Aggregation::Average => "Average",
+            Aggregation::Minimum => "Minimum",
+            Aggregation::Maximum => "Maximum",
+        }
+    }
+
     /// The one value of those that breach.
     pub(super) fn of(self, breaching: Breaching) -> f64 {
         match self {

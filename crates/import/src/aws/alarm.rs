@@ -4,6 +4,7 @@ use super::join::Parts;
 use super::metric::{Metric, Named};
 use super::remark::{Cause, Remark};
 use super::walk::{Object, Report, Spot};
+use control::alarm::{Comparison, FewSamples, Missing};
 use std::time::Duration;
 
 /// An alarm on a metric that is modelled.
@@ -21,7 +22,7 @@ pub struct Alarm {
     pub evaluation_periods: u32,
     /// So many of them have to breach.
     pub datapoints_to_alarm: u32,
-    /// How a datapoint breaches.
+    /// How a datapoint breaches: it is the first operand.
     pub comparison: Comparison,
     /// In the unit of the metric.
     pub threshold: f64,
@@ -29,48 +30,6 @@ pub struct Alarm {
     pub missing: Missing,
     /// What becomes of a percentile of few samples.
     pub few_samples: FewSamples,
-}
-
-/// How a datapoint breaches; it is the first operand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `GreaterThanOrEqualToThreshold`
-    GreaterThanOrEqualTo,
-    /// `GreaterThanThreshold`
-    GreaterThan,
-    /// `LessThanThreshold`
-    LessThan,
-    /// `LessThanOrEqualToThreshold`
-    LessThanOrEqualTo,
-}
-
-/// What a missing datapoint counts as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// As nothing; CloudWatch's default.
-    Missing,
-    /// As nothing, and the state stays.
-    Ignore,
-    /// As breaching.
-    Breaching,
-    /// As not breaching.
-    NotBreaching,
-}
-
-/// What becomes of a percentile of few samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FewSamples {
-    /// It is evaluated; CloudWatch's default.
-    Evaluate,
-    /// The state stays.
-    Ignore,
-}
-
-impl Comparison {
-    /// Whether it breaches upwards.
-    pub fn is_upward(self) -> bool {
-        matches!(self, Comparison::GreaterThan | Comparison::GreaterThanOrEqualTo)
-    }
 }
 
 /// An alarm as it stands in a file.
@@ -140,14 +99,6 @@ pub(super) fn metric(object: &Object<'_>, parts: &mut Parts, report: &mut Report
 }
 
 fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alarm> {
-    use Comparison::{GreaterThan, GreaterThanOrEqualTo, LessThan, LessThanOrEqualTo};
-    let comparisons = [
-        ("GreaterThanOrEqualToThreshold", GreaterThanOrEqualTo),
-        ("GreaterThanThreshold", GreaterThan),
-        ("LessThanThreshold", LessThan),
-        ("LessThanOrEqualToThreshold", LessThanOrEqualTo),
-        // Bands, which come with ThresholdMetricId.
-    ];
     let statistic = object.text("Statistic", report).or(object.text("ExtendedStatistic", report));
     let statistic = object.needed("Statistic", statistic, "a statistic such as Average", report);
     let period = object.seconds("Period", report);
@@ -157,18 +108,15 @@ fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alar
     let datapoints = object.count("DatapointsToAlarm", report);
     let threshold = object.number("Threshold", report);
     let threshold = object.needed("Threshold", threshold, "a number", report);
+    // Bands, which come with ThresholdMetricId, are not among them.
+    let comparisons = Comparison::ALL.map(|known| (known.api_name(), known));
     let comparison = object.word("ComparisonOperator", &comparisons, report);
     let comparison = object.needed("ComparisonOperator", comparison, "such as GreaterThanThreshold", report);
-    let missing = [
-        ("missing", Missing::Missing),
-        ("ignore", Missing::Ignore),
-        ("breaching", Missing::Breaching),
-        ("notBreaching", Missing::NotBreaching),
-    ];
-    let few = [("evaluate", FewSamples::Evaluate), ("ignore", FewSamples::Ignore)];
-    let missing = object.word("TreatMissingData", &missing, report).unwrap_or(Missing::Missing);
+    let missing = Missing::ALL.map(|known| (known.api_name(), known));
+    let few_samples = FewSamples::ALL.map(|known| (known.name(), known));
+    let missing = object.word("TreatMissingData", &missing, report).unwrap_or_default();
     let few_samples =
-        object.word("EvaluateLowSampleCountPercentile", &few, report).unwrap_or(FewSamples::Evaluate);
+        object.word("EvaluateLowSampleCountPercentile", &few_samples, report).unwrap_or_default();
     Some(Alarm {
         name: name.to_owned(),
         // Until the service is known.

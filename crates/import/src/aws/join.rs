@@ -3,13 +3,14 @@
 //! An alarm names the policies that it triggers, and a policy names its alarms; output that was cut or is of different
 //! times has only one of the two, so either is enough.
 
-use super::alarm::{Alarm, AlarmPart, Comparison, is_modelled};
+use super::alarm::{Alarm, AlarmPart, is_modelled};
 use super::metric::{Metric, Owner};
 use super::policy::{Policy, PolicyPart, Rule};
 use super::remark::{AwsError, Cause};
 use super::schedule::Schedule;
 use super::walk::{Report, Spot};
 use super::{Platform, Service, Suspended};
+use control::alarm::Comparison;
 use control::scaling::{Periods, Preset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -6,6 +6,7 @@ use super::join::Parts;
 use super::metric::{Metric, Named, Owner};
 use super::remark::Cause;
 use super::walk::{Object, Report, Spot};
+use control::scaling::{Adjustment, Aggregation, Step};
 use std::time::Duration;
 
 /// What changes the capacity.
@@ -67,39 +68,6 @@ pub enum Rule {
         /// After so long an instance counts (EC2); none: the group's.
         warm_up: Option<Duration>,
     },
-}
-
-/// What a change means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Adjustment {
-    /// So many more or fewer.
-    ChangeInCapacity,
-    /// So many percent more or fewer.
-    PercentChangeInCapacity,
-    /// So many.
-    ExactCapacity,
-}
-
-/// How several datapoints become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aggregation {
-    /// Their mean.
-    Average,
-    /// The least.
-    Minimum,
-    /// The greatest.
-    Maximum,
-}
-
-/// A range past the threshold, in the unit of the metric, and its change.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
-    /// From here on; none: no bound.
-    pub lower: Option<f64>,
-    /// Up to here; none: no bound.
-    pub upper: Option<f64>,
-    /// Instances, percent or the capacity itself.
-    pub change: i32,
 }
 
 /// A policy as it stands in a file.
@@ -193,21 +161,13 @@ fn rule(object: &Object<'_>, owner: &Owner, report: &mut Report) -> Option<Resul
 }
 
 fn adjustment(object: &Object<'_>, report: &mut Report) -> Option<Adjustment> {
-    let words = [
-        ("ChangeInCapacity", Adjustment::ChangeInCapacity),
-        ("PercentChangeInCapacity", Adjustment::PercentChangeInCapacity),
-        ("ExactCapacity", Adjustment::ExactCapacity),
-    ];
+    let words = Adjustment::ALL.map(|known| (known.api_name(), known));
     let found = object.word("AdjustmentType", &words, report);
     object.needed("AdjustmentType", found, "such as ChangeInCapacity", report)
 }
 
 fn step(object: &Object<'_>, report: &mut Report) -> Option<Rule> {
-    let aggregations = [
-        ("Average", Aggregation::Average),
-        ("Minimum", Aggregation::Minimum),
-        ("Maximum", Aggregation::Maximum),
-    ];
+    let aggregations = Aggregation::ALL.map(|known| (known.api_name(), known));
     let mut steps = Vec::new();
     let list = object.list("StepAdjustments", report);
     for step in object.needed("StepAdjustments", list, "a list of steps", report)? {
@@ -224,9 +184,7 @@ fn step(object: &Object<'_>, report: &mut Report) -> Option<Rule> {
         adjustment: adjustment(object, report)?,
         steps,
         min_adjustment_magnitude: object.count("MinAdjustmentMagnitude", report),
-        aggregation: object
-            .word("MetricAggregationType", &aggregations, report)
-            .unwrap_or(Aggregation::Average),
+        aggregation: object.word("MetricAggregationType", &aggregations, report).unwrap_or_default(),
         cooldown: object.seconds("Cooldown", report),
         warm_up: object.seconds("EstimatedInstanceWarmup", report),
     })

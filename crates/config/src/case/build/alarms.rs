@@ -68,13 +68,8 @@ impl Builder<'_> {
             return None;
         }
         let period = self.span(period.as_ref(), MINUTE);
-        let treatments = [
-            ("missing", Missing::Missing),
-            ("ignore", Missing::Ignore),
-            ("breaching", Missing::Breaching),
-            ("not-breaching", Missing::NotBreaching),
-        ];
-        let few = [("evaluate", FewSamples::Evaluate), ("ignore", FewSamples::Ignore)];
+        let treatments = Missing::ALL.map(|known| (known.name(), known));
+        let few = FewSamples::ALL.map(|known| (known.name(), known));
         let ends = [("sliding", Windows::Sliding), ("wall-clock", Windows::WallClock)];
         let alarm = AlarmSettings {
             evaluation_periods: periods,

@@ -100,11 +100,8 @@ impl Builder<'_> {
                 cooldown,
             }));
         }
-        let aggregations = [
-            ("average", Aggregation::Average),
-            ("maximum", Aggregation::Maximum),
-            ("minimum", Aggregation::Minimum),
-        ];
+        let aggregations = [Aggregation::Average, Aggregation::Maximum, Aggregation::Minimum]
+            .map(|known| (known.name(), known));
         Some(AwsPolicy::Step(StepScaling {
             alarms: ids,
             adjustment,

@@ -1,10 +1,9 @@
 //! How services scale on AWS.
 
 use super::{Section, key_for, original};
-use import::aws::{
-    Adjustment, Aggregation, Alarm, Comparison, FewSamples, Fleet, Metric, Missing, Platform, Policy, Rule,
-    Schedule, Service, Step, Suspended,
-};
+use control::alarm::{FewSamples, Missing};
+use control::scaling::{Adjustment, Aggregation, Step};
+use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Rule, Schedule, Service, Suspended};
 use import::width;
 use std::time::Duration;
 
@@ -97,11 +96,8 @@ impl Writer {
         };
         let words = match &policy.rule {
             Rule::Step { adjustment, steps, min_adjustment_magnitude, aggregation, cooldown, warm_up } => {
-                let aggregation = match aggregation {
-                    Aggregation::Average => None,
-                    Aggregation::Minimum => Some("aggregation: minimum".to_owned()),
-                    Aggregation::Maximum => Some("aggregation: maximum".to_owned()),
-                };
+                let aggregation = (*aggregation != Aggregation::default())
+                    .then(|| format!("aggregation: {}", aggregation.name()));
                 // Step scaling of EC2 has no cooldown, whatever is printed.
                 let cooldown = cooldown.filter(|_| service.platform == Platform::Ecs);
                 vec![
@@ -115,7 +111,7 @@ impl Writer {
             }
             Rule::Simple { adjustment, change, min_adjustment_magnitude, cooldown } => vec![
                 Some(alarms),
-                Some(format!("change: {}", change_words(*change, *adjustment))),
+                Some(format!("change: {}", adjustment.words(*change))),
                 min_adjustment_magnitude.map(|least| format!("least: {least}")),
                 Some("simple: true".to_owned()),
                 span("cooldown", cooldown.or(default_cooldown)),
@@ -165,7 +161,7 @@ impl Writer {
         {
             let plain = if step.change < 0 { (None, Some(0.0)) } else { (Some(0.0), None) };
             if (step.lower, step.upper) == plain {
-                return Some(format!("change: {}", change_words(step.change, adjustment)));
+                return Some(format!("change: {}", adjustment.words(step.change)));
             }
         }
         let mut metrics = policy.alarms.iter().filter_map(|alarm| Some(service.alarms.get(*alarm)?.metric));
@@ -180,7 +176,7 @@ impl Writer {
             let bound = |key: &str, bound: Option<f64>| {
                 bound.map_or_else(String::new, |bound| format!("{key}: {}, ", amount(bound, metric)))
             };
-            let change = change_words(step.change, adjustment);
+            let change = adjustment.words(step.change);
             format!("{{ {}{}change: {change} }}", bound("from", step.lower), bound("to", step.upper))
         });
         Some(format!("steps: [{}]", words.collect::<Vec<_>>().join(", ")))
@@ -264,27 +260,19 @@ fn alarm_words(alarm: &Alarm) -> String {
         "SampleCount" => "samples".to_owned(),
         other => other.to_ascii_lowercase(),
     };
-    let comparison = match alarm.comparison {
-        Comparison::GreaterThan => "above",
-        Comparison::GreaterThanOrEqualTo => "at_least",
-        Comparison::LessThan => "below",
-        Comparison::LessThanOrEqualTo => "at_most",
-    };
     let mut words = vec![
         format!("metric: {}", alarm.metric.name()),
         format!("statistic: {statistic}"),
-        format!("{comparison}: {}", amount(alarm.threshold, alarm.metric)),
+        format!("{}: {}", alarm.comparison.name(), amount(alarm.threshold, alarm.metric)),
         format!("period: {}", width(alarm.period)),
         format!("evaluation_periods: {}", alarm.evaluation_periods),
         format!("datapoints: {}", alarm.datapoints_to_alarm),
     ];
-    words.extend(match alarm.missing {
-        Missing::Missing => None,
-        Missing::Ignore => Some("missing: ignore".to_owned()),
-        Missing::Breaching => Some("missing: breaching".to_owned()),
-        Missing::NotBreaching => Some("missing: not-breaching".to_owned()),
-    });
-    words.extend((alarm.few_samples == FewSamples::Ignore).then(|| "few_samples: ignore".to_owned()));
+    words.extend((alarm.missing != Missing::default()).then(|| format!("missing: {}", alarm.missing.name())));
+    words.extend(
+        (alarm.few_samples != FewSamples::default())
+            .then(|| format!("few_samples: {}", alarm.few_samples.name())),
+    );
     words.join(", ")
 }
 
@@ -334,14 +322,6 @@ fn held(policy: &Policy, suspended: Suspended) -> Option<&'static str> {
 
 fn span(key: &str, found: Option<Duration>) -> Option<String> {
     found.map(|found| format!("{key}: {}", width(found)))
-}
-
-fn change_words(change: i32, adjustment: Adjustment) -> String {
-    match adjustment {
-        Adjustment::ChangeInCapacity => format!("{change:+}"),
-        Adjustment::PercentChangeInCapacity => format!("{change:+}%"),
-        Adjustment::ExactCapacity => format!("={change}"),
-    }
 }
 
 fn schedule_words(schedule: &Schedule, (hour, minute): (u8, u8)) -> String {

@@ -1,9 +1,6 @@
 //! What was read of AWS, as JSON: the names that scripts depend on. The schema is `schemas/import-aws.schema.json`.
 
-use ::import::aws::{
-    Adjustment, Aggregation, Alarm, Comparison, Effect, FewSamples, Fleet, Missing, Platform, Policy, Remark,
-    Rule, Schedule, Service,
-};
+use ::import::aws::{Alarm, Effect, Fleet, Platform, Policy, Remark, Rule, Schedule, Service};
 use ::import::shown_time;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -52,23 +49,10 @@ fn alarm(alarm: &Alarm) -> Value {
         "period_s": alarm.period.as_secs(),
         "evaluation_periods": alarm.evaluation_periods,
         "datapoints_to_alarm": alarm.datapoints_to_alarm,
-        "comparison": match alarm.comparison {
-            Comparison::GreaterThan => "above",
-            Comparison::GreaterThanOrEqualTo => "at_least",
-            Comparison::LessThan => "below",
-            Comparison::LessThanOrEqualTo => "at_most",
-        },
+        "comparison": alarm.comparison.name(),
         "threshold": alarm.threshold,
-        "missing": match alarm.missing {
-            Missing::Missing => "missing",
-            Missing::Ignore => "ignore",
-            Missing::Breaching => "breaching",
-            Missing::NotBreaching => "not-breaching",
-        },
-        "few_samples": match alarm.few_samples {
-            FewSamples::Evaluate => "evaluate",
-            FewSamples::Ignore => "ignore",
-        },
+        "missing": alarm.missing.name(),
+        "few_samples": alarm.few_samples.name(),
     })
 }
 
@@ -77,22 +61,18 @@ fn policy(policy: &Policy, service: &Service) -> Value {
     let mut value = match &policy.rule {
         Rule::Step { adjustment, steps, min_adjustment_magnitude, aggregation, cooldown, warm_up } => json!({
             "kind": "step",
-            "adjustment": adjustment_word(*adjustment),
+            "adjustment": adjustment.name(),
             "steps": steps.iter().map(|step| json!({
                 "lower": step.lower, "upper": step.upper, "change": step.change,
             })).collect::<Vec<_>>(),
             "min_adjustment_magnitude": min_adjustment_magnitude,
-            "aggregation": match aggregation {
-                Aggregation::Average => "average",
-                Aggregation::Minimum => "minimum",
-                Aggregation::Maximum => "maximum",
-            },
+            "aggregation": aggregation.name(),
             "cooldown_s": seconds(*cooldown),
             "warm_up_s": seconds(*warm_up),
         }),
         Rule::Simple { adjustment, change, min_adjustment_magnitude, cooldown } => json!({
             "kind": "simple",
-            "adjustment": adjustment_word(*adjustment),
+            "adjustment": adjustment.name(),
             "change": change,
             "min_adjustment_magnitude": min_adjustment_magnitude,
             "cooldown_s": seconds(*cooldown),
@@ -121,14 +101,6 @@ fn policy(policy: &Policy, service: &Service) -> Value {
     value["name"] = json!(policy.name);
     value["alarms"] = alarms.map(|alarm| json!(alarm.name)).collect();
     value
-}
-
-fn adjustment_word(adjustment: Adjustment) -> &'static str {
-    match adjustment {
-        Adjustment::ChangeInCapacity => "change",
-        Adjustment::PercentChangeInCapacity => "percent",
-        Adjustment::ExactCapacity => "exact",
-    }
 }
 
 fn schedule(schedule: &Schedule, now: i64) -> Value {
