@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 22] = [
+const TABLE: [Uses; 23] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -57,10 +57,12 @@ const TABLE: [Uses; 22] = [
             ("yaml", "manifests, with places"),
         ],
     ),
+    ("fields", &[("units", QUANTITIES), ("yaml", "trees, with places")]),
     (
         "config",
         &[
             ("control", "asks it what it refuses"),
+            ("fields", "tables, problems, schemas"),
             ("gateway", "the settings of gateway files"),
             ("http", "what a token is"),
             ("import", "traffic of case files, and what it writes into them"),
@@ -107,6 +109,7 @@ const TABLE: [Uses; 22] = [
             ("conformance", WIRES),
             ("control", WIRES),
             ("documents", WIRES),
+            ("fields", WIRES),
             ("gateway", WIRES),
             ("host", WIRES),
             ("http", WIRES),

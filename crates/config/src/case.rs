@@ -28,14 +28,13 @@ pub mod write;
 
 pub use schema::{schema, schema_text};
 
-use crate::problem::{Place, Problem, Problems, source};
-use crate::table::Report;
-use crate::yaml::Node;
+use fields::{Place, Problem, Problems, Report};
 use file::{CaseTable, StageTable};
 use row::Row;
 use sim::settings::System;
 use std::path::Path;
 use std::time::Duration;
+use yaml::Node;
 
 /// What a case file says.
 #[derive(Debug, Clone)]
@@ -85,7 +84,7 @@ pub struct Given {
 /// # Errors
 /// Everything that is wrong with it and with its traffic, or that it cannot be read.
 pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
-    let text = crate::text_of(path, "a case file is UTF-8 text; see cases/accounts.yaml")?;
+    let text = fields::text_of(path, "a case file is UTF-8 text; see cases/accounts.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), given)
 }
 
@@ -94,7 +93,7 @@ pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
 /// # Errors
 /// See [`read`]; but only the first place where it is no YAML.
 pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Case, Problems> {
-    let mut report = Report { source: source(name, text), problems: Vec::new() };
+    let mut report = Report::new(name, text);
     let case = whole(text, &mut report, base_dir, given);
     match (case, Problems::of(once_each(report.problems))) {
         (Some(case), None) => Ok(case),
@@ -104,12 +103,12 @@ pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Ca
 }
 
 fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Option<Case> {
-    let (node, table): (Node, CaseTable) = crate::tree_and_tables(text, report)?;
+    let (node, table): (Node, CaseTable) = fields::read_tree_and_tables(text, report)?;
     let base = merge::without(&node, &["stages", "published"]);
     let stages = trees(&base, &table, report);
     let mut built = Vec::new();
     for (name, about, after, aside, tree) in &stages {
-        let table = <CaseTable as crate::table::Read>::read(tree, "", report);
+        let table = <CaseTable as fields::Read>::read(tree, "", report);
         let system = table.and_then(|table| build::build(&table, report, base_dir, given));
         let Some(system) = system else { continue };
         built.push(Stage {
@@ -157,7 +156,7 @@ fn trees(base: &Node, table: &CaseTable, report: &mut Report) -> Vec<Tree> {
                 let place = trees.iter().position(|earlier| earlier.0 == wanted.value.0);
                 if place.is_none() {
                     let known = trees.iter().map(|earlier| earlier.0.as_str());
-                    let help = crate::suggest::suggestion(&wanted.value.0, known);
+                    let help = fields::suggestion(&wanted.value.0, known);
                     let message = format!("no earlier stage is called `{}`", wanted.value.0);
                     report.wrong(&wanted.place, message, "stages build on earlier ones", help);
                 }
@@ -192,13 +191,13 @@ fn trees(base: &Node, table: &CaseTable, report: &mut Report) -> Vec<Tree> {
 
 /// Changes are a table, and of the system only.
 fn refuse(changes: &Node, place: &Place, report: &mut Report) {
-    let crate::yaml::Kind::Table(entries) = &changes.kind else {
+    let yaml::Kind::Table(entries) = &changes.kind else {
         let message = format!("expected a table of keys, found {}", changes.kind.shown());
         report.wrong(place, message, "not a table", "write `{ key: value }`".to_owned());
         return;
     };
     for (key, _) in entries.iter().filter(|(key, _)| NOT_CHANGED.contains(&key.name.as_str())) {
-        let place = Place { path: crate::table::child(&place.path, &key.name), span: key.span.clone() };
+        let place = Place { path: fields::child(&place.path, &key.name), span: key.span.clone() };
         let message = format!("`{}` is the same for all stages", key.name);
         report.wrong(&place, message, "not in a stage", "write it at the top of the file".to_owned());
     }

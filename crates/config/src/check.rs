@@ -18,10 +18,7 @@ mod unused;
 pub(crate) use routes::usual_name;
 
 use crate::file::{File, FileLimits, FilePool};
-use crate::problem::{Place, Warning};
-use crate::scalar::{Count, Span, Speed, Text};
-use crate::suggest::suggestion;
-use crate::table::{At, Names, Report};
+use fields::{At, Count, Names, Report, Span, Speed, Warning, between};
 use gateway::settings::{ConnectionLimits, Settings};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -139,15 +136,6 @@ fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     }
 }
 
-pub(crate) fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {
-    let found = at.value.0;
-    if !(least..=most).contains(&found) {
-        let message = format!("{found} is outside {least} to {most}");
-        report.wrong(&at.place, message, "outside the bounds", usual.to_owned());
-    }
-    found
-}
-
 /// A span in which something must be able to happen.
 fn time_out(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Duration {
     span(at, default, Duration::from_millis(1), report)
@@ -174,19 +162,4 @@ fn span_between(
         report.wrong(place, message, "outside the bounds", format!("{} is usual", show_duration(default)));
     }
     *found
-}
-
-/// The index of a name, or a problem with a suggestion.
-pub(crate) fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Report) -> Option<usize> {
-    let found = names.position(&wanted.value.0);
-    if found.is_none() {
-        let help = suggestion(&wanted.value.0, names.iter().map(|named| named.name.as_str()));
-        report.wrong(&wanted.place, format!("unknown {kind} `{}`", wanted.value.0), "not in this file", help);
-    }
-    found
-}
-
-/// Where an optional key stands, or its table where it is absent.
-fn place_or<'a, T>(key: Option<&'a At<T>>, table: &'a Place) -> &'a Place {
-    key.map_or(table, |at| &at.place)
 }

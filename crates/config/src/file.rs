@@ -4,17 +4,19 @@ mod key;
 mod limits;
 pub(crate) mod mirror;
 mod pools;
+mod scalar;
 
 pub(crate) use key::{FileKey, FileKeyTable};
 pub(crate) use limits::{FileAdaptive, FilePriority, FileQueue};
 pub(crate) use pools::*;
+pub(crate) use scalar::{Range, StatusWord};
 
-use crate::scalar::{
-    Address, Count, Frequency, PerMinute, Range, Share, Size, Span, Speed, StatusWord, Switch, Text,
+use fields::{
+    Address, At, Count, Frequency, Names, Needed, PerMinute, Read, Report, Share, Size, Span, Speed, Switch,
+    Text, place, schema_of_word_or_table, tables,
 };
-use crate::table::{At, Names, Needed, Read, Report, place, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
 use mirror::{FileMirror, OneOrMore};
+use yaml::{Kind, Node};
 
 tables! {
     /// What a headroom gateway does.

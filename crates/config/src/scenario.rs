@@ -18,12 +18,9 @@ mod request;
 mod step;
 mod words;
 
-pub(crate) use words::{FileTree, word};
-
-use crate::problem::{Place, Problem, Problems, Source, source};
-use crate::table::Report;
 use ::load::Stages;
 use ::load::scenario::Scenario;
+use fields::{Place, Problem, Problems, Report, Source};
 use serde_json::Value;
 use std::ops::Range;
 use std::path::Path;
@@ -103,7 +100,7 @@ impl ScenarioFile {
 /// # Errors
 /// Everything that is wrong with it and with its data, or that it cannot be read.
 pub fn read(path: &Path, base: Option<&str>) -> Result<ScenarioFile, Problems> {
-    let text = crate::text_of(path, "a scenario file is UTF-8 text; see examples/scenario.yaml")?;
+    let text = fields::text_of(path, "a scenario file is UTF-8 text; see examples/scenario.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), base)
 }
 
@@ -112,8 +109,8 @@ pub fn read(path: &Path, base: Option<&str>) -> Result<ScenarioFile, Problems> {
 /// # Errors
 /// See [`read`]; but only the first place where it is no YAML.
 pub fn parse(name: &str, text: &str, base_dir: &Path, base: Option<&str>) -> Result<ScenarioFile, Problems> {
-    let mut report = Report { source: source(name, text), problems: Vec::new() };
-    let file = crate::tables::<file::ScenarioTable>(text, &mut report);
+    let mut report = Report::new(name, text);
+    let file = fields::read_tables::<file::ScenarioTable>(text, &mut report);
     let parts = file.map(|file| {
         let scenario = build::definition(&file, &mut report, base_dir, base);
         (scenario, load::load(file.load.as_ref(), &mut report), load::thresholds(&file, &mut report))
@@ -128,7 +125,7 @@ pub fn parse(name: &str, text: &str, base_dir: &Path, base: Option<&str>) -> Res
 
 /// The JSON Schema of a scenario file, as draft 2020-12.
 pub fn schema() -> Value {
-    crate::schema::schema_of::<file::ScenarioTable>("headroom scenario file")
+    fields::schema_of::<file::ScenarioTable>("headroom scenario file")
 }
 
 /// The schema as it stands in the repository, with a line end.

@@ -39,7 +39,7 @@ published:
   - { what: fewer, row: after.instances_mean < before.instances_mean }
 ";
 
-fn parsed(text: &str) -> Result<config::case::Case, config::Problems> {
+fn parsed(text: &str) -> Result<config::case::Case, fields::Problems> {
     parse("case.yaml", text, Path::new(""), Given::default())
 }
 
@@ -241,6 +241,6 @@ fn all_problems_are_told_with_pictures() {
         .replacen("hold: db", "hold: bd", 1)
         .replacen("min: 3", "mni: 3", 1);
     let problems = parsed(&text).unwrap_err();
-    let drawn: String = problems.iter().map(config::Problem::monochrome).collect();
+    let drawn: String = problems.iter().map(fields::Problem::monochrome).collect();
     insta::assert_snapshot!(drawn);
 }

@@ -21,7 +21,7 @@ routes:
   - { path: /search.cgi, pool: search, policy: protect search }
 ";
 
-fn problems(text: &str) -> config::Problems {
+fn problems(text: &str) -> fields::Problems {
     match config::parse("gateway.yaml", text, Path::new("")) {
         Ok(_) => panic!("accepted:\n{text}"),
         Err(problems) => problems,
@@ -359,7 +359,7 @@ fn all_problems_are_told_with_pictures() {
                 policies:\n  protect: { service_level: Search timer, enter_below: 100%, leave_at: 50% }\n\
                 routes:\n  - { path: /a, pool: serch }\n";
     let problems = problems(text);
-    let pictures: String = problems.iter().map(config::Problem::monochrome).collect();
+    let pictures: String = problems.iter().map(fields::Problem::monochrome).collect();
     insta::assert_snapshot!(pictures);
 }
 

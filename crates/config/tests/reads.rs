@@ -139,7 +139,7 @@ fn warnings_name_what_nothing_uses() {
     let text = "listen: 127.0.0.1:80\npools: { a: { instances: ['127.0.0.1:1'] } }\n\
                 service_levels: { idle: { target: 1s } }\npriorities: [low, high]\nroutes: [{ path_prefix: /, pool: a }]\n";
     let (_, warnings) = config::parse("gateway.yaml", text, Path::new("")).unwrap();
-    let plain: String = warnings.iter().map(config::Problem::plain).collect();
+    let plain: String = warnings.iter().map(fields::Problem::plain).collect();
     insta::assert_snapshot!(plain);
 }
 

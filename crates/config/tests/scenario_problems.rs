@@ -26,7 +26,7 @@ thresholds:
   http_req_duration: ['p(95)<500ms']
 ";
 
-fn parsed(text: &str, folder: &Path) -> Result<config::scenario::ScenarioFile, config::Problems> {
+fn parsed(text: &str, folder: &Path) -> Result<config::scenario::ScenarioFile, fields::Problems> {
     config::scenario::parse("scenario.yaml", text, folder, None)
 }
 
@@ -186,7 +186,7 @@ fn all_problems_are_told_with_pictures() {
                 steps:\n      - { get: '/${prodct}', check: [{ status: 99 }] }\n      - { post: /x, thnk: 1s }\n";
     let pictures: String = match parsed(text, Path::new("")) {
         Ok(_) => panic!("accepted"),
-        Err(problems) => problems.iter().map(config::Problem::monochrome).collect(),
+        Err(problems) => problems.iter().map(fields::Problem::monochrome).collect(),
     };
     insta::assert_snapshot!(pictures);
 }

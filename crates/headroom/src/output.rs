@@ -52,7 +52,7 @@ pub fn tell(text: &str) {
 }
 
 /// Everything that is wrong with a file: with the places drawn on a terminal, a line each elsewhere.
-pub fn problems(problems: &config::Problems) -> String {
+pub fn problems(problems: &fields::Problems) -> String {
     if stderr().is_terminal() { problems.graphical() } else { problems.plain() }
 }
 

@@ -6,9 +6,8 @@
 #![allow(non_snake_case, reason = "the keys are Kubernetes' own")]
 
 use crate::case::words::Tolerance;
-use crate::scalar::{Count, Text};
-use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
+use fields::{At, Count, Read, Report, Text, place, schema_of_word_or_table, tables};
+use yaml::{Kind, Node};
 
 tables! {
     /// How fast to scale, each way. What is not said has the default of autoscaling/v2.

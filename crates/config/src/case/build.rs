@@ -14,11 +14,8 @@ mod traffic;
 use super::Given;
 use super::file::{CaseTable, PoolTable, QuotasTable};
 use super::prices::Prices;
-use crate::check::between;
-use crate::problem::Place;
-use crate::scalar::{Count, Span};
-use crate::table::{At, Names, Report, check_name};
 use control::search::Condition;
+use fields::{At, Count, Names, Place, Report, Span, between, check_name};
 use sim::settings::{Goal, Pool, Quotas, System};
 use std::path::Path;
 use std::time::Duration;
@@ -83,7 +80,7 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
         let message = "a case without services".to_owned();
         report.wrong(&services.place, message, "empty", "add one".to_owned());
     }
-    let names = |named: &crate::table::Named<At<super::file::ServiceTable>>| {
+    let names = |named: &fields::Named<At<super::file::ServiceTable>>| {
         let endpoints = named.value.iter().filter_map(|at| at.value.endpoints.0.as_ref());
         let endpoints = endpoints.flat_map(|at| at.value.iter()).map(|named| named.name.clone()).collect();
         (named.name.clone(), endpoints)
@@ -163,7 +160,7 @@ impl Builder<'_> {
         }
     }
 
-    fn pool(&mut self, named: &crate::table::Named<At<PoolTable>>) -> Option<Pool> {
+    fn pool(&mut self, named: &fields::Named<At<PoolTable>>) -> Option<Pool> {
         let PoolTable { places, backlog } = &named.value.as_ref()?.value;
         let places = between(places, 1, u32::MAX, "10 is usual", self.report);
         let bound = backlog.as_ref().map_or(u32::MAX, |at| at.value.0);

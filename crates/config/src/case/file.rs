@@ -2,8 +2,7 @@
 
 use super::words::{GoalText, LockTime, Number, Seed, TimeOfDay, Times};
 use crate::file::{FileConcurrency, FilePolicy, FileRateClass, FileServiceLevel};
-use crate::scalar::{Count, Frequency, Share, Size, Span, Switch, Text};
-use crate::table::{At, Names, Needed, tables};
+use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Text, tables};
 
 pub(super) use super::scaling_file::ScalingTable;
 
@@ -61,7 +60,7 @@ tables! {
         aside: Option<At<Switch>>,
         /// Keys of this file with their new values. Tables are merged, anything else is replaced, and a key without a
         /// value is taken away.
-        changes: Option<At<crate::scenario::FileTree>>,
+        changes: Option<At<fields::Tree>>,
     }
 
     /// Something that was published, and the bounds within which it must come out.

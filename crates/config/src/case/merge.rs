@@ -5,7 +5,7 @@
 //! change where the change is wrong. Tables are merged key by key; anything else takes the place of what was there; a
 //! key without a value takes the key away (as a JSON merge patch does, RFC 7396).
 
-use crate::yaml::{Key, Kind, Node};
+use yaml::{Key, Kind, Node};
 
 /// The base with the changes put in.
 pub(super) fn merged(base: &Node, changes: &Node) -> Node {
@@ -40,7 +40,7 @@ pub(super) fn without(node: &Node, names: &[&str]) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::tree;
+    use yaml::tree;
 
     fn shown(node: &Node) -> String {
         match &node.kind {

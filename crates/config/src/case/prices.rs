@@ -4,12 +4,10 @@
 
 use super::file::PricesTable;
 use super::words::Number;
-use crate::problem::Place;
-use crate::suggest::suggestion;
-use crate::table::{At, Named, Read, Report, tables};
-use crate::yaml::{Kind, Node, tree};
+use fields::{At, Named, Place, Read, Report, suggestion, tables};
 use sim::settings::{Host, Price};
 use std::time::Duration;
+use yaml::{Kind, Node, tree};
 
 /// US dollars an hour of a kind of host.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +44,7 @@ impl Read for PriceWords {
     }
 }
 
-crate::table::schema_of_word_or_table!(PriceWords, { "type": "number", "minimum": 0 }, PartsTable);
+fields::schema_of_word_or_table!(PriceWords, { "type": "number", "minimum": 0 }, PartsTable);
 
 /// The built-in tables: their names and texts.
 const BUILT_IN: [(&str, &str); 1] = [("aws-us-east-1", include_str!("prices/aws-us-east-1.yaml"))];
@@ -135,7 +133,7 @@ impl Prices {
 }
 
 fn built_in(text: &str) -> PricesTable {
-    let mut report = Report { source: crate::problem::source("prices", text), problems: Vec::new() };
+    let mut report = Report::new("prices", text);
     let node = tree(text).expect("a built-in table is YAML");
     let table = PricesTable::read(&node, "", &mut report).expect("a built-in table is well-formed");
     debug_assert!(report.problems.is_empty(), "{:?}", report.problems);

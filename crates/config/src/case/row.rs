@@ -27,7 +27,7 @@ pub use measure::{Measure, Part};
 
 use super::Stage;
 use super::file::RowTable;
-use crate::table::{At, Report};
+use fields::{At, Report};
 use resolve::condition;
 use std::time::Duration;
 use units::Unit;

@@ -2,8 +2,7 @@
 
 use super::behavior_file::FileBehavior;
 use super::words::{Change, Number, Percentage, TimeOfDay, Utilization};
-use crate::scalar::{Count, Frequency, Share, Span, Switch, Text};
-use crate::table::{At, Names, tables};
+use fields::{At, Count, Frequency, Names, Share, Span, Switch, Text, tables};
 
 tables! {
     /// Who decides how many instances there are: alarms with policies and the clock, `hpa`, or `knative`.

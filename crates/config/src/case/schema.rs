@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// The schema of a case file, as draft 2020-12.
 pub fn schema() -> Value {
-    let mut schema = crate::schema::schema_of::<CaseTable>("headroom case file");
+    let mut schema = fields::schema_of::<CaseTable>("headroom case file");
     let mut whole = json!({ "type": "object", "additionalProperties": false });
     whole["properties"] = schema["properties"].clone();
     if let Some(properties) = whole["properties"].as_object_mut() {

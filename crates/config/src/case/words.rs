@@ -1,16 +1,15 @@
 //! Values that only case files have: each says how it is written, and reads itself.
 
-use crate::scalar::{Scalar, Share, scalar};
-use crate::table::{At, Read, Report};
-use crate::yaml::{Kind, Node};
 use control::scaling::hpa::Quantity;
 use control::search::Condition;
+use fields::{At, Read, Report, Scalar, Share, scalar};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sim::settings::Distribution;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use units::parse_duration;
+use yaml::{Kind, Node};
 
 /// A number that is not below zero.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +143,7 @@ impl Read for Times {
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
         match &node.kind {
             Kind::List(_) => measured(node, path, report).map(Times),
-            _ => crate::scalar::read(node, path, report),
+            _ => fields::read_scalar(node, path, report),
         }
     }
 }
@@ -197,11 +196,11 @@ fn positive(span: Duration) -> Option<Duration> {
     (!span.is_zero()).then_some(span)
 }
 
-crate::table::tables! {
+fields::tables! {
     /// A bin of a measured histogram.
     TimesBin {
         /// Times up to this.
-        at_most: At<crate::scalar::Span>,
+        at_most: At<fields::Span>,
         /// The share of all times that are at most this; it rises to 100%.
         share: At<Share>,
     }
@@ -214,7 +213,7 @@ fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution
     let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1);
     let whole = points.last().is_some_and(|last| last.1 == 1.0);
     if !(rises && whole) {
-        let place = crate::table::place(node, path);
+        let place = fields::place(node, path);
         if !report.knows_of(path) {
             let message = "a histogram whose times and shares do not rise to 100%".to_owned();
             let help = "write as in `[{ at_most: 5ms, share: 50% }, { at_most: 20ms, share: 100% }]`";

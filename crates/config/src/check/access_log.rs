@@ -2,9 +2,7 @@
 
 use super::span_between;
 use crate::file::FileAccessLog;
-use crate::scalar::{Size, Text};
-use crate::suggest::suggestion;
-use crate::table::{At, Report};
+use fields::{At, Report, Size, Text, suggestion};
 use gateway::settings::{AccessLog, LogForm, LogFormat};
 use std::path::Path;
 use units::Bytes;

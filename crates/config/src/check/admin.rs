@@ -2,8 +2,7 @@
 
 use super::same;
 use crate::file::{File, FileAdmin};
-use crate::problem::{Place, Problem, Source, Warning};
-use crate::table::Report;
+use fields::{Place, Problem, Report, Source, Warning};
 use gateway::settings::{Admin, AdminAddress, Settings};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,15 +1,13 @@
 //! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
 
-use super::{find, limits, place_or, span};
+use super::{limits, span};
 use crate::file::mirror::FileMirror;
 use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateClass, FileServiceLevel};
-use crate::problem::Place;
-use crate::scalar::Count;
-use crate::table::{At, Named, Names, Report};
 use control::policy::{Policy as Gate, PolicySettings};
 use control::rate::{Limit, RateClass, RateSettings};
 use control::service_level::{ServiceLevel, ServiceLevelSettings};
 use control::{ClassId, SettingsError, Statuses};
+use fields::{At, Count, Named, Names, Place, Report, find, place_or};
 use gateway::settings::{Class, ConcurrencySettings, Policy, Provenance, RateClassSettings};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;

@@ -1,8 +1,6 @@
 //! Bounds on the heads of messages, and the trailers that may follow a request.
 
-use super::between;
-use crate::scalar::{Count, Size, Text};
-use crate::table::{At, Report};
+use fields::{At, Count, Report, Size, Text, between};
 use gateway::settings::TrailerName;
 use http::codec::Limits;
 use http::codec::header::SLOTS;

@@ -1,8 +1,8 @@
 //! Proxies before the gateway, and what instances report of themselves.
 
 use super::key::token;
-use crate::scalar::{Range, Text};
-use crate::table::{At, Report};
+use crate::file::Range;
+use fields::{At, Report, Text};
 use gateway::settings::{Network, NetworkError};
 
 /// The ranges of trusted proxies.

@@ -1,8 +1,7 @@
 //! What makes requests belong together, and the names of header fields and cookies.
 
 use crate::file::{FileKey, FileKeyTable};
-use crate::scalar::Text;
-use crate::table::{At, Report};
+use fields::{At, Report, Text};
 use gateway::settings::KeyBy;
 use http::codec::write::check_name;
 

@@ -1,17 +1,14 @@
 //! What refines limits: keys, queues, adaptive limits, priorities.
 
 use super::classes::{Classes, refused};
-use super::{between, key, place_or, span, time_out};
+use super::{key, span, time_out};
 use crate::file::{File, FileConcurrency, FilePool, FileRateClass, FileRoute};
 use crate::file::{FilePriority, FileQueue};
-use crate::problem::Place;
-use crate::scalar::Text;
-use crate::suggest::suggestion;
-use crate::table::{At, Names, Report, check_name};
 use control::concurrency::{
     AdaptiveLimit, AdaptiveSettings, Concurrency, MOST_CLASSES, PRIOR_SAMPLES, Prior, Priorities,
 };
 use control::{ClassId, SettingsError};
+use fields::{At, Names, Place, Report, Text, between, check_name, place_or, suggestion};
 use gateway::settings::{Adaptive, ConcurrencySettings, Keyed, LIMITS_MAX, Queue, RoutePriority};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;

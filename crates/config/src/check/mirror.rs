@@ -1,15 +1,14 @@
 //! Copies of live traffic: bounds, names, and what would slow the live service.
 
 use super::classes::{readable, refused_as};
-use super::{between, find, key, place_or, span, time_out};
+use super::{key, span, time_out};
 use crate::file::FilePool;
 use crate::file::FileRoute;
 use crate::file::mirror::{FileBreaker, FileMethods, FileMirror};
-use crate::problem::Place;
-use crate::table::{Named, Names, Report};
 use control::SettingsError;
 use control::mirror::{BreakerSettings, Methods, MirrorChoice, MirrorSettings};
 use control::rate::Limit;
+use fields::{Named, Names, Place, Report, between, find, place_or};
 use gateway::settings::Mirror;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;

@@ -1,13 +1,11 @@
 //! Pools: their instances, how requests are spread over them, and what takes an instance out.
 
-use super::{between, key, limits, span, time_out};
+use super::{key, limits, span, time_out};
 use crate::file::{
     FileAffinity, FileBalance, FileEjection, FileHash, FileHealth, FileInstance, FilePool, FileRetries,
 };
-use crate::problem::Place;
-use crate::scalar::{Count, Text};
-use crate::table::{At, Report};
 use control::balance::Weight;
+use fields::{At, Count, Place, Report, Text, between};
 use gateway::settings::{Affinity, Balance, Ejection, Health, Instance, Pool, Retries};
 use std::time::Duration;
 

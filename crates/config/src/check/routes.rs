@@ -1,10 +1,9 @@
 //! Routes: what they match, where they lead, and which of them can never match.
 
 use super::classes::Classes;
-use super::{find, heads, hops, key, limits, mirror, rules};
+use super::{heads, hops, key, limits, mirror, rules};
 use crate::file::{File, FilePool, FileRoute, FileRule};
-use crate::scalar::{Size, Text};
-use crate::table::{At, Names, Report, check_name};
+use fields::{At, Names, Report, Size, Text, check_name, find};
 use gateway::RouteIndex;
 use gateway::settings::{BUFFER_BODY_MAX, PathMatch, Route, ShedAnswer};
 use rule::Phase;

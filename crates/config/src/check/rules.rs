@@ -2,10 +2,7 @@
 
 use super::classes::Classes;
 use crate::file::{FilePool, FileRule, FileShed, FileShedTable};
-use crate::problem::{Place, Problem, source};
-use crate::scalar::Text;
-use crate::suggest::suggestion;
-use crate::table::{self, At, Report, check_name};
+use fields::{At, Place, Problem, Report, Text, check_name, source, suggestion};
 use gateway::settings::{Route, Rule, ShedAnswer};
 use rule::{Names, Phase, PoolId, RateClassId, RuleError, ServiceLevelId};
 use std::path::Path;
@@ -91,7 +88,7 @@ fn of_same_library(name: &str, known: &[String]) -> String {
 }
 
 /// What rules may name.
-pub(super) fn names(classes: &Classes, pools: &table::Names<FilePool>) -> Names {
+pub(super) fn names(classes: &Classes, pools: &fields::Names<FilePool>) -> Names {
     let names = (0..)
         .zip(pools.iter())
         .fold(Names::new(), |names, (id, pool)| names.pool(pool.name.clone(), PoolId(id)));

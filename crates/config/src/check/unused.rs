@@ -2,8 +2,7 @@
 
 use super::classes::Classes;
 use crate::file::{File, FilePool};
-use crate::problem::{Problem, Source, Warning};
-use crate::table::{Named, Names};
+use fields::{Named, Names, Problem, Source, Warning};
 use gateway::settings::{Policy, Route, Settings};
 use std::collections::HashSet;
 
@@ -85,7 +84,7 @@ pub(super) fn warnings(
     warnings
 }
 
-type Name<'a> = (&'a str, &'a crate::problem::Place);
+type Name<'a> = (&'a str, &'a fields::Place);
 
 fn names<T>(names: &Names<T>) -> impl Iterator<Item = Name<'_>> {
     names.iter().map(|Named { name, place, .. }| (name.as_str(), place))

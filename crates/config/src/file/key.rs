@@ -1,8 +1,7 @@
 //! What makes requests belong together, wherever a file says it.
 
-use crate::scalar::Text;
-use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
+use fields::{At, Read, Report, Text, place, schema_of_word_or_table, tables};
+use yaml::{Kind, Node};
 
 tables! {
     /// What makes requests belong together: one of `header` and `cookie`.

@@ -1,8 +1,7 @@
 //! Tables that refine limits: queues, adaptive limits, priorities.
 
-use crate::scalar::{Count, Frequency, Span, Text};
-use crate::table::{At, Read, Report, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
+use fields::{At, Count, Frequency, Read, Report, Span, Text, schema_of_word_or_table, tables};
+use yaml::{Kind, Node};
 
 tables! {
     /// Between which bounds a limit follows the service.

@@ -1,11 +1,10 @@
 //! The tables of copies, as they are written.
 
 use super::FileKey;
-use crate::scalar::{Count, Frequency, Scalar, Share, Size, Span, Switch, Text, scalar};
-use crate::table::{At, Read, Report, tables};
-use crate::yaml::{Kind, Node};
+use fields::{At, Count, Frequency, Read, Report, Scalar, Share, Size, Span, Switch, Text, scalar, tables};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+use yaml::{Kind, Node};
 
 tables! {
     /// Copies of live requests to a shadow pool, whose answers are compared with the live ones and thrown away.

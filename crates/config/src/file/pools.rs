@@ -1,10 +1,12 @@
 //! The tables below a pool: its instances and how requests are spread over them.
 
 use super::FileKey;
-use crate::scalar::{Address, Count, Frequency, Scalar, Share, Span, Switch, Text, scalar};
-use crate::table::{At, Read, Report, place, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
+use fields::{
+    Address, At, Count, Frequency, Read, Report, Scalar, Share, Span, Switch, Text, place, scalar,
+    schema_of_word_or_table, tables,
+};
 use std::ops::RangeInclusive;
+use yaml::{Kind, Node};
 
 tables! {
     /// One instance.

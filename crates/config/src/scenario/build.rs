@@ -3,10 +3,7 @@
 use super::data;
 use super::file::{FlowTable, ScenarioTable, StepTable};
 use super::request::{Common, check_placeholder};
-use super::words::word;
-use crate::problem::Place;
-use crate::scalar::{Count, Text};
-use crate::table::{At, Names, Report, check_name};
+use fields::{At, Count, Names, Place, Report, Text, check_name, word};
 use load::scenario::{Cookies, Definition, Flow, Item, Origin, Scope, Step, StepId, split_url};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,7 +69,7 @@ pub(super) fn definition(
 }
 
 fn redirects(at: &At<Count>, report: &mut Report) -> u32 {
-    crate::check::between(at, 0, REDIRECTS_MAX, "10 is usual; 0 follows none", report)
+    fields::between(at, 0, REDIRECTS_MAX, "10 is usual; 0 follows none", report)
 }
 
 /// Origin and path of the base, without the slash at its end.

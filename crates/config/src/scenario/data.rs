@@ -1,9 +1,7 @@
 //! Data files of a scenario.
 
 use super::file::FileData;
-use super::words::word;
-use crate::problem::Place;
-use crate::table::{At, Names, Report};
+use fields::{At, Names, Place, Report, word};
 use load::scenario::{Feed, OnEnd, Order};
 use std::io::Read as _;
 use std::path::Path;

@@ -1,9 +1,11 @@
 //! The tables of a scenario file, as they are written. Descriptions end up in the JSON Schema.
 
-use super::words::{FileStage, FileStatuses, FileTree, FileWait};
-use crate::scalar::{Count, Frequency, Size, Span, Text};
-use crate::table::{At, Names, Needed, Read, Report, schema_of_word_or_table, tables};
-use crate::yaml::{Kind, Node};
+use super::words::{FileStage, FileStatuses, FileWait};
+use fields::{
+    At, Count, Frequency, Names, Needed, Read, Report, Size, Span, Text, Tree, schema_of_word_or_table,
+    tables,
+};
+use yaml::{Kind, Node};
 
 tables! {
     /// What users do, how many of them, and what must hold.
@@ -89,7 +91,7 @@ tables! {
         /// The body as text.
         body: Option<At<Text>>,
         /// The body as JSON, written as YAML.
-        json: Option<At<FileTree>>,
+        json: Option<At<Tree>>,
         /// The body as the fields of a form.
         form: Option<At<Names<At<Text>>>>,
         /// Values of the answer for later steps of the flow, by name.

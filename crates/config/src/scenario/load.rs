@@ -1,11 +1,10 @@
 //! Load and thresholds of a scenario file.
 
 use super::file::{FileLoad, FileThreshold, ScenarioTable};
-use super::words::{FileStage, word};
+use super::words::FileStage;
 use super::{Load, LoadModel, Spanned, Threshold};
-use crate::scalar::{Count, Frequency, Span, Text};
-use crate::table::{At, Names, Report};
 use ::load::{StageText, Stages};
+use fields::{At, Count, Frequency, Names, Report, Span, Text, word};
 use std::time::Duration;
 
 pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
@@ -31,7 +30,7 @@ pub(super) fn load(found: Option<&FileLoad>, report: &mut Report) -> Load {
         }
     }
     if let Some(second) = models.get(1) {
-        let place = crate::problem::Place { path: second.path.clone(), span: second.span.clone() };
+        let place = fields::Place { path: second.path.clone(), span: second.span.clone() };
         let message = "expected only one of `rate`, `users` and `stages`".to_owned();
         report.wrong(&place, message, "another model", "keep one of them".to_owned());
     }

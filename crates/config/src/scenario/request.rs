@@ -2,14 +2,11 @@
 
 use super::build::Builder;
 use super::file::StepTable;
-use crate::problem::Place as Spot;
-use crate::scalar::Text;
-use crate::suggest::suggestion;
-use crate::table::{At, Names, Report};
-use crate::yaml::{Kind, Node};
+use fields::{At, Names, Place as Spot, Report, Text, suggestion};
 use http::codec::write::check_name;
 use load::scenario::{Cookies, Origin, Place, Scope, Template, TemplateError, split_url, stands_in_url};
 use std::collections::BTreeMap;
+use yaml::{Kind, Node};
 
 /// What all steps share.
 pub(super) struct Common<'a> {

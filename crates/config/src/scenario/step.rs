@@ -4,8 +4,7 @@ use super::build::{Builder, texts};
 use super::file::{CheckTable, ExtractTable, FileThink, StepTable};
 use super::request::check_placeholder;
 use super::words::FileWait;
-use crate::scalar::{Size, Span, Text};
-use crate::table::{At, Names, Report};
+use fields::{At, Names, Report, Size, Span, Text};
 use load::scenario::{Check, Demand, Extract, Part, Step, Test, Think};
 use regex::bytes::Regex;
 use std::time::Duration;
@@ -65,7 +64,7 @@ impl Builder<'_> {
             think: found.think.as_ref().map_or(Think::None, |at| think(at, self.report)),
         };
         if let Some(name) = &found.name {
-            crate::table::check_name(&name.value.0, &name.place, self.report);
+            fields::check_name(&name.value.0, &name.place, self.report);
         }
         step
     }

@@ -1,13 +1,12 @@
 //! Values that only scenario files have: each says how it is written, and reads itself.
 
-use crate::scalar::{Scalar, Text, scalar};
-use crate::table::{At, Read, Report};
-use crate::yaml::{Kind, Node};
 use ::load::StageText;
+use fields::{Read, Report, Scalar, scalar};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::time::Duration;
 use units::parse_duration;
+use yaml::{Kind, Node};
 
 /// A wait that is always the same, or a range.
 #[derive(Debug, Clone, Copy)]
@@ -85,40 +84,5 @@ impl JsonSchema for FileStatuses {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let one = generator.subschema_for::<FileStatus>();
         json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
-    }
-}
-
-/// Any YAML.
-#[derive(Debug, Clone)]
-pub(crate) struct FileTree(pub(crate) Node);
-
-impl Read for FileTree {
-    fn read(node: &Node, _: &str, _: &mut Report) -> Option<Self> {
-        Some(FileTree(node.clone()))
-    }
-}
-
-impl JsonSchema for FileTree {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "FileTree".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        Schema::default()
-    }
-}
-
-/// One of a few words; the first where the key is absent or wrong.
-pub(crate) fn word<T: Copy>(at: Option<&At<Text>>, words: &[(&str, T)], report: &mut Report) -> T {
-    let Some(At { value: Text(found), place }) = at else { return words[0].1 };
-    match words.iter().find(|(word, _)| word == found) {
-        Some((_, value)) => *value,
-        None => {
-            let help = crate::suggest::suggestion(found, words.iter().map(|(word, _)| *word));
-            report.wrong(place, format!("unknown word `{found}`"), "this value", help);
-            words[0].1
-        }
     }
 }

@@ -71,7 +71,7 @@ fn check(file: &Path) -> Exit {
         }
     };
     let count = warnings.len();
-    if let Some(problems) = config::Problems::of(warnings) {
+    if let Some(problems) = fields::Problems::of(warnings) {
         let _ = write!(io::stderr(), "{}", output::problems(&problems));
     }
     let with = match count {

@@ -52,7 +52,7 @@ fn found(args: &Args) -> Result<Option<Linted>, Error> {
             return Err(Error::UnknownStage {
                 case: case.name.clone(),
                 name: name.clone(),
-                help: config::suggestion(name, case.stages.iter().map(|stage| stage.name.as_str())),
+                help: fields::suggestion(name, case.stages.iter().map(|stage| stage.name.as_str())),
             });
         }
     }

@@ -3,12 +3,10 @@
 use super::Builder;
 use crate::case::file::{AdmissionTable, CaseTable};
 use crate::check::classes::{Classes, concurrency_limits, or_empty, policies, rate_classes, service_levels};
-use crate::check::find;
-use crate::problem::Place;
-use crate::table::{At, Report};
 use control::admission::WaitingSettings;
 use control::concurrency::AdaptiveSettings;
 use control::service_level::ServiceLevelSettings;
+use fields::{At, Place, Report, find};
 use gateway::settings::{Class, ConcurrencySettings, Policy, RateClassSettings};
 use sim::settings::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
 

@@ -2,14 +2,10 @@
 
 use super::Builder;
 use crate::case::scaling_file::AlarmTable;
-use crate::problem::Place;
-use crate::scalar::{Count, Scalar as _, Share, Text};
-use crate::scenario::word;
-use crate::suggest::suggestion;
-use crate::table::At;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing, Repeat, Windows};
 use control::metric::{MetricId, Statistic};
 use control::scaling::Platform;
+use fields::{At, Count, Place, Scalar as _, Share, Text, suggestion, word};
 use sim::settings::{Metric, Published};
 use std::time::Duration;
 use units::parse_duration;
@@ -110,7 +106,7 @@ impl Builder<'_> {
         let found = text.parse().ok();
         if found.is_none() {
             let known = ["average", "maximum", "minimum", "sum", "samples"];
-            let help = match crate::suggest::closest(text, known) {
+            let help = match fields::closest(text, known) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => "write `average`, `maximum`, `minimum`, `sum`, `samples`, `p95` or `tm99`".to_owned(),
             };

@@ -5,10 +5,7 @@ use super::service::share_of;
 use crate::case::file::{
     BalancingTable, ConnectionTable, DeploymentTable, FailureTable, RetriesTable, StartTable,
 };
-use crate::check::between;
-use crate::scalar::Span;
-use crate::scenario::word;
-use crate::table::At;
+use fields::{At, Span, between, word};
 use sim::settings::{Algorithm, Balancing, Connections, Deployment, Failure, Retries, Reuse, Start};
 use std::time::Duration;
 

@@ -3,11 +3,8 @@
 use super::Builder;
 use crate::case::behavior_file::{BehaviorTable, FileBehavior, RateTable, RulesTable};
 use crate::case::scaling_file::HpaTable;
-use crate::problem::Place;
-use crate::scalar::Count;
-use crate::scenario::word;
-use crate::table::At;
 use control::scaling::hpa::{Behavior, Change, HpaSettingsError, RatePolicy, Rules, Select};
+use fields::{At, Count, Place, word};
 use std::time::Duration;
 
 impl Builder<'_> {

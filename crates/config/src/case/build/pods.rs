@@ -5,11 +5,9 @@ use super::behavior::blamed;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
 use crate::case::words::{Number, Percentage};
-use crate::check::between;
-use crate::problem::Place;
-use crate::table::At;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
+use fields::{At, Place, between};
 use sim::settings::{HpaScaling, KnativeScaling, PodMetric};
 use units::InstanceCount;
 
@@ -158,7 +156,7 @@ impl Builder<'_> {
     }
 }
 
-fn count(at: &At<crate::scalar::Count>) -> InstanceCount {
+fn count(at: &At<fields::Count>) -> InstanceCount {
     InstanceCount::new(at.value.0)
 }
 

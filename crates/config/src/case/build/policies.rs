@@ -4,16 +4,12 @@ use super::Builder;
 use super::alarms::{NamedAlarm, published};
 use crate::case::scaling_file::{PolicyTable, SizeStepTable};
 use crate::case::words::Change;
-use crate::problem::Place;
-use crate::scalar::Text;
-use crate::scenario::word;
-use crate::suggest::suggestion;
-use crate::table::{At, Named};
 use control::metric::Statistic;
 use control::scaling::{
     Adjustment, Aggregation, AlarmId, PRESETS, Platform, Policy as AwsPolicy, Preset, ScaleIn, SimpleScaling,
     Step, StepScaling, TargetTracking,
 };
+use fields::{At, Named, Place, Text, suggestion, word};
 use sim::settings::{Metric, Published};
 
 impl Builder<'_> {

@@ -6,15 +6,11 @@ use super::Builder;
 use super::alarms::NamedAlarm;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{PolicyTable, ScheduleTable};
-use crate::check::between;
-use crate::problem::Place;
-use crate::scalar::Count;
-use crate::scenario::word;
-use crate::table::{At, Names};
 use control::alarm::Repeat;
 use control::scaling::{
     CooldownFrom, CooldownScope, Platform, Policy as AwsPolicy, ScalerSettings, ScalingError, Scheduled,
 };
+use fields::{At, Count, Names, Place, between, word};
 use sim::settings::{AwsScaling, Ends, Metric, Policy, Published, Scaling, ScalingNames};
 use std::time::Duration;
 use units::Timestamp;

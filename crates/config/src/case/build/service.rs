@@ -3,11 +3,7 @@
 use super::Builder;
 use crate::case::file::{BalancingTable, EndpointTable, IncidentsTable, ServiceTable, StepTable};
 use crate::case::words::Times;
-use crate::check::between;
-use crate::problem::Place;
-use crate::scalar::{Count, Share, Text};
-use crate::suggest::suggestion;
-use crate::table::{At, Named, Names};
+use fields::{At, Count, Named, Names, Place, Share, Text, between, suggestion};
 use sim::settings::{Call, Connections, Distribution, Endpoint, Incidents, PoolId, Service, ServiceId, Step};
 use std::time::Duration;
 use units::InstanceCount;

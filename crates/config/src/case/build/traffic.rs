@@ -4,10 +4,7 @@ use super::{Builder, SPAN_MAX};
 use crate::case::counts;
 use crate::case::file::{NoiseTable, TrafficTable};
 use crate::case::words::{TimeOfDay, Times};
-use crate::problem::Place;
-use crate::scalar::{Scalar as _, Share, Span, Text};
-use crate::scenario::word;
-use crate::table::{At, Names};
+use fields::{At, Names, Place, Scalar as _, Share, Span, Text, word};
 use sim::settings::{Arrivals, Distribution, Noise, Traffic};
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +60,7 @@ impl Builder<'_> {
         let warm_up = self.warm_up;
         let plain = |traffic| Found { traffic, measured, warm_up, begins, notes: Vec::new() };
         if let Some(users) = &table.users {
-            let users_found = crate::check::between(users, 1, USERS_MAX, "30 is usual", self.report);
+            let users_found = fields::between(users, 1, USERS_MAX, "30 is usual", self.report);
             let think = table
                 .think
                 .as_ref()

@@ -113,7 +113,7 @@ fn number(text: &str) -> Result<(Token, &str), Wrong> {
 /// `(02:30..05:00)`; what looks otherwise is a parenthesis.
 fn window(text: &str) -> Option<(Token, &str)> {
     use crate::case::words::TimeOfDay;
-    use crate::scalar::Scalar as _;
+    use fields::Scalar as _;
     let (inner, after) = text.strip_prefix('(')?.split_once(')')?;
     let (from, until) = inner.split_once("..")?;
     let time = |text: &str| TimeOfDay::parse(text.trim()).map(|time| time.0);

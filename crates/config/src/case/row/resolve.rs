@@ -3,7 +3,7 @@
 use super::parse::{RowSyntax, Syntax};
 use super::{Condition, Measure, Operator, Reference, Sum, Wrong};
 use crate::case::Stage;
-use crate::suggest::suggestion;
+use fields::suggestion;
 use std::time::Duration;
 use units::Unit;
 

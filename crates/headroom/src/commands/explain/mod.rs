@@ -95,14 +95,14 @@ fn explain(args: &Args) -> Result<String, Error> {
         None => Ok(words::all(&status, &measured)),
         Some(name) => words::named(&status, &measured, &name).ok_or_else(|| {
             let names = words::names(&status);
-            Error::UnknownName { help: config::suggestion(&name, names), name: name.clone() }
+            Error::UnknownName { help: fields::suggestion(&name, names), name: name.clone() }
         }),
     }
 }
 
 /// The reasons that may be meant: the closest, those that share a word with what was typed, or all.
 fn near(typed: &str) -> String {
-    if let Some(name) = config::closest(typed, reasons::names()) {
+    if let Some(name) = fields::closest(typed, reasons::names()) {
         return format!("did you mean `{name}`?");
     }
     let words =

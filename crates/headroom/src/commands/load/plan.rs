@@ -82,7 +82,7 @@ pub enum UsageError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error("the scenario file cannot be used")]
-    Scenario(config::Problems),
+    Scenario(fields::Problems),
 }
 
 /// Makes the plan.
@@ -268,7 +268,7 @@ fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<V
             Err(message) => problems.push(file.problem(&written.condition, &message, THRESHOLD_HELP)),
         }
     }
-    match config::Problems::of(problems) {
+    match fields::Problems::of(problems) {
         Some(problems) => Err(UsageError::Scenario(problems)),
         None => Ok(all),
     }

@@ -154,7 +154,7 @@ impl SourceArgs {
             (None, Some(name)) if name.is_empty() => return Ok(None),
             (None, Some(name)) => {
                 let Some(shipped) = cases::shipped(name) else {
-                    let help = config::suggestion(name, cases::SHIPPED.iter().map(|case| case.name));
+                    let help = fields::suggestion(name, cases::SHIPPED.iter().map(|case| case.name));
                     return Err(Error::UnknownCase { name: name.clone(), help });
                 };
                 let file = format!("cases/{name}.yaml");
@@ -293,7 +293,7 @@ fn place(case: &Case, name: &str) -> Result<usize, Error> {
     case.stages.iter().position(|stage| stage.name == name).ok_or_else(|| Error::UnknownStage {
         case: case.name.clone(),
         name: name.to_owned(),
-        help: config::suggestion(name, case.stages.iter().map(|stage| stage.name.as_str())),
+        help: fields::suggestion(name, case.stages.iter().map(|stage| stage.name.as_str())),
     })
 }
 

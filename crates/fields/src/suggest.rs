@@ -18,7 +18,7 @@ pub fn closest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 }
 
 /// Whether one may have been written for the other: a third of the letters may be wrong, more is another word.
-pub(crate) fn close(found: &str, known: &str) -> bool {
+pub fn close(found: &str, known: &str) -> bool {
     distance(found, known) * 3 <= known.chars().count().max(3)
 }
 

@@ -1,21 +1,22 @@
-//! Single values: each says how it is written, and reads itself from text.
+//! Single values: each says how it is written, and reads itself from text. Files have others of their own.
 
 use crate::table::{Report, place};
-use crate::yaml::{Kind, Node};
-use control::Statuses;
-use gateway::settings::{Network, NetworkError};
 use std::net::SocketAddr;
 use std::time::Duration;
 use units::{Bytes, Rate, Ratio, parse_duration};
+use yaml::{Kind, Node};
 
 /// A value of one word or line.
-pub(crate) trait Scalar: Sized {
+pub trait Scalar: Sized {
     /// What it is and how it is written, after "expected".
     const EXPECTED: &'static str;
+
+    /// Reads it; `None` where the text is none.
     fn parse(text: &str) -> Option<Self>;
 }
 
-pub(crate) fn read<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
+/// Reads a single value, or reports what was expected in its place.
+pub fn read_scalar<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
     let found = match &node.kind {
         Kind::Scalar(text) => match T::parse(text) {
             Some(value) => return Some(value),
@@ -36,15 +37,13 @@ fn shortened(text: &str) -> String {
     }
 }
 
+/// Makes a type with a reader of text ([`Scalar`](crate::Scalar)) a value of tables, with its JSON Schema.
+#[macro_export]
 macro_rules! scalar {
     ($name:ty, $schema:tt) => {
-        impl $crate::table::Read for $name {
-            fn read(
-                node: &$crate::yaml::Node,
-                path: &str,
-                report: &mut $crate::table::Report,
-            ) -> Option<Self> {
-                $crate::scalar::read(node, path, report)
+        impl $crate::Read for $name {
+            fn read(node: &$crate::yaml::Node, path: &str, report: &mut $crate::Report) -> Option<Self> {
+                $crate::read_scalar(node, path, report)
             }
         }
         impl schemars::JsonSchema for $name {
@@ -61,11 +60,9 @@ macro_rules! scalar {
     };
 }
 
-pub(crate) use scalar;
-
 /// Any text of one line or more.
 #[derive(Debug, Clone)]
-pub(crate) struct Text(pub(crate) String);
+pub struct Text(pub String);
 scalar!(Text, { "type": "string" });
 
 impl Scalar for Text {
@@ -77,7 +74,7 @@ impl Scalar for Text {
 
 /// A whole number.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Count(pub(crate) u32);
+pub struct Count(pub u32);
 scalar!(Count, { "type": "integer", "minimum": 0, "maximum": 4294967295_u32 });
 
 impl Scalar for Count {
@@ -89,7 +86,7 @@ impl Scalar for Count {
 
 /// A span of time with its unit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span(pub(crate) Duration);
+pub struct Span(pub Duration);
 scalar!(Span, { "type": "string", "pattern": "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|min|m|h|d))+)$" });
 
 impl Scalar for Span {
@@ -102,7 +99,7 @@ impl Scalar for Span {
 
 /// Events over time, with the time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frequency(pub(crate) Rate);
+pub struct Frequency(pub Rate);
 scalar!(Frequency, { "type": "string", "pattern": "^[0-9]+(\\.[0-9]+)?[kKMG]?/(s|m|min|h)$" });
 
 impl Scalar for Frequency {
@@ -116,7 +113,7 @@ impl Scalar for Frequency {
 
 /// A rate whose key names the unit: a number is per minute.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PerMinute(pub(crate) Rate);
+pub struct PerMinute(pub Rate);
 scalar!(PerMinute, {
     "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?[kKMG]?/(s|m|min|h)$"
 });
@@ -131,7 +128,7 @@ impl Scalar for PerMinute {
 
 /// A share of a whole.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Share(pub(crate) Ratio);
+pub struct Share(pub Ratio);
 scalar!(Share, {
     "type": ["number", "string"], "minimum": 0, "maximum": 1, "pattern": "^[0-9]+(\\.[0-9]+)?%?$"
 });
@@ -143,23 +140,9 @@ impl Scalar for Share {
     }
 }
 
-/// A status, or a class of them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StatusWord(pub(crate) Statuses);
-scalar!(StatusWord, {
-    "type": ["integer", "string"], "minimum": 200, "maximum": 599, "pattern": "^([2-5][0-9][0-9]|[2-5][xX][xX])$"
-});
-
-impl Scalar for StatusWord {
-    const EXPECTED: &'static str = "a status from 200 to 599 or a class of them, such as `429` or `5xx`";
-    fn parse(text: &str) -> Option<Self> {
-        (!text.contains(',')).then(|| text.parse().ok().map(StatusWord)).flatten()
-    }
-}
-
 /// Yes or no.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Switch(pub(crate) bool);
+pub struct Switch(pub bool);
 scalar!(Switch, { "type": "boolean" });
 
 impl Scalar for Switch {
@@ -171,7 +154,7 @@ impl Scalar for Switch {
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Size(pub(crate) Bytes);
+pub struct Size(pub Bytes);
 scalar!(Size, { "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?([kKMG](i?B)?|B)?$" });
 
 impl Scalar for Size {
@@ -183,7 +166,7 @@ impl Scalar for Size {
 
 /// Bytes over time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Speed(pub(crate) Bytes);
+pub struct Speed(pub Bytes);
 scalar!(Speed, { "type": ["integer", "string"], "pattern": "^(0|[0-9]+(\\.[0-9]+)?([kKMG](i?B)?|B)?/s)$" });
 
 impl Scalar for Speed {
@@ -196,7 +179,7 @@ impl Scalar for Speed {
 
 /// An address with its port, never 0.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Address(pub(crate) SocketAddr);
+pub struct Address(pub SocketAddr);
 scalar!(Address, { "type": "string", "pattern": "^(.+):[0-9]{1,5}$" });
 
 impl Scalar for Address {
@@ -204,18 +187,5 @@ impl Scalar for Address {
         "an IP address and a port from 1 to 65535, such as `127.0.0.1:8080` or `[::1]:8080` (no host names)";
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().filter(|address: &SocketAddr| address.port() != 0).map(Address)
-    }
-}
-
-/// A range of addresses, or one. Which bits it may have is checked later, where the message can say more.
-#[derive(Debug, Clone)]
-pub(crate) struct Range(pub(crate) String);
-scalar!(Range, { "type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$" });
-
-impl Scalar for Range {
-    const EXPECTED: &'static str = "an IP address or a range of them, such as `10.0.0.0/8` or `::1`";
-    fn parse(text: &str) -> Option<Self> {
-        let unknown = text.parse::<Network>() == Err(NetworkError::Address);
-        (!unknown).then(|| Range(text.to_owned()))
     }
 }

@@ -12,9 +12,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A text and its name, for messages.
-pub(crate) type Source = Arc<NamedSource<Arc<str>>>;
+pub type Source = Arc<NamedSource<Arc<str>>>;
 
-pub(crate) fn source(name: &str, text: &str) -> Source {
+/// The text of a file, and what messages call it.
+pub fn source(name: &str, text: &str) -> Source {
     Arc::new(NamedSource::new(name, Arc::from(text)))
 }
 
@@ -33,11 +34,12 @@ pub struct Problem {
     source: Source,
 }
 
-/// Something that was hardly meant, but that a gateway can run with.
+/// Something that was hardly meant, but that works.
 pub type Warning = Problem;
 
 impl Problem {
-    pub(crate) fn error(source: &Source, place: &Place, message: impl Into<String>) -> Self {
+    /// Something that is wrong at a place.
+    pub fn error(source: &Source, place: &Place, message: impl Into<String>) -> Self {
         Problem {
             path: printable(&place.path),
             message: printable(&message.into()),
@@ -49,26 +51,29 @@ impl Problem {
         }
     }
 
-    pub(crate) fn warning(source: &Source, place: &Place, message: impl Into<String>) -> Self {
+    /// Something that was hardly meant at a place.
+    pub fn warning(source: &Source, place: &Place, message: impl Into<String>) -> Self {
         Problem { severity: Severity::Warning, ..Problem::error(source, place, message) }
     }
 
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+    /// With what the picture says at the place.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// With the way out.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(printable(&help.into()));
         self
     }
 
     /// Whether both say the same of the same place.
-    pub(crate) fn same_as(&self, other: &Problem) -> bool {
+    pub fn same_as(&self, other: &Problem) -> bool {
         self.span == other.span && self.message == other.message
     }
 
-    pub(crate) fn start(&self) -> usize {
+    fn start(&self) -> usize {
         self.span.start
     }
 
@@ -151,7 +156,8 @@ fn printable(text: &str) -> String {
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    pub(crate) fn new(mut problems: Vec<Problem>) -> Self {
+    /// Problems, of which there is at least one, in the order of the file.
+    pub fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(Problem::start);
         Problems(problems)
     }
@@ -187,7 +193,9 @@ impl std::error::Error for Problems {}
 
 /// Where in the file something stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) path: String,
-    pub(crate) span: Range<usize>,
+pub struct Place {
+    /// The key, such as `pools.search.instances[0]`; empty where the whole file is meant.
+    pub path: String,
+    /// In bytes from the start of the text.
+    pub span: Range<usize>,
 }

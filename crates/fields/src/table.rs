@@ -1,36 +1,45 @@
 //! Reads tables key by key from the tree, and says everything that is wrong on the way.
 //!
-//! [`tables!`] declares a table once: its keys, what they hold, their description. The reader and the JSON Schema
+//! [`tables!`](crate::tables) declares a table once: its keys, what they hold, their description. The reader and the JSON Schema
 //! both come from that, so they cannot disagree.
 
-use crate::problem::{Place, Problem, Source};
+use crate::problem::{Place, Problem, Source, source};
 use crate::suggest::{close, suggestion};
-use crate::yaml::{Key, Kind, Node};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use yaml::{Key, Kind, Node};
 
 /// What was found to be wrong so far.
-pub(crate) struct Report {
-    pub(crate) source: Source,
-    pub(crate) problems: Vec<Problem>,
+pub struct Report {
+    /// The text, for pictures.
+    pub source: Source,
+    /// In the order in which they were found.
+    pub problems: Vec<Problem>,
 }
 
 impl Report {
-    pub(crate) fn wrong(&mut self, place: &Place, message: String, label: &str, help: String) {
+    /// Nothing yet; `name` is what messages call the text.
+    pub fn new(name: &str, text: &str) -> Self {
+        Report { source: source(name, text), problems: Vec::new() }
+    }
+
+    /// Adds a problem: what was found at a place, what the picture says there, and the way out.
+    pub fn wrong(&mut self, place: &Place, message: String, label: &str, help: String) {
         self.problems.push(Problem::error(&self.source, place, message).label(label).help(help));
     }
 
     /// Whether something at this path, or below it, is known to be wrong: what seems to be absent may be that.
-    pub(crate) fn knows_of(&self, path: &str) -> bool {
+    pub fn knows_of(&self, path: &str) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
         self.problems.iter().any(|problem| problem.path.strip_prefix(path).is_some_and(below))
     }
 }
 
 /// Something that can be read from the tree. `None` says that the report holds at least one problem more.
-pub(crate) trait Read: Sized {
+pub trait Read: Sized {
+    /// Reads a value; `path` is its key in the whole file.
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self>;
 
     /// What an absent key stands for; `None` where the key must be there.
@@ -68,9 +77,11 @@ impl<T: Read> Read for Vec<T> {
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct At<T> {
-    pub(crate) value: T,
-    pub(crate) place: Place,
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
 }
 
 impl<T: Read> Read for At<T> {
@@ -79,9 +90,31 @@ impl<T: Read> Read for At<T> {
     }
 }
 
+/// Any YAML.
+#[derive(Debug, Clone)]
+pub struct Tree(pub Node);
+
+impl Read for Tree {
+    fn read(node: &Node, _: &str, _: &mut Report) -> Option<Self> {
+        Some(Tree(node.clone()))
+    }
+}
+
+impl JsonSchema for Tree {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Tree".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::default()
+    }
+}
+
 /// A key that must be there, in a table that is of use without it. `None` says that the report knows.
 #[derive(Debug)]
-pub(crate) struct Needed<T>(pub(crate) Option<T>);
+pub struct Needed<T>(pub Option<T>);
 
 impl<T: Read> Read for Needed<T> {
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
@@ -91,7 +124,7 @@ impl<T: Read> Read for Needed<T> {
 
 /// A table whose keys are names that the operator chooses, in the order of the file.
 #[derive(Debug)]
-pub(crate) struct Names<T> {
+pub struct Names<T> {
     all: Vec<Named<T>>,
     /// The place of each name in the list.
     places: BTreeMap<String, usize>,
@@ -99,29 +132,36 @@ pub(crate) struct Names<T> {
 
 /// A name and what it stands for; `None` where that could not be read.
 #[derive(Debug)]
-pub(crate) struct Named<T> {
-    pub(crate) name: String,
-    pub(crate) place: Place,
-    pub(crate) value: Option<T>,
+pub struct Named<T> {
+    /// As it is written.
+    pub name: String,
+    /// Where the name stands.
+    pub place: Place,
+    /// What it stands for.
+    pub value: Option<T>,
 }
 
 impl<T> Names<T> {
-    pub(crate) const EMPTY: Names<T> = Names { all: Vec::new(), places: BTreeMap::new() };
+    /// No name.
+    pub const EMPTY: Names<T> = Names { all: Vec::new(), places: BTreeMap::new() };
 
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Named<T>> {
+    /// In the order of the file.
+    pub fn iter(&self) -> std::slice::Iter<'_, Named<T>> {
         self.all.iter()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&Named<T>> {
+    /// The name at a position of the file.
+    pub fn get(&self, index: usize) -> Option<&Named<T>> {
         self.all.get(index)
     }
 
-    /// Where a name stands in the file.
-    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+    /// The position of a name in the file, from 0.
+    pub fn position(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 }
@@ -154,7 +194,8 @@ impl<T: Read> Read for Names<T> {
     }
 }
 
-pub(crate) fn check_name(name: &str, place: &Place, report: &mut Report) {
+/// Complains about a name that logs and metrics cannot hold.
+pub fn check_name(name: &str, place: &Place, report: &mut Report) {
     let long = name.chars().count() > NAME_CHARACTERS_MAX;
     if name.is_empty() || name.trim() != name || name.chars().any(char::is_control) || long {
         report.wrong(
@@ -167,7 +208,7 @@ pub(crate) fn check_name(name: &str, place: &Place, report: &mut Report) {
 }
 
 /// A table with known keys, while it is read.
-pub(crate) struct Table<'a> {
+pub struct Table<'a> {
     entries: &'a [(Key, Node)],
     path: &'a str,
     place: Place,
@@ -176,7 +217,7 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// Complains about keys that are unknown or stand twice.
-    pub(crate) fn open(node: &'a Node, path: &'a str, known: &[&str], report: &mut Report) -> Option<Self> {
+    pub fn open(node: &'a Node, path: &'a str, known: &[&str], report: &mut Report) -> Option<Self> {
         let entries = entries(node, path, report)?;
         once_each(entries, path, report);
         let unknown = entries.iter().map(|(key, _)| key).filter(|key| !known.contains(&key.name.as_str()));
@@ -197,7 +238,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reads the value of a key.
-    pub(crate) fn field<T: Read>(&self, name: &str, report: &mut Report) -> Option<T> {
+    pub fn field<T: Read>(&self, name: &str, report: &mut Report) -> Option<T> {
         match self.entries.iter().find(|(key, _)| key.name == name) {
             Some((_, value)) => T::read(value, &child(self.path, name), report),
             None => T::absent().or_else(|| {
@@ -233,20 +274,24 @@ fn once_each(entries: &[(Key, Node)], path: &str, report: &mut Report) {
     }
 }
 
-pub(crate) fn place(node: &Node, path: &str) -> Place {
+/// Where a node stands that is read at `path`.
+pub fn place(node: &Node, path: &str) -> Place {
     Place { path: path.to_owned(), span: node.span.clone() }
 }
 
-pub(crate) fn child(path: &str, key: &str) -> String {
+/// The path of a key in the table at `path`.
+pub fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// The key of a field, which Rust calls `r#type` where the file says `type`.
-pub(crate) fn key(field: &'static str) -> &'static str {
+pub fn key(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)
 }
 
-/// Declares tables of the file: a struct, its reader and its JSON Schema.
+/// Declares tables of a file: for each a struct of the calling crate, its reader and its JSON Schema. Descriptions of
+/// fields end up in the schema.
+#[macro_export]
 macro_rules! tables {
     ($( $(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident: $type:ty, )* } )*) => { $(
         $(#[$meta])*
@@ -254,24 +299,23 @@ macro_rules! tables {
         #[schemars(deny_unknown_fields)]
         pub(crate) struct $name { $( $(#[$field_meta])* pub(crate) $field: $type, )* }
 
-        impl $crate::table::Read for $name {
+        impl $crate::Read for $name {
             fn read(
                 node: &$crate::yaml::Node,
                 path: &str,
-                report: &mut $crate::table::Report,
+                report: &mut $crate::Report,
             ) -> Option<Self> {
-                let known = [$($crate::table::key(stringify!($field))),*];
-                let table = $crate::table::Table::open(node, path, &known, report)?;
+                let known = [$($crate::key(stringify!($field))),*];
+                let table = $crate::Table::open(node, path, &known, report)?;
                 // All are read before the first `?`, so that each says what is wrong with it.
-                $( let $field = table.field($crate::table::key(stringify!($field)), report); )*
+                $( let $field = table.field($crate::key(stringify!($field)), report); )*
                 Some($name { $( $field: $field?, )* })
             }
         }
     )* };
 }
-pub(crate) use tables;
-
 /// The schema of something that is written as a single word, or as a table.
+#[macro_export]
 macro_rules! schema_of_word_or_table {
     ($name:ident, $word:tt, $table:ty) => {
         impl schemars::JsonSchema for $name {
@@ -284,8 +328,6 @@ macro_rules! schema_of_word_or_table {
         }
     };
 }
-pub(crate) use schema_of_word_or_table;
-
 /// A wrapper looks in the schema like what it wraps.
 macro_rules! schema_of_content {
     ($($wrapper:ident),*) => { $(

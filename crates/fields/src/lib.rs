@@ -1,0 +1,77 @@
+//! Files of keys and values that people write: declared once, read with everything that is wrong told at its place.
+//!
+//! ```text
+//! text --yaml--> tree with spans --tables--> structs of the caller --its checks--> settings
+//! ```
+//!
+//! [`tables!`] declares what keys there are: the reader and the JSON Schema come from one declaration. What is wrong is
+//! put into a [`Report`] with its [`Place`], and reading goes on, so that [`Problems`] has all of it: each with the
+//! key, what was found, the bound, the way out and a picture of the source.
+//!
+//! No kind of file is known here, and nothing that files are about. Crates that use the macros depend on `schemars`
+//! too, whose traits they implement.
+#![warn(missing_docs)]
+
+mod check;
+mod problem;
+mod schema;
+mod suggest;
+mod table;
+mod value;
+
+pub use check::{between, find, place_or, word};
+pub use problem::{Place, Problem, Problems, Source, Warning, source};
+pub use schema::schema_of;
+pub use suggest::{closest, suggestion};
+pub use table::{At, Named, Names, Needed, Read, Report, Table, Tree, check_name, child, key, place};
+pub use value::{
+    Address, Count, Frequency, PerMinute, Scalar, Share, Size, Span, Speed, Switch, Text, read_scalar,
+};
+#[doc(no_inline)]
+pub use yaml;
+
+use std::io::Read as _;
+use std::path::Path;
+
+/// The text of a file; `help` says what it should have been.
+///
+/// # Errors
+/// Where it cannot be read, or is no text.
+pub fn text_of(path: &Path, help: &str) -> Result<String, Problems> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    // One byte more than is allowed, so that the bound is noticed without reading on.
+    let bytes_max = yaml::TEXT_BYTES_MAX as u64 + 1;
+    let outcome = std::fs::File::open(path).and_then(|file| file.take(bytes_max).read_to_string(&mut text));
+    outcome.map_err(|error| {
+        let whole = Place { path: String::new(), span: 0..0 };
+        let problem = Problem::error(&source(&name, ""), &whole, format!("cannot read `{name}`: {error}"));
+        Problems::new(vec![problem.help(help)])
+    })?;
+    Ok(text)
+}
+
+/// The tables of a text, unless the report says why not.
+pub fn read_tables<T: Read>(text: &str, report: &mut Report) -> Option<T> {
+    read_tree_and_tables(text, report).map(|(_, tables)| tables)
+}
+
+/// As [`read_tables`], with the tree that they were read from.
+pub fn read_tree_and_tables<T: Read>(text: &str, report: &mut Report) -> Option<(yaml::Node, T)> {
+    match yaml::tree(text) {
+        Ok(node) => {
+            let tables = T::read(&node, "", report)?;
+            Some((node, tables))
+        }
+        Err(malformed) => {
+            let place = Place { path: String::new(), span: malformed.span };
+            let mut help =
+                "indent with blanks, write `key: value`, quote texts that hold `: ` or ` #`".to_owned();
+            if text.contains("${") {
+                help += ", and within braces those that hold `${…}`";
+            }
+            report.wrong(&place, malformed.message, "here", help);
+            None
+        }
+    }
+}
