@@ -1,54 +1,47 @@
 //! Settings that contradict themselves.
 
 use crate::concurrency::Priority;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
 use core::time::Duration;
 use units::{Ratio, ShowDuration, show_duration};
 
 /// Why settings were refused: the field, what was found, the bound and the way out.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingsError {
     /// A rate of zero admits nothing, ever.
-    #[error("`{limit}` is 0/s, which admits nothing: leave `{limit}` out for no limit")]
     ZeroRate {
         /// `per_second` or `per_minute`.
         limit: &'static str,
     },
     /// A bucket that holds nothing admits nothing.
-    #[error("the burst of `{limit}` is 0, which admits nothing: 1 admits one request on each beat")]
     ZeroBurst {
         /// `per_second` or `per_minute`.
         limit: &'static str,
     },
     /// Consistent hashing where not every request would have a place.
-    #[error(
-        "the bound of consistent hashing is {factor} shares, but only above 1 has every request a place: 1.25 is usual"
-    )]
     HashFactor {
         /// The bound.
         factor: f64,
     },
     /// A slow start that never starts.
-    #[error("`aggression` is {aggression}, but a slow start has a shape only above 0: 1 is a straight line")]
     Aggression {
         /// What was found.
         aggression: f64,
     },
     /// Something that takes no time.
-    #[error("`{field}` is 0s, which is no time: raise it, or leave it out")]
     ZeroSpan {
         /// The field.
         field: &'static str,
     },
     /// A count that nothing can reach by counting.
-    #[error("`{field}` is 0, but one is the least that can be counted: 1 acts at once")]
     ZeroCount {
         /// The field.
         field: &'static str,
     },
     /// Filling the bucket once would take longer than a year.
-    #[error(
-        "`{limit}` takes longer than a year to fill its burst of {burst}: raise the rate or lower the burst"
-    )]
     EndlessBurst {
         /// `per_second` or `per_minute`.
         limit: &'static str,
@@ -56,28 +49,17 @@ pub enum SettingsError {
         burst: u32,
     },
     /// Places to wait, but no time to.
-    #[error(
-        "`backlog` is {backlog} but `longest_wait` is 0, so nobody can wait: raise `longest_wait`, \
-         or set `backlog` to 0"
-    )]
     BacklogWithoutWait {
         /// The places.
         backlog: u32,
     },
     /// A concurrency limit of zero admits nothing.
-    #[error("a concurrency limit of 0 admits nothing: leave it out for no limit")]
     ZeroConcurrency,
     /// Nothing that a response could miss.
-    #[error(
-        "a service level class without `target` and `not_conforming` counts every response as conforming: \
-         set `target` to the time to the first byte that is still good, `not_conforming` to statuses such as 5xx, or both"
-    )]
     NothingToMiss,
     /// A target that no response can meet.
-    #[error("`target` is 0, which no response meets: set the time to the first byte that is still good")]
     ZeroTarget,
     /// A window too short for its hundred buckets.
-    #[error("`window` is {}, below the least of {}: 10s is usual", .found, .least)]
     WindowTooShort {
         /// What was found.
         found: Span,
@@ -85,10 +67,6 @@ pub enum SettingsError {
         least: Span,
     },
     /// The gate would leave at once after it entered.
-    #[error(
-        "`leave` is {leave}, below `enter` at {enter}, so the policy would lift while it still applies: \
-         raise `leave` to at least {enter}"
-    )]
     LeaveBelowEnter {
         /// The policy applies below this share.
         enter: Ratio,
@@ -96,13 +74,10 @@ pub enum SettingsError {
         leave: Ratio,
     },
     /// No share is below zero.
-    #[error("`enter` is 0 %, and no share is below it, so the policy never applies: raise `enter`")]
     NeverEnters,
     /// A share of nothing.
-    #[error("`min_samples` is 0, but no response at all says nothing: 1 is the least")]
     ZeroMinSamples,
     /// No priority classes, or too many.
-    #[error("{found} priority classes, but there may be from 1 to {most}")]
     PriorityCount {
         /// How many shares were given.
         found: usize,
@@ -110,16 +85,11 @@ pub enum SettingsError {
         most: usize,
     },
     /// A priority class that is never admitted.
-    #[error("the share of priority class {class} is 0 %, so it would never be admitted: raise it")]
     PriorityWithoutShare {
         /// The class.
         class: Priority,
     },
     /// A priority class that would be shed before a lower one.
-    #[error(
-        "the share of priority class {class} is {share}, below the {before} of the class under it, which would \
-         be shed later: raise it to at least {before}"
-    )]
     PriorityBelow {
         /// The class.
         class: Priority,
@@ -129,19 +99,11 @@ pub enum SettingsError {
         before: Ratio,
     },
     /// A part of the limit that no class may use.
-    #[error(
-        "the highest priority class has a share of {share}, so nobody may use the rest of the limit: \
-         set it to 100 %"
-    )]
     PriorityUnused {
         /// The highest share.
         share: Ratio,
     },
     /// Bounds of an adaptive limit in the wrong order.
-    #[error(
-        "an adaptive limit between {least} and {most} that begins at {initial}: it takes \
-         1 <= `least` <= `initial` <= `most`"
-    )]
     AdaptiveBounds {
         /// The lowest limit, by setting or as the prior measured it.
         least: u32,
@@ -151,18 +113,12 @@ pub enum SettingsError {
         most: u32,
     },
     /// A prior that says nothing.
-    #[error(
-        "a prior whose `rate` or `response_time` is 0 says nothing: leave the prior out where nothing was measured"
-    )]
     EmptyPrior,
     /// A waiting queue without room.
-    #[error("`capacity` is 0, so nobody can wait: leave the queue out, or raise `capacity`")]
     ZeroCapacity,
     /// A controlled delay that sheds whatever waits.
-    #[error("`target` and `interval` of a waiting queue are above 0: 20ms and 100ms are usual")]
     ZeroDelay,
     /// A breaker that would admit while it trips.
-    #[error("`admit_below` is {admit_below}, not below `trip_at` at {trip_at}: lower `admit_below`")]
     AdmitsAboveTrip {
         /// The breaker admits again below this lag.
         admit_below: Span,
@@ -170,16 +126,182 @@ pub enum SettingsError {
         trip_at: Span,
     },
     /// A keyed table without room.
-    #[error("`max_keys` is 0, so no key could have a limit: 1 is the least")]
     ZeroKeys,
 }
+
+/// Why settings were refused, in two parts, of which the second may be missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field, what was found and the bound.
+    pub problem: String,
+    /// The way out.
+    pub way_out: Option<String>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem)?;
+        self.way_out.as_ref().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
+    }
+}
+
+impl SettingsError {
+    /// What it says to somebody who calls the fields otherwise: `name` gives the name of a field of these settings.
+    pub fn refusal(self, name: impl Fn(&'static str) -> &'static str) -> Refusal {
+        let told = |problem, way_out| Refusal { problem, way_out: Some(way_out) };
+        match self {
+            SettingsError::ZeroRate { limit } => told(
+                format!("`{}` is 0/s, which admits nothing", name(limit)),
+                format!("leave `{}` out for no limit", name(limit)),
+            ),
+            SettingsError::ZeroBurst { limit } => told(
+                format!("the burst of `{}` is 0, which admits nothing", name(limit)),
+                "1 admits one request on each beat".to_owned(),
+            ),
+            SettingsError::HashFactor { factor } => told(
+                format!(
+                    "the bound of consistent hashing is {factor} shares, but only above 1 has every \
+                     request a place"
+                ),
+                "1.25 is usual".to_owned(),
+            ),
+            SettingsError::Aggression { aggression } => told(
+                format!(
+                    "`{}` is {aggression}, but a slow start has a shape only above 0",
+                    name("aggression")
+                ),
+                "1 is a straight line".to_owned(),
+            ),
+            SettingsError::ZeroSpan { field } => told(
+                format!("`{}` is 0s, which is no time", name(field)),
+                "raise it, or leave it out".to_owned(),
+            ),
+            SettingsError::ZeroCount { field } => told(
+                format!("`{}` is 0, but one is the least that can be counted", name(field)),
+                "1 acts at once".to_owned(),
+            ),
+            SettingsError::EndlessBurst { limit, burst } => told(
+                format!("`{}` takes longer than a year to fill its burst of {burst}", name(limit)),
+                "raise the rate or lower the burst".to_owned(),
+            ),
+            SettingsError::BacklogWithoutWait { backlog } => told(
+                format!(
+                    "`{}` is {backlog} but `{}` is 0, so nobody can wait",
+                    name("backlog"),
+                    name("longest_wait")
+                ),
+                format!("raise `{}`, or set `{}` to 0", name("longest_wait"), name("backlog")),
+            ),
+            SettingsError::ZeroConcurrency => told(
+                "a concurrency limit of 0 admits nothing".to_owned(),
+                "leave it out for no limit".to_owned(),
+            ),
+            SettingsError::NothingToMiss => told(
+                format!(
+                    "a service level class without `{}` and `{}` counts every response as conforming",
+                    name("target"),
+                    name("not_conforming")
+                ),
+                format!(
+                    "set `{}` to the time to the first byte that is still good, `{}` to statuses such as \
+                     5xx, or both",
+                    name("target"),
+                    name("not_conforming")
+                ),
+            ),
+            SettingsError::ZeroTarget => told(
+                format!("`{}` is 0, which no response meets", name("target")),
+                "set the time to the first byte that is still good".to_owned(),
+            ),
+            SettingsError::WindowTooShort { found, least } => told(
+                format!("`{}` is {found}, below the least of {least}", name("window")),
+                "10s is usual".to_owned(),
+            ),
+            SettingsError::LeaveBelowEnter { enter, leave } => told(
+                format!(
+                    "`{}` is {leave}, below `{}` at {enter}, so the policy would lift while it still \
+                     applies",
+                    name("leave"),
+                    name("enter")
+                ),
+                format!("raise `{}` to at least {enter}", name("leave")),
+            ),
+            SettingsError::NeverEnters => told(
+                format!("`{}` is 0 %, and no share is below it, so the policy never applies", name("enter")),
+                format!("raise `{}`", name("enter")),
+            ),
+            SettingsError::ZeroMinSamples => told(
+                format!("`{}` is 0, but no response at all says nothing", name("min_samples")),
+                "1 is the least".to_owned(),
+            ),
+            SettingsError::PriorityCount { found, most } => Refusal {
+                problem: format!("{found} priority classes, but there may be from 1 to {most}"),
+                way_out: None,
+            },
+            SettingsError::PriorityWithoutShare { class } => told(
+                format!("the share of priority class {class} is 0 %, so it would never be admitted"),
+                "raise it".to_owned(),
+            ),
+            SettingsError::PriorityBelow { class, share, before } => told(
+                format!(
+                    "the share of priority class {class} is {share}, below the {before} of the class \
+                     under it, which would be shed later"
+                ),
+                format!("raise it to at least {before}"),
+            ),
+            SettingsError::PriorityUnused { share } => told(
+                format!(
+                    "the highest priority class has a share of {share}, so nobody may use the rest of \
+                     the limit"
+                ),
+                "set it to 100 %".to_owned(),
+            ),
+            SettingsError::AdaptiveBounds { least, initial, most } => told(
+                format!("an adaptive limit between {least} and {most} that begins at {initial}"),
+                format!("it takes 1 <= `{}` <= `{}` <= `{}`", name("least"), name("initial"), name("most")),
+            ),
+            SettingsError::EmptyPrior => told(
+                format!("a prior whose `{}` or `{}` is 0 says nothing", name("rate"), name("response_time")),
+                "leave the prior out where nothing was measured".to_owned(),
+            ),
+            SettingsError::ZeroCapacity => told(
+                format!("`{}` is 0, so nobody can wait", name("capacity")),
+                format!("leave the queue out, or raise `{}`", name("capacity")),
+            ),
+            SettingsError::ZeroDelay => told(
+                format!("`{}` and `{}` of a waiting queue are above 0", name("target"), name("interval")),
+                "20ms and 100ms are usual".to_owned(),
+            ),
+            SettingsError::AdmitsAboveTrip { admit_below, trip_at } => told(
+                format!(
+                    "`{}` is {admit_below}, not below `{}` at {trip_at}",
+                    name("admit_below"),
+                    name("trip_at")
+                ),
+                format!("lower `{}`", name("admit_below")),
+            ),
+            SettingsError::ZeroKeys => told(
+                format!("`{}` is 0, so no key could have a limit", name("max_keys")),
+                "1 is the least".to_owned(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal(|field| field).fmt(f)
+    }
+}
+
+impl core::error::Error for SettingsError {}
 
 /// A span that shows itself with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
-impl core::fmt::Display for Span {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown: ShowDuration = show_duration(self.0);
         shown.fmt(f)
     }

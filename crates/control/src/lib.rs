@@ -26,7 +26,7 @@ pub mod service_level;
 mod statuses;
 mod word;
 
-pub use error::SettingsError;
+pub use error::{Refusal, SettingsError};
 pub use statuses::{Statuses, StatusesError};
 pub use word::Word;
 

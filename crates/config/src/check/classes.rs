@@ -6,7 +6,7 @@ use crate::file::{File, FileConcurrency, FilePolicy, FileProvenance, FileRateCla
 use control::policy::{Policy as Gate, PolicySettings};
 use control::rate::{Limit, RateClass, RateSettings};
 use control::service_level::{ServiceLevel, ServiceLevelSettings};
-use control::{ClassId, SettingsError, Statuses};
+use control::{ClassId, Refusal, SettingsError, Statuses};
 use fields::{At, Count, Named, Names, Place, Report, find, place_or};
 use gateway::settings::{Class, ConcurrencySettings, Policy, Provenance, RateClassSettings};
 use std::sync::atomic::AtomicU64;
@@ -224,16 +224,23 @@ fn class<T, S>(named: &Named<T>, settings: S, provenance: Option<&FileProvenance
 
 /// Why `control` refuses a rate, a limit or a policy.
 pub(super) fn refused(error: SettingsError, blamed: &Place, report: &mut Report) {
-    let keys =
-        [("enter", "enter_below"), ("leave", "leave_at"), ("per_second", "rate"), ("initial", "limit")];
-    refused_as(error, &keys, blamed, report);
+    let key = |field| match field {
+        "enter" => "enter_below",
+        "leave" => "leave_at",
+        "per_second" => "rate",
+        "initial" => "limit",
+        other => other,
+    };
+    refused_as(error, key, blamed, report);
 }
 
-/// `control` names its own fields, which the file calls otherwise, and the way out after a colon.
-pub(super) fn refused_as(error: SettingsError, keys: &[(&str, &str)], blamed: &Place, report: &mut Report) {
-    let renamed =
-        |text: String, (field, key): &(&str, &str)| text.replace(&format!("`{field}`"), &format!("`{key}`"));
-    let text = keys.iter().fold(error.to_string(), renamed);
-    let (message, help) = text.split_once(": ").unwrap_or((&text, "correct it"));
-    report.wrong(blamed, message.to_owned(), "this value", help.to_owned());
+/// The same where the file calls a field of `control` by the name that `key` gives.
+pub(super) fn refused_as(
+    error: SettingsError,
+    key: impl Fn(&'static str) -> &'static str,
+    blamed: &Place,
+    report: &mut Report,
+) {
+    let Refusal { problem, way_out } = error.refusal(key);
+    report.wrong(blamed, problem, "this value", way_out.unwrap_or_else(|| "correct it".to_owned()));
 }

@@ -119,7 +119,8 @@ fn refused(error: SettingsError, named: &Named<FileMirror>, found: &FileMirror, 
         }
         _ => place_or(found.limit.as_ref(), &named.place),
     };
-    refused_as(error, &[("per_second", "limit")], blamed, report);
+    let key = |field| if field == "per_second" { "limit" } else { field };
+    refused_as(error, key, blamed, report);
 }
 
 /// The mirrors of a route.
