@@ -1,9 +1,8 @@
 //! Settings that contradict themselves.
 
 use crate::concurrency::Priority;
-use alloc::borrow::ToOwned;
+use crate::refusal::Refusal;
 use alloc::format;
-use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
 use units::{Ratio, ShowDuration, show_duration};
@@ -129,62 +128,45 @@ pub enum SettingsError {
     ZeroKeys,
 }
 
-/// Why settings were refused, in two parts, of which the second may be missing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The field, what was found and the bound.
-    pub problem: String,
-    /// The way out.
-    pub way_out: Option<String>,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.problem)?;
-        self.way_out.as_ref().map_or(Ok(()), |way_out| write!(f, ": {way_out}"))
-    }
-}
-
 impl SettingsError {
     /// What it says to somebody who calls the fields otherwise: `name` gives the name of a field of these settings.
     pub fn refusal(self, name: impl Fn(&'static str) -> &'static str) -> Refusal {
-        let told = |problem, way_out| Refusal { problem, way_out: Some(way_out) };
         match self {
-            SettingsError::ZeroRate { limit } => told(
+            SettingsError::ZeroRate { limit } => Refusal::new(
                 format!("`{}` is 0/s, which admits nothing", name(limit)),
                 format!("leave `{}` out for no limit", name(limit)),
             ),
-            SettingsError::ZeroBurst { limit } => told(
+            SettingsError::ZeroBurst { limit } => Refusal::new(
                 format!("the burst of `{}` is 0, which admits nothing", name(limit)),
-                "1 admits one request on each beat".to_owned(),
+                "1 admits one request on each beat",
             ),
-            SettingsError::HashFactor { factor } => told(
+            SettingsError::HashFactor { factor } => Refusal::new(
                 format!(
                     "the bound of consistent hashing is {factor} shares, but only above 1 has every \
                      request a place"
                 ),
-                "1.25 is usual".to_owned(),
+                "1.25 is usual",
             ),
-            SettingsError::Aggression { aggression } => told(
+            SettingsError::Aggression { aggression } => Refusal::new(
                 format!(
                     "`{}` is {aggression}, but a slow start has a shape only above 0",
                     name("aggression")
                 ),
-                "1 is a straight line".to_owned(),
+                "1 is a straight line",
             ),
-            SettingsError::ZeroSpan { field } => told(
+            SettingsError::ZeroSpan { field } => Refusal::new(
                 format!("`{}` is 0s, which is no time", name(field)),
-                "raise it, or leave it out".to_owned(),
+                "raise it, or leave it out",
             ),
-            SettingsError::ZeroCount { field } => told(
+            SettingsError::ZeroCount { field } => Refusal::new(
                 format!("`{}` is 0, but one is the least that can be counted", name(field)),
-                "1 acts at once".to_owned(),
+                "1 acts at once",
             ),
-            SettingsError::EndlessBurst { limit, burst } => told(
+            SettingsError::EndlessBurst { limit, burst } => Refusal::new(
                 format!("`{}` takes longer than a year to fill its burst of {burst}", name(limit)),
-                "raise the rate or lower the burst".to_owned(),
+                "raise the rate or lower the burst",
             ),
-            SettingsError::BacklogWithoutWait { backlog } => told(
+            SettingsError::BacklogWithoutWait { backlog } => Refusal::new(
                 format!(
                     "`{}` is {backlog} but `{}` is 0, so nobody can wait",
                     name("backlog"),
@@ -192,11 +174,10 @@ impl SettingsError {
                 ),
                 format!("raise `{}`, or set `{}` to 0", name("longest_wait"), name("backlog")),
             ),
-            SettingsError::ZeroConcurrency => told(
-                "a concurrency limit of 0 admits nothing".to_owned(),
-                "leave it out for no limit".to_owned(),
-            ),
-            SettingsError::NothingToMiss => told(
+            SettingsError::ZeroConcurrency => {
+                Refusal::new("a concurrency limit of 0 admits nothing", "leave it out for no limit")
+            }
+            SettingsError::NothingToMiss => Refusal::new(
                 format!(
                     "a service level class without `{}` and `{}` counts every response as conforming",
                     name("target"),
@@ -209,15 +190,15 @@ impl SettingsError {
                     name("not_conforming")
                 ),
             ),
-            SettingsError::ZeroTarget => told(
+            SettingsError::ZeroTarget => Refusal::new(
                 format!("`{}` is 0, which no response meets", name("target")),
-                "set the time to the first byte that is still good".to_owned(),
+                "set the time to the first byte that is still good",
             ),
-            SettingsError::WindowTooShort { found, least } => told(
+            SettingsError::WindowTooShort { found, least } => Refusal::new(
                 format!("`{}` is {found}, below the least of {least}", name("window")),
-                "10s is usual".to_owned(),
+                "10s is usual",
             ),
-            SettingsError::LeaveBelowEnter { enter, leave } => told(
+            SettingsError::LeaveBelowEnter { enter, leave } => Refusal::new(
                 format!(
                     "`{}` is {leave}, below `{}` at {enter}, so the policy would lift while it still \
                      applies",
@@ -226,53 +207,52 @@ impl SettingsError {
                 ),
                 format!("raise `{}` to at least {enter}", name("leave")),
             ),
-            SettingsError::NeverEnters => told(
+            SettingsError::NeverEnters => Refusal::new(
                 format!("`{}` is 0 %, and no share is below it, so the policy never applies", name("enter")),
                 format!("raise `{}`", name("enter")),
             ),
-            SettingsError::ZeroMinSamples => told(
+            SettingsError::ZeroMinSamples => Refusal::new(
                 format!("`{}` is 0, but no response at all says nothing", name("min_samples")),
-                "1 is the least".to_owned(),
+                "1 is the least",
             ),
-            SettingsError::PriorityCount { found, most } => Refusal {
-                problem: format!("{found} priority classes, but there may be from 1 to {most}"),
-                way_out: None,
-            },
-            SettingsError::PriorityWithoutShare { class } => told(
+            SettingsError::PriorityCount { found, most } => Refusal::without_way_out(format!(
+                "{found} priority classes, but there may be from 1 to {most}"
+            )),
+            SettingsError::PriorityWithoutShare { class } => Refusal::new(
                 format!("the share of priority class {class} is 0 %, so it would never be admitted"),
-                "raise it".to_owned(),
+                "raise it",
             ),
-            SettingsError::PriorityBelow { class, share, before } => told(
+            SettingsError::PriorityBelow { class, share, before } => Refusal::new(
                 format!(
                     "the share of priority class {class} is {share}, below the {before} of the class \
                      under it, which would be shed later"
                 ),
                 format!("raise it to at least {before}"),
             ),
-            SettingsError::PriorityUnused { share } => told(
+            SettingsError::PriorityUnused { share } => Refusal::new(
                 format!(
                     "the highest priority class has a share of {share}, so nobody may use the rest of \
                      the limit"
                 ),
-                "set it to 100 %".to_owned(),
+                "set it to 100 %",
             ),
-            SettingsError::AdaptiveBounds { least, initial, most } => told(
+            SettingsError::AdaptiveBounds { least, initial, most } => Refusal::new(
                 format!("an adaptive limit between {least} and {most} that begins at {initial}"),
                 format!("it takes 1 <= `{}` <= `{}` <= `{}`", name("least"), name("initial"), name("most")),
             ),
-            SettingsError::EmptyPrior => told(
+            SettingsError::EmptyPrior => Refusal::new(
                 format!("a prior whose `{}` or `{}` is 0 says nothing", name("rate"), name("response_time")),
-                "leave the prior out where nothing was measured".to_owned(),
+                "leave the prior out where nothing was measured",
             ),
-            SettingsError::ZeroCapacity => told(
+            SettingsError::ZeroCapacity => Refusal::new(
                 format!("`{}` is 0, so nobody can wait", name("capacity")),
                 format!("leave the queue out, or raise `{}`", name("capacity")),
             ),
-            SettingsError::ZeroDelay => told(
+            SettingsError::ZeroDelay => Refusal::new(
                 format!("`{}` and `{}` of a waiting queue are above 0", name("target"), name("interval")),
-                "20ms and 100ms are usual".to_owned(),
+                "20ms and 100ms are usual",
             ),
-            SettingsError::AdmitsAboveTrip { admit_below, trip_at } => told(
+            SettingsError::AdmitsAboveTrip { admit_below, trip_at } => Refusal::new(
                 format!(
                     "`{}` is {admit_below}, not below `{}` at {trip_at}",
                     name("admit_below"),
@@ -280,9 +260,9 @@ impl SettingsError {
                 ),
                 format!("lower `{}`", name("admit_below")),
             ),
-            SettingsError::ZeroKeys => told(
+            SettingsError::ZeroKeys => Refusal::new(
                 format!("`{}` is 0, so no key could have a limit", name("max_keys")),
-                "1 is the least".to_owned(),
+                "1 is the least",
             ),
         }
     }

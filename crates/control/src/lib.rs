@@ -20,13 +20,15 @@ pub mod metric;
 pub mod mirror;
 pub mod policy;
 pub mod rate;
+mod refusal;
 pub mod scaling;
 pub mod search;
 pub mod service_level;
 mod statuses;
 mod word;
 
-pub use error::{Refusal, SettingsError};
+pub use error::SettingsError;
+pub use refusal::Refusal;
 pub use statuses::{Statuses, StatusesError};
 pub use word::Word;
 

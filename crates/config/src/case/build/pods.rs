@@ -5,6 +5,7 @@ use super::behavior::blamed;
 use crate::case::file::ScalingTable;
 use crate::case::scaling_file::{HpaTable, KnativeTable};
 use crate::case::words::{Number, Percentage};
+use control::Refusal;
 use control::scaling::hpa::{Controller, HpaSettings, HpaSettingsError, Metric, Milli, Source, Version};
 use control::scaling::knative::{KnativeSettings, KnativeSettingsError};
 use fields::{At, Place, between};
@@ -70,7 +71,7 @@ impl Builder<'_> {
         let said = |error: &&HpaSettingsError| self.report.knows_of(&place(error).path);
         let (_, unsaid): (Vec<_>, Vec<_>) = problems.iter().partition(said);
         for error in unsaid {
-            self.refused(place(error), &error.to_string());
+            self.refused(place(error), error.refusal());
         }
         HpaScaling { hpa, metrics: kinds, request: request.as_ref().map(|at| at.value.0) }
     }
@@ -146,13 +147,14 @@ impl Builder<'_> {
             Rate { field: "max_scale_down_rate", .. } => table.max_scale_down_rate.as_ref(),
             _ => None,
         };
-        self.refused(rate.map_or(&at.place, |rate| &rate.place), &error.to_string());
+        self.refused(rate.map_or(&at.place, |rate| &rate.place), error.refusal());
     }
 
     /// What `control` refuses, with its way out.
-    pub(super) fn refused(&mut self, place: &Place, message: &str) {
-        let (message, help) = message.split_once(": ").unwrap_or((message, "see the vendor's guide"));
-        self.report.wrong(place, message.to_owned(), "here", help.to_owned());
+    pub(super) fn refused(&mut self, place: &Place, refusal: Refusal) {
+        let Refusal { problem, way_out } = refusal;
+        let help = way_out.unwrap_or_else(|| "see the vendor's guide".to_owned());
+        self.report.wrong(place, problem, "here", help);
     }
 }
 

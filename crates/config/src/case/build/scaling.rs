@@ -117,21 +117,19 @@ impl Builder<'_> {
             let alarm_places: Vec<&Place> = alarms.iter().map(|alarm| alarm.1).collect();
             let policy_places: Vec<&Place> = policies.iter().map(|policy| policy.1).collect();
             for error in settings.problems() {
-                let (place, message) = match &error {
+                let (place, refusal) = match &error {
                     ScalingError::Alarm { alarm, error } => {
-                        (alarm_places.get(usize::from(alarm.0)).copied().unwrap_or(place), error.to_string())
+                        (alarm_places.get(usize::from(alarm.0)).copied().unwrap_or(place), error.refusal())
                     }
                     ScalingError::Policy { policy, problem } => (
                         policy_places.get(usize::from(policy.0)).copied().unwrap_or(place),
-                        problem.to_string(),
+                        problem.refusal(),
                     ),
                     // It was said where it stands.
                     ScalingError::MinAboveMax { .. } => continue,
-                    other => (place, other.to_string()),
+                    other => (place, other.refusal()),
                 };
-                let (message, help) =
-                    message.split_once(": ").unwrap_or((&message, "see the vendor's guide"));
-                self.report.wrong(place, message.to_owned(), "here", help.to_owned());
+                self.refused(place, refusal);
             }
         }
         let delay = if platform == Platform::Local { Duration::ZERO } else { DELAY };

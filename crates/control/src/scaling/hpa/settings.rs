@@ -8,8 +8,11 @@ use super::history::Windows;
 use super::metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
 use super::quantity::Quantity;
 use super::version::Version;
+use crate::Refusal;
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 use units::InstanceCount;
 
@@ -229,15 +232,11 @@ pub enum Change {
 }
 
 /// Why settings were refused.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum HpaSettingsError {
     /// Nothing could ever run.
-    #[error("`maxReplicas` is 0, but at least 1 pod must be able to run: raise it")]
     ZeroMax,
     /// The bounds cross.
-    #[error(
-        "`minReplicas` is {min}, above `maxReplicas` at {max}: lower `minReplicas`, or raise `maxReplicas`"
-    )]
     MinAboveMax {
         /// What was found.
         min: InstanceCount,
@@ -245,22 +244,15 @@ pub enum HpaSettingsError {
         max: InstanceCount,
     },
     /// Without pods there would be no metric to scale up by.
-    #[error(
-        "`minReplicas` is 0, but no metric exists without pods: add an object or external metric, or set \
-         `minReplicas` to 1"
-    )]
     ZeroMin,
     /// Nothing to decide by.
-    #[error("there is no metric to scale by: Kubernetes would take a processor utilization of 80 %")]
     NoMetric,
     /// A target that divides by zero.
-    #[error("the target of metric {metric} is not above 0: set what the metric should be")]
     Target {
         /// Its place in the list, from 0.
         metric: usize,
     },
     /// A tolerance that means nothing.
-    #[error("the tolerance of `{field}` is {found}, but it is a share from 0 on: 0.1 is usual")]
     Tolerance {
         /// Where.
         field: &'static str,
@@ -268,10 +260,6 @@ pub enum HpaSettingsError {
         found: f64,
     },
     /// A tolerance that the cluster would drop.
-    #[error(
-        "`{direction}.tolerance` is set, but Kubernetes {version} has none of its own: leave it out, or say 1.33 or \
-         later"
-    )]
     ToleranceBeforeItsTime {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
@@ -279,7 +267,6 @@ pub enum HpaSettingsError {
         version: Version,
     },
     /// Longer than the API allows.
-    #[error("`{direction}.stabilizationWindowSeconds` is {found}, above the most of 3600: lower it")]
     Stabilization {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
@@ -287,17 +274,11 @@ pub enum HpaSettingsError {
         found: u64,
     },
     /// No policy at all.
-    #[error(
-        "`{direction}.policies` is empty, so nothing would be allowed: add one, or set `selectPolicy` to `Disabled`"
-    )]
     NoPolicy {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
     },
     /// A period that the API does not allow.
-    #[error(
-        "`{direction}.policies[{policy}].periodSeconds` is {found}, but it may be from 1 to 1800: 15 is usual"
-    )]
     Period {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
@@ -307,10 +288,6 @@ pub enum HpaSettingsError {
         found: f64,
     },
     /// A policy that allows nothing.
-    #[error(
-        "`{direction}.policies[{policy}].value` is 0, which allows nothing: raise it, or set `selectPolicy` to \
-         `Disabled`"
-    )]
     ZeroChange {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
@@ -318,9 +295,73 @@ pub enum HpaSettingsError {
         policy: usize,
     },
     /// Never looked at, or always.
-    #[error("the sync period is 0s, which is no time: 15s is usual")]
     ZeroSyncPeriod,
 }
+
+impl HpaSettingsError {
+    /// What is wrong, and the way out.
+    pub fn refusal(&self) -> Refusal {
+        match self {
+            HpaSettingsError::ZeroMax => {
+                Refusal::new("`maxReplicas` is 0, but at least 1 pod must be able to run", "raise it")
+            }
+            HpaSettingsError::MinAboveMax { min, max } => Refusal::new(
+                format!("`minReplicas` is {min}, above `maxReplicas` at {max}"),
+                "lower `minReplicas`, or raise `maxReplicas`",
+            ),
+            HpaSettingsError::ZeroMin => Refusal::new(
+                "`minReplicas` is 0, but no metric exists without pods",
+                "add an object or external metric, or set `minReplicas` to 1",
+            ),
+            HpaSettingsError::NoMetric => Refusal::new(
+                "there is no metric to scale by",
+                "Kubernetes would take a processor utilization of 80 %",
+            ),
+            HpaSettingsError::Target { metric } => Refusal::new(
+                format!("the target of metric {metric} is not above 0"),
+                "set what the metric should be",
+            ),
+            HpaSettingsError::Tolerance { field, found } => Refusal::new(
+                format!("the tolerance of `{field}` is {found}, but it is a share from 0 on"),
+                "0.1 is usual",
+            ),
+            HpaSettingsError::ToleranceBeforeItsTime { direction, version } => Refusal::new(
+                format!("`{direction}.tolerance` is set, but Kubernetes {version} has none of its own"),
+                "leave it out, or say 1.33 or later",
+            ),
+            HpaSettingsError::Stabilization { direction, found } => Refusal::new(
+                format!("`{direction}.stabilizationWindowSeconds` is {found}, above the most of 3600"),
+                "lower it",
+            ),
+            HpaSettingsError::NoPolicy { direction } => Refusal::new(
+                format!("`{direction}.policies` is empty, so nothing would be allowed"),
+                "add one, or set `selectPolicy` to `Disabled`",
+            ),
+            HpaSettingsError::Period { direction, policy, found } => Refusal::new(
+                format!(
+                    "`{direction}.policies[{policy}].periodSeconds` is {found}, but it may be from 1 to \
+                     1800"
+                ),
+                "15 is usual",
+            ),
+            HpaSettingsError::ZeroChange { direction, policy } => Refusal::new(
+                format!("`{direction}.policies[{policy}].value` is 0, which allows nothing"),
+                "raise it, or set `selectPolicy` to `Disabled`",
+            ),
+            HpaSettingsError::ZeroSyncPeriod => {
+                Refusal::new("the sync period is 0s, which is no time", "15s is usual")
+            }
+        }
+    }
+}
+
+impl fmt::Display for HpaSettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal().fmt(f)
+    }
+}
+
+impl core::error::Error for HpaSettingsError {}
 
 /// The bounds of the API (`pkg/apis/autoscaling/validation`).
 const LONGEST_STABILIZATION: Duration = Duration::from_secs(3_600);

@@ -1,7 +1,10 @@
 //! What a revision is scaled by: the annotations of the revision, or `config-autoscaler` where it has none.
 
 use super::average::Aggregation;
+use crate::Refusal;
+use alloc::format;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 use units::InstanceCount;
 
@@ -145,10 +148,9 @@ impl KnativeSettings {
 }
 
 /// Why settings were refused.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KnativeSettingsError {
     /// Too small.
-    #[error("`{field}` is {found}, below the least of {least}: raise it")]
     Least {
         /// The field.
         field: &'static str,
@@ -158,7 +160,6 @@ pub enum KnativeSettingsError {
         least: f64,
     },
     /// Too small or too large.
-    #[error("`{field}` is {found}, but it may be from {least} to {most}")]
     Between {
         /// The field.
         field: &'static str,
@@ -170,7 +171,6 @@ pub enum KnativeSettingsError {
         most: f64,
     },
     /// A rate that never changes anything.
-    #[error("`{field}` is {found}, but nothing would ever change unless it is above 1: raise it")]
     Rate {
         /// The field.
         field: &'static str,
@@ -178,7 +178,6 @@ pub enum KnativeSettingsError {
         found: f64,
     },
     /// Windows are made of seconds.
-    #[error("`{field}` is {found} s, but it is counted in whole seconds: round it")]
     WholeSeconds {
         /// The field.
         field: &'static str,
@@ -186,10 +185,8 @@ pub enum KnativeSettingsError {
         found: f64,
     },
     /// Nothing could ever run.
-    #[error("`max` is 0, so nothing could ever run: leave it out for no bound")]
     ZeroMax,
     /// The bounds cross.
-    #[error("`min` is {min}, above `max` at {max}: lower `min`, or raise `max`")]
     MinAboveMax {
         /// What was found.
         min: InstanceCount,
@@ -197,6 +194,42 @@ pub enum KnativeSettingsError {
         max: InstanceCount,
     },
 }
+
+impl KnativeSettingsError {
+    /// What is wrong, and the way out.
+    pub fn refusal(&self) -> Refusal {
+        match self {
+            KnativeSettingsError::Least { field, found, least } => {
+                Refusal::new(format!("`{field}` is {found}, below the least of {least}"), "raise it")
+            }
+            KnativeSettingsError::Between { field, found, least, most } => Refusal::without_way_out(format!(
+                "`{field}` is {found}, but it may be from {least} to {most}"
+            )),
+            KnativeSettingsError::Rate { field, found } => Refusal::new(
+                format!("`{field}` is {found}, but nothing would ever change unless it is above 1"),
+                "raise it",
+            ),
+            KnativeSettingsError::WholeSeconds { field, found } => Refusal::new(
+                format!("`{field}` is {found} s, but it is counted in whole seconds"),
+                "round it",
+            ),
+            KnativeSettingsError::ZeroMax => {
+                Refusal::new("`max` is 0, so nothing could ever run", "leave it out for no bound")
+            }
+            KnativeSettingsError::MinAboveMax { min, max } => {
+                Refusal::new(format!("`min` is {min}, above `max` at {max}"), "lower `min`, or raise `max`")
+            }
+        }
+    }
+}
+
+impl fmt::Display for KnativeSettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.refusal().fmt(f)
+    }
+}
+
+impl core::error::Error for KnativeSettingsError {}
 
 /// `container-concurrency-target-percentage`.
 const TARGET_UTILIZATION: f64 = 0.7;
