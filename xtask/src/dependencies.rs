@@ -9,7 +9,7 @@ use std::fs;
 type Uses = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// What the crates themselves use.
-const TABLE: [Uses; 23] = [
+const TABLE: [Uses; 24] = [
     ("units", &[]),
     ("stats", &[]),
     ("control", &[("stats", "random streams, intervals, drift"), ("units", QUANTITIES)]),
@@ -36,6 +36,7 @@ const TABLE: [Uses; 23] = [
     ),
     ("rule", &[("units", QUANTITIES)]),
     ("capture", &[]),
+    ("status", &[]),
     (
         "gateway",
         &[
@@ -44,6 +45,7 @@ const TABLE: [Uses; 23] = [
             ("http", "messages and sockets"),
             ("rule", "rules in Luau"),
             ("stats", "random streams"),
+            ("status", "the document that it fills in"),
             ("units", QUANTITIES),
         ],
     ),
@@ -121,6 +123,7 @@ const TABLE: [Uses; 23] = [
             ("sample", WIRES),
             ("sim", WIRES),
             ("study", WIRES),
+            ("status", WIRES),
             ("units", WIRES),
             ("watch", WIRES),
         ],
@@ -128,14 +131,16 @@ const TABLE: [Uses; 23] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 4] = [
+const TESTS: [Uses; 5] = [
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
+    ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
     ("ledger", &[("host", "what a run records of its machine")]),
     ("load", &[("http", "the virtual network")]),
 ];
 
 const QUANTITIES: &str = "quantities with their units";
+const SAMPLES: &str = "gateways to show";
 const WIRES: &str = "the binary wires";
 
 const BEGIN: &str = "<!-- from the table of `cargo xtask tidy`; `cargo xtask tidy write` writes it -->\n";

@@ -28,7 +28,7 @@ mod shared;
 mod trailers;
 mod worker;
 
-pub use admin::status;
+pub use admin::status::of as status_of;
 pub use control_room::{Change, LimitChange, MalformedAnswer, Reload};
 pub use pool::{InstanceChange, InstanceChangeError};
 pub use route::RouteIndex;

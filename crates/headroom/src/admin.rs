@@ -4,11 +4,11 @@
 //! has named by mistake, so time and size are bounded and the answer is read strictly.
 
 use gateway::settings::{Admin, AdminAddress};
-use gateway::status::Status;
 use http::codec::Limits;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
 use http::codec::response::{self, AnswerTo};
+use status::Status;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;

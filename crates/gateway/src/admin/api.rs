@@ -2,7 +2,7 @@
 
 use super::Room;
 use super::guard::problem;
-use super::status::{self, Status};
+use super::status;
 use crate::metrics;
 use axum::Router;
 use axum::extract::State;
@@ -39,7 +39,7 @@ async fn ready(State((room, _)): State<Room>) -> (StatusCode, &'static str) {
 }
 
 async fn report(State((room, clock)): State<Room>) -> Response {
-    json(&Status::now(&room, clock.now()))
+    json(&status::now(&room, clock.now()))
 }
 
 async fn changes(State((room, clock)): State<Room>) -> Response {

@@ -1,7 +1,7 @@
 //! How fast what is counted of a route grows.
 
-use super::status::Flow;
 use crate::metrics::Totals;
+use status::Flow;
 use std::collections::BTreeMap;
 
 /// What was counted of a route, with its growth over the last second.

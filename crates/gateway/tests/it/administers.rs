@@ -7,9 +7,9 @@ use crate::support::{
     nobody, settings, started,
 };
 use gateway::settings::{AccessLog, Admin, AdminAddress, LogForm, LogFormat, ShedAnswer};
-use gateway::status::Status;
 use gateway::{Gateway, start};
 use serde_json::Value;
+use status::Status;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;

@@ -1,9 +1,9 @@
 //! What the ledger knows of the runs that figures come from.
 
 use crate::ledger_file::LedgerArgs;
-use gateway::status::{Provenance, Status};
 use ledger::{Ledger, Run, RunId};
 use serde_json::Value as Json;
+use status::{Provenance, Status};
 use std::collections::BTreeMap;
 
 /// A sentence for each run that the ledger has.

@@ -1,7 +1,7 @@
 //! `headroom explain`: where a limit comes from, and why a request was refused.
 //!
 //! Both kinds of sources, a file and a running gateway, are read as the same document
-//! ([`gateway::status::Status`]), so that they are explained in the same words; a running gateway adds how it is now.
+//! ([`status::Status`]), so that they are explained in the same words; a running gateway adds how it is now.
 
 mod measured;
 mod reasons;
@@ -13,8 +13,8 @@ use crate::ledger_file::LedgerArgs;
 use crate::output;
 use crate::summary::wrapped_to;
 use gateway::settings::AdminAddress;
-use gateway::status::Status;
 use measured::Measured;
+use status::Status;
 use std::path::PathBuf;
 
 /// Explain a gateway: its limits, where they come from, and why a request was refused
@@ -135,7 +135,7 @@ fn subject(args: &Args) -> Result<(Option<Status>, Option<String>), Error> {
         eprintln!("{}", output::problems(&problems));
         Error::File(file.clone())
     });
-    Ok((Some(Status::of(&settings?.0)), args.second.clone()))
+    Ok((Some(gateway::status_of(&settings?.0)), args.second.clone()))
 }
 
 const EXAMPLES: &str = "\

@@ -1,6 +1,6 @@
 //! What the reason names in logs, metrics and answers mean, and what to do about them.
 
-use gateway::status::{Limit, LimitKind, Pool};
+use status::{Limit, LimitKind, Pool};
 use std::collections::BTreeSet;
 
 /// A reason.

@@ -4,7 +4,7 @@ use super::measured::Measured;
 use super::reasons::{self, Reason};
 use crate::commands::top::sections::{bound_of, for_so_long, millis, now_of, percent};
 use crate::summary::wrapped_to;
-use gateway::status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, Status};
+use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, Status};
 use std::fmt::Write;
 use std::time::Duration;
 use units::show_duration;
@@ -477,7 +477,7 @@ const WIDTH: usize = 57;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::top::sample;
+    use status::sample;
 
     #[test]
     fn a_running_gateway_is_explained() {

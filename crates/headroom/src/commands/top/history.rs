@@ -1,6 +1,6 @@
 //! The last seconds of what has a picture.
 
-use gateway::status::{LimitKind, Status};
+use status::{LimitKind, Status};
 use std::collections::{HashMap, VecDeque};
 
 /// The last seconds, a value each.
@@ -88,7 +88,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::top::sample;
+    use status::sample;
 
     #[test]
     fn an_instance_in_two_pools_has_a_picture_in_each() {

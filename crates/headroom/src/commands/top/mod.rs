@@ -5,8 +5,6 @@
 mod guard;
 mod history;
 mod plain;
-#[cfg(test)]
-pub mod sample;
 mod screen;
 pub mod sections;
 
@@ -14,7 +12,7 @@ use crate::admin::{Error, Gateway, GatewayArgs};
 use crate::exit::Exit;
 use crate::output;
 use gateway::settings::AdminAddress;
-use gateway::status::Status;
+use status::Status;
 use std::io::{IsTerminal, stdin, stdout};
 
 /// Watch a running gateway: service levels, limits, requests in flight, what is shed and why

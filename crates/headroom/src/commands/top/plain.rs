@@ -2,8 +2,8 @@
 
 use super::sections::{sections, summary};
 use crate::output;
-use gateway::status::Status;
 use report::{Table, text as table_text};
+use status::Status;
 
 /// A gateway in tables, one below the other.
 pub fn text(title: &str, status: &Status) -> String {
@@ -21,7 +21,7 @@ pub fn text(title: &str, status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::top::sample;
+    use status::sample;
 
     #[test]
     fn a_gateway_in_plain_tables() {

@@ -8,7 +8,6 @@ use super::history::History;
 use super::sections::{Section, Tone, sections, summary};
 use crate::admin::{Error, Gateway};
 use crate::{live, output};
-use gateway::status::Status;
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -16,6 +15,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use report::Align;
+use status::Status;
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -332,9 +332,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::top::sample;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use status::sample;
 
     fn frame(top: &mut Top, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

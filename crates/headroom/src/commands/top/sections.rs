@@ -1,8 +1,8 @@
 //! What is shown of a gateway: sections with rows of cells.
 
 use super::history::{History, instance_name, limit_kind};
-use gateway::status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status};
 use report::{Align, grouped};
+use status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::show_duration;
@@ -427,7 +427,7 @@ const PICTURE: &str = "last 20 s";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::top::sample;
+    use status::sample;
 
     #[test]
     fn a_limit_says_whose_it_is_and_who_waits() {

@@ -1,6 +1,6 @@
 //! What belongs together in the document, by name.
 
-use super::{Limit, LimitKind, Policy, Pool, Route, Status};
+use crate::{Limit, LimitKind, Policy, Pool, Route, Status};
 
 impl Status {
     /// The policy of a route.

@@ -1,6 +1,9 @@
 //! Gateways to show in tests.
 
-use gateway::status::*;
+use crate::{
+    Adaptive, Connections, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare, Provenance, Route,
+    ServiceLevel, Status,
+};
 use std::collections::BTreeMap;
 
 fn flow(total: u64, per_second: f64) -> Flow {
