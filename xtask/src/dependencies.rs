@@ -36,7 +36,7 @@ const TABLE: [Uses; 24] = [
     ),
     ("rule", &[("units", QUANTITIES)]),
     ("capture", &[]),
-    ("status", &[]),
+    ("status", &[("control", "the names of reasons")]),
     (
         "gateway",
         &[

@@ -95,13 +95,22 @@ pub enum NotMirrored {
 }
 
 impl NotMirrored {
+    /// The name of [`NotMirrored::NotChosen`].
+    pub const NOT_CHOSEN: &str = "not_chosen";
+    /// The name of [`NotMirrored::UnsafeMethod`].
+    pub const UNSAFE_METHOD: &str = "unsafe_method";
+    /// The name of [`NotMirrored::Tripped`].
+    pub const TRIPPED: &str = "tripped";
+    /// The name of [`NotMirrored::OverLimit`].
+    pub const OVER_LIMIT: &str = "over_limit";
+
     /// The name in metrics and logs. It never changes.
     pub const fn name(&self) -> &'static str {
         match self {
-            NotMirrored::NotChosen => "not_chosen",
-            NotMirrored::UnsafeMethod => "unsafe_method",
-            NotMirrored::Tripped { .. } => "tripped",
-            NotMirrored::OverLimit { .. } => "over_limit",
+            NotMirrored::NotChosen => Self::NOT_CHOSEN,
+            NotMirrored::UnsafeMethod => Self::UNSAFE_METHOD,
+            NotMirrored::Tripped { .. } => Self::TRIPPED,
+            NotMirrored::OverLimit { .. } => Self::OVER_LIMIT,
         }
     }
 }

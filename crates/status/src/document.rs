@@ -1,5 +1,6 @@
 //! The document itself: a gateway, and what belongs to it.
 
+use crate::ShedAnswer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,7 +113,7 @@ pub struct Route {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_header: Option<String>,
     /// What a shed request is told: `problem`, `page TYPE` or `redirect ADDRESS`.
-    pub shed_answer: String,
+    pub shed_answer: ShedAnswer,
     /// What arrived: answered, failed and shed, in flight and waiting.
     pub demand: Flow,
     /// Answers from upstream by class of status: `2xx` and so on.
@@ -238,7 +239,7 @@ pub struct Limit {
     /// How long one may wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_wait_ms: Option<f64>,
-    /// What its requests are told apart by, where each has a limit of its own.
+    /// What its requests are told apart by, where each has a limit of its own: [`Limit::BY_CLIENT`], a header or a cookie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// It decides and counts, and lets pass.
@@ -316,7 +317,7 @@ pub struct Pool {
 pub struct Instance {
     /// Where it listens.
     pub address: String,
-    /// `available`, `warming`, `draining`, `ejected` or `unhealthy`; empty where no worker has said yet.
+    /// One of [`crate::state`]; empty where no worker has said yet.
     pub state: String,
     /// Requests that it has now from this pool.
     pub in_flight: u64,

@@ -29,6 +29,9 @@ impl Status {
 }
 
 impl Limit {
+    /// The key of limits that each client has for itself.
+    pub const BY_CLIENT: &str = "client";
+
     /// Whether it always applies on a route.
     pub fn is_of_route(&self, route: &Route) -> bool {
         self.is(&route.rate_class, &route.concurrency)

@@ -2,8 +2,9 @@
 
 use crate::{
     Adaptive, Connections, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare, Provenance, Route,
-    ServiceLevel, Status,
+    ServiceLevel, ShedAnswer, Status, reason, state,
 };
+use control::admission::Reason;
 use std::collections::BTreeMap;
 
 fn flow(total: u64, per_second: f64) -> Flow {
@@ -24,7 +25,7 @@ pub fn calm() -> Status {
     let instances = |count: usize| {
         (1..=count).map(|number| Instance {
             address: format!("10.0.0.{number}:80"),
-            state: "available".to_owned(),
+            state: state::AVAILABLE.to_owned(),
             ..Instance::default()
         })
     };
@@ -42,7 +43,7 @@ pub fn calm() -> Status {
                 pool: "search".to_owned(),
                 service_level: Some("Search timer".to_owned()),
                 policy: Some("protect search".to_owned()),
-                shed_answer: "problem".to_owned(),
+                shed_answer: ShedAnswer::Problem,
                 ..Route::default()
             },
             Route {
@@ -52,7 +53,7 @@ pub fn calm() -> Status {
                 pool: "others".to_owned(),
                 rule: Some("rules/shop.luau".to_owned()),
                 rate_class: Some("per client".to_owned()),
-                shed_answer: "redirect /sorry.html".to_owned(),
+                shed_answer: ShedAnswer::Redirect { location: "/sorry.html".to_owned() },
                 ..Route::default()
             },
         ],
@@ -131,14 +132,14 @@ pub fn busy() -> Status {
     let search = &mut status.routes[0];
     search.demand = flow(27_000, 150.2);
     search.answered = flows(&[("2xx", 20_100, 107.1), ("5xx", 12, 0.4)]);
-    search.shed = flows(&[("backlog_full", 6_500, 42.7), ("concurrency", 380, 0.0)]);
-    search.failed = flows(&[("client_left", 8, 0.0)]);
+    search.shed = flows(&[(Reason::BACKLOG_FULL, 6_500, 42.7), (Reason::CONCURRENCY, 380, 0.0)]);
+    search.failed = flows(&[(reason::request::CLIENT_LEFT, 8, 0.0)]);
     (search.in_flight, search.waiting) = (2, 4);
     status.routes[1].demand = flow(2_400_000, 12_834.0);
     status.routes[1].answered = flows(&[("2xx", 2_399_000, 12_833.0), ("3xx", 1_000, 1.0)]);
     (status.pools[0].instances[0].in_flight, status.pools[0].instances[1].in_flight) = (2, 1);
     status.pools[0].instances[0].idle = 13;
-    status.pools[0].instances[1].state = "warming".to_owned();
+    status.pools[0].instances[1].state = state::WARMING.to_owned();
     status.pools[1].panic = true;
     status
 }
@@ -154,7 +155,7 @@ pub fn full() -> Status {
     search.priority = Some("as header x-priority says, otherwise normal".to_owned());
     search.deadline_header = Some("x-request-timeout".to_owned());
     status.routes[1].rate_class = Some("stricter".to_owned());
-    status.limits[1].key = Some("client".to_owned());
+    status.limits[1].key = Some(Limit::BY_CLIENT.to_owned());
     status.limits[1].backlog = None;
     let knee = &mut status.limits[2];
     (knee.backlog_bound, knee.backlog, knee.longest_wait_ms) = (Some(50), Some(3), Some(500.0));

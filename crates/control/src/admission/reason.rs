@@ -77,16 +77,31 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// The name of [`Reason::RateClass`].
+    pub const RATE_CLASS: &str = "rate_class";
+    /// The name of [`Reason::BacklogFull`].
+    pub const BACKLOG_FULL: &str = "backlog_full";
+    /// The name of [`Reason::WaitTooLong`].
+    pub const WAIT_TOO_LONG: &str = "wait_too_long";
+    /// The name of [`Reason::Concurrency`].
+    pub const CONCURRENCY: &str = "concurrency";
+    /// The name of [`Reason::Priority`].
+    pub const PRIORITY: &str = "priority";
+    /// The name of [`Reason::Deadline`].
+    pub const DEADLINE: &str = "deadline";
+    /// The name of [`Reason::StandingQueue`].
+    pub const STANDING_QUEUE: &str = "standing_queue";
+
     /// The name in metrics and logs. It never changes.
     pub const fn name(&self) -> &'static str {
         match self {
-            Reason::RateClass { .. } => "rate_class",
-            Reason::BacklogFull { .. } => "backlog_full",
-            Reason::WaitTooLong { .. } => "wait_too_long",
-            Reason::Concurrency { .. } => "concurrency",
-            Reason::Priority { .. } => "priority",
-            Reason::Deadline { .. } => "deadline",
-            Reason::StandingQueue { .. } => "standing_queue",
+            Reason::RateClass { .. } => Self::RATE_CLASS,
+            Reason::BacklogFull { .. } => Self::BACKLOG_FULL,
+            Reason::WaitTooLong { .. } => Self::WAIT_TOO_LONG,
+            Reason::Concurrency { .. } => Self::CONCURRENCY,
+            Reason::Priority { .. } => Self::PRIORITY,
+            Reason::Deadline { .. } => Self::DEADLINE,
+            Reason::StandingQueue { .. } => Self::STANDING_QUEUE,
         }
     }
 

@@ -3,16 +3,14 @@
 use super::flows::Flows;
 use crate::control_room::{Change as PolicyChange, ControlRoom};
 use crate::metrics::Counts;
-use crate::settings::{
-    self, Class, ConcurrencySettings, RateClassSettings, RoutePriority, Settings, ShedAnswer,
-};
+use crate::settings::{self, Class, ConcurrencySettings, RateClassSettings, RoutePriority, Settings};
 use crate::shared::Shared;
 use control::concurrency::{Origin, Prior};
 use control::policy::{Gate, Transition};
 use control::rate::{Limit as RateLimit, RateSettings};
 use status::{
     Adaptive, Change, Connections, Counters, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
-    Provenance, Route, ServiceLevel, Status,
+    Provenance, Route, ServiceLevel, ShedAnswer, Status,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -39,11 +37,7 @@ pub fn of(settings: &Settings) -> Status {
             policy: policy.map(|policy| policy.name.clone()),
             priority: route.priority.as_ref().map(|found| priority(found, &settings.priorities)),
             deadline_header: route.deadline_header.clone(),
-            shed_answer: match &route.shed {
-                ShedAnswer::Problem => "problem".to_owned(),
-                ShedAnswer::Page { content_type, .. } => format!("page {content_type}"),
-                ShedAnswer::Redirect { location } => format!("redirect {location}"),
-            },
+            shed_answer: shed_answer(&route.shed),
             ..Route::default()
         }
     });
@@ -248,6 +242,16 @@ fn priority(found: &RoutePriority, names: &[String]) -> String {
         RoutePriority::Header { name, otherwise } => {
             format!("as header {name} says, otherwise {}", class(*otherwise))
         }
+    }
+}
+
+fn shed_answer(found: &settings::ShedAnswer) -> ShedAnswer {
+    match found {
+        settings::ShedAnswer::Problem => ShedAnswer::Problem,
+        settings::ShedAnswer::Page { content_type, .. } => {
+            ShedAnswer::Page { content_type: content_type.clone() }
+        }
+        settings::ShedAnswer::Redirect { location } => ShedAnswer::Redirect { location: location.clone() },
     }
 }
 

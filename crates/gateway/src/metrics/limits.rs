@@ -5,6 +5,7 @@ use super::Counts;
 use super::page::{Page, by_route};
 use crate::shared::{Shared, WHYS};
 use control::concurrency::Origin;
+use status::metric;
 
 /// Appends what there is to say of demand and limits.
 pub(super) fn write(page: &mut Page, counts: &Counts, shared: &Shared) {
@@ -35,7 +36,7 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     for (class, demand) in settings.concurrency_limits.iter().zip(&in_flight) {
         page.line(name, &[("class", &class.name), ("kind", "concurrency")], demand);
     }
-    let name = "headroom_would_shed_total";
+    let name = metric::WOULD_SHED;
     page.head(name, "counter", "Requests that limits in shadow would have refused, by route and reason.");
     for (route, of) in routes() {
         for (reason, count) in &of.would_shed {

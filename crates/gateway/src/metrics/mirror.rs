@@ -2,6 +2,7 @@
 
 use super::page::Page;
 use crate::mirror::{Difference, Dropped, Failed, Link, LinkCounts, Mirrors, RATIO_BOUNDS, Sink};
+use status::metric;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -69,14 +70,14 @@ fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
             |of| &of.different,
         ),
         (
-            "headroom_mirror_dropped_total",
+            metric::MIRROR_DROPPED,
             "Copies that went to no shadow, by reason.",
             "reason",
             Dropped::NAMES,
             |of| &of.dropped,
         ),
         (
-            "headroom_mirror_failed_total",
+            metric::MIRROR_FAILED,
             "Copies that could not be compared, by reason.",
             "reason",
             Failed::NAMES,
@@ -169,7 +170,7 @@ fn write_capture(page: &mut Page, links: &[&Link]) {
             page.line(name, &[("route", &link.route)], &count.load(Relaxed));
         }
     }
-    let name = "headroom_capture_dropped_total";
+    let name = metric::CAPTURE_DROPPED;
     page.head(name, "counter", "Requests missing from the capture, by reason.");
     for link in links {
         for (reason, count) in Dropped::NAMES.iter().zip(&link.counts.dropped) {

@@ -3,6 +3,7 @@
 use super::{Counts, RouteCounts, Times, limits, mirror, pools, reported, rules};
 use crate::settings::Route;
 use crate::shared::Shared;
+use status::metric;
 use std::fmt::{Display, Write};
 use units::Timestamp;
 
@@ -39,7 +40,7 @@ fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
         routes().for_each(|(route, of)| page.line(name, &[("route", route)], &value(of)));
     };
     of_route(
-        "headroom_demand_total",
+        metric::DEMAND,
         "counter",
         "Requests that arrived: answered, failed and shed, in flight and waiting.",
         &RouteCounts::demand,
@@ -68,10 +69,10 @@ fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
             page.line("headroom_shed_total", &[("route", route), ("reason", reason)], count);
         }
     }
-    page.head("headroom_failed_total", "counter", "Requests without a whole answer from upstream, by kind.");
+    page.head(metric::FAILED, "counter", "Requests without a whole answer from upstream, by kind.");
     for (route, of) in routes() {
         for (kind, count) in &of.failed {
-            page.line("headroom_failed_total", &[("route", route), ("kind", kind)], count);
+            page.line(metric::FAILED, &[("route", route), ("kind", kind)], count);
         }
     }
 }
@@ -97,7 +98,7 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
             page.histogram(server, &labels, &answer.total);
         }
     }
-    let client = "http_client_request_duration_seconds";
+    let client = metric::CLIENT_DURATION;
     page.head(client, "histogram", "From sending upstream to the first byte of the answer.");
     for (route, of) in routes() {
         for answer in of.answers.iter().filter(|answer| answer.is_from_upstream()) {
@@ -110,7 +111,7 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
             page.histogram(client, &labels, &answer.upstream);
         }
     }
-    let wait = "headroom_wait_seconds";
+    let wait = metric::WAIT;
     page.head(wait, "histogram", "How long answered requests waited for their turn in the gateway.");
     for (route, of) in routes() {
         page.histogram(wait, &[("route", route)], &of.waits());

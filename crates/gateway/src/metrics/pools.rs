@@ -3,6 +3,8 @@
 use super::page::Page;
 use crate::shared::Shared;
 use control::balance::Availability;
+use status::reason::{retried, retry};
+use status::{metric, state};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -61,12 +63,12 @@ impl InstanceState {
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            InstanceState::Available => "available",
-            InstanceState::Warming => "warming",
-            InstanceState::Ejected => "ejected",
-            InstanceState::Unhealthy => "unhealthy",
-            InstanceState::Draining => "draining",
-            InstanceState::Removed => "removed",
+            InstanceState::Available => state::AVAILABLE,
+            InstanceState::Warming => state::WARMING,
+            InstanceState::Ejected => state::EJECTED,
+            InstanceState::Unhealthy => state::UNHEALTHY,
+            InstanceState::Draining => state::DRAINING,
+            InstanceState::Removed => state::REMOVED,
         }
     }
 }
@@ -109,10 +111,10 @@ impl Retry {
 
     const fn name(self) -> &'static str {
         match self {
-            Retry::Unreachable => "unreachable",
-            Retry::ConnectTimeout => "connect_timeout",
-            Retry::Stale => "stale",
-            Retry::Broke => "broke",
+            Retry::Unreachable => retry::UNREACHABLE,
+            Retry::ConnectTimeout => retry::CONNECT_TIMEOUT,
+            Retry::Stale => retry::STALE,
+            Retry::Broke => retry::BROKE,
         }
     }
 }
@@ -123,10 +125,10 @@ impl Retried {
 
     const fn name(self) -> &'static str {
         match self {
-            Retried::Repeated => "repeated",
-            Retried::NotSafe => "not_safe",
-            Retried::OutOfTries => "out_of_tries",
-            Retried::OutOfBudget => "out_of_budget",
+            Retried::Repeated => retried::REPEATED,
+            Retried::NotSafe => retried::NOT_SAFE,
+            Retried::OutOfTries => retried::OUT_OF_TRIES,
+            Retried::OutOfBudget => retried::OUT_OF_BUDGET,
         }
     }
 }
@@ -171,10 +173,10 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
             named.map(move |(address, name, of)| (&pool.name, process, address, name, of))
         })
     };
-    page.head("headroom_instance_up", "gauge", "1 while the instance takes new requests.");
+    page.head(metric::INSTANCE_UP, "gauge", "1 while the instance takes new requests.");
     for (pool, _, _, instance, of) in instances() {
         let up = matches!(of.state, InstanceState::Available | InstanceState::Warming);
-        page.line("headroom_instance_up", &[("pool", pool), ("instance", &instance)], &u8::from(up));
+        page.line(metric::INSTANCE_UP, &[("pool", pool), ("instance", &instance)], &u8::from(up));
     }
     page.head("headroom_instance_state", "gauge", "1 for the state that the instance is in.");
     for (pool, _, _, instance, of) in instances() {
@@ -230,17 +232,13 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
     for (pool, _, counts) in found() {
         page.line("headroom_pool_panic", &[("pool", &pool.name)], &u8::from(counts.panic));
     }
-    page.head(
-        "headroom_retries_total",
-        "counter",
-        "Requests that failed, by why and by what became of that.",
-    );
+    page.head(metric::RETRIES, "counter", "Requests that failed, by why and by what became of that.");
     for (pool, _, counts) in found() {
         for retry in Retry::ALL {
             for outcome in Retried::ALL {
                 let labels =
                     [("pool", pool.name.as_str()), ("reason", retry.name()), ("outcome", outcome.name())];
-                page.line("headroom_retries_total", &labels, &counts.retries[retry.index(outcome)]);
+                page.line(metric::RETRIES, &labels, &counts.retries[retry.index(outcome)]);
             }
         }
     }

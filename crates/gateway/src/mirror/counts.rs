@@ -3,12 +3,13 @@
 //! Workers and the mirror's thread count the same copies, so these are atomic words; only what is chosen touches them.
 
 use control::mirror::NotMirrored;
+use status::reason::{dropped, uncompared};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 macro_rules! reasons {
-    ($(#[$meta:meta])* $name:ident { $($(#[$reason_meta:meta])* $reason:ident = $text:literal,)* }) => {
+    ($(#[$meta:meta])* $name:ident { $($(#[$reason_meta:meta])* $reason:ident = $text:expr,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum $name { $($(#[$reason_meta])* $reason,)* }
@@ -24,25 +25,25 @@ reasons! {
     /// Why a chosen copy did not go to its shadow.
     Dropped {
         /// Its method may change something.
-        UnsafeMethod = "unsafe_method",
+        UnsafeMethod = dropped::UNSAFE_METHOD,
         /// The gateway itself was late.
-        Tripped = "tripped",
+        Tripped = dropped::TRIPPED,
         /// The absolute limit was used up.
-        OverLimit = "over_limit",
+        OverLimit = dropped::OVER_LIMIT,
         /// As many waited as may.
-        QueueFull = "queue_full",
+        QueueFull = dropped::QUEUE_FULL,
         /// Copies hold as many bytes as they may.
-        BytesFull = "bytes_full",
+        BytesFull = dropped::BYTES_FULL,
         /// The body is longer than what is copied.
-        BodyTooLarge = "body_too_large",
+        BodyTooLarge = dropped::BODY_TOO_LARGE,
         /// The live request ended before its body did.
-        BodyIncomplete = "body_incomplete",
+        BodyIncomplete = dropped::BODY_INCOMPLETE,
         /// Its deadline came while it waited.
-        Expired = "expired",
+        Expired = dropped::EXPIRED,
         /// The file could not be written.
-        WriteFailed = "write_failed",
+        WriteFailed = dropped::WRITE_FAILED,
         /// The gateway ended.
-        Ending = "ending",
+        Ending = dropped::ENDING,
     }
 }
 
@@ -50,15 +51,15 @@ reasons! {
     /// Why a copy that went to its shadow could not be compared.
     Failed {
         /// No connection.
-        Unreachable = "unreachable",
+        Unreachable = uncompared::UNREACHABLE,
         /// The connection ended before the answer.
-        Broke = "broke",
+        Broke = uncompared::BROKE,
         /// The answer broke HTTP.
-        Malformed = "malformed",
+        Malformed = uncompared::MALFORMED,
         /// The answer was not whole at the deadline.
-        Deadline = "deadline",
+        Deadline = uncompared::DEADLINE,
         /// The live request had no whole answer.
-        LiveIncomplete = "live_incomplete",
+        LiveIncomplete = uncompared::LIVE_INCOMPLETE,
     }
 }
 

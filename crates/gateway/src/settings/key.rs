@@ -1,5 +1,6 @@
 //! What makes requests belong together: for a limit of each key, for balancing by hash, for the sessions of a mirror.
 
+use status::Limit;
 use std::fmt;
 
 /// Which requests belong together. What becomes of a request without the header or cookie is said where a key is used.
@@ -16,7 +17,7 @@ pub enum KeyBy {
 impl fmt::Display for KeyBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeyBy::Client => f.write_str("client"),
+            KeyBy::Client => f.write_str(Limit::BY_CLIENT),
             KeyBy::Header(name) => write!(f, "header {name}"),
             KeyBy::Cookie(name) => write!(f, "cookie {name}"),
         }

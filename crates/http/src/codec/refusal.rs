@@ -100,6 +100,11 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The names of all refusals of requests; the others are of responses.
+    pub fn names_of_requests() -> impl Iterator<Item = &'static str> {
+        OF_REQUESTS.iter().map(Refusal::name)
+    }
+
     /// The status to answer a request with. For a broken response of an upstream, answer 502 instead.
     pub fn status(&self) -> u16 {
         use Refusal::*;
@@ -163,3 +168,46 @@ impl Refusal {
         }
     }
 }
+
+/// One of each kind that a request can have.
+const OF_REQUESTS: [Refusal; 39] = [
+    Refusal::RequestLine,
+    Refusal::Version,
+    Refusal::VersionUnsupported,
+    Refusal::Http2Preface,
+    Refusal::HeaderName,
+    Refusal::HeaderValue,
+    Refusal::BareCr,
+    Refusal::BareLf { at: 0 },
+    Refusal::LeadingLines { found: 0 },
+    Refusal::HeadTooLong { found: 0, bound: 0 },
+    Refusal::TooManyHeaders { bound: 0 },
+    Refusal::TargetTooLong { found: 0, bound: 0 },
+    Refusal::TargetByte { byte: 0 },
+    Refusal::TargetForm,
+    Refusal::HostDiffers,
+    Refusal::Connect,
+    Refusal::HostMissing,
+    Refusal::HostRepeated,
+    Refusal::HostInvalid,
+    Refusal::TwoFramings,
+    Refusal::ContentLengthRepeated,
+    Refusal::ContentLengthInvalid,
+    Refusal::TransferEncodingInvalid,
+    Refusal::TransferCodingUnsupported,
+    Refusal::TransferEncodingInHttp10,
+    Refusal::FramingLookalike,
+    Refusal::ConnectionInvalid,
+    Refusal::ConnectionTooLong { bound: 0 },
+    Refusal::ConnectionNamesFraming,
+    Refusal::UpgradeRepeated,
+    Refusal::ExpectationUnknown,
+    Refusal::ChunkSize { byte: 0 },
+    Refusal::ChunkSizeTooLong { bound: 0 },
+    Refusal::ChunkExtension { byte: 0 },
+    Refusal::ChunkExtensionsTooLong { bound: 0 },
+    Refusal::ChunkEnd { byte: 0 },
+    Refusal::Trailer { byte: 0 },
+    Refusal::TrailersTooLong { bound: 0 },
+    Refusal::TrailerForbidden,
+];

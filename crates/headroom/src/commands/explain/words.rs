@@ -4,7 +4,7 @@ use super::measured::Measured;
 use super::reasons::{self, Reason};
 use crate::commands::top::sections::{bound_of, for_so_long, millis, now_of, percent};
 use crate::summary::wrapped_to;
-use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, Status};
+use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, ShedAnswer, Status};
 use std::fmt::Write;
 use std::time::Duration;
 use units::show_duration;
@@ -227,10 +227,14 @@ fn waits(bound: Option<u32>, longest_ms: Option<f64>) -> String {
 }
 
 fn told(route: &Route) -> String {
-    match route.shed_answer.split_once(' ') {
-        Some(("page", kind)) => format!("503 with a page of your own ({kind}) and Retry-After"),
-        Some(("redirect", to)) => format!("302 to {to}"),
-        _ => "503 with problem details (RFC 9457), which name the reason, and Retry-After".to_owned(),
+    match &route.shed_answer {
+        ShedAnswer::Page { content_type } => {
+            format!("503 with a page of your own ({content_type}) and Retry-After")
+        }
+        ShedAnswer::Redirect { location } => format!("302 to {location}"),
+        ShedAnswer::Problem => {
+            "503 with problem details (RFC 9457), which name the reason, and Retry-After".to_owned()
+        }
     }
 }
 
@@ -345,7 +349,7 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
     block.line(if refuses { "lets pass" } else { "would let pass" }, &bound_of(limit));
     if let Some(key) = &limit.key {
         let whose = match key.as_str() {
-            "client" => "each client has this for itself".to_owned(),
+            Limit::BY_CLIENT => "each client has this for itself".to_owned(),
             _ => {
                 format!("each value of {key} has this for itself; a request without one counts by its client")
             }

@@ -2,7 +2,7 @@
 
 use super::history::{History, instance_name, limit_kind};
 use report::{Align, grouped};
-use status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status};
+use status::{Flow, Instance, Limit, LimitKind, Policy, Pool, ServiceLevel, Status, state};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::show_duration;
@@ -305,8 +305,8 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
 fn state_tone(instance: &Instance, pool: &Pool) -> Tone {
     match instance.state.as_str() {
         _ if pool.panic => Tone::Bad,
-        "ejected" | "unhealthy" => Tone::Bad,
-        "warming" | "draining" => Tone::Busy,
+        state::EJECTED | state::UNHEALTHY => Tone::Bad,
+        state::WARMING | state::DRAINING => Tone::Busy,
         _ => Tone::Dim,
     }
 }
@@ -328,7 +328,7 @@ pub fn bound_of(limit: &Limit) -> String {
     }));
     let each = match limit.key.as_deref() {
         None => String::new(),
-        Some("client") => " each client".to_owned(),
+        Some(Limit::BY_CLIENT) => " each client".to_owned(),
         Some(key) => format!(" each value of {key}"),
     };
     parts.join(", ") + &each
