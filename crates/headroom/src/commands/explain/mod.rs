@@ -13,7 +13,9 @@ use crate::ledger_file::LedgerArgs;
 use crate::output;
 use crate::summary::wrapped_to;
 use gateway::settings::AdminAddress;
+use http::codec::Refusal;
 use measured::Measured;
+use reasons::Reasons;
 use status::Status;
 use std::path::PathBuf;
 
@@ -83,9 +85,10 @@ fn printable(text: &str) -> String {
 fn explain(args: &Args) -> Result<String, Error> {
     let (status, name) = subject(args)?;
     if let Some(reason) = &args.reason {
-        let found = reasons::find(reason);
+        let known = known();
+        let found = known.find(reason);
         if found.is_empty() {
-            return Err(Error::UnknownReason { name: reason.clone(), help: near(reason) });
+            return Err(Error::UnknownReason { name: reason.clone(), help: near(reason, &known) });
         }
         return Ok(words::reason(&found, status.as_ref()));
     }
@@ -100,19 +103,24 @@ fn explain(args: &Args) -> Result<String, Error> {
     }
 }
 
+/// All reasons that a gateway gives.
+fn known() -> Reasons {
+    Reasons::with_refusals(Refusal::names_of_requests())
+}
+
 /// The reasons that may be meant: the closest, those that share a word with what was typed, or all.
-fn near(typed: &str) -> String {
-    if let Some(name) = fields::closest(typed, reasons::names()) {
+fn near(typed: &str, reasons: &Reasons) -> String {
+    if let Some(name) = fields::closest(typed, reasons.names()) {
         return format!("did you mean `{name}`?");
     }
     let words =
         |name: &str| name.to_lowercase().split(['_', '-', ' ']).map(str::to_owned).collect::<Vec<_>>();
     let typed = words(typed);
     let shares = |name: &&str| words(name).iter().any(|word| typed.contains(word));
-    let similar: Vec<&str> = reasons::names().filter(shares).collect();
+    let similar: Vec<&str> = reasons.names().filter(shares).collect();
     let (said, names) = match similar.is_empty() {
         false => ("these are like it", similar),
-        true => ("these are known", reasons::names().collect()),
+        true => ("these are known", reasons.names().collect()),
     };
     let lines = wrapped_to(&names.join(", "), COLUMNS);
     format!("{said}:\n  {}", lines.join("\n  "))
@@ -157,10 +165,18 @@ mod tests {
 
     #[test]
     fn an_unknown_reason_is_answered_with_those_that_may_be_meant() {
-        assert_eq!(near("backlog_ful"), "did you mean `backlog_full`?");
-        let like = near("timeout");
+        assert_eq!(near("backlog_ful", &known()), "did you mean `backlog_full`?");
+        let like = near("timeout", &known());
         assert!(like.contains("head_timeout") && !like.contains("backlog_full"), "{like}");
-        let all = near("zzzzzzzz");
+        let all = near("zzzzzzzz", &known());
         assert!(all.contains("rate_class") && all.lines().all(|line| line.len() <= 80), "{all}");
+    }
+
+    #[test]
+    fn a_broken_request_has_one_explanation() {
+        let known = known();
+        for name in Refusal::names_of_requests() {
+            assert_eq!(known.find(name).len(), 1, "{name}");
+        }
     }
 }

@@ -4,7 +4,8 @@ use super::measured::Measured;
 use super::reasons::{self, Reason};
 use crate::commands::top::sections::{bound_of, for_so_long, millis, now_of, percent};
 use crate::summary::wrapped_to;
-use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, ShedAnswer, Status};
+use status::reason::request;
+use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, ShedAnswer, Status, metric};
 use std::fmt::Write;
 use std::time::Duration;
 use units::show_duration;
@@ -64,7 +65,7 @@ pub fn reason(found: &[&Reason], status: Option<&Status>) -> String {
 
 fn meaning(reason: &Reason, status: Option<&Status>) -> String {
     let mut block = Block::new(reason.name.to_owned());
-    block.line("the client is told", reason.told);
+    block.line("the client is told", &reason.told.to_string());
     block.line("it means", reason.means);
     block.line("what to do", reason.remedy);
     let Some(status) = status.filter(|_| reasons::is_of_a_request(reason)) else { return block.0 };
@@ -122,7 +123,7 @@ fn route(status: &Status, route: &Route) -> String {
         block.line("reasons", &reasons.join(", "));
     }
     if !counted.is_empty() {
-        let text = format!("{}: by limits in shadow, in headroom_would_shed_total", counted.join(", "));
+        let text = format!("{}: by limits in shadow, in {}", counted.join(", "), metric::WOULD_SHED);
         block.line("counted only", &text);
     }
     if status.uptime_s.is_some() {
@@ -254,7 +255,7 @@ fn reasons_of(status: &Status, route: &Route) -> (Vec<&'static str>, Vec<&'stati
     }
     add(false, status.pool_of(route).map_or(&[], reasons::of_pool));
     if route.rule.is_some() {
-        add(false, &["rule"]);
+        add(false, &[request::RULE]);
     }
     (given, counted)
 }
@@ -341,10 +342,7 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
         } else {
             ""
         };
-        block.line(
-            "in shadow",
-            &format!("it decides, counts (headroom_would_shed_total), and lets pass{but}"),
-        );
+        block.line("in shadow", &format!("it decides, counts ({}), and lets pass{but}", metric::WOULD_SHED));
     }
     block.line(if refuses { "lets pass" } else { "would let pass" }, &bound_of(limit));
     if let Some(key) = &limit.key {
@@ -481,7 +479,12 @@ const WIDTH: usize = 57;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::explain::reasons::Reasons;
     use status::sample;
+
+    fn known() -> Reasons {
+        Reasons::with_refusals(["two-framings"])
+    }
 
     #[test]
     fn a_running_gateway_is_explained() {
@@ -512,7 +515,7 @@ mod tests {
         let full = sample::full();
         let text = named(&full, &Measured::default(), "stricter").unwrap();
         assert!(!text.contains("refuses as  ") && text.contains("would refuse as"), "{text}");
-        let text = reason(&reasons::find("rate_class"), Some(&full));
+        let text = reason(&known().find("rate_class"), Some(&full));
         assert!(text.contains("counted by") && text.contains("lets pass"), "{text}");
         let mut lone = sample::busy();
         lone.policies[0].shadow = true;
@@ -524,13 +527,13 @@ mod tests {
 
     #[test]
     fn a_reason_of_several_things_has_several_meanings() {
-        let text = reason(&reasons::find("deadline"), None);
-        assert!(text.contains("503") && text.contains("headroom_mirror_failed_total"), "{text}");
+        let text = reason(&known().find("deadline"), None);
+        assert!(text.contains("503") && text.contains(metric::MIRROR_FAILED), "{text}");
     }
 
     #[test]
     fn a_reason_is_explained_with_the_limits_that_give_it() {
-        insta::assert_snapshot!(reason(&reasons::find("backlog_full"), Some(&sample::busy())));
-        assert!(reason(&reasons::find("two-framings"), None).contains("smuggle"));
+        insta::assert_snapshot!(reason(&known().find("backlog_full"), Some(&sample::busy())));
+        assert!(reason(&known().find("two-framings"), None).contains("smuggle"));
     }
 }
