@@ -117,13 +117,15 @@ fn equal_runs_show_no_difference() {
 
 #[test]
 fn json_follows_its_schema() {
-    let json = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().json();
+    let mut json = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().json();
     let schema = serde_json::from_str(include_str!("../../../schemas/compare.schema.json")).unwrap();
     assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
     assert_eq!(json["difference_shown"], true);
     assert_eq!(json["rows"][0]["quantity"], "p50");
     assert_eq!(json["rows"][0]["difference"]["finding"], "worse");
     assert!(json["rows"].as_array().unwrap().iter().any(|row| row["refused"] == "too few samples"));
+    json["version"] = "of this build".into();
+    insta::assert_snapshot!(format!("{json:#}"));
 }
 
 #[test]

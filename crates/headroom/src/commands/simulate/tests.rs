@@ -71,6 +71,20 @@ fn rows_are_judged_and_only_required_ones_are_missed() {
 }
 
 #[test]
+fn json_keeps_its_names_and_numbers() {
+    let case = tiny();
+    let simulated = run(&case, &[0, 1], &[1], 2);
+    let mut by_minute = run(&case, &[0, 1], &[1], 2);
+    by_minute.took = std::time::Duration::ZERO;
+    let versus = Versus::of(&simulated, 0, 1);
+    let mut simulation = Simulation { by_minute: Some(by_minute), versus, ..judged(&case, simulated) };
+    simulation.simulated.took = std::time::Duration::ZERO;
+    let mut json = simulation.json(true);
+    json["version"] = "of this build".into();
+    insta::assert_snapshot!(format!("{json:#}"));
+}
+
+#[test]
 fn the_reason_of_a_reported_row_is_said_where_it_is_met_too() {
     let text = TINY.replace("row: after.p95 > 1s, reported", "row: after.p95 < 1s, reported");
     let text =
