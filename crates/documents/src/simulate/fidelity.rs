@@ -3,6 +3,7 @@
 use super::Simulated;
 use report::Align::{Left, Right};
 use report::{Table, grouped};
+use serde::Serialize;
 use sim::outcome::ServiceOutcome;
 
 /// The fast way beside the truth, for each stage: what it says, and by how much it is off.
@@ -29,22 +30,48 @@ pub(super) fn table(truth: &Simulated, fast: &Simulated) -> Table {
     table
 }
 
-/// The same: errors as shares of the truth, and counts of both.
-pub(super) fn json(truth: &Simulated, fast: &Simulated) -> serde_json::Value {
-    let rows = pairs(truth, fast).map(|(stage, truth, fast)| {
-        let [instances, cpu, p50, p95, p99, cost] = errors(truth, fast);
-        let [outside_goal, flaps] =
-            COUNTS.map(|of| serde_json::json!({ "request": of(truth), "minute": of(fast) }));
-        serde_json::json!({
-            "stage": stage, "instances": instances, "cpu": cpu, "p50": p50, "p95": p95, "p99": p99, "cost": cost,
-            "outside_goal": outside_goal, "flaps": flaps,
-        })
-    });
-    serde_json::json!({
-        "took_s": fast.took.as_secs_f64(),
-        "recorded_s": fast.recorded.as_secs_f64(),
-        "errors": rows.collect::<Vec<_>>(),
-    })
+/// The same as JSON has it.
+#[derive(Debug, Serialize)]
+pub(super) struct ByMinute {
+    took_s: f64,
+    recorded_s: f64,
+    errors: Vec<Errors>,
+}
+
+/// Errors as shares of the truth, and counts of both.
+#[derive(Debug, Serialize)]
+struct Errors {
+    stage: String,
+    instances: Option<f64>,
+    cpu: Option<f64>,
+    p50: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    cost: Option<f64>,
+    outside_goal: Both,
+    flaps: Both,
+}
+
+#[derive(Debug, Serialize)]
+struct Both {
+    request: u64,
+    minute: u64,
+}
+
+impl ByMinute {
+    /// The fast way beside the truth.
+    pub(super) fn of(truth: &Simulated, fast: &Simulated) -> Self {
+        let row = |(stage, truth, fast): (String, &ServiceOutcome, &ServiceOutcome)| {
+            let [instances, cpu, p50, p95, p99, cost] = errors(truth, fast);
+            let [outside_goal, flaps] = COUNTS.map(|of| Both { request: of(truth), minute: of(fast) });
+            Errors { stage, instances, cpu, p50, p95, p99, cost, outside_goal, flaps }
+        };
+        ByMinute {
+            took_s: fast.took.as_secs_f64(),
+            recorded_s: fast.recorded.as_secs_f64(),
+            errors: pairs(truth, fast).map(row).collect(),
+        }
+    }
 }
 
 /// By stage, or stage and service: the service as it was simulated both ways.

@@ -1,5 +1,7 @@
 //! The rows of a case beside what came out: met or not.
 
+use serde::Serialize;
+
 /// A published row with what came out for each seed.
 #[derive(Debug)]
 pub struct Verdict {
@@ -16,13 +18,14 @@ pub struct Verdict {
 }
 
 /// What came out of a row with a seed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     /// Whether the condition holds; none where a measure is missing.
     pub met: Option<bool>,
     /// The sides of the condition, left to right; of a range, the side that must lie in it.
     pub values: Vec<Option<f64>>,
     /// The same in words.
+    #[serde(rename = "simulated")]
     pub found: String,
 }
 

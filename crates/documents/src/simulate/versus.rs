@@ -7,7 +7,7 @@
 use super::Simulated;
 use report::Align::{Left, Right};
 use report::Table;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use sim::outcome::Row;
 use stats::{LongRun, student_t};
 use units::Unit;
@@ -29,6 +29,26 @@ struct Difference {
     b: f64,
     /// Half the width of the 95 % interval; none where minutes are too few.
     within: Option<f64>,
+}
+
+/// The differences as JSON has them.
+#[derive(Debug, Serialize)]
+pub(super) struct Compared<'a> {
+    a: &'a str,
+    b: &'a str,
+    rows: Vec<ComparedRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct ComparedRow {
+    quantity: &'static str,
+    a: f64,
+    b: f64,
+    difference: f64,
+    /// Of the 95 % interval; null where minutes are too few.
+    low: Option<f64>,
+    high: Option<f64>,
+    finding: String,
 }
 
 impl Difference {
@@ -113,21 +133,18 @@ impl Versus {
         table
     }
 
-    /// As JSON.
-    pub(super) fn json(&self) -> Json {
-        json!({
-            "a": self.a,
-            "b": self.b,
-            "rows": self.rows.iter().map(|row| json!({
-                "quantity": row.name,
-                "a": row.a,
-                "b": row.b,
-                "difference": row.b - row.a,
-                "low": row.within.map(|within| row.b - row.a - within),
-                "high": row.within.map(|within| row.b - row.a + within),
-                "finding": row.finding().replace(" ", "_"),
-            })).collect::<Vec<_>>(),
-        })
+    /// For scripts.
+    pub(super) fn document(&self) -> Compared<'_> {
+        let row = |row: &Difference| ComparedRow {
+            quantity: row.name,
+            a: row.a,
+            b: row.b,
+            difference: row.b - row.a,
+            low: row.within.map(|within| row.b - row.a - within),
+            high: row.within.map(|within| row.b - row.a + within),
+            finding: row.finding().replace(" ", "_"),
+        };
+        Compared { a: &self.a, b: &self.b, rows: self.rows.iter().map(row).collect() }
     }
 }
 
