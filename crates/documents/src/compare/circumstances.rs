@@ -2,11 +2,12 @@
 
 use super::{Choice, Run, Side};
 use measure::Verdict;
+use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// Something that is not the same in both runs; empty where a run does not have it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Circumstance {
     /// What differs.
     pub name: String,
