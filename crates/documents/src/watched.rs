@@ -1,7 +1,9 @@
 //! Watched series in words, as JSON and as columns beside the run's seconds.
 
-use measure::{Reading, Watched};
-use serde_json::{Value, json};
+use measure::{Reading, Seen, Watched};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A line for each series: its name, and what it was from the lowest to the highest.
 pub fn rows(series: &[Watched]) -> Vec<(String, String)> {
@@ -50,27 +52,49 @@ fn number(value: f64) -> String {
     format!("{text}{prefix}")
 }
 
-/// All that is known of the series. Times are in seconds since the run began.
+/// All that is known of a series. Times are in seconds since the run began.
+#[derive(Debug, Serialize)]
+struct Series<'a> {
+    name: &'a str,
+    source: &'a str,
+    reading: &'static str,
+    summary: Option<Summary>,
+    samples: Vec<(f64, f64)>,
+    gaps: BTreeMap<&'static str, u64>,
+    first_gap: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    count: u64,
+    min: f64,
+    mean: f64,
+    max: f64,
+    last: f64,
+}
+
+/// All that is known of the series.
 pub fn as_json(series: &[Watched]) -> Value {
-    let one = |watched: &Watched| {
-        let samples: Vec<Value> =
-            watched.samples.iter().map(|(at, value)| json!([at.as_secs_f64(), value])).collect();
-        let gaps: serde_json::Map<String, Value> =
-            watched.gaps.iter().map(|(gap, &count)| (gap.name().to_owned(), json!(count))).collect();
-        let seen = watched.seen().map(|seen| {
-            json!({ "count": seen.count, "min": seen.min, "mean": seen.mean, "max": seen.max, "last": seen.last })
+    let all: Vec<Series<'_>> = series.iter().map(Series::of).collect();
+    serde_json::to_value(all).expect("names are strings")
+}
+
+impl<'a> Series<'a> {
+    fn of(watched: &'a Watched) -> Self {
+        let summary = watched.seen().map(|seen| {
+            let Seen { count, min, mean, max, last } = seen;
+            Summary { count, min, mean, max, last }
         });
-        json!({
-            "name": watched.name,
-            "source": watched.source,
-            "reading": watched.reading.name(),
-            "summary": seen,
-            "samples": samples,
-            "gaps": gaps,
-            "first_gap": watched.first_gap,
-        })
-    };
-    Value::Array(series.iter().map(one).collect())
+        Series {
+            name: &watched.name,
+            source: &watched.source,
+            reading: watched.reading.name(),
+            summary,
+            samples: watched.samples.iter().map(|(at, value)| (at.as_secs_f64(), *value)).collect(),
+            gaps: watched.gaps.iter().map(|(gap, &count)| (gap.name(), count)).collect(),
+            first_gap: watched.first_gap.as_deref(),
+        }
+    }
 }
 
 /// The headings of the columns, quoted where CSV needs it.
@@ -100,6 +124,7 @@ pub const SAMPLES: &str = "watched";
 mod tests {
     use super::*;
     use measure::Gap;
+    use serde_json::json;
     use units::Timestamp;
 
     fn hosts() -> Watched {

@@ -2,7 +2,8 @@
 
 use crate::words::{counted, row};
 use report::rate;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 use std::time::Duration;
 use units::{Rate, show_duration};
 
@@ -31,6 +32,21 @@ pub struct Asked {
     pub timeout: Duration,
     /// Event loops.
     pub workers: u32,
+}
+
+/// What the ledger keeps of it.
+#[derive(Debug, Serialize)]
+struct Configuration<'a> {
+    target: &'a str,
+    model: &'static str,
+    arrivals: Option<&'static str>,
+    seed: Option<u64>,
+    rate: Option<f64>,
+    connections: Option<u32>,
+    workers: u32,
+    timeout_s: f64,
+    duration_s: Option<f64>,
+    requests: Option<u64>,
 }
 
 /// What is sent.
@@ -142,18 +158,19 @@ impl Asked {
     /// The configuration of a run in the ledger, under the names of `headroom load --json`.
     pub fn json(&self) -> Json {
         let (arrivals, seed) = self.arrivals();
-        json!({
-            "target": self.target,
-            "model": self.model.name(),
-            "arrivals": arrivals,
-            "seed": seed,
-            "rate": self.rate(),
-            "connections": self.model.connections(),
-            "workers": self.workers,
-            "timeout_s": self.timeout.as_secs_f64(),
-            "duration_s": self.duration.map(|span| span.as_secs_f64()),
-            "requests": self.requests,
-        })
+        let configuration = Configuration {
+            target: &self.target,
+            model: self.model.name(),
+            arrivals,
+            seed,
+            rate: self.rate(),
+            connections: self.model.connections(),
+            workers: self.workers,
+            timeout_s: self.timeout.as_secs_f64(),
+            duration_s: self.duration.map(|span| span.as_secs_f64()),
+            requests: self.requests,
+        };
+        serde_json::to_value(configuration).expect("names are strings")
     }
 
     /// Where the load goes.

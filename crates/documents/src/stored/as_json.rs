@@ -1,169 +1,309 @@
 //! A stored run for scripts.
 
 use super::{Run, Stored, parsed};
-use measure::{
-    Accounting, Check, Endpoint, Failure, Iterations, Part, Parts, Quantiles, Recorded, Second,
-    SparseHistogram, Stage, Value,
-};
-use serde_json::{Map, Value as Json, json};
+use measure::{Accounting, Check, Endpoint, Failure, Part, Recorded, Second, SparseHistogram, Stage, Value};
+use serde::Serialize;
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl Stored {
     /// The run as JSON, with every second and every part of it.
     pub fn json(&self) -> Json {
-        let mut whole = self.run.json();
-        let Parts { endpoints, stages, checks } = &self.divided;
-        let counted = self.run.recorded.as_ref().is_some_and(|recorded| recorded.counts_resent);
-        let named = |name: &str, part: &Part| {
-            let mut json = part_json(part, counted);
-            json["name"] = json!(name);
-            json
-        };
-        let endpoint = |endpoint: &Endpoint| {
-            let mut json = named(&endpoint.name, &endpoint.part);
-            json["tags"] = json!(endpoint.tags);
-            json
-        };
-        let stage = |stage: &Stage| {
-            let mut json = named(&stage.name, &stage.part);
-            json["from_s"] = json!(stage.from.as_secs_f64());
-            json["until_s"] = json!(stage.until.as_secs_f64());
-            json["warm_up"] = json!(stage.warm_up);
-            json
-        };
-        let check = |Check { name, passed, failed }: &Check| json!({ "name": name, "passed": passed, "failed": failed });
-        whole["endpoints"] = endpoints.iter().map(endpoint).collect();
-        whole["stages"] = stages.iter().map(stage).collect();
-        whole["checks"] = checks.iter().map(check).collect();
-        whole["seconds"] = self.series.seconds.iter().map(|second| second_json(second, counted)).collect();
-        whole["parts"] = self.parts.iter().map(Run::json).collect();
-        whole
+        serde_json::to_value(Document::of(self)).expect("names are strings")
     }
 }
 
 impl Run {
     /// The run as JSON, without its seconds and parts; the names of `headroom load --json` where both have the value.
     pub fn json(&self) -> Json {
-        json!({
-            "id": self.id,
-            "parent": self.parent,
-            "repeat_of": self.repeat_of,
-            "state": self.state,
-            "command": self.command,
-            "command_line": self.command_line,
-            "version": self.version,
-            "target": self.target,
-            "started": self.started.micros,
-            "ended": self.ended.as_ref().map(|ended| &ended.at.micros),
-            "error": self.error,
-            "config": parsed(&self.config),
-            "host": object(&self.host),
-            "host_after": object(&self.host_after),
-            "result": self.result.as_deref().map(parsed),
-            "measured": self.recorded.as_ref().map(measured_json),
-        })
+        serde_json::to_value(Facts::of(self)).expect("names are strings")
     }
 }
 
-fn measured_json(recorded: &Recorded) -> Json {
-    let Iterations { started, completed, broken, time } = &recorded.iterations;
-    json!({
-        "elapsed_s": recorded.elapsed.as_secs_f64(),
-        "accounting": account_json(&recorded.accounting, recorded.counts_resent),
-        "completed": recorded.completed,
-        "status": recorded.statuses,
-        "failures": failures_json(&recorded.failures),
-        "response_time_ms": histogram_json(&recorded.response),
-        "service_time_ms": histogram_json(&recorded.service),
-        "dispatch_delay_ms": histogram_json(&recorded.dispatch),
-        "shed_response_time_ms": histogram_json(&recorded.shed_response),
-        "iterations": {
-            "started": started,
-            "completed": completed,
-            "broken": broken,
-            "time_ms": histogram_json(&time.sparse()),
-        },
-        "connect_time_ms": histogram_json(&recorded.connect),
-        "tls_time_ms": histogram_json(&recorded.tls),
-        "connections_opened": recorded.connections,
-        "bytes_received": recorded.bytes_received,
-        "cpu_s": recorded.cpu.as_secs_f64(),
-        "validity": { "verdict": recorded.verdict.name(), "reasons": recorded.reasons },
-    })
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    run: Facts<'a>,
+    endpoints: Vec<EndpointPart<'a>>,
+    stages: Vec<StagePart<'a>>,
+    checks: Vec<Checked<'a>>,
+    seconds: Vec<OfSecond>,
+    /// The runs that are parts of it.
+    parts: Vec<Facts<'a>>,
 }
 
-fn part_json(part: &Part, counted: bool) -> Json {
-    let times = part.by_outcome.iter();
-    let by_outcome: Map<String, Json> =
-        times.map(|(outcome, times)| (outcome.name().to_owned(), histogram_json(&times.sparse()))).collect();
-    json!({
-        "accounting": account_json(&part.accounting, counted),
-        "completed": part.completed,
-        "status": part.statuses,
-        "failures": failures_json(&part.failures),
-        "response_time_ms": histogram_json(&part.response().sparse()),
-        "service_time_ms": histogram_json(&part.service.sparse()),
-        "dispatch_delay_ms": histogram_json(&part.dispatch.sparse()),
-        "by_outcome_ms": by_outcome,
-    })
+#[derive(Debug, Serialize)]
+struct Facts<'a> {
+    id: &'a str,
+    parent: Option<&'a str>,
+    repeat_of: Option<&'a str>,
+    state: &'static str,
+    command: &'a str,
+    command_line: &'a str,
+    version: &'a str,
+    target: &'a str,
+    started: &'a str,
+    ended: Option<&'a str>,
+    error: Option<&'a str>,
+    config: Json,
+    host: BTreeMap<&'a str, &'a str>,
+    host_after: BTreeMap<&'a str, &'a str>,
+    result: Option<Json>,
+    measured: Option<Measured<'a>>,
 }
 
-fn failures_json(failures: &BTreeMap<Failure, u64>) -> Json {
-    failures.iter().map(|(failure, count)| (failure.name().to_owned(), json!(count))).collect()
+#[derive(Debug, Serialize)]
+struct Measured<'a> {
+    elapsed_s: f64,
+    accounting: Account,
+    completed: Option<u64>,
+    status: &'a BTreeMap<u16, u64>,
+    failures: BTreeMap<&'static str, u64>,
+    response_time_ms: Times,
+    service_time_ms: Times,
+    dispatch_delay_ms: Times,
+    shed_response_time_ms: Times,
+    iterations: Iterations,
+    connect_time_ms: Times,
+    tls_time_ms: Times,
+    connections_opened: u64,
+    bytes_received: u64,
+    cpu_s: f64,
+    validity: Verdict<'a>,
 }
 
-fn second_json(second: &Second, counted: bool) -> Json {
-    json!({
-        "accounting": account_json(&second.accounting, counted),
-        "good": second.good,
-        "response_time_ms": histogram_json(&second.response),
-        "good_response_time_ms": histogram_json(&second.good_response),
-    })
+#[derive(Debug, Serialize)]
+struct Iterations {
+    started: u64,
+    completed: u64,
+    broken: u64,
+    time_ms: Times,
 }
 
-/// `resent` is null where the run did not count it.
-fn account_json(accounting: &Accounting, counted: bool) -> Json {
-    let resent = ("resent".to_owned(), json!(counted.then_some(accounting.resent)));
-    let entries = accounting.fates().into_iter().map(|(name, count)| (name.replace(' ', "_"), json!(count)));
-    let all: Map<String, Json> = std::iter::once(("scheduled".to_owned(), json!(accounting.scheduled)))
-        .chain(entries)
-        .chain([resent])
-        .collect();
-    Json::Object(all)
+#[derive(Debug, Serialize)]
+struct Verdict<'a> {
+    verdict: &'static str,
+    reasons: &'a [String],
 }
 
-/// The quantiles in ms, null where nothing was recorded. Those that fall among requests that were given up are named:
-/// the true value is larger.
-fn histogram_json(histogram: &SparseHistogram) -> Json {
-    let dense = histogram.dense();
-    let mut times = json!({ "count": dense.count(), "mean": dense.mean().map(millis), "lower_bounds": [] });
-    let quantiles = dense.quantiles();
-    for (index, name) in ["p50", "p90", "p95", "p99", "p999", "max"].into_iter().enumerate() {
-        let value = quantiles.as_ref().map(|quantiles| shown(quantiles)[index].1);
-        times[name] = json!(value.map(|value| millis(value.at)));
-        if let (Some(true), Some(bounds)) =
-            (value.map(|value| value.censored), times["lower_bounds"].as_array_mut())
-        {
-            bounds.push(json!(name));
+#[derive(Debug, Serialize)]
+struct EndpointPart<'a> {
+    name: &'a str,
+    tags: &'a BTreeMap<String, String>,
+    #[serde(flatten)]
+    part: OfPart<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct StagePart<'a> {
+    name: &'a str,
+    from_s: f64,
+    until_s: f64,
+    warm_up: bool,
+    #[serde(flatten)]
+    part: OfPart<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfPart<'a> {
+    accounting: Account,
+    completed: u64,
+    status: &'a BTreeMap<u16, u64>,
+    failures: BTreeMap<&'static str, u64>,
+    response_time_ms: Times,
+    service_time_ms: Times,
+    dispatch_delay_ms: Times,
+    by_outcome_ms: BTreeMap<&'static str, Times>,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked<'a> {
+    name: &'a str,
+    passed: u64,
+    failed: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct OfSecond {
+    accounting: Account,
+    good: u64,
+    response_time_ms: Times,
+    good_response_time_ms: Times,
+}
+
+#[derive(Debug, Serialize)]
+struct Account {
+    scheduled: u64,
+    answered: u64,
+    shed: u64,
+    failed: u64,
+    timed_out: u64,
+    unsent: u64,
+    in_flight: u64,
+    /// Null where the run did not count it.
+    resent: Option<u64>,
+}
+
+/// Null where nothing was recorded.
+#[derive(Debug, Serialize)]
+struct Times {
+    count: u64,
+    mean: Option<f64>,
+    p50: Option<f64>,
+    p90: Option<f64>,
+    p95: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    max: Option<f64>,
+    /// Which of the quantiles fall among requests that were given up: the true value is larger.
+    lower_bounds: Vec<&'static str>,
+}
+
+impl<'a> Document<'a> {
+    fn of(stored: &'a Stored) -> Self {
+        let counted = stored.run.recorded.as_ref().is_some_and(|recorded| recorded.counts_resent);
+        let endpoint = |endpoint: &'a Endpoint| EndpointPart {
+            name: &endpoint.name,
+            tags: &endpoint.tags,
+            part: OfPart::of(&endpoint.part, counted),
+        };
+        let stage = |stage: &'a Stage| StagePart {
+            name: &stage.name,
+            from_s: stage.from.as_secs_f64(),
+            until_s: stage.until.as_secs_f64(),
+            warm_up: stage.warm_up,
+            part: OfPart::of(&stage.part, counted),
+        };
+        let check =
+            |check: &'a Check| Checked { name: &check.name, passed: check.passed, failed: check.failed };
+        let seconds = stored.series.seconds.iter();
+        Document {
+            run: Facts::of(&stored.run),
+            endpoints: stored.divided.endpoints.iter().map(endpoint).collect(),
+            stages: stored.divided.stages.iter().map(stage).collect(),
+            checks: stored.divided.checks.iter().map(check).collect(),
+            seconds: seconds.map(|second| OfSecond::of(second, counted)).collect(),
+            parts: stored.parts.iter().map(Facts::of).collect(),
         }
     }
-    times
 }
 
-fn shown(quantiles: &Quantiles) -> [(&'static str, Value); 6] {
-    [
-        ("p50", quantiles.p50),
-        ("p90", quantiles.p90),
-        ("p95", quantiles.p95),
-        ("p99", quantiles.p99),
-        ("p99.9", quantiles.p999),
-        ("max", quantiles.max),
-    ]
+impl<'a> Facts<'a> {
+    fn of(run: &'a Run) -> Self {
+        Facts {
+            id: &run.id,
+            parent: run.parent.as_deref(),
+            repeat_of: run.repeat_of.as_deref(),
+            state: run.state,
+            command: &run.command,
+            command_line: &run.command_line,
+            version: &run.version,
+            target: &run.target,
+            started: &run.started.micros,
+            ended: run.ended.as_ref().map(|ended| ended.at.micros.as_str()),
+            error: run.error.as_deref(),
+            config: parsed(&run.config),
+            host: object(&run.host),
+            host_after: object(&run.host_after),
+            result: run.result.as_deref().map(parsed),
+            measured: run.recorded.as_ref().map(Measured::of),
+        }
+    }
 }
 
-fn object(pairs: &[(String, String)]) -> Json {
-    pairs.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+impl<'a> Measured<'a> {
+    fn of(recorded: &'a Recorded) -> Self {
+        let measure::Iterations { started, completed, broken, ref time } = recorded.iterations;
+        Measured {
+            elapsed_s: recorded.elapsed.as_secs_f64(),
+            accounting: Account::of(&recorded.accounting, recorded.counts_resent),
+            completed: recorded.completed,
+            status: &recorded.statuses,
+            failures: named(&recorded.failures),
+            response_time_ms: Times::of(&recorded.response),
+            service_time_ms: Times::of(&recorded.service),
+            dispatch_delay_ms: Times::of(&recorded.dispatch),
+            shed_response_time_ms: Times::of(&recorded.shed_response),
+            iterations: Iterations { started, completed, broken, time_ms: Times::of(&time.sparse()) },
+            connect_time_ms: Times::of(&recorded.connect),
+            tls_time_ms: Times::of(&recorded.tls),
+            connections_opened: recorded.connections,
+            bytes_received: recorded.bytes_received,
+            cpu_s: recorded.cpu.as_secs_f64(),
+            validity: Verdict { verdict: recorded.verdict.name(), reasons: &recorded.reasons },
+        }
+    }
+}
+
+impl<'a> OfPart<'a> {
+    fn of(part: &'a Part, counted: bool) -> Self {
+        let times = part.by_outcome.iter();
+        OfPart {
+            accounting: Account::of(&part.accounting, counted),
+            completed: part.completed,
+            status: &part.statuses,
+            failures: named(&part.failures),
+            response_time_ms: Times::of(&part.response().sparse()),
+            service_time_ms: Times::of(&part.service.sparse()),
+            dispatch_delay_ms: Times::of(&part.dispatch.sparse()),
+            by_outcome_ms: times
+                .map(|(outcome, times)| (outcome.name(), Times::of(&times.sparse())))
+                .collect(),
+        }
+    }
+}
+
+fn named(failures: &BTreeMap<Failure, u64>) -> BTreeMap<&'static str, u64> {
+    failures.iter().map(|(failure, &count)| (failure.name(), count)).collect()
+}
+
+impl OfSecond {
+    fn of(second: &Second, counted: bool) -> Self {
+        OfSecond {
+            accounting: Account::of(&second.accounting, counted),
+            good: second.good,
+            response_time_ms: Times::of(&second.response),
+            good_response_time_ms: Times::of(&second.good_response),
+        }
+    }
+}
+
+impl Account {
+    fn of(accounting: &Accounting, counted: bool) -> Self {
+        let Accounting { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent } =
+            *accounting;
+        let resent = counted.then_some(resent);
+        Account { scheduled, answered, shed, failed, timed_out, unsent, in_flight, resent }
+    }
+}
+
+impl Times {
+    fn of(histogram: &SparseHistogram) -> Self {
+        let dense = histogram.dense();
+        let mut lower_bounds = Vec::new();
+        let quantiles = dense.quantiles();
+        let mut at = |name, of: fn(&measure::Quantiles) -> Value| {
+            let value = quantiles.as_ref().map(of)?;
+            lower_bounds.extend(value.censored.then_some(name));
+            Some(millis(value.at))
+        };
+        Times {
+            count: dense.count(),
+            mean: dense.mean().map(millis),
+            p50: at("p50", |of| of.p50),
+            p90: at("p90", |of| of.p90),
+            p95: at("p95", |of| of.p95),
+            p99: at("p99", |of| of.p99),
+            p999: at("p999", |of| of.p999),
+            max: at("max", |of| of.max),
+            lower_bounds,
+        }
+    }
+}
+
+fn object(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
+    pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 fn millis(span: Duration) -> f64 {
