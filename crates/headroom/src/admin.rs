@@ -18,11 +18,11 @@ use std::time::Duration;
 /// Which gateway.
 #[derive(Debug, clap::Args)]
 pub struct GatewayArgs {
-    /// The gateway file: its `admin` is asked
+    /// Gateway file that contains the admin address
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// A file with the token that the gateway wants [default: the one that --file names]
+    /// File with the gateway's admin token [default: from --file]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }

@@ -15,92 +15,92 @@ use units::Bytes;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectArgs {
-    /// HTTP/2: with TLS if the server agrees, without TLS by prior knowledge
+    /// Use HTTP/2: negotiated with ALPN over TLS, with prior knowledge otherwise
     #[arg(long)]
     http2: bool,
 
-    /// HTTP/2 without asking, also on TLS
+    /// Use HTTP/2 without negotiation, also over TLS
     #[arg(long)]
     http2_prior_knowledge: bool,
 
-    /// HTTP/2: the most requests in flight on a connection [default: 100; without a rate 1]
+    /// HTTP/2: maximum number of concurrent requests on a connection [default: 100; 1 without a rate]
     #[arg(long, value_name = "COUNT")]
     streams: Option<NonZeroU32>,
 
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long)]
     no_keep_alive: bool,
 
-    /// Count a request as failed that would otherwise be sent again: a GET whose kept connection was closed before the
-    /// answer, an HTTP/2 request that the server did not work on
+    /// Do not resend: count a GET whose kept connection was closed before the answer, or an HTTP/2 request that the
+    /// server refused to process, as failed
     #[arg(long)]
     no_resend: bool,
 
-    /// Connect to ADDRESS for HOST:PORT, as HOST:PORT:ADDRESS; repeat for more
+    /// Connect to ADDRESS for HOST:PORT, given as HOST:PORT:ADDRESS; can be repeated
     #[arg(long, value_name = "RULE")]
     resolve: Vec<String>,
 
-    /// Connect to HOST2:PORT2 for HOST1:PORT1, as HOST1:PORT1:HOST2:PORT2; repeat for more
+    /// Connect to HOST2:PORT2 for HOST1:PORT1, given as HOST1:PORT1:HOST2:PORT2; can be repeated
     #[arg(long, value_name = "RULE")]
     connect_to: Vec<String>,
 
-    /// Connect to this unix socket, whatever the URL says
+    /// Connect to this unix socket instead of the URL's host
     #[arg(long, value_name = "PATH")]
     unix_socket: Option<PathBuf>,
 
-    /// Connect from this address of this machine; repeat for more, which are taken in turn
+    /// Local address to connect from; can be repeated, addresses are used in turn
     #[arg(long, value_name = "ADDRESS", alias = "interface")]
     local_address: Vec<IpAddr>,
 
-    /// Look the name up again for each connection
+    /// Resolve the host name again for each connection
     #[arg(long)]
     resolve_each: bool,
 
-    /// The longest head of an answer that is taken, up to 256KiB [default: 16KiB; 64KiB with HTTP/2]
+    /// Maximum size of an answer's head, up to 256KiB [default: 16KiB; 64KiB with HTTP/2]
     #[arg(long, value_name = "SIZE", value_parser = head_bytes)]
     answer_head_max: Option<usize>,
 
-    /// HTTP/1.1: the most header fields of an answer that are taken, up to 512
+    /// HTTP/1.1: maximum number of header fields in an answer, up to 512
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = head_fields)]
     answer_fields_max: usize,
 
-    /// TLS: any certificate will do
+    /// Do not verify the server's certificate
     #[arg(short = 'k', long, help_heading = "TLS")]
     insecure: bool,
 
-    /// TLS: trust the certificates in this PEM file instead of the system's; repeat for more
+    /// Trust the certificates in this PEM file instead of the system's; can be repeated
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     cacert: Vec<PathBuf>,
 
-    /// TLS: client certificate, a PEM file
+    /// Client certificate (PEM file)
     #[arg(short = 'E', long, value_name = "FILE", help_heading = "TLS")]
     cert: Option<PathBuf>,
 
-    /// TLS: the key of the client certificate, a PEM file [default: in the file of --cert]
+    /// Private key of the client certificate (PEM file) [default: in the file of --cert]
     #[arg(long, value_name = "FILE", requires = "cert", help_heading = "TLS")]
     key: Option<PathBuf>,
 
-    /// TLS: version 1.2 or later (the default)
+    /// TLS 1.2 or later (the default)
     #[arg(long = "tlsv1.2", help_heading = "TLS")]
     tlsv1_2: bool,
 
-    /// TLS: version 1.3
+    /// TLS 1.3 only
     #[arg(long = "tlsv1.3", help_heading = "TLS")]
     tlsv1_3: bool,
 
-    /// TLS: no version above this, 1.2 or 1.3
+    /// Highest TLS version, 1.2 or 1.3
     #[arg(long, value_name = "VERSION", value_parser = tls_version, help_heading = "TLS")]
     tls_max: Option<Version>,
 
-    /// TLS 1.2: ciphers, most wanted first, by their names in OpenSSL or IANA, with : between them
+    /// TLS 1.2 ciphers in order of preference, by OpenSSL or IANA names, separated by colons
     #[arg(long, value_name = "LIST", help_heading = "TLS")]
     ciphers: Option<String>,
 
-    /// TLS 1.3: the same
+    /// TLS 1.3 ciphers, in the same form
     #[arg(long = "tls13-ciphers", value_name = "LIST", help_heading = "TLS")]
     tls13_ciphers: Option<String>,
 
-    /// TLS: each connection makes a whole handshake, none takes up an earlier session
+    /// Do not resume TLS sessions
     #[arg(long, help_heading = "TLS")]
     no_sessionid: bool,
 }

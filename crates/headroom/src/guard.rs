@@ -12,11 +12,11 @@ use units::Rate;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Safety")]
 pub struct GuardArgs {
-    /// Load this public host, name, address or network above 50/s: it is yours; repeat for more
+    /// Allow more than 50 requests a second to this public host, address or network, which you own; can be repeated
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
 
-    /// A file of such hosts, one a line [default: headroom/allow in the user's configuration directory]
+    /// File with allowed hosts, one on each line [default: headroom/allow in the user's configuration directory]
     #[arg(long, value_name = "FILE")]
     allow_file: Option<PathBuf>,
 }

@@ -13,7 +13,9 @@ use thiserror::Error;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Request")]
 pub struct InputArgs {
-    /// Requests from a file, sent in turn; - for standard input. Vegeta targets, URLs, curl commands, access logs
+    /// File of requests, sent in turn; - for standard input
+    ///
+    /// Formats: vegeta targets, URLs, curl commands, access logs.
     #[arg(long, value_name = "FILE")]
     pub targets: Option<PathBuf>,
 
@@ -25,15 +27,15 @@ pub struct InputArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Request")]
 pub struct FormatArgs {
-    /// How the file is written: auto, vegeta, vegeta-json, urls, curl, nginx, apache, alb, capture
+    /// Format of the file: auto, vegeta, vegeta-json, urls, curl, nginx, apache, alb, capture
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub format: String,
 
-    /// How an access log is written: nginx's log_format or Apache's LogFormat [default: combined]
+    /// Format of an access log, as nginx's log_format or Apache's LogFormat [default: combined]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
 
-    /// What to do with a line that cannot be read
+    /// What to do with lines that cannot be parsed
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     pub bad_lines: BadLines,
 }
@@ -41,9 +43,9 @@ pub struct FormatArgs {
 /// What to do with a line that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BadLines {
-    /// Say which ones, and send nothing
+    /// Report them and send nothing
     Refuse,
-    /// Say which ones, and use the rest
+    /// Report them and use the other lines
     Skip,
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The flags of every command that reads or writes the ledger.
 #[derive(Debug, clap::Args)]
 pub struct LedgerArgs {
-    /// The file that keeps all runs [default: headroom/ledger.sqlite in the user's data directory]
+    /// SQLite file that keeps all runs [default: headroom/ledger.sqlite in the user's data directory]
     #[arg(long, value_name = "PATH", env = "HEADROOM_LEDGER", hide_env_values = true)]
     ledger: Option<PathBuf>,
 }

@@ -8,6 +8,7 @@ mod descriptors;
 mod emit;
 mod exit;
 mod guard;
+mod help;
 mod inputs;
 mod ledger_file;
 mod live;
@@ -19,11 +20,11 @@ mod request;
 mod stored;
 mod summary;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use commands::*;
 use exit::Exit;
 
-/// Find what a web service can carry, keep it standing at that limit, and carry the same traffic with fewer servers.
+/// Find the limit of a web service, protect it at that limit, and simulate its autoscaling
 #[derive(Debug, Parser)]
 #[command(name = "headroom", version, max_term_width = 100)]
 struct Args {
@@ -44,6 +45,7 @@ enum Command {
     Explain(explain::Args),
     Import(import::Args),
     Config(config::Args),
+    Completions(completions::Args),
     Conformance(conformance::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -52,7 +54,9 @@ enum Command {
 }
 
 fn main() -> Exit {
-    match Args::parse().command {
+    let mut matches = help::command().get_matches();
+    let args = Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit());
+    match args.command {
         Command::Demo(args) => demo::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Find(args) => find::run(&args),
@@ -64,6 +68,7 @@ fn main() -> Exit {
         Command::Explain(args) => explain::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Completions(args) => completions::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),

@@ -15,35 +15,37 @@ use watch::{Endpoint, Query, RemoteWrite, Source, Watcher, Written, WrongEndpoin
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Second by second as CSV, by endpoint and outcome; - for standard output
+    /// Write results for each second as CSV; - for standard output
+    ///
+    /// One row for each second, endpoint and outcome.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 
-    /// Response times as an HdrHistogram interval log, a line a second
+    /// Write response times as an HdrHistogram interval log, one line a second
     #[arg(long, value_name = "FILE")]
     hlog: Option<PathBuf>,
 
-    /// Response times as HdrHistogram's table of percentiles
+    /// Write response times as an HdrHistogram percentile table
     #[arg(long, value_name = "FILE")]
     hgrm: Option<PathBuf>,
 
-    /// The summary as Markdown, for a pull request
+    /// Write the summary as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// A Prometheus whose queries are watched: its base URL
+    /// Base URL of the Prometheus server for --watch
     #[arg(long, value_name = "URL", requires = "watch", help_heading = "Watching")]
     prometheus: Option<String>,
 
-    /// Record this query of --prometheus beside the run, such as 'healthy hosts=sum(up)'; repeat for more
+    /// Record the result of this Prometheus query during the run, such as 'healthy hosts=sum(up)'; can be repeated
     #[arg(long, value_name = "NAME=QUERY", requires = "prometheus", help_heading = "Watching")]
     watch: Vec<Query>,
 
-    /// Record metrics that a service exposes, such as 'http://127.0.0.1:9000/metrics#requests_total'; repeat for more
+    /// Record metrics from a metrics endpoint, such as 'http://127.0.0.1:9000/metrics#requests_total'; can be repeated
     #[arg(long, value_name = "URL[#NAMES]", help_heading = "Watching")]
     watch_metrics: Vec<String>,
 
-    /// How often what is watched is read
+    /// Interval between two readings
     #[arg(
         long,
         value_name = "SPAN",
@@ -53,7 +55,7 @@ pub struct OutputArgs {
     )]
     watch_every: Duration,
 
-    /// Send the run as it goes to a Prometheus: the URL of its remote write receiver
+    /// Send results during the run to this Prometheus remote-write URL
     #[arg(long, value_name = "URL", help_heading = "Watching")]
     remote_write: Option<String>,
 }

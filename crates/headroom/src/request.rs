@@ -9,15 +9,15 @@ use thiserror::Error;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
-    /// Method [default: GET, or POST with --data]
+    /// Request method [default: GET, or POST with --data]
     #[arg(short, long, value_name = "NAME", short_alias = 'X')]
     method: Option<String>,
 
-    /// Header, as 'Name: value'; repeat for more
+    /// Request header, as 'Name: value'; can be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     headers: Vec<String>,
 
-    /// Body: text, @FILE for a file, @- for standard input
+    /// Request body: text, @FILE, or @- for standard input
     #[arg(long, value_name = "BODY")]
     data: Option<String>,
 }
@@ -25,9 +25,9 @@ pub struct RequestArgs {
 /// How the requests of the open model are spaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Spacing {
-    /// Every gap has the same length
+    /// Equal gaps
     Even,
-    /// Random gaps, as of many independent users
+    /// Exponential gaps (Poisson process), as from many independent users
     Poisson,
 }
 

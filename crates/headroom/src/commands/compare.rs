@@ -14,45 +14,46 @@ use ledger::{Ledger, RunId};
 use measure::enough_repetitions;
 use side::{RunList, Side};
 
-/// Compare runs: what differs, by how much, and whether it is more than chance
+/// Compare runs, with confidence intervals
 ///
-/// A and B are runs such as r17, lists of runs (r1,r3,r5), or the first run of `load --repeat`, which stands for all of
-/// its repetitions. Each number gets an interval on the difference, and the findings hold together.
+/// A and B are runs such as r17, lists of runs (r1,r3,r5), or the first run of `load --repeat`, which stands for the
+/// whole series. Each figure gets a confidence interval of the difference; all findings together hold with 95 %
+/// confidence.
 ///
-/// Equal runs differ by more than their own seconds show: another placement, another neighbour, another start of the
-/// service. With several runs a side, the intervals include that; three a side are the least that is useful, five find a
-/// slowdown of 5 % in 9 of 10 comparisons where the runs vary by less than 2 %. Take the sides in turn where you can.
+/// Runs without any change also differ: by placement, neighbours, and service restarts. With several runs a side, the
+/// intervals include this. Use at least three a side; five find a slowdown of 5 % in 9 of 10 comparisons if runs vary
+/// by less than 2 %. If possible, alternate the two sides.
 ///
-/// With one run a side (at least 20 s), a difference must exceed what other runs in the ledger with the same command,
-/// target, host and arguments (apart from the seed and where results go) differ by; at least three such runs are needed.
-/// Without them, the finding holds for these two runs only, and a difference below 5 % is not shown.
+/// With one run a side (at least 20 s), a difference must exceed the variation of other runs in the ledger with the
+/// same command, target, host and arguments (except seed and output files); at least three such runs are needed.
+/// Without them, the finding holds for these two runs only, and differences below 5 % are not shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The run or runs to compare with, such as r17 or r1,r3,r5
+    /// Baseline: a run or runs, such as r17 or r1,r3,r5
     #[arg(value_name = "A")]
     a: RunList,
 
-    /// The run or runs that are compared
+    /// Candidate: a run or runs
     #[arg(value_name = "B")]
     b: RunList,
 
     #[command(flatten)]
     ledger: LedgerArgs,
 
-    /// Only the requests of this endpoint
+    /// Compare only requests of this endpoint
     #[arg(long, value_name = "NAME")]
     endpoint: Option<String>,
 
-    /// Only the seconds of this stage
+    /// Compare only seconds of this stage
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
 
-    /// Compare invalid runs all the same: their numbers tell of the generator, not of the service
+    /// Also compare invalid runs, which measure the load generator and not the service
     #[arg(long)]
     force: bool,
 
-    /// As JSON; the schema is schemas/compare.schema.json
+    /// Print as JSON; the schema is schemas/compare.schema.json
     #[arg(long)]
     json: bool,
 }
@@ -119,10 +120,10 @@ fn compared(ledger: &Ledger, named: [&RunList; 2], choice: &Choice, force: bool)
 const EXAMPLES: &str = "\
 Examples:
   Before and after a change, five runs each:
-      headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5    (r1 to r5)
-      headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5    (r6 to r10)
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5
       headroom compare r1 r6
-  Runs that were made in turn:
+  Alternating runs:
       headroom compare r1,r3,r5 r2,r4,r6";
 
 #[cfg(test)]

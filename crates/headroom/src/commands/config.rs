@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Check a gateway, scenario or case file, or print the JSON Schema of such files
+/// Check configuration files, or print their JSON Schema
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -15,14 +15,14 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say everything that is wrong with a file; ends with 0 if nothing is, with 2 otherwise
+    /// Report all errors in a file; exit code 0 if there are none, 2 otherwise
     Check {
-        /// The file; one with `scenario:` or `flows:` at its top is a scenario, one with `case:` a case
+        /// Gateway file, scenario file (with `scenario:` or `flows:`) or case file (with `case:`)
         file: PathBuf,
     },
     /// Print the JSON Schema of a kind of file, for editors
     Schema {
-        /// Which kind
+        /// Kind of file
         #[arg(default_value = "gateway")]
         kind: Kind,
     },
@@ -33,9 +33,9 @@ enum Command {
 enum Kind {
     /// Routes, pools and limits of a gateway
     Gateway,
-    /// What users do, for load
+    /// Users' requests, for load
     Scenario,
-    /// A fleet with its traffic and policies, to simulate
+    /// A fleet with its traffic and scaling policies, for simulate
     Case,
 }
 

@@ -10,19 +10,20 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Run files of published autoscaler decisions through headroom's own, one line a case
+/// Check the autoscalers against published decisions
 ///
-/// The formats are those of tests/conformance: CloudWatch's treatment of missing data, the examples of AWS's scaling
-/// guides, and others' likewise. Exit code 0: all cases match; 99: one does not; 2: a file cannot be read, or has no
-/// known format.
+/// Each case is printed on one line. The file formats are those of tests/conformance: CloudWatch's treatment of missing
+/// data, the examples in AWS's scaling guides, and others. Exit code 0: all cases match; 99: a case does not match; 2:
+/// a file cannot be read or has an unknown format.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Files of cases; - for standard input
+    /// Files with cases; - for standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// As JSON: each case with what was expected and what was found; the schema is schemas/conformance.schema.json
+    /// Print as JSON: each case with the expected and the actual decision; the schema is
+    /// schemas/conformance.schema.json
     #[arg(long)]
     json: bool,
 }
@@ -30,7 +31,8 @@ pub struct Args {
 const EXAMPLES: &str = "\
 Examples:
   headroom conformance crates/headroom/tests/conformance/*.json
-  headroom conformance --json my-cases.json | jq '.files[].cases[] | select(.match | not)'";
+  headroom conformance --json my-cases.json |
+      jq '.files[].cases[] | select(.match | not)'";
 
 struct Checked {
     file: String,

@@ -17,45 +17,45 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use units::{Rate, parse_duration, show_duration};
 
-/// Stand in front of a service: route, balance, and keep it at its limit
+/// Run a reverse proxy that limits, queues and balances requests
 ///
-/// With a FILE, everything it says: routes, pools, service level classes, rate classes, rules. Without one, --to and
-/// --listen forward everything to one service; with --target, the limits apply while not every response of the last
-/// ten seconds came within it, and are lifted when all did and nothing was shed.
+/// With a FILE, the file defines routes, pools, service level classes, limits and rules. Without a file, --to and
+/// --listen forward all requests to one service. With --target, the limits apply only while some responses of the last
+/// ten seconds missed the target; they are lifted when all responses met it and no request was rejected.
 ///
-/// SIGTERM and Ctrl-C let the requests in flight end; a second Ctrl-C quits at once. SIGHUP reads FILE again and puts
-/// it in force if it is right; otherwise the old one stays. SIGUSR1 opens the access log anew, after it was rotated.
+/// SIGTERM and Ctrl-C drain: requests in flight are finished. A second Ctrl-C exits immediately. SIGHUP reloads FILE;
+/// if the new configuration is invalid, the old one stays in force. SIGUSR1 reopens the access log after rotation.
 ///
-/// With --admin, or `admin` in the file, the gateway tells how it is: `headroom top` shows it live, `headroom explain`
-/// says why a request was refused and where a limit comes from, a Prometheus reads /metrics.
+/// With --admin, or `admin` in the file, the gateway exposes its status: for `headroom top` and `headroom explain`, and
+/// as Prometheus metrics at /metrics.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "to"]))]
 pub struct Args {
-    /// A gateway file, such as `headroom find` writes
+    /// Gateway file, for example one written by `headroom find`
     file: Option<PathBuf>,
 
-    /// The service, as HOST:PORT
+    /// Address of the service
     #[arg(long, value_name = "HOST:PORT", value_parser = address, conflicts_with = "file")]
     to: Option<SocketAddr>,
 
-    /// Where clients connect
+    /// Address to listen on
     #[arg(long, value_name = "HOST:PORT", value_parser = address, default_value = "127.0.0.1:8080", conflicts_with = "file")]
     listen: SocketAddr,
 
-    /// Requests a second that the service carries, such as 100/s
+    /// Rate limit, such as 100/s
     #[arg(long, value_name = "RATE", conflicts_with = "file")]
     limit: Option<Rate>,
 
-    /// A response conforms whose first byte comes within this, such as 50ms
+    /// Time-to-first-byte target, such as 50ms
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, conflicts_with = "file")]
     target: Option<Duration>,
 
-    /// Requests that may be in flight: a rate alone cannot drain a service that has collapsed
+    /// Concurrency limit; lets a service recover that a rate limit alone would keep overloaded
     #[arg(long, value_name = "COUNT", conflicts_with = "file")]
     concurrency: Option<std::num::NonZeroU32>,
 
-    /// Where /metrics, /status, /livez and /readyz are served: a loopback address, or unix:PATH
+    /// Admin address for /metrics, /status, /livez and /readyz: a loopback address, or unix:PATH
     #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
     admin: Option<AdminAddress>,
 
@@ -303,15 +303,18 @@ const MALFORMED_EVERY: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
-  Forward, and judge every response against 50 ms:
-      headroom gateway --to 127.0.0.1:9000 --listen 127.0.0.1:8080 --target 50ms --admin 127.0.0.1:9901
-  While some take longer, admit 100 a second and 12 at a time, and shed the rest with 503:
-      headroom gateway --to 127.0.0.1:9000 --limit 100/s --target 50ms --concurrency 12
-  What `headroom find` has measured:
-      headroom gateway gateway.yaml
-  See how it does, and why a request was refused:
-      headroom top --file gateway.yaml
+  Forward, and count responses within 50 ms:
+      headroom gateway --to 127.0.0.1:9000 --target 50ms \\
+          --admin 127.0.0.1:9901
+  While some take longer: at most 100 a second and 12 in flight, 503 for others:
+      headroom gateway --to 127.0.0.1:9000 --target 50ms \\
+          --limit 100/s --concurrency 12
+  With the limits that `headroom find` has found:
+      headroom gateway headroom-gateway.yaml
+  Show its status, and explain a reason:
+      headroom top --file headroom-gateway.yaml
       headroom explain --reason backlog_full
 
-A file is explained by `headroom config schema` and checked by `headroom config check FILE`.
-Exit codes: 0 ended as it was told, 2 wrong usage or configuration, 1 anything else.";
+`headroom config schema` describes the file, `headroom config check FILE` checks it.
+
+Exit codes: 0 stopped on request, 2 wrong usage or configuration, 1 other errors.";

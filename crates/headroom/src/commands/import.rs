@@ -10,10 +10,10 @@ use clap::Subcommand;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bring in what you have: how services scale on AWS and Kubernetes, and their traffic
+/// Import policies and traffic from AWS, Kubernetes and logs
 ///
-/// Reads files, and asks no cloud: `headroom import aws --print-commands` lists the commands that make them. What is
-/// not understood is named with its place, and never guessed.
+/// Reads files and contacts no cloud. `headroom import aws --print-commands` prints the commands that create the files.
+/// Everything that cannot be imported is reported with its place in the file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

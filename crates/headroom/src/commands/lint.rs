@@ -6,21 +6,21 @@ use crate::output;
 use config::case::{Given, Stage};
 use documents::lint::{Found, Linted};
 
-/// Say which policies of a case will flap or mislead, without running anything
+/// Find scaling policies that will flap or mislead
 ///
-/// Flapping bands, percentiles of too few samples, latency in target tracking, maximum CPU, burstable types, ceilings of
-/// quotas and addresses, cooldowns shorter than a start. Each finding says where, why in numbers, and the way out. Ends
-/// with 99 where something was found.
+/// Finds flapping bands, percentiles of too few samples, latency in target tracking, maximum CPU, burstable instance
+/// types, limits from quotas and addresses, and cooldowns shorter than the start of an instance. Each finding has its
+/// place, the reason in numbers, and what to change. The exit code is 99 if there are findings.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Only these stages [default: all]
+    /// Check only these stages [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     stage: Vec<String>,
 
-    /// As JSON
+    /// Print findings as JSON
     #[arg(long)]
     json: bool,
 }

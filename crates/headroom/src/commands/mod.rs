@@ -1,6 +1,7 @@
 //! One file for each command: `Args` (what was typed), `run` (what happens).
 
 pub mod compare;
+pub mod completions;
 pub mod config;
 pub mod conformance;
 pub mod demo;

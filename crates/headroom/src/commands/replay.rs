@@ -24,60 +24,60 @@ use std::time::Duration;
 use thiserror::Error;
 use units::Timestamp;
 
-/// Replay recorded traffic at its own times, faster or slower, with more users or fewer
+/// Replay recorded traffic at its original times, or scaled
 ///
-/// FILE is an access log of nginx, Apache or an AWS ALB, a capture of the gateway, or any other list of requests with
-/// times. Each request is sent to URL when it was sent then, whatever the service does now: response times count from
-/// there. A log that has no bodies can replay only requests without them.
+/// FILE is an access log (nginx, Apache, AWS ALB), a capture of the gateway, or any other list of requests with times.
+/// Each request is sent to URL at its recorded time, however slowly the service answers; response times are measured
+/// from that time. Requests from logs without bodies are replayed without bodies.
 ///
-/// --users 2 adds new users, each with a shifted session of its own and without the cookies and credentials of the
-/// one it is like, rather than the same ones twice; --users 0.5 leaves half of them out whole.
+/// --users 2 adds new users, each with a time-shifted session of its own and without the cookies and credentials of the
+/// recorded user. --users 0.5 leaves out half of the users.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording; - for standard input, gzip is recognised
+    /// Recording; - for standard input, may be gzip-compressed
     file: PathBuf,
 
-    /// Where to: scheme, host and port; paths come from the recording
+    /// Target scheme, host and port; paths come from the recording
     url: String,
 
-    /// How many times as fast
+    /// Speed-up
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Load")]
     speed: f64,
 
-    /// How many times as many users
+    /// Factor for the number of users
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Load")]
     users: f64,
 
-    /// End after this span of the replay
+    /// Stop after this time
     #[arg(short, long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     duration: Option<Duration>,
 
-    /// Seed of what the recording does not say: the same seed gives the same replay
+    /// Seed for everything that the recording does not contain; the same seed gives the same replay
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Load")]
     seed: u64,
 
-    /// The most connections at a time [default: as many as needed]
+    /// Maximum number of connections [default: unlimited]
     #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
     connections: Option<NonZeroU32>,
 
-    /// Send also what changes things (POST, PUT, DELETE, ...)
+    /// Also send methods that change data (POST, PUT, DELETE, ...)
     #[arg(long, help_heading = "Load")]
     unsafe_methods: bool,
 
-    /// Give a request up after this span
+    /// Request timeout
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     timeout: Duration,
 
-    /// Leave the requests of the first SPAN out of the results
+    /// Exclude the first SPAN of the run from the results
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     warm_up: Option<Duration>,
 
-    /// Threads that send, each with an event loop [default: by rate, connections and cores]
+    /// Number of sending threads, each with an event loop [default: from rate, connections and cores]
     #[arg(long, value_name = "COUNT", help_heading = "Load")]
     workers: Option<NonZeroU32>,
 
-    /// Put the number of each request's user into a header
+    /// Add a header with the number of each request's user
     #[arg(
         long,
         value_name = "NAME",
@@ -88,7 +88,7 @@ pub struct Args {
     )]
     user_header: Option<String>,
 
-    /// Header, as 'Name: value', in addition to those of the recording; repeat for more
+    /// Header to add to the recorded ones, as 'Name: value'; can be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER", help_heading = "Request")]
     headers: Vec<String>,
 
@@ -98,22 +98,22 @@ pub struct Args {
     #[command(flatten)]
     connect: ConnectArgs,
 
-    /// What the run must hold, such as 'p(95)<50ms' or 'failed<1%'; repeat for more
+    /// Condition that the run must meet, such as 'p(95)<50ms' or 'failed<1%'; can be repeated
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     threshold: Vec<String>,
 
     #[command(flatten)]
     guard: GuardArgs,
 
-    /// Result as JSON on standard output
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Lines instead of the live screen, also on a terminal
+    /// Print lines instead of the live screen, even on a terminal
     #[arg(long, help_heading = "Output")]
     plain: bool,
 
-    /// Say what would be sent, and send nothing
+    /// Print what would be sent, without sending anything
     #[arg(long, help_heading = "Output")]
     dry_run: bool,
 
@@ -254,10 +254,10 @@ fn without_identity(headers: &[(String, String)]) -> Vec<(String, String)> {
 
 const EXAMPLES: &str = "\
 Examples:
-  Yesterday's busiest hour, as it was:
+  A recording at its original times:
       headroom replay access.log.gz http://127.0.0.1:8080
-  Twice as fast, and what the recording would have been with half as many users again:
+  Twice as fast, with half as many users again:
       headroom replay access.log http://127.0.0.1:8080 --speed 2 --users 1.5
-  A log that is written in a form of its own:
-      headroom replay access.log http://127.0.0.1:8080 \\
-          --log-format '$remote_addr [$time_local] \"$request\" $status $request_time'";
+  A log with a custom format:
+      headroom replay access.log http://127.0.0.1:8080 --log-format \\
+          '$remote_addr [$time_local] \"$request\" $status $request_time'";

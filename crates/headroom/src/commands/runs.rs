@@ -7,17 +7,17 @@ use documents::stored::{Run, table};
 use ledger::Filter;
 use serde_json::Value as Json;
 
-/// List the runs that the ledger keeps, the latest first
+/// List the runs in the ledger, newest first
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     ledger: LedgerArgs,
 
-    /// At most so many
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u32,
 
-    /// As JSON: an array with an object for each run
+    /// Print as JSON: an array with an object for each run
     #[arg(long)]
     json: bool,
 }

@@ -12,74 +12,74 @@ use std::thread;
 use std::time::Duration;
 use units::{Bytes, parse_duration};
 
-/// A service with a known limit, to try headroom on and to check what it measures
+/// Run an HTTP service with a known limit, to try headroom
 ///
-/// Real threads, real CPU work, real waits and a shared pool. A request costs CPU time, then a wait, then a slot of
-/// the pool; each is 0 unless it is set. SPAN is fixed (20ms) or drawn: exp(20ms), lognormal(20ms,0.5) with median
-/// and sigma, uniform(10ms,30ms).
+/// It uses real threads, CPU work, waits and a shared pool. A request uses CPU time, then waits, then holds a slot of
+/// the pool; each is 0 unless set. SPAN is fixed (20ms) or random: exp(20ms), lognormal(20ms,0.5) with median and
+/// sigma, uniform(10ms,30ms).
 ///
-/// Responses carry Server-Timing with the milliseconds in queue, cpu, wait, pool (waiting for a slot) and hold.
+/// Responses contain Server-Timing with the milliseconds in queue, cpu, wait, pool (waiting for a slot) and hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
     listen: SocketAddr,
 
-    /// Start from a known service; the other flags change it
+    /// Use the settings of a known service; other options override them
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
 
-    /// Seed of all draws
+    /// Seed for random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Write a CSV line for each request: arrival, departure, connection, path, status, in flight at arrival, and
-    /// the value of the request's X-Headroom-Arrival
+    /// Write a CSV line for each request: arrival, departure, connection, path, status, requests in flight at arrival,
+    /// and the value of X-Headroom-Arrival
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Workers (processes of an application server) [default: 1]
+    /// Number of workers (processes of an application server) [default: 1]
     #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
     workers: Option<usize>,
 
-    /// Handler threads in each worker [default: 8]
+    /// Threads in each worker [default: 8]
     #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
     threads: Option<usize>,
 
-    /// The threads of a worker do their CPU work one at a time, as under a global interpreter lock
+    /// Run the CPU work of a worker's threads one at a time, as with a global interpreter lock
     #[arg(long, help_heading = "Threads and queue")]
     global_lock: bool,
 
-    /// Connections with a request that may wait while all threads are busy [default: 1024]
+    /// Maximum number of connections with a request that wait for a free thread [default: 1024]
     #[arg(long, value_name = "COUNT", help_heading = "Threads and queue")]
     accept_queue: Option<usize>,
 
-    /// What happens to a request that finds the accept queue full
+    /// What to do with a request if the accept queue is full
     #[arg(long, value_name = "WHAT", default_value = "close", help_heading = "Threads and queue")]
     when_full: Full,
 
-    /// Time within which a request must arrive in full and its response must be taken [default: 10s]
+    /// Timeout for reading a request and for writing its response [default: 10s]
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
     read_timeout: Option<Duration>,
 
-    /// How long an idle connection is kept [default: 75s]
+    /// Keep-alive timeout of idle connections [default: 75s]
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
     keep_alive: Option<Duration>,
 
-    /// Stand still now and then: LENGTH/EVERY, such as 1s/5s. It keeps accepting, and answers when the stall ends
+    /// Stall periodically: LENGTH/EVERY, such as 1s/5s. Connections are still accepted, and answered after the stall
     #[arg(long, value_name = "STALL", help_heading = "Work of a request")]
     stall: Option<Stall>,
 
-    /// CPU time of a request
+    /// CPU time for each request
     #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
     cpu: Option<Distribution>,
 
-    /// Wait of a request for what is not shared
+    /// Wait for each request, without a shared resource
     #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
     wait: Option<Distribution>,
 
-    /// How long a request holds a slot of the pool
+    /// Time for which each request holds a slot of the pool
     #[arg(long, value_name = "SPAN", help_heading = "Work of a request")]
     hold: Option<Distribution>,
 
@@ -87,16 +87,16 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", help_heading = "Work of a request")]
     body: Option<Bytes>,
 
-    /// A path with work of its own, such as '/slow cpu=2ms wait=exp(20ms) hold=5ms body=2KiB'; may be repeated. The
-    /// four flags above are for all other paths
+    /// Path with its own work, such as '/slow cpu=2ms wait=exp(20ms) hold=5ms body=2KiB'; can be repeated. The four
+    /// options above apply to all other paths
     #[arg(long, value_name = "ROUTE", help_heading = "Work of a request")]
     route: Vec<Route>,
 
-    /// Slots of the shared pool [default: 1]
+    /// Number of slots in the shared pool [default: 1]
     #[arg(long, value_name = "COUNT", help_heading = "Shared pool")]
     pool_slots: Option<usize>,
 
-    /// With n requests at the pool (waiting or holding) and n above COUNT, a hold takes n/COUNT times as long
+    /// If more than COUNT requests wait for or hold a slot, n of them, a hold takes n/COUNT times as long
     #[arg(long, value_name = "COUNT", help_heading = "Shared pool")]
     slow_above: Option<usize>,
 }
@@ -126,8 +126,10 @@ const STALLED_QUEUE: usize = 1 << 20;
 const EXAMPLES: &str = "\
 Examples:
   headroom sample-service --preset search-cgi
-  headroom sample-service --threads 4 --cpu 'exp(5ms)' --wait 20ms --record arrivals.csv
-  headroom sample-service --route '/search.cgi hold=18.6ms' --pool-slots 2 --slow-above 12";
+  headroom sample-service --threads 4 --cpu 'exp(5ms)' --wait 20ms \\
+      --record arrivals.csv
+  headroom sample-service --route '/search.cgi hold=18.6ms' --pool-slots 2 \\
+      --slow-above 12";
 
 /// Runs the service until SIGINT or SIGTERM.
 pub fn run(args: &Args) -> Exit {

@@ -8,21 +8,21 @@ use crate::{output, stored};
 use documents::stored::Stored;
 use ledger::RunId;
 
-/// Show all that the ledger knows of a run
+/// Show a run from the ledger
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The run, such as r17
+    /// Run, such as r17
     #[arg(value_name = "ID")]
     id: RunId,
 
     #[command(flatten)]
     ledger: LedgerArgs,
 
-    /// As JSON, with every second and every part of the run
+    /// Print as JSON, with every second and every part of the run
     #[arg(long)]
     json: bool,
 
-    /// The limit that a search found, in the words of another proxy
+    /// Print the limits that a search found as configuration for another proxy
     #[arg(long, value_name = "PROXY", conflicts_with = "json")]
     emit: Option<Proxy>,
 }

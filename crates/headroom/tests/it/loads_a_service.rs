@@ -189,9 +189,3 @@ fn an_interrupt_ends_the_wait_for_answers() {
     assert_eq!((&run["accounting"]["in_flight"], &run["interrupted"]), (&50.into(), &true.into()));
     assert_eq!(run["elapsed_s"], 0.5, "the wait is no part of the schedule");
 }
-
-#[test]
-fn help_stays_as_it_is() {
-    let output = headroom(&["load", "--help"]).output().unwrap();
-    insta::assert_snapshot!(text(&output.stdout));
-}

@@ -20,6 +20,8 @@ mod ends_with_its_terminal;
 mod finds_the_sustainable_rate;
 /// `headroom simulate` beside servers that were measured.
 mod foresees_real_servers;
+/// Every help text, at 80 columns.
+mod helps;
 /// `headroom import`: policies of AWS and traffic, as files that headroom reads.
 mod imports_what_people_have;
 /// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.

@@ -18,21 +18,21 @@ use crate::output;
 use crate::recorder::{About, Recorder};
 use std::path::PathBuf;
 
-/// See the main job in about a minute: calm, collapse, the same flood with a policy
+/// Show in one minute how a limit protects a service
 ///
 /// A service with a known limit of 107 requests a second runs in this process, behind a gateway; nothing leaves this
-/// machine. 100 a second are calm. At 110 it collapses. Then the same flood again, with a policy: while responses
-/// take longer than 50 ms, 100 a second are admitted and the rest is told to come back. At the end 90 a second show
-/// that the limit is lifted by itself.
+/// machine. At 100 requests a second it is fast, at 110 it collapses. Then the same load comes again with a policy:
+/// while responses take longer than 50 ms, the gateway admits 100 a second and rejects the others. Finally, at 90 a
+/// second, the policy lifts the limit.
 ///
-/// A phase in which this machine itself stood still is repeated, and that is said.
+/// A phase is repeated, and the output says so, if this machine was too busy to measure it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The phases as JSON on standard output
+    /// Print the phases as JSON
     #[arg(long)]
     json: bool,
 
-    /// Where the report goes
+    /// HTML report to write
     #[arg(long, value_name = "FILE", default_value = "headroom-demo.html")]
     report: PathBuf,
 

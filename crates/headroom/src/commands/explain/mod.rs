@@ -19,31 +19,31 @@ use reasons::Reasons;
 use status::Status;
 use std::path::PathBuf;
 
-/// Explain a gateway: its limits, where they come from, and why a request was refused
+/// Explain a gateway's limits, and why a request was rejected
 ///
-/// For each route: in which order a request meets the limits, and what one that is shed is told. For each limit, class
-/// and policy: its figures, the run that they come from with its goal and interval, and where it applies. With a NAME,
-/// that one only. With --reason, what a reason in logs, metrics and answers means, and what to do about it.
+/// For each route: the order in which a request meets the limits, and the answer to a rejected request. For each limit,
+/// class and policy: its values, the run that they come from (with goal and interval), and where it applies. With a
+/// NAME, only that one. With --reason, the meaning of a reason in logs, metrics and answers, and what to do about it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A gateway file; left out with --admin
+    /// Gateway file; not with --admin
     #[arg(value_name = "FILE")]
     first: Option<String>,
 
-    /// A route, limit, class, policy or pool; with --admin the only argument
+    /// Name of a route, limit, class, policy or pool; with --admin the only argument
     #[arg(value_name = "NAME")]
     second: Option<String>,
 
-    /// A running gateway instead of a file: HOST:PORT or unix:PATH
+    /// Admin address of a running gateway, in place of a file: HOST:PORT or unix:PATH
     #[arg(long, value_name = "ADDRESS", value_parser = crate::admin::address)]
     admin: Option<AdminAddress>,
 
-    /// A file with the token that the running gateway wants
+    /// File with the gateway's admin token
     #[arg(long, value_name = "FILE", requires = "admin")]
     token_file: Option<PathBuf>,
 
-    /// A reason name, such as backlog_full
+    /// Name of a reason, such as backlog_full
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
 
@@ -148,16 +148,16 @@ fn subject(args: &Args) -> Result<(Option<Status>, Option<String>), Error> {
 
 const EXAMPLES: &str = "\
 Examples:
-  What a gateway file will do, in which order:
+  The limits of a gateway file, in the order in which requests meet them:
       headroom explain gateway.yaml
-  Where one limit comes from:
+  One limit, and the run that it comes from:
       headroom explain gateway.yaml 'Search limit'
-  The same of a gateway that runs, with how it is now:
+  The same for a running gateway, with its current state:
       headroom explain --admin 127.0.0.1:9901 'Search limit'
-  What a reason in the log, in the metrics or in a problem answer means:
+  A reason from a log, a metric or a rejected request:
       headroom explain --reason backlog_full
 
-Exit codes: 0 explained, 2 wrong usage, file or name, 1 anything else, such as no gateway there.";
+Exit codes: 0 done, 2 wrong usage, file or name, 1 other errors.";
 
 #[cfg(test)]
 mod tests {

@@ -45,78 +45,79 @@ use study::find::{Load, Wanted, find};
 use thiserror::Error;
 use units::{InstanceCount, Rate};
 
-/// Find the highest rate at which a service holds a goal
+/// Find the highest request rate at which a service meets a goal
 ///
-/// First the calm service is watched for 10 s, or up to 30 s where late answers come in clusters (pauses of a collector):
-/// a full trial then covers five of the gaps between them. A goal that even the calm service misses is refused there.
-/// Then as many requests as possible at 1, 2, 5, 10, ... in flight, until no more comes out: that gives the knee,
-/// and, from six steps on, the contention and the coherency that make it. Then
-/// requests at fixed rates, as users send them: rates that hold the goal and rates that miss it, until the limit lies
-/// between two of them that are near each other. The low end is held for one long trial; then the high end is shown to
-/// fail, and how long the service takes to come back.
+/// First, the unloaded service is measured for 10 s, up to 30 s if late answers come in clusters (such as garbage
+/// collection pauses). If it misses the goal here, the search stops. Then the number of connections is increased (1, 2,
+/// 5, 10, ...) until throughput stops growing: this gives the knee. Then trials at fixed rates narrow the interval
+/// between a rate that meets the goal and a rate that misses it. Finally, the low end is verified in one long trial,
+/// the high end is shown to fail, and the time to recover is measured.
 ///
-/// A rate is stated, and a file written, only where the low end held in a verification of full length. Otherwise
-/// nothing was found, `sustainable_rate` is null and the exit code is 99.
+/// A rate is reported, and a file written, only if the low end passed a verification of full length. Otherwise
+/// `sustainable_rate` is null and the exit code is 99.
 ///
-/// The whole time, with pauses and recovery, is at most 60 s + 10 S + 2 B. S is a step of the closed loop: 40 calm answers,
-/// 2 s to 10 s. B is the load time: --budget, or 7.5 F. F is a full trial: the longest of 10 s, 1,000 requests at the best
-/// throughput (at most 30 s), and 5 G, where G is the mean gap between clusters of late answers (0 where there are none).
+/// The search takes at most 60 s + 10 S + 2 B, including pauses and recovery. S is the duration of a closed-loop step:
+/// 40 times the calm response time, 2 s to 10 s. B is the load time: --budget, or 7.5 F. F is the duration of a full
+/// trial: the longest of 10 s, 1,000 requests at the best throughput (at most 30 s), and 5 G. G is the mean time
+/// between clusters of late answers, 0 without clusters.
 ///
-/// The gateway file protects the whole service. On the measured path and all below it, while the goal is missed: the rate
-/// 5 % below the low end, and a limit on requests in flight that follows the service. Where failures (5xx, 429) limited
-/// the service, the rate at the low end applies always. Over all paths: one limit on requests in flight that begins at
-/// the best concurrency found and follows the service. A file is written only where the low end was verified.
+/// The gateway file protects the whole service. The measured path and all paths below it get a rate limit 5 % below the
+/// low end and an adaptive concurrency limit, which apply while the goal is missed. If failures (5xx, 429) limited the
+/// service, the rate limit at the low end always applies. All paths together get an adaptive concurrency limit that
+/// starts at the best concurrency found.
 ///
-/// The story goes to standard error, the result to standard output. Ctrl-C ends the search and says what is known.
+/// Progress is written to standard error, the result to standard output. Ctrl-C stops the search and prints the results
+/// so far.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Where to, such as http://127.0.0.1:8080/path
     url: String,
 
-    /// What must hold, such as 'p(95)<50ms' or 'failed<0.1%' (k6's long form too); repeat for more [default: p(95) below
-    /// 2.5 times the calm median; failed<1% unless given]. Failed are requests without a status from 200 to 399: 429 and
-    /// 503 count
+    /// Goal, such as 'p(95)<50ms' or 'failed<0.1%'; can be repeated
+    ///
+    /// Default: p(95) below 2.5 times the calm median. failed<1% is added if not given. k6's long form is accepted. A
+    /// request fails if it has no answer or a status outside 200 to 399, including 429 and 503.
     #[arg(long, value_name = "GOAL", help_heading = "Goal")]
     slo: Vec<Condition>,
 
-    /// The peak that has to be carried, such as 72/s
+    /// Peak rate that the service must carry, such as 72/s
     #[arg(long, value_name = "RATE", help_heading = "Goal")]
     peak: Option<Rate>,
 
-    /// The peak as the highest minute of a CSV file with requests per minute
+    /// CSV file with requests per minute; its highest minute is the peak
     #[arg(long, value_name = "FILE", conflicts_with = "peak", help_heading = "Goal")]
     traffic: Option<PathBuf>,
 
-    /// How many instances are behind the URL; says how many the peak needs
+    /// Number of instances behind the URL; reports how many the peak needs
     #[arg(long, value_name = "COUNT", help_heading = "Goal")]
     instances: Option<NonZeroU32>,
 
-    /// The most connections at a time [default: as many as needed]
+    /// Maximum number of connections [default: unlimited]
     #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
     connections: Option<NonZeroU32>,
 
-    /// No rate above this is tried
+    /// Highest rate to try
     #[arg(long, value_name = "RATE", help_heading = "Load")]
     max_rate: Option<Rate>,
 
-    /// How the requests are spaced
+    /// Distribution of arrivals
     #[arg(long, value_name = "HOW", default_value = "even", help_heading = "Load")]
     arrivals: Spacing,
 
-    /// Seed of --arrivals poisson: the same seed gives the same arrivals
+    /// Seed for --arrivals poisson; the same seed gives the same arrivals
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Load")]
     seed: u64,
 
-    /// Give a request up after this span
+    /// Request timeout
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     timeout: Duration,
 
-    /// Load time of all trials together [default: 75s, more for services below 100/s or that pause]
+    /// Total load time of all trials [default: 75s, longer below 100/s or with pauses]
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     budget: Option<Duration>,
 
-    /// Show that the high end fails also where the service is not on this machine
+    /// Overload the service at the high end even if it is not on this machine
     #[arg(long, help_heading = "Load")]
     prove_overload: bool,
 
@@ -129,35 +130,37 @@ pub struct Args {
     #[command(flatten)]
     guard: GuardArgs,
 
-    /// The gateway file with the limits that were found
+    /// Gateway file to write, with the limits found
     #[arg(long, value_name = "FILE", default_value = "headroom-gateway.yaml", help_heading = "Output")]
     write: PathBuf,
 
-    /// Limit the measured path and what is below it only; a flood on other paths can then overload the service
+    /// Limit only the measured path and paths below it
+    ///
+    /// Traffic on other paths can then overload the service.
     #[arg(long, help_heading = "Output")]
     only_path: bool,
 
-    /// Write no gateway file
+    /// Do not write a gateway file
     #[arg(long, conflicts_with_all = ["write", "force"], help_heading = "Output")]
     no_write: bool,
 
-    /// Overwrite a file that `headroom find` did not write
+    /// Overwrite a file that was not written by `headroom find`
     #[arg(long, help_heading = "Output")]
     force: bool,
 
-    /// The limit in the words of another proxy, on standard output; the summary then goes to standard error
+    /// Print the limits as configuration for another proxy; the summary goes to standard error
     #[arg(long, value_name = "PROXY", help_heading = "Output")]
     emit: Option<Proxy>,
 
-    /// Where --emit writes to
+    /// Output file for --emit
     #[arg(long, value_name = "FILE", requires = "emit", help_heading = "Output")]
     emit_to: Option<PathBuf>,
 
-    /// A page with the load curves and all trials
+    /// Write an HTML report with load curves and all trials
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
 
-    /// Result as JSON on standard output
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
 
@@ -365,15 +368,21 @@ const CONCURRENCY_MAX: u32 = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  What does it carry with 95 of 100 answers below 50 ms?
+  The highest rate with 95 % of the answers within 50 ms:
       headroom find http://127.0.0.1:8080/search.cgi --slo 'p(95)<50ms'
   Is that enough for the peak, and how many of the 5 instances does it need?
-      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --peak 72/s --instances 5
-  The same limit for the nginx that is there already:
-      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --emit nginx --emit-to headroom.conf
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' \\
+          --peak 72/s --instances 5
+  The limits as nginx configuration:
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' \\
+          --emit nginx --emit-to headroom.conf
   One number for a script:
-      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json | jq .sustainable_rate.low
+      headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' --json |
+          jq .sustainable_rate.low
 
-Exit codes: 0 a rate was verified, 99 none was (the goal holds at no rate, or no verification held) or the peak is above
-it, 3 this machine disturbed every trial, 2 wrong usage, 1 anything else (the target does not answer, or the search was
-interrupted).";
+Exit codes:
+  0   a rate was verified
+  1   the target does not answer, the search was interrupted, or another error
+  2   wrong usage
+  3   this machine disturbed every trial
+  99  no rate was verified, or the peak is above it";

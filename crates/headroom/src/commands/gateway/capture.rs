@@ -7,11 +7,11 @@ use units::{Bytes, Ratio};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CaptureArgs {
-    /// Write the requests that pass to this file, for `headroom replay`; credentials and cookies are masked
+    /// Record requests that pass to this file, for `headroom replay`; credentials and cookies are masked
     #[arg(long, value_name = "FILE", help_heading = "Capture")]
     capture: Option<PathBuf>,
 
-    /// The share of the clients whose requests are written
+    /// Share of clients to record
     #[arg(
         long,
         value_name = "SHARE",
@@ -22,15 +22,15 @@ pub(super) struct CaptureArgs {
     )]
     capture_fraction: Ratio,
 
-    /// Mask the value of this header too; repeat for more
+    /// Also mask the value of this header; can be repeated
     #[arg(long, value_name = "HEADER", value_parser = header, requires = "capture", help_heading = "Capture")]
     mask: Vec<String>,
 
-    /// Mask the value of this query parameter; repeat for more
+    /// Mask the value of this query parameter; can be repeated
     #[arg(long, value_name = "NAME", requires = "capture", help_heading = "Capture")]
     mask_query: Vec<String>,
 
-    /// Leave out requests whose body is longer; bodies are written as they are
+    /// Do not record requests with larger bodies; bodies are recorded unchanged
     #[arg(
         long,
         value_name = "SIZE",

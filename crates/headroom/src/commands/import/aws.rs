@@ -8,28 +8,28 @@ use config::case::write::Section;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Read bounds, policies, alarms and schedules from the JSON of the AWS CLI, as the scaling of a case file
+/// Import AWS scaling policies, alarms and schedules from the JSON of the AWS CLI
 ///
-/// FILEs are the outputs of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions
+/// FILEs are outputs of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions
 /// (application-autoscaling), describe-alarms (cloudwatch), describe-auto-scaling-groups and describe-policies
-/// (autoscaling), in any order. Alarms are joined to policies. What cannot be simulated (metric math, composite
-/// alarms, other namespaces ...) is named with its file and place, and left out.
+/// (autoscaling), in any order. Everything that cannot be simulated (metric math, composite alarms, other namespaces
+/// ...) is reported with its file and place, and left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The files; - for standard input
+    /// Files; - for standard input
     #[arg(required_unless_present = "print_commands", conflicts_with = "print_commands")]
     files: Vec<PathBuf>,
 
-    /// Write the section of the case file here, and a summary to standard output
+    /// Write the section of the case file to this file, and a summary to standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
 
-    /// Print all that was read as JSON
+    /// Print everything that was read as JSON
     #[arg(long)]
     json: bool,
 
-    /// List the read-only commands that make the files, and do nothing
+    /// Print the read-only AWS CLI commands that create the files, and exit
     #[arg(long)]
     print_commands: bool,
 
@@ -41,11 +41,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME", requires = "print_commands")]
     asg: Option<String>,
 
-    /// With --print-commands: the load balancer whose requests are the traffic: its ARN, or the app/... part of it
+    /// With --print-commands: load balancer whose requests are the traffic; its ARN, or the app/... part of it
     #[arg(long, value_name = "NAME", requires = "print_commands")]
     load_balancer: Option<String>,
 
-    /// With --print-commands: so many days of traffic
+    /// With --print-commands: number of days of traffic
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=455))]
     days: u32,
 }
@@ -165,7 +165,9 @@ const NEXT: &str = "# next: describe servers and traffic too, then headroom simu
 
 const EXAMPLES: &str = "\
 Examples:
-  headroom import aws --print-commands --service shop/accounts --load-balancer app/shop/50dc6c495c0c9188
+  headroom import aws --print-commands --service shop/accounts \\
+      --load-balancer app/shop/50dc6c495c0c9188
   headroom import aws targets.json policies.json alarms.json
-  headroom import aws targets.json policies.json scheduled.json alarms.json -o case.yaml
+  headroom import aws targets.json policies.json scheduled.json alarms.json \\
+      -o case.yaml
   headroom import aws *.json --json | jq .remarks";

@@ -8,18 +8,18 @@ use config::case::write::Section;
 use control::scaling::hpa::{HpaSettings, Metric};
 use std::path::{Path, PathBuf};
 
-/// Read HorizontalPodAutoscalers from YAML or JSON, as the scaling of a case file
+/// Import HorizontalPodAutoscalers from YAML or JSON
 ///
-/// FILEs are manifests with one or several documents, or what `kubectl get hpa -A -o yaml` prints, in autoscaling/v2,
-/// v2beta2 or v1. What cannot be simulated is named with its line, and left out.
+/// FILEs are manifests with one or several documents, or the output of `kubectl get hpa -A -o yaml`, in autoscaling/v2,
+/// v2beta2 or v1. Everything that cannot be simulated is reported with its line, and left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The files; - for standard input
+    /// Files; - for standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Write the section of the case file here, and a summary to standard output
+    /// Write the section of the case file to this file, and a summary to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -13,67 +13,66 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::parse_duration;
 
-/// Make one table of traffic, which simulate and load --trace read, from what you have
+/// Import traffic into one table for `simulate` and `load --trace`
 ///
-/// FILE is a table (CSV; times with or without a zone, seconds since 1970, or none), a line of counts (94,56,187,... or an
-/// array of JSON), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
-/// be joined), an access log of an AWS ALB, nginx or Apache, a capture of the gateway, or (with --format events) a log with
-/// a line and a time for each request. Several files are read together, as pages or days; gzip is recognised. Gaps,
-/// duplicates, rows out of order, changes of the clock and unknown units are named with their place; what was done about
-/// each is said too.
+/// FILE is a table (CSV; times with or without time zone, as Unix time, or none), a line of counts (94,56,187,... or a
+/// JSON array), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
+/// be concatenated), an access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log
+/// with one line and one time for each request. Several files are read together, as pages or days; they may be
+/// gzip-compressed. Gaps, duplicates, unordered rows, clock changes and unknown units are reported with their place,
+/// and with what was done about them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The files; - for standard input
+    /// Files; - for standard input
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Write the table here, and a summary to standard output [default: the table to standard output]
+    /// Write the table to this file, and a summary to standard output [default: the table to standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// The width of a row of the result [default: as the source has it; 1m for logs and events]
+    /// Time covered by a row of the result [default: as in the source; 1m for logs and events]
     #[arg(long, value_name = "SPAN", value_parser = parse_duration)]
     bin: Option<Duration>,
 
-    /// How the files are written: auto, table, counts, events, cloudwatch, alb, nginx, apache, capture
+    /// Format of the files: auto, table, counts, events, cloudwatch, alb, nginx, apache, capture
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = format, help_heading = "Reading")]
     format: Format,
 
-    /// How an access log is written: nginx's log_format or Apache's LogFormat [default: combined]
+    /// Format of an access log, as nginx's log_format or Apache's LogFormat [default: combined]
     #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
     log_format: Option<String>,
 
-    /// Events: where the time is: the name of a column, its number from 1, or a key of JSON lines [default: found out]
+    /// Events: column with the time: its name, its number from 1, or a key of JSON lines [default: detected]
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     time: Option<String>,
 
-    /// Which column of a table (its name, or its number from 1 where there are no names), or which result of CloudWatch,
-    /// by its id or label
+    /// Column of a table (its name, or its number from 1 if there are no names), or id or label of a CloudWatch result
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
     pick: Option<String>,
 
-    /// The time zone of times that name none, such as Europe/Berlin [default: UTC]
+    /// Time zone of times without one, such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE", help_heading = "Reading")]
     time_zone: Option<String>,
 
-    /// The width of a row, where the table does not say [default: the most common step]
+    /// Time covered by a row, if the table does not say [default: the most common step]
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Reading")]
     row: Option<Duration>,
 
-    /// When the first row begins, for a table without times: 2026-03-01T00:00:00Z
+    /// Start of the first row of a table without times: 2026-03-01T00:00:00Z
     #[arg(long, value_name = "TIME", value_parser = instant, help_heading = "Reading")]
     start: Option<i64>,
 
-    /// What stands where rows are missing
+    /// How to fill missing rows
     #[arg(long, value_name = "WHAT", default_value = "zero", help_heading = "Odd input")]
     gaps: GapWord,
 
-    /// What becomes of several rows of a time
+    /// How to combine rows with the same time
     #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = "Odd input")]
     duplicates: DuplicateWord,
 
-    /// What becomes of lines that cannot be read
+    /// What to do with lines that cannot be parsed
     #[arg(long, value_name = "WHAT", default_value = "few", help_heading = "Odd input")]
     bad_lines: BadLineWord,
 }
@@ -91,21 +90,21 @@ fn instant(text: &str) -> Result<i64, String> {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum GapWord {
-    /// No request: sources leave out what is empty
+    /// 0: sources leave out empty rows
     Zero,
-    /// As many as in the row before
+    /// The value of the row before
     Hold,
-    /// A straight line from the row before to the row after
+    /// Linear interpolation
     Interpolate,
-    /// Say where, and write nothing
+    /// Report them and write nothing
     Refuse,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum DuplicateWord {
-    /// Say where, and write nothing; pages that overlap with the same counts are fine
+    /// Report them and write nothing
     Refuse,
-    /// Add them, as rows of several balancers
+    /// Add them, for example rows of several load balancers
     Add,
     /// Use the first
     First,
@@ -115,11 +114,11 @@ enum DuplicateWord {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum BadLineWord {
-    /// Leave out up to 1 in 100 of a log or of events, none of a table
+    /// Skip up to 1 of 100 lines of a log or of events, none of a table
     Few,
-    /// Say which ones, and write nothing
+    /// Report them and write nothing
     Refuse,
-    /// Leave them out
+    /// Skip them
     Skip,
 }
 
@@ -232,11 +231,15 @@ Examples:
   headroom import traffic requests.json -o traffic.csv
   headroom import traffic 2026-03-0*.log.gz -o traffic.csv
   headroom import traffic app.log --format events --bin 1m -o traffic.csv
-  headroom import traffic requests.csv --format events --time started_at --bin 10s -o traffic.csv
-  headroom import traffic day.txt --row 1m -o traffic.csv       (day.txt: 94,56,187,...)
-  headroom import traffic hourly.txt --row 1h --start 2026-03-01T00:00:00Z -o traffic.csv
-  headroom import traffic local.csv --time-zone Europe/Berlin --gaps interpolate -o traffic.csv
-  cat access.log | headroom import traffic - --log-format '$remote_addr [$time_local] \"$request\" $status'";
+  headroom import traffic requests.csv --format events --time started_at \\
+      --bin 10s -o traffic.csv
+  headroom import traffic day.txt --row 1m -o traffic.csv
+  headroom import traffic hourly.txt --row 1h \\
+      --start 2026-03-01T00:00:00Z -o traffic.csv
+  headroom import traffic local.csv --time-zone Europe/Berlin \\
+      --gaps interpolate -o traffic.csv
+  cat access.log | headroom import traffic - --log-format \\
+      '$remote_addr [$time_local] \"$request\" $status'";
 
 #[cfg(test)]
 mod tests {

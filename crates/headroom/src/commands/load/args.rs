@@ -12,72 +12,85 @@ use std::path::PathBuf;
 use std::time::Duration;
 use units::{Rate, parse_duration};
 
-/// Drive load at a URL, and account for every request
+/// Run a load test against a URL
 ///
-/// Closed model (without -r): each connection sends its next request when the last is answered, so the service sets
-/// the rate. Open model (-r, stages with rates, --trace): requests come at their times whatever the service does, as
-/// users do, and the response time counts from the time at which a request should have started.
+/// Closed model (without -r): each connection sends its next request after the answer to the last one, so the service
+/// determines the rate. Open model (-r, stages with rates, --trace): requests start on a schedule, however slowly the
+/// service answers, as with independent users. Response times are measured from the scheduled start.
 ///
-/// On a terminal a live screen shows the run. Otherwise, one line a second goes to standard error. The summary goes to
-/// standard output. Ctrl-C ends the run and gives the summary of what was measured; a second one quits at once.
+/// On a terminal, a live screen shows the run; otherwise, one line a second is written to standard error. The summary
+/// is written to standard output. Ctrl-C stops the run and prints the results so far; a second Ctrl-C exits
+/// immediately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::EXAMPLES)]
 pub struct Args {
-    /// Where to, such as http://127.0.0.1:8080/path; with --scenario, in place of the file's base
+    /// Target URL, such as http://127.0.0.1:8080/path
+    ///
+    /// With --scenario, it replaces the base URL of the file.
     #[arg(required_unless_present_any = ["scenario", "targets"])]
     pub url: Option<String>,
 
-    /// Connections; with -r the most at a time, 0 for as many as needed [default: 50; with -r 0]
+    /// Number of connections [default: 50]
+    ///
+    /// With -r, the maximum number of connections, 0 for unlimited [default: 0].
     #[arg(short, long, value_name = "COUNT", help_heading = "Load")]
     pub connections: Option<u32>,
 
-    /// Open model: the rate of all requests together, such as 100/s or 5M/m
+    /// Open model: total rate, such as 100/s or 5M/m
     #[arg(short, long, value_name = "RATE", short_aliases = ['q', 'R'], help_heading = "Load")]
     pub rate: Option<Rate>,
 
-    /// How long, such as 30s or 1m30s [default: 10s, or until -n is reached]
+    /// Duration, such as 1m30s [default: 10s, or until -n]
     #[arg(short, long, value_name = "SPAN", short_alias = 'z', value_parser = span, help_heading = "Load")]
     pub duration: Option<Duration>,
 
-    /// How many requests, such as 500, 10k or 1M; with --scenario, how many iterations
+    /// Number of requests, such as 500, 10k or 1M
+    ///
+    /// With --scenario, number of iterations.
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = count, help_heading = "Load")]
     pub requests: Option<NonZeroU64>,
 
-    /// A stretch of the run: 30s:200/s holds a rate, 30s:..200/s ramps to it from where the last stage ended,
-    /// 30s:50 holds 50 users of the closed model; repeat for more
+    /// Stage of the run, such as 30s:200/s; can be repeated
+    ///
+    /// 30s:200/s holds a rate, 30s:..200/s ramps to it from the end of the previous stage, 30s:50 holds 50 users
+    /// (closed model).
     #[arg(long, value_name = "STAGE", conflicts_with_all = ["rate", "duration"], help_heading = "Load")]
     pub stage: Vec<StageText>,
 
-    /// Requests per minute from a CSV file (time,count); each minute has exactly its requests
+    /// CSV file with requests per minute (time,count)
+    ///
+    /// Each minute gets exactly this number of requests.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "stage"], help_heading = "Load")]
     pub trace: Option<PathBuf>,
 
-    /// How long a line of --trace without times stands for [default: as its times say, or 1m]
+    /// Time covered by a line of --trace without times [default: from the times in the file, or 1m]
     #[arg(long, value_name = "SPAN", requires = "trace", value_parser = span, help_heading = "Load")]
     pub trace_bin: Option<Duration>,
 
-    /// How many times as fast the trace passes, with as many requests in each of its minutes
+    /// Speed-up of the trace; the number of requests in each of its minutes stays the same
     #[arg(long, value_name = "FACTOR", requires = "trace", help_heading = "Load")]
     pub trace_speed: Option<f64>,
 
-    /// How many times as many requests the trace has
+    /// Factor for the number of requests in the trace
     #[arg(long, value_name = "FACTOR", requires = "trace", help_heading = "Load")]
     pub trace_scale: Option<f64>,
 
-    /// How the requests of the open model are spaced
+    /// Distribution of arrivals in the open model
     #[arg(long, value_name = "HOW", default_value = "even", help_heading = "Load")]
     pub arrivals: Spacing,
 
-    /// Seed of all that is random: the same seed gives the same arrivals and the same users
+    /// Seed for random arrivals and users; the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Load")]
     pub seed: u64,
 
-    /// Closed model: how long each user waits after an answer
+    /// Closed model: pause of a user before its next request
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     pub think: Option<Duration>,
 
-    /// Run so many times, one after the other, each with the next seed; the ledger keeps every run, and `headroom
-    /// compare` takes the name of the first for all
+    /// Number of runs, one after another
+    ///
+    /// Each run uses the next seed. All are recorded in the ledger, and `headroom compare` accepts the first one for
+    /// the whole series.
     #[arg(
         long,
         value_name = "COUNT",
@@ -89,15 +102,15 @@ pub struct Args {
     )]
     pub repeat: NonZeroU32,
 
-    /// Leave the requests of the first SPAN out of the results
+    /// Exclude the first SPAN of the run from the results
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     pub warm_up: Option<Duration>,
 
-    /// Give a request up after this span
+    /// Request timeout
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = span, help_heading = "Load")]
     pub timeout: Duration,
 
-    /// Threads that send, each with an event loop [default: by rate, connections and cores]
+    /// Number of sending threads, each with an event loop [default: from rate, connections and cores]
     #[arg(long, value_name = "COUNT", help_heading = "Load")]
     pub workers: Option<NonZeroU32>,
 
@@ -107,7 +120,7 @@ pub struct Args {
     #[command(flatten)]
     pub inputs: InputArgs,
 
-    /// Users who walk through a scenario file (YAML); see examples/scenario.yaml
+    /// Scenario file (YAML) that describes what users do; see examples/scenario.yaml
     #[arg(
         long,
         value_name = "FILE",
@@ -116,7 +129,7 @@ pub struct Args {
     )]
     pub scenario: Option<PathBuf>,
 
-    /// Put the number of each arrival into a header, to join what arrived with what was sent
+    /// Add a header with the number of each arrival, to match received requests with sent ones
     #[arg(
         long,
         value_name = "NAME",
@@ -130,32 +143,33 @@ pub struct Args {
     #[command(flatten)]
     pub connect: ConnectArgs,
 
-    /// What the run must hold, such as 'p(95)<50ms', 'failed<1%' or
-    /// 'http_req_duration{endpoint:login}: p(99)<1s'; repeat for more. Failed are requests without a status from 200 to
-    /// 399: 429 and 503 count
+    /// Condition that the run must meet, such as 'p(95)<50ms'; can be repeated
+    ///
+    /// Other examples: 'failed<1%', 'http_req_duration{endpoint:login}: p(99)<1s'. A request fails if it has no answer
+    /// or a status outside 200 to 399, including 429 and 503.
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     pub threshold: Vec<String>,
 
-    /// End the run as soon as a threshold is missed
+    /// Stop the run as soon as a threshold is missed
     #[arg(long, requires = "threshold", help_heading = "Thresholds")]
     pub abort_on_fail: bool,
 
-    /// Look at the thresholds of --abort-on-fail only after this span
+    /// With --abort-on-fail: evaluate thresholds only after this time
     #[arg(long, value_name = "SPAN", default_value = "0s", value_parser = span, help_heading = "Thresholds")]
     pub delay_abort: Duration,
 
     #[command(flatten)]
     pub guard: GuardArgs,
 
-    /// Result as JSON on standard output
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 
-    /// Lines instead of the live screen, also on a terminal
+    /// Print lines instead of the live screen, even on a terminal
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
 
-    /// Say what would be sent, and send nothing
+    /// Print what would be sent, without sending anything
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 

@@ -75,23 +75,30 @@ fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  As fast as it answers, on 50 connections for 10 s:
+  As fast as the service answers, with 50 connections for 10 s:
       headroom load http://127.0.0.1:8080/
-  500 requests a second for a minute, whatever the service does:
+  500 requests a second for a minute:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 1m
-  The same as of many independent users, and the same again with the same seed:
-      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m --arrivals poisson --seed 7
-  Up to 100 users in steps; the table says where more users only wait longer:
-      headroom load http://127.0.0.1:8080/ --stage 30s:1 --stage 30s:10 --stage 30s:100
-  HTTP/2 over TLS, with a gate for a pipeline (exit code 99 where it is missed):
-      headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s --threshold 'p(99)<20ms'
-  Users who walk through a scenario:
+  The same with random arrivals, reproducible by its seed:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m \\
+          --arrivals poisson --seed 7
+  1, 10 and 100 users; shows where more users only increase response times:
+      headroom load http://127.0.0.1:8080/ \\
+          --stage 30s:1 --stage 30s:10 --stage 30s:100
+  HTTP/2 over TLS, with a threshold for a pipeline (exit code 99 if missed):
+      headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s \\
+          --threshold 'p(99)<20ms'
+  A scenario:
       headroom load --scenario examples/scenario.yaml http://127.0.0.1:8080
-  The same five times, so that `headroom compare` knows what runs differ by without a change:
+  Five runs, so that `headroom compare` can measure run-to-run noise:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5
   One number for a script:
-      headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json | jq .response_time_ms.p99
+      headroom load http://127.0.0.1:8080/ -n 10k -c 8 --json |
+          jq .response_time_ms.p99
 
-Exit codes: 0 done (the summary says whether the run is valid), 99 a threshold was missed, 3
-thresholds were asked for and the run is invalid, 2 wrong usage, 1 no request got a good answer
-(status 200 to 399) and no threshold was asked for, or anything else.";
+Exit codes:
+  0   done; the summary says whether the run is valid
+  1   no good answer (status 200 to 399) without thresholds, or another error
+  2   wrong usage
+  3   a threshold was given and the run is invalid
+  99  a threshold was missed";

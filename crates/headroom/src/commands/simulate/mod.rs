@@ -30,59 +30,61 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Simulate a fleet: instances, processors, response times, cost, and what the policies decide
+/// Simulate a fleet with its traffic and autoscaling policies
 ///
-/// A case file describes services, hosts, balancers, traffic and policies, and the stages of a change; --case runs one
-/// that ships with headroom. Where a case has published rows, they are printed beside what came out, and the exit code
-/// is 99 where a required one is missed. The same seed gives the same result on every machine.
+/// A case file describes services, hosts, load balancers, traffic, scaling policies, and the stages of a change. --case
+/// runs a case that ships with headroom. If a case has published figures (rows), they are printed beside the simulated
+/// ones; the exit code is 99 if a required row is missed. The same seed gives the same result on every machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Only these stages, such as baseline,final [default: all]
+    /// Simulate only these stages, such as baseline,final [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     stage: Vec<String>,
 
-    /// So many days are measured [default: as the file says, or one]
+    /// Number of days to simulate [default: from the file, or 1]
     #[arg(long, value_name = "COUNT")]
     days: Option<NonZeroU32>,
 
-    /// The first seed [default: the file's]
+    /// First seed [default: from the file]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// So many seeds, one after the other; rows must hold for each
+    /// Number of seeds; rows must hold for each of them
     #[arg(long, value_name = "COUNT", default_value = "1")]
     seeds: NonZeroU32,
 
-    /// How closely: rows are judged request by request unless only minutes are asked for, and a stage is simulated
-    /// request by request, too, where to record its minutes takes longer
+    /// Level of detail: request by request or minute by minute
+    ///
+    /// Rows are evaluated request by request unless only minutes are requested. A stage is simulated request by request
+    /// if recording its minutes takes longer.
     #[arg(long, value_name = "HOW", value_enum, default_value = "request")]
     fidelity: Fidelity,
 
-    /// Compare two stages under the same requests: differences with intervals
+    /// Compare two stages with the same requests: differences with confidence intervals
     #[arg(long, value_names = ["A", "B"], num_args = 2)]
     compare: Option<Vec<String>>,
 
-    /// Threads [default: one for each core]; the result is the same
+    /// Number of threads [default: number of cores]; does not change the result
     #[arg(long, value_name = "COUNT")]
     threads: Option<NonZeroU32>,
 
-    /// What was decided and why, and what was assumed
+    /// Print every scaling decision with its reason, and all assumptions
     #[arg(long, help_heading = "Output")]
     decisions: bool,
 
-    /// Result as JSON on standard output
+    /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// Minute by minute as CSV; - for standard output
+    /// Write results for each minute as CSV; - for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// A page with the charts of instances, processors and p95, and all tables
+    /// Write an HTML report with charts and all tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
 }
@@ -90,21 +92,25 @@ pub struct Args {
 /// Where the case comes from.
 #[derive(Debug, clap::Args)]
 pub struct SourceArgs {
-    /// The case file
+    /// Case file
     #[arg(value_name = "FILE", conflicts_with = "case")]
     file: Option<PathBuf>,
 
-    /// A case that ships with headroom; without a name they are listed
+    /// Run a case that ships with headroom; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     case: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  headroom simulate --case accounts                            the published account, row by row
-  headroom simulate --case accounts --compare baseline final   what the change was worth, with intervals
-  headroom simulate my-service.yaml --days 7 --report out.html a week of your own, with charts
-  headroom config schema case                                  what may stand in a file";
+  A published account, with its figures beside the simulated ones:
+      headroom simulate --case accounts
+  The effect of the change, with confidence intervals:
+      headroom simulate --case accounts --compare baseline final
+  A week of your own service, with charts:
+      headroom simulate my-service.yaml --days 7 --report out.html
+  A description of case files, for editors:
+      headroom config schema case";
 
 /// Why nothing was simulated.
 #[derive(Debug, Error)]

@@ -15,28 +15,28 @@ use gateway::settings::AdminAddress;
 use status::Status;
 use std::io::{IsTerminal, stdin, stdout};
 
-/// Watch a running gateway: service levels, limits, requests in flight, what is shed and why
+/// Show a running gateway live
 ///
-/// Ten times a second: how many responses come in time, which policies apply and since when, how full each limit is,
-/// what each route does and why requests are shed, and how many requests each instance has. Rates are those of the
-/// last second.
+/// Shows ten times a second: the share of responses within their target, active policies, how full each limit is,
+/// rejected requests for each route by reason, and requests in flight for each instance. Rates are averages of the last
+/// second.
 ///
-/// Without a terminal, and with --once, it prints one table and ends. It ends with its terminal, and on SIGTERM.
+/// Without a terminal, or with --once, it prints one table and exits.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where the gateway's `admin` listens: HOST:PORT or unix:PATH [default: the one of --file, else 127.0.0.1:9901]
+    /// Admin address of the gateway: HOST:PORT or unix:PATH [default: from --file, or 127.0.0.1:9901]
     #[arg(value_name = "ADDRESS", value_parser = crate::admin::address)]
     address: Option<AdminAddress>,
 
     #[command(flatten)]
     gateway: GatewayArgs,
 
-    /// Print one table and end
+    /// Print one table and exit
     #[arg(long)]
     once: bool,
 
-    /// Print the gateway's status as JSON and end
+    /// Print the gateway's status as JSON and exit
     #[arg(long, conflicts_with = "once")]
     json: bool,
 }
@@ -71,14 +71,14 @@ fn title(gateway: &Gateway) -> String {
 }
 
 const EXAMPLES: &str = "\
-Keys: q quits, p holds the picture and lets it go on, Tab goes to the next table, the arrows move in it.
+Keys: q quits, p pauses, Tab selects the next table, arrow keys scroll.
 
 Examples:
-  The gateway of a file, live:
+  The gateway of a file:
       headroom top --file gateway.yaml
-  One that listens elsewhere, once, for a report:
+  A gateway with another admin address, once, for a report:
       headroom top unix:/run/headroom.sock --once
   For a program:
       headroom top 127.0.0.1:9901 --json
 
-Exit codes: 0 seen, 2 wrong usage, 1 anything else, such as no gateway there.";
+Exit codes: 0 done, 2 wrong usage, 1 other errors, such as no gateway there.";
