@@ -11,6 +11,9 @@ pub use circumstances::{Circumstance, PASSING};
 
 use measure::{Comparison, Numbers, Verdict};
 
+/// The JSON Schema of the result.
+pub const SCHEMA: &str = include_str!("../schemas/compare.schema.json");
+
 /// The result of `headroom compare`: two sides, with all that is said about them.
 pub struct Compared {
     /// What is compared with.

@@ -14,3 +14,6 @@ pub use outcome::{Ended, Judged, Outcome, Proof, Tried, so_far, usual_failures};
 pub use page::page;
 pub use peak::Peak;
 pub use words::{Gateway, summary};
+
+/// The JSON Schema of the result.
+pub const SCHEMA: &str = include_str!("../schemas/find.schema.json");

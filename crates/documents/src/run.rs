@@ -24,6 +24,9 @@ use crate::watched;
 use measure::{Measurement, Watched};
 use serde::Serialize;
 
+/// The JSON Schema of the result.
+pub const SCHEMA: &str = include_str!("../schemas/load.schema.json");
+
 /// The result of a run of load.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadRun<'a> {

@@ -1,4 +1,4 @@
-//! A comparison for scripts. The schema is `schemas/compare.schema.json` of the crate `headroom`.
+//! A comparison for scripts. The schema is [`super::SCHEMA`].
 
 use super::{Circumstance, Compared};
 use measure::{Basis, Difference, Finding, Interval, Quantity};

@@ -1,4 +1,4 @@
-//! What a search found as JSON. The schema is `schemas/find.schema.json`.
+//! What a search found as JSON. The schema is [`super::SCHEMA`].
 
 use super::outcome::{Ended, Outcome, Tried};
 use super::scaling;

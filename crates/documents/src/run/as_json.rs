@@ -1,5 +1,4 @@
-//! Results as JSON: the names that scripts depend on. The schema is `schemas/load.schema.json` of the crate
-//! `headroom`.
+//! Results as JSON: the names that scripts depend on. The schema is [`super::SCHEMA`].
 //!
 //! ## Why lists of lower bounds
 //! A request that was given up took longer than its time-out. Its quantiles are still numbers, so that arithmetic

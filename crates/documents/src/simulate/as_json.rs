@@ -1,4 +1,4 @@
-//! What came out as JSON. The schema is `schemas/simulate.schema.json` of the crate `headroom`.
+//! What came out as JSON. The schema is [`super::SCHEMA`].
 
 use super::fidelity::ByMinute;
 use super::versus::Compared;

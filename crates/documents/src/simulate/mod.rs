@@ -25,6 +25,9 @@ use sim::outcome::Row;
 use sim::{Fidelity, Outcome};
 use std::time::Duration;
 
+/// The JSON Schema of the result.
+pub const SCHEMA: &str = include_str!("../../schemas/simulate.schema.json");
+
 /// The result of `headroom simulate`.
 #[derive(Debug)]
 pub struct Simulation {

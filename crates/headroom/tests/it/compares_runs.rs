@@ -37,7 +37,7 @@ fn compares_three_runs() {
         let output = compare(first, b, &["--json"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let schema = serde_json::from_str(include_str!("../../schemas/compare.schema.json")).unwrap();
+        let schema = serde_json::from_str(documents::compare::SCHEMA).unwrap();
         assert_eq!(check(&schema, &value), Vec::<String>::new());
         let rows = value["rows"].as_array().unwrap();
         rows.iter().find(|row| row["quantity"] == "p50").unwrap().clone()

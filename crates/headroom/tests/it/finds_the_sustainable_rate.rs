@@ -18,7 +18,7 @@ fn find(url: &str, arguments: &[&str]) -> Command {
 fn json(output: &Output) -> Value {
     let value: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    let schema = serde_json::from_str(include_str!("../../schemas/find.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::find::SCHEMA).unwrap();
     assert_eq!(check(&schema, &value), Vec::<String>::new());
     value
 }

@@ -36,7 +36,7 @@ pub fn json(output: &Output) -> Value {
 pub fn measured(output: &Output) -> Value {
     let value: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
-    let schema = serde_json::from_str(include_str!("../../schemas/load.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::run::SCHEMA).unwrap();
     assert_eq!(check(&schema, &value), Vec::<String>::new());
     let account = value["accounting"].as_object().unwrap();
     let fates = account.iter().filter(|(name, _)| *name != "scheduled" && *name != "resent");

@@ -56,7 +56,7 @@ fn a_case_gives_rows_json_csv_and_a_page() {
     let arguments = ["simulate", "case.yaml", "--json", "--decisions", "--compare", "today", "calm"];
     let output = run(folder.path(), &arguments);
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let schema = serde_json::from_str(include_str!("../../schemas/simulate.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::simulate::SCHEMA).unwrap();
     assert_eq!(check(&schema, &value), Vec::<String>::new());
     assert_eq!(value["met"], true);
     let decisions = value["stages"][0]["runs"][0]["services"][0]["decisions"].as_array().unwrap();

@@ -118,7 +118,7 @@ fn equal_runs_show_no_difference() {
 #[test]
 fn json_follows_its_schema() {
     let mut json = compared(measured(1, 0), measured(2, 3), Choice::default(), false).unwrap().json();
-    let schema = serde_json::from_str(include_str!("../../../schemas/compare.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::compare::SCHEMA).unwrap();
     assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
     assert_eq!(json["difference_shown"], true);
     assert_eq!(json["rows"][0]["quantity"], "p50");
@@ -194,7 +194,7 @@ fn several_runs_a_side_are_judged_by_what_they_differ_by() {
     let (_directory, ledger, _) = repeated(&[100, 102, 98, 112, 110, 108]);
     let slower = of(&ledger, "r1,r2,r3", "r4,r5,r6", Choice::default(), false).unwrap();
     insta::assert_snapshot!(slower.text(120));
-    let schema = serde_json::from_str(include_str!("../../../schemas/compare.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::compare::SCHEMA).unwrap();
     assert_eq!(schema::check(&schema, &slower.json()), Vec::<String>::new());
     assert_eq!((&slower.json()["basis"], &slower.json()["freedom"]), (&"repetitions".into(), &4.into()));
 }

@@ -344,7 +344,7 @@ fn json_has_the_fixed_names() {
 
 #[test]
 fn json_keeps_to_its_schema() {
-    let schema = serde_json::from_str(include_str!("../../../schemas/find.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::find::SCHEMA).unwrap();
     let mut told = outcome();
     let knee = told.knee.as_mut().unwrap();
     knee.steps =
