@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod compare;
+pub mod demo;
 pub mod find;
 pub mod lint;
 pub mod run;

@@ -5,7 +5,8 @@ use report::{Align, Table, rate, text};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
-/// All runs side by side, each with its name in the ledger, and by how much they vary. `first` is the name of the first.
+/// All runs side by side, each with its name in the ledger, and by how much they vary. `first` is the name of the
+/// first.
 pub fn repeated(runs: &[(Option<String>, Measurement)], first: Option<&str>) -> String {
     use Align::{Left, Right};
     let columns = [("run", Left), ("p50", Right), ("p95", Right), ("p99", Right), ("rate", Right)];

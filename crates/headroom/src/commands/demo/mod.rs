@@ -3,12 +3,8 @@
 //! ```text
 //! story    the four phases: calm, collapse, policy, after
 //! stage    the service, the gateway in front of it, the load
-//! numbers  what a phase's last ten seconds say
-//! page     the report
 //! ```
 
-mod numbers;
-mod page;
 mod stage;
 mod story;
 
@@ -16,6 +12,7 @@ use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
 use crate::recorder::{About, Recorder};
+use documents::demo::Story;
 use std::path::PathBuf;
 
 /// Show in one minute how a limit protects a service
@@ -52,9 +49,9 @@ pub fn run(args: &Args) -> Exit {
             return output::fail(&error);
         }
     };
-    let phases = numbers::json(&story.phases);
+    let phases = story.json();
     recorder.finish(run, None, Some(phases.clone()));
-    if let Err(error) = std::fs::write(&args.report, page::html(&story)) {
+    if let Err(error) = std::fs::write(&args.report, story.page()) {
         output::tell(&format!("the report cannot be written to {}: {error}\n", args.report.display()));
     } else {
         output::tell(&format!("\nreport: {}\n", args.report.display()));
@@ -65,8 +62,8 @@ pub fn run(args: &Args) -> Exit {
     if args.json { output::print(&(phases + "\n")) } else { output::print(&closing(&story)) }
 }
 
-fn closing(story: &story::Story) -> String {
-    format!("\n{}\n{NEXT}", report::text(&numbers::table(&story.phases), output::width()))
+fn closing(story: &Story) -> String {
+    format!("\n{}\n{NEXT}", report::text(&story.table(), output::width()))
 }
 
 const NEXT: &str = "\

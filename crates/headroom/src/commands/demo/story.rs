@@ -1,29 +1,15 @@
 //! The four phases: calm, collapse, policy, after.
 
-use super::numbers::Phase;
 use super::stage::{Policy, Stage, stood_still};
 use crate::output;
 use crate::recorder::{About, Begun, Recorder};
 use control::policy::Transition;
-use measure::{Measurement, Series};
+use documents::demo::{Phase, Story};
+use measure::Measurement;
 use std::num::NonZeroU32;
 use std::time::Duration;
 use thiserror::Error;
 use units::{Rate, Timestamp, show_duration};
-
-/// What was seen.
-pub struct Story {
-    /// The phases in numbers, in order.
-    pub phases: Vec<Phase>,
-    /// All of it, second by second.
-    pub series: Series,
-    /// When each phase was, in the time of `series`.
-    pub spans: Vec<report::Phase>,
-    /// When the policy acted.
-    pub marks: Vec<report::Mark>,
-    /// How long the service needed to be calm after its collapse.
-    pub calm_after: Duration,
-}
 
 /// Why the story was not told to its end.
 #[derive(Debug, Error)]
@@ -54,7 +40,7 @@ pub fn tell(recorder: &mut Recorder, run: Begun) -> Result<Story, StoryError> {
          The gateway in front of it listens on {}. Nothing leaves this machine.\n\n",
         stage.address()
     ));
-    let mut teller = Teller { recorder, run, story: Story::new(), ended: Timestamp::ZERO };
+    let mut teller = Teller { recorder, run, story: Story::default(), ended: Timestamp::ZERO };
 
     teller.play(&mut stage, &CALM)?;
     teller.play(&mut stage, &COLLAPSE)?;
@@ -218,18 +204,6 @@ impl Teller<'_> {
         }
         if let Some(phase) = self.story.phases.last_mut() {
             phase.limit_lifted_after_s = Some(lifted.map(|after| after.as_secs_f64()));
-        }
-    }
-}
-
-impl Story {
-    fn new() -> Self {
-        Story {
-            phases: Vec::new(),
-            series: Series::default(),
-            spans: Vec::new(),
-            marks: Vec::new(),
-            calm_after: Duration::ZERO,
         }
     }
 }

@@ -9,16 +9,21 @@ use units::Quantile;
 /// A phase in numbers, under the names that scripts depend on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Phase {
+    /// Its name.
     pub name: &'static str,
+    /// Arrivals that were due.
     pub offered_per_second: f64,
     /// Answered with 2xx within 3 s of the intended start.
     pub good_per_second: f64,
+    /// Refused on purpose.
     pub shed_per_second: f64,
     /// All others, time-outs among them.
     pub failed_per_second: f64,
     /// Of the good responses; null where there were none.
     pub p50_ms: Option<f64>,
+    /// The same.
     pub p95_ms: Option<f64>,
+    /// The same.
     pub p99_ms: Option<f64>,
     /// How often the phase was repeated because this machine stood still.
     pub repeated: u32,
@@ -66,13 +71,8 @@ impl Phase {
     }
 }
 
-/// The phases as JSON text.
-pub fn json(phases: &[Phase]) -> String {
-    serde_json::to_string_pretty(phases).expect("names are strings and numbers are finite")
-}
-
 /// The phases as a table.
-pub fn table(phases: &[Phase]) -> Table {
+pub(super) fn table(phases: &[Phase]) -> Table {
     let columns = ["offered/s", "good/s", "shed/s", "failed/s", "p50", "p95", "p99"];
     let columns: Vec<_> =
         [("phase", Align::Left)].into_iter().chain(columns.map(|name| (name, Align::Right))).collect();
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(phase.offered_per_second, 5.0);
         assert_eq!((phase.good_per_second, phase.shed_per_second, phase.failed_per_second), (1.0, 1.0, 3.0));
         assert!((phase.p95_ms.unwrap() - 20.0).abs() < 0.1);
-        let json: serde_json::Value = serde_json::from_str(&json(&[phase])).unwrap();
-        assert!(json[0].get("limit_lifted_after_s").is_none());
+        let json = serde_json::to_value(phase).unwrap();
+        assert!(json.get("limit_lifted_after_s").is_none());
     }
 }
