@@ -1,8 +1,8 @@
 //! One plain line a second on standard error.
 
 use super::pulse::{Pulse, errors};
-use crate::summary::{grouped, quantile, rate};
 use ::load::{Model, Plan};
+use report::{grouped, quantile, rate};
 use std::io::Write;
 use units::{Quantile, show_duration};
 

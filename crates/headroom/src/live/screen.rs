@@ -6,7 +6,6 @@
 use super::pulse::{Pulse, Second};
 use super::terminal;
 use crate::asked;
-use crate::summary::{grouped, quantile, rate, time};
 use ::load::{Model, Plan};
 use measure::Histogram;
 use ratatui::backend::CrosstermBackend;
@@ -15,6 +14,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Gauge, Paragraph, Sparkline};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+use report::{grouped, quantile, rate, time};
 use std::io::{self, BufWriter, Stderr, Write};
 use std::mem::ManuallyDrop;
 use std::time::Duration;
