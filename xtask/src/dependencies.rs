@@ -85,11 +85,12 @@ const TABLE: [Uses; 24] = [
     (
         "documents",
         &[
-            ("control", "what was searched for and found"),
+            ("control", "what was searched for and found, the names of reasons"),
             ("measure", "what was measured"),
             ("report", "tables and numbers in text"),
             ("sim", "the outcomes that it shows"),
             ("stats", "intervals of differences"),
+            ("status", "the gateway that top and explain show"),
             ("units", QUANTITIES),
         ],
     ),
@@ -131,7 +132,8 @@ const TABLE: [Uses; 24] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 5] = [
+const TESTS: [Uses; 6] = [
+    ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),

@@ -4,10 +4,12 @@
 
 pub mod compare;
 pub mod demo;
+pub mod explain;
 pub mod find;
 pub mod lint;
 pub mod run;
 pub mod simulate;
 pub mod stored;
+pub mod top;
 pub mod watched;
 pub mod words;

@@ -1,6 +1,6 @@
 //! What belongs together in the document, by name.
 
-use crate::{Limit, LimitKind, Policy, Pool, Route, Status};
+use crate::{Limit, LimitKind, Policy, Pool, Provenance, Route, Status};
 
 impl Status {
     /// The policy of a route.
@@ -16,6 +16,12 @@ impl Status {
     /// The pool that answers on a route.
     pub fn pool_of(&self, route: &Route) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.name == route.pool)
+    }
+
+    /// The measurements behind its figures.
+    pub fn provenances(&self) -> impl Iterator<Item = &Provenance> {
+        let levels = self.service_levels.iter().filter_map(|class| class.provenance.as_ref());
+        levels.chain(self.limits.iter().filter_map(|limit| limit.provenance.as_ref()))
     }
 
     /// Whether a limit refuses anything where the file applies it: one in shadow does not, nor does one that only

@@ -1,21 +1,19 @@
 //! `headroom explain`: where a limit comes from, and why a request was refused.
 //!
 //! Both kinds of sources, a file and a running gateway, are read as the same document
-//! ([`status::Status`]), so that they are explained in the same words; a running gateway adds how it is now.
+//! ([`status::Status`]), so that they are explained in the same words (`documents::explain`); a running gateway adds how it
+//! is now.
 
 mod measured;
-mod reasons;
-mod words;
 
 use crate::admin::{Error as AdminError, GatewayArgs};
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
-use crate::summary::wrapped_to;
+use documents::explain::{self as words, Reasons};
+use documents::words::wrapped_to;
 use gateway::settings::AdminAddress;
 use http::codec::Refusal;
-use measured::Measured;
-use reasons::Reasons;
 use status::Status;
 use std::path::PathBuf;
 
@@ -93,7 +91,7 @@ fn explain(args: &Args) -> Result<String, Error> {
         return Ok(words::reason(&found, status.as_ref()));
     }
     let status = status.ok_or(Error::Nothing)?;
-    let measured = Measured::of(&status, &args.ledger);
+    let measured = measured::of(&status, &args.ledger);
     match name {
         None => Ok(words::all(&status, &measured)),
         Some(name) => words::named(&status, &measured, &name).ok_or_else(|| {

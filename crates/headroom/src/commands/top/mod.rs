@@ -1,16 +1,14 @@
 //! `headroom top`: a running gateway, live.
 //!
-//! What is shown is built once, as sections of cells, for both: a screen that redraws itself, and plain tables.
+//! What is shown is built once (`documents::top`), for both: a screen that redraws itself, and plain tables.
 
 mod guard;
-mod history;
-mod plain;
 mod screen;
-pub mod sections;
 
 use crate::admin::{Error, Gateway, GatewayArgs};
 use crate::exit::Exit;
 use crate::output;
+use documents::top::text;
 use gateway::settings::AdminAddress;
 use status::Status;
 use std::io::{IsTerminal, stdin, stdout};
@@ -56,7 +54,11 @@ fn show(args: &Args) -> Result<Exit, Error> {
     }
     let first = gateway.status()?;
     let is_live = !args.once && stdout().is_terminal() && stdin().is_terminal();
-    Ok(if is_live { live(gateway, first) } else { output::print(&plain::text(&title(&gateway), &first)) })
+    Ok(if is_live {
+        live(gateway, first)
+    } else {
+        output::print(&text(&title(&gateway), &first, output::width()))
+    })
 }
 
 fn live(gateway: Gateway, first: Status) -> Exit {

@@ -4,10 +4,9 @@
 //! every other way out, also on a signal.
 
 use super::guard::{self, Input};
-use super::history::History;
-use super::sections::{Section, Tone, sections, summary};
 use crate::admin::{Error, Gateway};
 use crate::{live, output};
+use documents::top::{History, Section, Tone, sections, summary};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};

@@ -53,7 +53,7 @@ impl History {
     }
 
     /// The last seconds as small bars, up to `most`; up to the highest of them where `most` is zero.
-    pub fn picture(&self, kind: &'static str, name: &str, now: f64, most: f64) -> String {
+    pub(super) fn picture(&self, kind: &'static str, name: &str, now: f64, most: f64) -> String {
         let values = self.seconds.get(&(kind, name.to_owned()));
         let values = values.map_or(vec![now], |values| values.iter().copied().collect());
         let most = if most > 0.0 { most } else { values.iter().copied().fold(0.0, f64::max) };
@@ -69,7 +69,7 @@ impl History {
 }
 
 /// What the pictures of a kind of limit are kept under: limits of both kinds may have one name.
-pub fn limit_kind(kind: LimitKind) -> &'static str {
+pub(super) fn limit_kind(kind: LimitKind) -> &'static str {
     match kind {
         LimitKind::Concurrency => "concurrency limit",
         LimitKind::RateClass => "rate class",
@@ -77,7 +77,7 @@ pub fn limit_kind(kind: LimitKind) -> &'static str {
 }
 
 /// An instance as one pool sees it: others may send it requests too.
-pub fn instance_name(pool: &str, address: &str) -> String {
+pub(super) fn instance_name(pool: &str, address: &str) -> String {
     format!("{pool} {address}")
 }
 

@@ -82,7 +82,7 @@ impl Reasons {
 }
 
 /// Whether this is about requests themselves, and not about their retries and copies.
-pub fn is_of_a_request(reason: &Reason) -> bool {
+pub(super) fn is_of_a_request(reason: &Reason) -> bool {
     REASONS.contains(reason)
 }
 
@@ -91,7 +91,7 @@ fn all() -> impl Iterator<Item = &'static Reason> {
 }
 
 /// The reasons for which a limit refuses, or would if it were not in shadow; there nobody waits for a place.
-pub fn of_limit(limit: &Limit, in_shadow: bool) -> &'static [&'static str] {
+pub(super) fn of_limit(limit: &Limit, in_shadow: bool) -> &'static [&'static str] {
     let waits = limit.backlog_bound > Some(0);
     match limit.kind {
         LimitKind::Concurrency if waits && !in_shadow => QUEUE,
@@ -103,7 +103,7 @@ pub fn of_limit(limit: &Limit, in_shadow: bool) -> &'static [&'static str] {
 }
 
 /// The reasons for which a pool's full instances refuse.
-pub fn of_pool(pool: &Pool) -> &'static [&'static str] {
+pub(super) fn of_pool(pool: &Pool) -> &'static [&'static str] {
     match (pool.instance_concurrency, pool.queue_bound) {
         (None, _) => &[],
         (Some(_), None | Some(0)) => &[Shed::CONCURRENCY],

@@ -10,21 +10,27 @@ use units::show_duration;
 /// A table with its title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Section {
+    /// What it shows.
     pub title: &'static str,
+    /// The heading of each column.
     pub columns: Vec<(&'static str, Align)>,
+    /// As many cells in each as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A cell and how it strikes the eye.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
+    /// What it says.
     pub text: String,
+    /// How much it is stressed.
     pub tone: Tone,
 }
 
 /// How a cell strikes the eye. Colour only stresses what the text says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
+    /// Like any other text.
     Plain,
     /// As it should be.
     Good,
@@ -312,7 +318,7 @@ fn state_tone(instance: &Instance, pool: &Pool) -> Tone {
 }
 
 /// The bound of a limit in words.
-pub fn bound_of(limit: &Limit) -> String {
+pub(crate) fn bound_of(limit: &Limit) -> String {
     let mut parts = Vec::new();
     if let Some(rate) = limit.per_second {
         parts.push(format!("{}/s", number(rate)));
@@ -335,7 +341,7 @@ pub fn bound_of(limit: &Limit) -> String {
 }
 
 /// How full a limit is, and who waits at it.
-pub fn now_of(limit: &Limit) -> String {
+pub(crate) fn now_of(limit: &Limit) -> String {
     let of = |used: Option<u32>, bound: Option<u32>, what: &str| match bound {
         Some(bound) => format!("{} of {bound} {what}", used.unwrap_or(0)),
         None => format!("{} {what}", used.unwrap_or(0)),
@@ -389,7 +395,7 @@ fn count(count: u64, tone: Tone) -> Cell {
 }
 
 /// Percent with as many digits as it takes to see that it is not all.
-pub fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent == percent.round() { format!("{percent:.0} %") } else { format!("{:.1} %", percent.min(99.9)) }
 }
@@ -399,12 +405,13 @@ fn number(number: f64) -> String {
     rounded.to_string()
 }
 
-pub fn millis(millis: f64) -> String {
+/// A span of so many milliseconds.
+pub(crate) fn millis(millis: f64) -> String {
     show_duration(Duration::from_secs_f64((millis / 1e3).max(0.0))).to_string()
 }
 
 /// A time that has passed, to the second.
-pub fn for_so_long(seconds: f64) -> String {
+pub(crate) fn for_so_long(seconds: f64) -> String {
     let seconds = seconds.max(0.0) as u64;
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {

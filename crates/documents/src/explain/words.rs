@@ -2,15 +2,15 @@
 
 use super::measured::Measured;
 use super::reasons::{self, Reason};
-use crate::commands::top::sections::{bound_of, for_so_long, millis, now_of, percent};
-use crate::summary::wrapped_to;
+use crate::top::{bound_of, for_so_long, millis, now_of, percent};
+use crate::words::wrapped_to;
 use status::reason::request;
 use status::{Limit, LimitKind, Policy, Pool, Provenance, Route, ServiceLevel, ShedAnswer, Status, metric};
 use std::fmt::Write;
 use std::time::Duration;
 use units::show_duration;
 
-/// The whole gateway.
+/// The whole gateway in words.
 pub fn all(status: &Status, measured: &Measured) -> String {
     let mut text = format!("gateway on {}", status.listen);
     if let Some(up) = status.uptime_s {
@@ -46,7 +46,7 @@ pub fn named(status: &Status, measured: &Measured, name: &str) -> Option<String>
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-/// All names.
+/// The names of all that [`named`] explains.
 pub fn names(status: &Status) -> Vec<&str> {
     let routes = status.routes.iter().map(|found| &found.name);
     let all = routes
@@ -479,7 +479,7 @@ const WIDTH: usize = 57;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::explain::reasons::Reasons;
+    use crate::explain::Reasons;
     use status::sample;
 
     fn known() -> Reasons {

@@ -1,0 +1,10 @@
+//! A running gateway, as sections of cells: for a screen that redraws itself, and for plain tables.
+
+mod history;
+mod plain;
+mod sections;
+
+pub use history::History;
+pub use plain::text;
+pub use sections::{Cell, Section, Tone, sections, summary};
+pub(crate) use sections::{bound_of, for_so_long, millis, now_of, percent};
