@@ -4,6 +4,7 @@
 
 pub mod compare;
 pub mod demo;
+pub mod emit;
 pub mod explain;
 pub mod find;
 pub mod lint;

@@ -5,6 +5,7 @@ use crate::emit::{EmitError, Proxy, emit};
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
 use crate::{output, stored};
+use documents::emit::EmitError as NoLimit;
 use documents::stored::Stored;
 use ledger::RunId;
 
@@ -52,7 +53,7 @@ fn read(args: &Args) -> Result<Option<Stored>, Error> {
 }
 
 fn emitted(Stored { run, .. }: &Stored, proxy: Proxy) -> Result<String, EmitError> {
-    let no_search = || EmitError::NoSearch(format!("run {}", run.id));
+    let no_search = || NoLimit::NoSearch(format!("run {}", run.id));
     let result = run.result.as_deref().filter(|_| run.command == "find");
     let search = serde_json::from_str(result.ok_or_else(no_search)?).map_err(|_| no_search())?;
     emit(proxy, &search)

@@ -5,6 +5,7 @@ use control::policy::PolicySettings;
 use control::rate::{Limit, RateSettings};
 use control::search::limits::{Limits, RateLimit};
 use control::service_level::ServiceLevelSettings;
+use documents::emit::{MARK, PORT};
 use documents::find::Outcome;
 use gateway::settings::{Class, ConcurrencySettings, PathMatch, Policy, Pool, Provenance, Route, Settings};
 use std::fmt::Write as _;
@@ -43,7 +44,7 @@ pub fn settings(target: &Target, outcome: &Outcome, limits: &Limits) -> Settings
     let mut settings = Settings {
         admin: Some(local(ADMIN).into()),
         pools: vec![Pool::new("service", vec![to])],
-        ..Settings::new(local(LISTEN))
+        ..Settings::new(local(PORT))
     };
     let mut measured = Route { any_spelling: true, ..Route::new("", measured_path(&target.path), 0) };
     measured.name = match &measured.path {
@@ -196,8 +197,4 @@ pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
 /// Strict goals must not wait for ever.
 const MOST_SAMPLES: f64 = 1_000.0;
 
-/// The first line of every file that a search wrote.
-pub const MARK: &str = "# Written by headroom find.";
-/// Where the gateway of a written file listens.
-pub const LISTEN: u16 = 8080;
 const ADMIN: u16 = 9901;

@@ -16,8 +16,6 @@ mod story;
 #[cfg(test)]
 mod tests;
 
-pub use gateway_file::{LISTEN as GATEWAY_PORT, MARK};
-
 use super::load::span;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::descriptors;

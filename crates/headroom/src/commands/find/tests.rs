@@ -1,6 +1,6 @@
 //! What is said, written and decided about outcomes of every kind.
 
-use super::gateway_file::{self, MARK};
+use super::gateway_file;
 use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
@@ -13,6 +13,7 @@ use control::search::{
     Bad, Ceiling, Condition, Found, Goal, Good, Interval, Missed, Purpose, Share, Trial, TrialOutcome,
     Verdict,
 };
+use documents::emit::MARK;
 use documents::find::{self as document, Ended, Gateway, Outcome, Peak, Proof, Tried, so_far};
 use gateway::settings::PathMatch;
 use std::path::Path;

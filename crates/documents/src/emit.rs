@@ -1,4 +1,5 @@
-//! The limit that `headroom find` found, in the words of the proxy that people already run.
+//! The limit that `headroom find` found, in the words of the proxy that people already run: [`Limit::of`] reads the
+//! result of a search, [`Limit::text`] is the proxy's file.
 //!
 //! ## Why from the JSON of the search
 //! The ledger keeps that JSON, so that a run of last week and one that has just ended give the same file.
@@ -13,23 +14,21 @@ mod nginx;
 #[cfg(test)]
 mod tests;
 
-use crate::commands::find::{GATEWAY_PORT, MARK};
 use control::search::limits::{Facts, Limits, RateLimit, ServiceLimit, alone, carried};
 use control::search::{Condition, LimitedBy};
-use http::dial::{Origin, OriginError, Scheme};
 use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio};
 
 /// The proxy to write for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proxy {
-    /// limit_req and limit_conn
+    /// `limit_req` and `limit_conn`.
     Nginx,
-    /// A stick table's rate, maxconn, maxqueue and timeout queue
+    /// A stick table's rate, `maxconn`, `maxqueue` and `timeout queue`.
     Haproxy,
-    /// local_ratelimit, circuit breakers, adaptive_concurrency
+    /// `local_ratelimit`, circuit breakers, `adaptive_concurrency`.
     Envoy,
 }
 
@@ -49,31 +48,28 @@ pub enum EmitError {
         /// What it found.
         found: String,
     },
-    /// A URL that cannot be read any more.
-    #[error(transparent)]
-    Url(#[from] OriginError),
 }
 
-/// The configuration of a proxy with the limit that a search found; `search` is the search's JSON.
-///
-/// # Errors
-/// Where the search found no limit.
-pub fn emit(proxy: Proxy, search: &Json) -> Result<String, EmitError> {
-    let limit = Limit::of(search)?;
-    Ok(match proxy {
-        Proxy::Nginx => nginx::text(&limit),
-        Proxy::Haproxy => haproxy::text(&limit),
-        Proxy::Envoy => envoy::text(&limit),
-    })
+/// The service behind the proxy: the parts of the URL that was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    /// Whether it speaks TLS.
+    pub is_secure: bool,
+    /// A name, or an address without brackets.
+    pub host: String,
+    /// Where it listens.
+    pub port: u16,
+    /// Host and port as the `Host` field has them.
+    pub authority: String,
+    /// The path that was measured, as it is sent and without a query.
+    pub path: String,
 }
 
 /// The limits and where they come from.
 #[derive(Debug)]
-struct Limit {
-    /// With whom the service speaks.
-    origin: Origin,
-    /// The path that was measured, as it is sent.
-    path: String,
+pub struct Limit {
+    /// The URL that was measured.
+    target: String,
     /// The rate of the measured path; `None` where nothing limited it.
     rate: Option<RateLimit>,
     /// The most in flight on the measured path; `None` where nothing limited it.
@@ -87,7 +83,11 @@ struct Limit {
 }
 
 impl Limit {
-    fn of(search: &Json) -> Result<Self, EmitError> {
+    /// Reads the result of a search, which is the JSON of `headroom find`.
+    ///
+    /// # Errors
+    /// Where this is no search, or the search found no limit.
+    pub fn of(search: &Json) -> Result<Self, EmitError> {
         let text = |key: &str| search[key].as_str().map(str::to_owned);
         let number = |object: &str, key: &str| search[object][key].as_f64();
         let (Some(url), Some(ended), Some(found)) = (text("target"), text("ended"), text("found")) else {
@@ -106,8 +106,6 @@ impl Limit {
         if in_flight.is_none() && others.is_none() {
             return Err(no_limit());
         }
-        let (origin, rest) = Origin::of_url(&url)?;
-        let path = rest.split('?').next().filter(|path| !path.is_empty()).unwrap_or("/").to_owned();
         let low = facts.low;
         let interval = match (number("sustainable_rate", "high"), number("sustainable_rate", "confidence")) {
             (Some(high), Some(confidence)) => {
@@ -142,7 +140,21 @@ impl Limit {
             format!("other paths       {other}"),
         ];
         let quantile = facts.time.map_or(Quantile::P95, |(_, quantile)| quantile);
-        Ok(Limit { origin, path, rate: limits.rate(), in_flight, others, quantile, provenance })
+        Ok(Limit { target: url, rate: limits.rate(), in_flight, others, quantile, provenance })
+    }
+
+    /// The URL that was measured.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The whole configuration of a proxy in front of the service.
+    pub fn text(&self, proxy: Proxy, service: &Service) -> String {
+        match proxy {
+            Proxy::Nginx => nginx::text(self, service),
+            Proxy::Haproxy => haproxy::text(self, service),
+            Proxy::Envoy => envoy::text(self, service),
+        }
     }
 
     /// A regular expression for the measured path and all below it; for `/` itself where that was measured. Segments
@@ -168,21 +180,19 @@ impl Limit {
         text += "#\n";
         text
     }
+}
 
+impl Service {
     /// Whether the measured path is `/`, which stands for itself only.
     fn is_root(&self) -> bool {
         self.path.trim_matches('/').is_empty()
     }
 
-    fn is_secure(&self) -> bool {
-        self.origin.scheme == Scheme::Https
-    }
-
     /// Host and port to connect to.
     fn server(&self) -> String {
-        match self.origin.host.contains(':') {
-            true => format!("[{}]:{}", self.origin.host, self.origin.port),
-            false => format!("{}:{}", self.origin.host, self.origin.port),
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
         }
     }
 }
@@ -251,9 +261,14 @@ const SEPARATOR: &str = r"[/\\]+(\.[/\\]+)*";
 /// What follows the measured path, if anything.
 const END: &str = r"([/\\]|$)";
 
-/// Where the proxy listens: what the gateway file has, too.
+/// The first line of each file that a search writes, also of a gateway file.
+pub const MARK: &str = "# Written by headroom find.";
+
+/// The port of the loopback address on which the proxy of a written file listens, and the gateway of one.
+pub const PORT: u16 = 8080;
+
 fn listen() -> String {
-    format!("127.0.0.1:{GATEWAY_PORT}")
+    format!("127.0.0.1:{PORT}")
 }
 
 fn rate(per_second: f64) -> String {

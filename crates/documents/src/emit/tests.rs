@@ -1,6 +1,6 @@
 //! What is written for each proxy, and that nothing is written where there is nothing to write.
 
-use super::{EmitError, Proxy, emit};
+use super::{EmitError, Limit, Proxy, Service};
 use serde_json::{Value as Json, json};
 
 /// What `headroom find` says of the service of the account.
@@ -33,6 +33,20 @@ fn with(changes: &[(&str, Json)]) -> Json {
         *search.pointer_mut(pointer).unwrap() = value.clone();
     }
     search
+}
+
+fn emit(proxy: Proxy, search: &Json) -> Result<String, EmitError> {
+    let limit = Limit::of(search)?;
+    let (scheme, host, port, path) = match limit.target() {
+        "http://127.0.0.1:9000/search.cgi?q=1" => ("http", "127.0.0.1", 9_000, "/search.cgi"),
+        "https://shop.example/a%20b/%22;{$x}?q=1" => ("https", "shop.example", 443, "/a%20b/%22;{$x}"),
+        "https://shop.example/" => ("https", "shop.example", 443, "/"),
+        "http://[::1]:9000" => ("http", "::1", 9_000, "/"),
+        other => panic!("no test reads {other}"),
+    };
+    let authority = limit.target()[scheme.len() + 3..].split('/').next().unwrap_or_default().to_owned();
+    let (is_secure, host, path) = (scheme == "https", host.to_owned(), path.to_owned());
+    Ok(limit.text(proxy, &Service { is_secure, host, port, authority, path }))
 }
 
 #[test]

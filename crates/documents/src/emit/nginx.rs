@@ -3,10 +3,10 @@
 //! Sources: ngx_http_limit_req_module and ngx_http_limit_conn_module of the nginx documentation. Rates are whole numbers
 //! a second or a minute; a key that is empty is not limited, so the key is a constant.
 
-use super::{END, Limit, SEPARATOR, comment, decoded, listen};
+use super::{END, Limit, SEPARATOR, Service, comment, decoded, listen};
 use units::Rate;
 
-pub(super) fn text(limit: &Limit) -> String {
+pub(super) fn text(limit: &Limit, service: &Service) -> String {
     let mut text = limit.head("nginx");
     text += &comment(
         "",
@@ -28,8 +28,8 @@ pub(super) fn text(limit: &Limit) -> String {
              map $uri $headroom_path {{\n    default \"\";\n    {path} measured;\n}}\n\
              # A service may not resolve dot segments, so paths with `..` count as the measured one.\n\
              map $request_uri $headroom_measured {{\n    default $headroom_path;\n    {dots} measured;\n}}\n",
-            below = if limit.is_root() { "" } else { " and all below it" },
-            path = quoted(&format!("~*^{}", Limit::pattern(&decoded(&limit.path), SEPARATOR, END))),
+            below = if service.is_root() { "" } else { " and all below it" },
+            path = quoted(&format!("~*^{}", Limit::pattern(&decoded(&service.path), SEPARATOR, END))),
             dots = quoted(DOTS),
         );
         if let Some(rated) = limit.rate {
@@ -55,9 +55,9 @@ pub(super) fn text(limit: &Limit) -> String {
             others.fixed
         );
     }
-    let scheme = if limit.is_secure() { "https" } else { "http" };
-    let secure = if limit.is_secure() {
-        format!("        proxy_ssl_server_name on;\n        proxy_ssl_name {};\n", quoted(&limit.origin.host))
+    let scheme = if service.is_secure { "https" } else { "http" };
+    let secure = if service.is_secure {
+        format!("        proxy_ssl_server_name on;\n        proxy_ssl_name {};\n", quoted(&service.host))
     } else {
         String::new()
     };
@@ -65,7 +65,7 @@ pub(super) fn text(limit: &Limit) -> String {
         "        proxy_pass {scheme}://headroom_service;\n        proxy_http_version 1.1;\n        \
          proxy_set_header Connection \"\";\n        proxy_set_header Host {};\n        \
          proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n{secure}",
-        if limit.is_secure() { quoted(&limit.origin.authority) } else { "$http_host".to_owned() }
+        if service.is_secure { quoted(&service.authority) } else { "$http_host".to_owned() }
     );
     text += &format!(
         "\nupstream headroom_service {{\n    server {server};\n    keepalive 64;\n}}\n\
@@ -75,7 +75,7 @@ pub(super) fn text(limit: &Limit) -> String {
          \n    location @headroom_shed {{\n        \
          internal;\n        add_header Retry-After 1 always;\n        add_header Cache-Control no-store always;\n        \
          default_type text/plain;\n        return 503 \"at its limit, try again later\\n\";\n    }}\n}}\n",
-        server = limit.server(),
+        server = service.server(),
         listen = listen(),
     );
     text

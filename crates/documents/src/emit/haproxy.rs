@@ -10,10 +10,10 @@
 //!
 //! Source: the configuration manual of HAProxy, 2.4 and later.
 
-use super::{END, Limit, SEPARATOR, comment, decoded, listen, millis};
+use super::{END, Limit, SEPARATOR, Service, comment, decoded, listen, millis};
 use std::time::Duration;
 
-pub(super) fn text(limit: &Limit) -> String {
+pub(super) fn text(limit: &Limit, service: &Service) -> String {
     let mut text = limit.head("HAProxy");
     text += &comment(
         "",
@@ -27,15 +27,15 @@ pub(super) fn text(limit: &Limit) -> String {
          - let requests wait for the rate: those above it are refused at once; only those above maxconn wait\n\
          - space requests evenly: the rate is an average over the period of the counter",
     );
-    let secure = match limit.is_secure() {
-        true => format!(" ssl verify required ca-file @system-ca sni str({})", limit.origin.host),
+    let secure = match service.is_secure {
+        true => format!(" ssl verify required ca-file @system-ca sni str({})", service.host),
         false => String::new(),
     };
     let backend = |name: &str, more: &str, bounds: &str| {
         format!(
             "\nbackend {name}\n    mode http\n    timeout connect 1s\n    timeout server 60s\n{more}    \
              server service {server}{secure}{bounds}\n",
-            server = limit.server()
+            server = service.server()
         )
     };
     let refused = |condition: &str| {
@@ -64,8 +64,8 @@ pub(super) fn text(limit: &Limit) -> String {
              # as the measured one: a service may not resolve them.\n    \
              acl headroom_limited path,url_dec -m reg -i {path}\n    \
              acl headroom_limited path,url_dec -m reg {dots}\n",
-            below = if limit.is_root() { "" } else { " and all below it" },
-            path = quoted(&format!("^{}", Limit::pattern(&decoded(&limit.path), SEPARATOR, END))),
+            below = if service.is_root() { "" } else { " and all below it" },
+            path = quoted(&format!("^{}", Limit::pattern(&decoded(&service.path), SEPARATOR, END))),
             dots = quoted(DOTS),
         );
         text += &format!("    # At most {room} wait, and those above the rate do not.\n");

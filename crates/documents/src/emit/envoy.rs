@@ -10,11 +10,10 @@
 //!
 //! Source: the v3 API of Envoy: LocalRateLimit, CircuitBreakers, AdaptiveConcurrency.
 
-use super::{Limit, comment};
-use crate::commands::find::GATEWAY_PORT;
+use super::{Limit, PORT, Service, comment};
 use control::search::limits::RateLimit;
 
-pub(super) fn text(limit: &Limit) -> String {
+pub(super) fn text(limit: &Limit, service: &Service) -> String {
     let mut text = limit.head("Envoy");
     text += &comment(
         "",
@@ -30,15 +29,15 @@ pub(super) fn text(limit: &Limit) -> String {
          Streams and long polls take a place for as long: give them a cluster of their own.\n\
          Circuit breakers count for each cluster and each worker sees them late: a few more may be in flight.",
     );
-    let host = &limit.origin.host;
+    let host = &service.host;
     let kind = if host.parse::<std::net::IpAddr>().is_ok() { "STATIC" } else { "STRICT_DNS" };
     let mut values = vec![
-        ("LISTEN_PORT", GATEWAY_PORT.to_string()),
-        ("PATH", quoted(&format!("(?i){}", Limit::pattern(&limit.path, "/+", "(/.*)?")))),
+        ("LISTEN_PORT", PORT.to_string()),
+        ("PATH", quoted(&format!("(?i){}", Limit::pattern(&service.path, "/+", "(/.*)?")))),
         ("PERCENTILE", percentile(limit.quantile.get())),
         ("KIND", kind.to_owned()),
         ("HOST", quoted(host)),
-        ("SERVICE_PORT", limit.origin.port.to_string()),
+        ("SERVICE_PORT", service.port.to_string()),
     ];
     if let Some(RateLimit { rate, room, .. }) = limit.rate {
         let tokens = (rate.per_second() * LEAST_FILL_S).ceil().max(1.0);
@@ -63,7 +62,7 @@ pub(super) fn text(limit: &Limit) -> String {
         text += &fill(if limit.rate.is_some() { MEASURED_RATE } else { "" });
     }
     text += &fill(FILTERS);
-    let secure = if limit.is_secure() { fill(SECURE) } else { String::new() };
+    let secure = if service.is_secure { fill(SECURE) } else { String::new() };
     let mut cluster = |name: &str, bounds: Option<(u32, u32)>| {
         let bounds = bounds.map_or(String::new(), |(most, room)| {
             CLUSTER_BOUNDS.replace("<IN_FLIGHT>", &most.to_string()).replace("<ROOM>", &room.to_string())
