@@ -186,6 +186,7 @@ fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64,
         let step = match (calendar, options.row.or(series.row), options.bin) {
             (true, _, _) => series.step(options).map_err(|error| vec![error])?,
             (false, Some(row), _) | (false, None, Some(row)) => Some(micros(row)),
+            (false, None, None) if options.usual_row.is_some() => options.usual_row.map(micros),
             (false, None, None) => {
                 errors.push(TrafficError::NoRowWidth { file: series.name.to_string() });
                 continue;
@@ -208,7 +209,7 @@ fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64,
         Some((_, step)) if step > 0 => Ok(step),
         Some(_) => Err(vec![TrafficError::ZeroWidth]),
         None if all.iter().all(Series::is_empty) => Err(vec![TrafficError::Empty]),
-        None => Err(vec![TrafficError::NoWidth]),
+        None => options.usual_row.map(micros).ok_or_else(|| vec![TrafficError::NoWidth]),
     }
 }
 

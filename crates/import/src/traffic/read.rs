@@ -30,6 +30,9 @@ pub struct TrafficOptions {
     pub bin: Option<Duration>,
     /// The width of a row: that of most steps from row to row where it is `None`.
     pub row: Option<Duration>,
+    /// The width of a row where neither `row` nor the input says it: the rows have no times, or there is only one. An
+    /// error where it is `None`.
+    pub usual_row: Option<Duration>,
     /// When the first row begins, in microseconds since 1970, for a table without times.
     pub start: Option<i64>,
     /// The name of the time zone that times without one are in; UTC where it is `None`.
@@ -472,7 +475,8 @@ impl TrafficReader {
     /// # Errors
     /// Everything that is wrong, of all inputs.
     pub fn finish(mut self) -> Result<(Traffic, Vec<Notice>), Vec<TrafficError>> {
-        if self.options.bin == Some(Duration::ZERO) || self.options.row == Some(Duration::ZERO) {
+        let TrafficOptions { bin, row, usual_row, .. } = self.options;
+        if [bin, row, usual_row].contains(&Some(Duration::ZERO)) {
             self.errors.push(TrafficError::ZeroWidth);
         }
         if let (Some(_), Some(format)) = (&self.options.time, self.options.format)

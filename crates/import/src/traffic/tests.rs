@@ -92,3 +92,18 @@ proptest! {
         prop_assert_eq!(Traffic::from_rows(rows, None).unwrap().counts, counts);
     }
 }
+
+#[test]
+fn rows_whose_width_nothing_says_have_the_usual_one() {
+    let minute = Some(Duration::from_secs(60));
+    let read = |text: &str, usual_row| {
+        let options = crate::TrafficOptions { usual_row, ..Default::default() };
+        crate::read_traffic("t", text.as_bytes(), &options).map(|(traffic, _)| traffic.bin)
+    };
+    for text in ["5\n9\n", "time,count\n2026-03-01T12:00:00Z,5\n"] {
+        assert_eq!(read(text, minute), Ok(Duration::from_secs(60)), "{text}");
+        assert!(read(text, None).is_err(), "{text}");
+    }
+    let hours = "time,count\n2026-03-01T12:00:00Z,5\n2026-03-01T13:00:00Z,5\n";
+    assert_eq!(read(hours, minute), Ok(Duration::from_secs(3_600)));
+}

@@ -128,6 +128,7 @@ impl Args {
             format: self.format.0,
             bin: self.bin,
             row: self.row,
+            usual_row: None,
             start: self.start,
             time_zone: self.time_zone.clone(),
             pick: self.pick.clone(),
