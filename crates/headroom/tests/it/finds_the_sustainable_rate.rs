@@ -219,7 +219,7 @@ fn what_makes_no_search_is_refused_before_any_load() {
         (&["--slo", "p(95)<50mss"][..], "`50mss` (column 7) is no span of time"),
         (&["--write", foreign], "was not written by `headroom find`"),
         (&["--instances", "5"], "--peak RATE or --traffic FILE"),
-        (&["--traffic", foreign], "mine.yaml has no row"),
+        (&["--traffic", foreign], "mine.yaml: cannot tell how it is written"),
         (&["--peak", "0/s"], "--peak 0/s is no rate"),
     ] {
         let output = find("http://127.0.0.1:1/", arguments).output().unwrap();

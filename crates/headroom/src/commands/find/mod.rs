@@ -83,7 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "RATE", help_heading = "Goal")]
     peak: Option<Rate>,
 
-    /// CSV file with requests per minute; its highest minute is the peak
+    /// Table of traffic, such as a CSV file with requests per minute; its busiest row is the peak
     #[arg(long, value_name = "FILE", conflicts_with = "peak", help_heading = "Goal")]
     traffic: Option<PathBuf>,
 
@@ -327,7 +327,11 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     }
     let goal = if args.slo.is_empty() { None } else { Some(Goal::new(args.slo.clone())?) };
     let peak = match &args.traffic {
-        Some(path) => Some(peak::of_traffic(path)?),
+        Some(path) => {
+            let (rate, notices) = peak::of_traffic(path)?;
+            notices.iter().for_each(|notice| note(&notice.to_string()));
+            Some(rate)
+        }
         None => args.peak,
     };
     let instances = args.instances.map(|count| InstanceCount::new(count.get()));
