@@ -97,8 +97,8 @@ proptest! {
 fn rows_whose_width_nothing_says_have_the_usual_one() {
     let minute = Some(Duration::from_secs(60));
     let read = |text: &str, usual_row| {
-        let options = crate::TrafficOptions { usual_row, ..Default::default() };
-        crate::read_traffic("t", text.as_bytes(), &options).map(|(traffic, _)| traffic.bin)
+        let options = TrafficOptions { usual_row, ..Default::default() };
+        read_traffic("t", text.as_bytes(), &options).map(|(traffic, _)| traffic.bin)
     };
     for text in ["5\n9\n", "time,count\n2026-03-01T12:00:00Z,5\n"] {
         assert_eq!(read(text, minute), Ok(Duration::from_secs(60)), "{text}");
