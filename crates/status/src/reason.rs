@@ -26,8 +26,14 @@ pub mod request {
         HEAD_TIMEOUT = "head_timeout",
         /// Its body did not come in time.
         BODY_TIMEOUT = "body_timeout",
+        /// Its body is longer than the gateway takes.
+        BODY_TOO_LARGE = "body_too_large",
+        /// The bodies that are read before their requests go on took all the memory that they may.
+        BODY_MEMORY = "body_memory",
         /// No route is for it.
         NO_ROUTE = "no_route",
+        /// It asks for a protocol that the gateway does not carry.
+        UPGRADE_UNSUPPORTED = "upgrade_unsupported",
     }
 }
 

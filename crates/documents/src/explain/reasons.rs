@@ -234,10 +234,29 @@ const REASONS: &[Reason] = &[
         remedy: "A slow or stuck client. Raise the time-out where clients legitimately pause.",
     },
     Reason {
+        name: request::BODY_TOO_LARGE,
+        told: Told::Answer("413"),
+        means: "The body of the request is longer than `limits.body_max`, or than the `buffer_body` of its route.",
+        remedy: "Raise the bound where clients legitimately send longer bodies.",
+    },
+    Reason {
+        name: request::BODY_MEMORY,
+        told: Told::Answer("503"),
+        means: "The bodies that are read before their requests enter the limits (`buffer_body`) used all the memory that \
+                they may.",
+        remedy: "Lower `buffer_body`. If a few clients send many slow bodies, set `limits.connections_per_client`.",
+    },
+    Reason {
         name: request::NO_ROUTE,
         told: Told::Answer("404"),
         means: "No route is for this host and path.",
         remedy: "Add a route; one with `path_prefix: /` at the end takes the rest.",
+    },
+    Reason {
+        name: request::UPGRADE_UNSUPPORTED,
+        told: Told::Answer("501"),
+        means: "The request asks for a WebSocket, which the gateway does not carry.",
+        remedy: "Let clients that need one connect to the service itself.",
     },
 ];
 
