@@ -272,6 +272,7 @@ const MONTHS: [&str; 12] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use status::reason::request;
 
     fn text(line: &Line<'_>, format: LogFormat) -> String {
         let mut out = Vec::new();
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn a_malformed_answer_is_told_with_its_rule_and_instance() {
         let broken = Some(("chunk-size", SocketAddr::from(([10, 0, 0, 1], 80))));
-        let line = Line { status: 502, reason: "upstream_malformed", broken, ..answered() };
+        let line = Line { status: 502, reason: request::UPSTREAM_MALFORMED, broken, ..answered() };
         let extended = text(&line, LogFormat::Extended);
         assert!(
             extended.ends_with(" reason=upstream_malformed rule=chunk-size instance=10.0.0.1:80\n"),

@@ -152,7 +152,7 @@ impl RouteCounts {
     /// Answered, shed, failed, and of those failed for the client's breach of HTTP.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> [u64; 4] {
-        let bad = self.failed.get("bad_request").copied().unwrap_or(0);
+        let bad = self.failed.get(status::reason::request::BAD_REQUEST).copied().unwrap_or(0);
         [self.answered_total(), self.shed.values().sum(), self.failed.values().sum(), bad]
     }
 

@@ -13,6 +13,7 @@ use http::codec::header::slots;
 use http::codec::request::RequestHead;
 use http::codec::{Body, Refusal, request};
 use http::reactor::Net;
+use status::reason;
 
 /// What became of the bytes of a head.
 pub(super) enum Begun {
@@ -111,7 +112,7 @@ impl<N: Net> Worker<N> {
         let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
             self.counts.unrouted += 1;
             let detail = "no route of the gateway is for this host and path";
-            self.answer_problem(index, Problem { status: 404, name: "no_route", detail });
+            self.answer_problem(index, Problem { status: 404, name: reason::request::NO_ROUTE, detail });
             return None;
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
@@ -119,7 +120,10 @@ impl<N: Net> Worker<N> {
             self.downstreams[index].exchange.request.close_connection();
             self.counts.bad_requests += 1;
             let detail = "the gateway carries no WebSocket: connect to the service itself";
-            self.answer_problem(index, Problem { status: 501, name: "upgrade_unsupported", detail });
+            self.answer_problem(
+                index,
+                Problem { status: 501, name: reason::request::UPGRADE_UNSUPPORTED, detail },
+            );
             return None;
         }
         Some(route)

@@ -20,6 +20,7 @@ use http::codec::header::slots;
 use http::codec::request::{self, RequestHead};
 use http::reactor::Net;
 use rule::{Host, Outcome, RateClassId, RuleError, ServiceLevelId};
+use status::reason;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -109,11 +110,11 @@ impl<N: Net> Worker<N> {
     fn respond(&mut self, index: usize, response: &rule::Response) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         if let Some(local) = exchange.local() {
-            local.count(exchange.route(), |count| count.shed("rule"));
+            local.count(exchange.route(), |count| count.shed(reason::request::RULE));
         }
         let frame = self.frame(index);
         let body_bytes = self.write_response(response, frame);
-        self.answer_self(index, response.status, "rule", body_bytes, frame);
+        self.answer_self(index, response.status, reason::request::RULE, body_bytes, frame);
         Fate::Over
     }
 

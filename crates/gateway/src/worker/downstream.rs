@@ -9,6 +9,7 @@ use super::{TURN, Worker, downstream_token, upstream_token};
 use crate::answer::{self, Connection, Frame, Problem};
 use crate::trailers;
 use http::reactor::{Net, Ready};
+use status::reason::request;
 use std::io::ErrorKind;
 use std::time::Duration;
 use units::Timestamp;
@@ -124,8 +125,8 @@ impl<N: Net> Worker<N> {
                 _ => {}
             }
             let exchange = &self.downstreams[index].exchange;
-            local.count(exchange.route(), |count| count.failed("client_left"));
-            self.log_line(index, Some(&local), self.now, "client_left");
+            local.count(exchange.route(), |count| count.failed(request::CLIENT_LEFT));
+            self.log_line(index, Some(&local), self.now, request::CLIENT_LEFT);
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
         if let Some(upstream) = self.downstreams[index].exchange.placement.take_upstream() {
@@ -402,7 +403,7 @@ impl<N: Net> Worker<N> {
                 self.counts.bad_requests += 1;
                 self.begin_nothing(index);
                 let detail = "the head of the request did not arrive in time";
-                self.answer_problem(index, Problem { status: 408, name: "head_timeout", detail });
+                self.answer_problem(index, Problem { status: 408, name: request::HEAD_TIMEOUT, detail });
             }
             Phase::Active
                 if downstream.outbox.is_empty() && downstream.exchange.request.expects_continue() =>

@@ -9,6 +9,7 @@ use crate::metrics::pools::Retry;
 use control::balance::Outcome;
 use http::codec::Refusal;
 use http::reactor::Net;
+use status::reason::request;
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -58,15 +59,15 @@ impl fmt::Display for Broken {
 impl Failure {
     pub(super) fn problem(self) -> Problem<'static> {
         let (status, name, detail) = match self {
-            Failure::Unreachable => (502, "upstream_unreachable", "no instance accepts connections"),
+            Failure::Unreachable => (502, request::UPSTREAM_UNREACHABLE, "no instance accepts connections"),
             Failure::ConnectTimeout => {
-                (504, "upstream_connect_timeout", "no instance accepted the connection in time")
+                (504, request::UPSTREAM_CONNECT_TIMEOUT, "no instance accepted the connection in time")
             }
             Failure::Broke => {
-                (502, "upstream_broke", "the instance closed the connection before it answered")
+                (502, request::UPSTREAM_BROKE, "the instance closed the connection before it answered")
             }
-            Failure::Timeout => (504, "upstream_timeout", "the instance did not answer in time"),
-            Failure::Malformed(_) => (502, "upstream_malformed", "the instance's answer broke HTTP"),
+            Failure::Timeout => (504, request::UPSTREAM_TIMEOUT, "the instance did not answer in time"),
+            Failure::Malformed(_) => (502, request::UPSTREAM_MALFORMED, "the instance's answer broke HTTP"),
         };
         Problem { status, name, detail }
     }
@@ -199,10 +200,10 @@ impl<N: Net> Worker<N> {
 /// Metrics know a few kinds; a client's many ways to break HTTP are one.
 fn kind_of(name: &str) -> &'static str {
     match name {
-        "upstream_unreachable" => "upstream_unreachable",
-        "body_timeout" => "body_timeout",
-        "body_too_large" => "body_too_large",
-        _ => "bad_request",
+        request::UPSTREAM_UNREACHABLE => request::UPSTREAM_UNREACHABLE,
+        request::BODY_TIMEOUT => request::BODY_TIMEOUT,
+        request::BODY_TOO_LARGE => request::BODY_TOO_LARGE,
+        _ => request::BAD_REQUEST,
     }
 }
 

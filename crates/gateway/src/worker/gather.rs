@@ -13,6 +13,7 @@ use http::codec::Body;
 use http::codec::body::Decoder;
 use http::codec::request::RequestHead;
 use http::reactor::Net;
+use status::reason::request;
 use std::rc::Rc;
 use units::Timestamp;
 
@@ -162,19 +163,19 @@ impl<N: Net> Worker<N> {
 
 pub(super) const TOO_SLOW: Problem<'static> = Problem {
     status: 408,
-    name: "body_timeout",
+    name: request::BODY_TIMEOUT,
     detail: "the body of the request did not arrive in time, or more slowly than the least rate",
 };
 
 pub(super) const TOO_LARGE: Problem<'static> = Problem {
     status: 413,
-    name: "body_too_large",
+    name: request::BODY_TOO_LARGE,
     detail: "the body of the request is longer than this service takes",
 };
 
 const NO_ROOM: Problem<'static> = Problem {
     status: 503,
-    name: "body_memory",
+    name: request::BODY_MEMORY,
     detail: "too many bodies are on their way at once; try again later",
 };
 
