@@ -18,7 +18,6 @@ mod recorder;
 mod remote;
 mod request;
 mod stored;
-mod summary;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use commands::*;

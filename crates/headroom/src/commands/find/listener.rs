@@ -2,8 +2,8 @@
 
 use super::story::Story;
 use crate::recorder::{About, Begun, Recorder};
-use crate::summary::{rate, time};
 use control::search::rhythm::Rhythm;
+use report::{rate, time};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 use study::find::{Came, Event, Part};

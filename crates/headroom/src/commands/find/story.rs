@@ -1,8 +1,8 @@
 //! The story of a search on standard error: a line for each piece of load, and on a terminal what goes on now.
 
 use crate::live::heard;
-use crate::summary::{grouped, rate};
 use ::load::Progress;
+use report::{grouped, rate};
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
