@@ -8,7 +8,7 @@
 //! Read like the other files: everything that is wrong is said at once, at its place. What is wrong in several stages
 //! because they share it is said once. A table of traffic is read too.
 //!
-//! [`write`] is the way from what `import` read of AWS and Kubernetes to a part of such a file.
+//! [`mod@write`] is the way from what `import` read of AWS and Kubernetes to a part of such a file.
 //!
 //! ## Why stages are changes
 //! An account says "we raised the threshold from 40 to 55 percent". A stage says only that, and the rest cannot differ
