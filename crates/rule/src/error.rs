@@ -2,17 +2,15 @@
 
 use crate::classes::ClassKind;
 use crate::functions::Phase;
+use std::fmt;
 use std::time::Duration;
 use units::{Bytes, show_duration};
 
 /// Why a rule could not be compiled, loaded or run to its end. Lines count from 1.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleError {
     /// The source is longer than [`SOURCE_BYTES_MAX`](crate::SOURCE_BYTES_MAX).
-    #[error(
-        "rule `{rule}` has {found} bytes, more than the {bound} that a rule may have; split it into several"
-    )]
     TooLong {
         /// The rule.
         rule: String,
@@ -22,7 +20,6 @@ pub enum RuleError {
         bound: usize,
     },
     /// The source is no Luau.
-    #[error("rule `{rule}`, line {line}: {what}; rules are written in Luau, see https://luau.org/syntax")]
     Syntax {
         /// The rule.
         rule: String,
@@ -32,9 +29,6 @@ pub enum RuleError {
         what: String,
     },
     /// The source names a class or pool that the configuration does not have.
-    #[error(
-        "rule `{rule}`, line {line}: unknown {kind} {name:?}, known: {known}; add it or correct its name"
-    )]
     UnknownClass {
         /// The rule.
         rule: String,
@@ -48,7 +42,6 @@ pub enum RuleError {
         known: String,
     },
     /// The source calls a function that rules do not have.
-    #[error("rule `{rule}`, line {line}: unknown function `{name}`; known: {}", known.join(", "))]
     UnknownFunction {
         /// The rule.
         rule: String,
@@ -60,10 +53,6 @@ pub enum RuleError {
         known: Vec<String>,
     },
     /// The source calls a function that only rules of the other phase have.
-    #[error(
-        "rule `{rule}`, line {line}: `{name}` is not for a {}; {}",
-        phase_name(*.phase), other_phase(*.phase)
-    )]
     OtherPhase {
         /// The rule.
         rule: String,
@@ -75,7 +64,6 @@ pub enum RuleError {
         phase: Phase,
     },
     /// The rule failed while it ran.
-    #[error("rule `{rule}`{}: {what}", At(*.line))]
     Failed {
         /// The rule.
         rule: String,
@@ -85,10 +73,6 @@ pub enum RuleError {
         what: String,
     },
     /// One activation of the rule ran too long.
-    #[error(
-        "rule `{rule}`{}: still running after {}, the time limit of a rule; look for a loop that does not end",
-        At(*.line), show_duration(*.limit)
-    )]
     TimeLimit {
         /// The rule.
         rule: String,
@@ -98,11 +82,6 @@ pub enum RuleError {
         limit: Duration,
     },
     /// The rules of this core hold as much memory as they may.
-    #[error(
-        "rule `{rule}`{}: not enough memory, rules may hold {limit} on each core, suspended ones included; \
-         build smaller strings and tables or let fewer requests wait",
-        At(*.line)
-    )]
     MemoryLimit {
         /// The rule.
         rule: String,
@@ -112,10 +91,6 @@ pub enum RuleError {
         limit: Bytes,
     },
     /// The rules of a configuration are more than one core holds.
-    #[error(
-        "{of} rules are more than a core holds: {fit} of them fill the memory of rules ({memory}, an eighth of it for \
-         requests); give many routes one rule that tells their paths apart, or write shorter ones"
-    )]
     TooMany {
         /// How many there are.
         of: usize,
@@ -125,7 +100,6 @@ pub enum RuleError {
         memory: Bytes,
     },
     /// The Luau machine itself could not be set up; a fault of this program.
-    #[error("cannot set up the Luau machine: {what}")]
     Machine {
         /// What it said.
         what: String,
@@ -149,6 +123,58 @@ pub(crate) fn other_phase(phase: Phase) -> &'static str {
 }
 
 impl RuleError {
+    /// What is wrong, and where.
+    pub fn problem(&self) -> String {
+        match self {
+            RuleError::TooLong { rule, found, bound } => {
+                format!("rule `{rule}` has {found} bytes, more than the {bound} that a rule may have")
+            }
+            RuleError::Syntax { rule, line, what } => format!("rule `{rule}`, line {line}: {what}"),
+            RuleError::UnknownClass { rule, line, kind, name, known } => {
+                format!("rule `{rule}`, line {line}: unknown {kind} {name:?}, known: {known}")
+            }
+            RuleError::UnknownFunction { rule, line, name, .. } => {
+                format!("rule `{rule}`, line {line}: unknown function `{name}`")
+            }
+            RuleError::OtherPhase { rule, line, name, phase } => {
+                format!("rule `{rule}`, line {line}: `{name}` is not for a {}", phase_name(*phase))
+            }
+            RuleError::Failed { rule, line, what } => format!("rule `{rule}`{}: {what}", At(*line)),
+            RuleError::TimeLimit { rule, line, limit } => format!(
+                "rule `{rule}`{}: still running after {}, the time limit of a rule",
+                At(*line),
+                show_duration(*limit)
+            ),
+            RuleError::MemoryLimit { rule, line, limit } => format!(
+                "rule `{rule}`{}: not enough memory, rules may hold {limit} on each core, suspended ones included",
+                At(*line)
+            ),
+            RuleError::TooMany { of, fit, memory } => format!(
+                "{of} rules are more than a core holds: {fit} of them fill the memory of rules ({memory}, an eighth of \
+                 it for requests)"
+            ),
+            RuleError::Machine { what } => format!("cannot set up the Luau machine: {what}"),
+        }
+    }
+
+    /// The way out, where the problem does not say it.
+    pub fn way_out(&self) -> Option<String> {
+        let text = match self {
+            RuleError::TooLong { .. } => "split it into several",
+            RuleError::Syntax { .. } => "rules are written in Luau, see https://luau.org/syntax",
+            RuleError::UnknownClass { .. } => "add it or correct its name",
+            RuleError::UnknownFunction { known, .. } => return Some(format!("known: {}", known.join(", "))),
+            RuleError::OtherPhase { phase, .. } => other_phase(*phase),
+            RuleError::TimeLimit { .. } => "look for a loop that does not end",
+            RuleError::MemoryLimit { .. } => "build smaller strings and tables or let fewer requests wait",
+            RuleError::TooMany { .. } => {
+                "give many routes one rule that tells their paths apart, or write shorter ones"
+            }
+            RuleError::Failed { .. } | RuleError::Machine { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+
     /// The kind of error in one word, for metrics.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -160,11 +186,20 @@ impl RuleError {
     }
 }
 
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem())?;
+        self.way_out().map_or(Ok(()), |way_out| write!(f, "; {way_out}"))
+    }
+}
+
+impl std::error::Error for RuleError {}
+
 /// Shows `, line 7` where the line is known.
 struct At(Option<u32>);
 
-impl std::fmt::Display for At {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(line) => write!(f, ", line {line}"),
             None => Ok(()),

@@ -42,9 +42,8 @@ pub(super) fn fit(routes: &[Route], place: &Place, names: &Names, report: &mut R
     // In the order in which workers load them.
     let rules: Vec<rule::Rule> = requests.chain(answers).collect();
     if let Err(error) = rule::fit(&rules, names, rule::Limits::default()) {
-        let text = error.to_string();
-        let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "use fewer rules"));
-        report.wrong(place, message.to_owned(), "these routes", help.to_owned());
+        let help = error.way_out().unwrap_or_else(|| "use fewer rules".to_owned());
+        report.wrong(place, error.problem(), "these routes", help);
     }
 }
 
@@ -60,14 +59,12 @@ fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Pr
     let mut before = rule.source.split_inclusive('\n');
     let start: usize = before.by_ref().take((line as usize).saturating_sub(1)).map(str::len).sum();
     let end = start + before.next().map_or(0, |text| text.trim_end().len());
-    let text = error.to_string();
-    let (message, help) = text.rsplit_once("; ").unwrap_or((&text, "correct the rule"));
     let in_rule = Place { path: place.path.clone(), span: start..end };
     let help = match error {
         RuleError::UnknownFunction { name, known, .. } => of_same_library(name, known),
-        _ => help.to_owned(),
+        _ => error.way_out().unwrap_or_else(|| "correct the rule".to_owned()),
     };
-    Problem::error(&source(&rule.name, &rule.source), &in_rule, message).help(help)
+    Problem::error(&source(&rule.name, &rule.source), &in_rule, error.problem()).help(help)
 }
 
 /// The function that was meant, or the others of its library: all that there are would be a page.
