@@ -11,6 +11,7 @@
 //! must know all of these; a route that divides paths between pools must not. So a route says which it is.
 
 mod index;
+mod names;
 
 pub use index::RouteIndex;
 

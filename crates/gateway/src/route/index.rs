@@ -13,10 +13,10 @@
 //! Exact paths and prefixes are all there is. A tree of hash tables is built in one pass, which a reload of ten
 //! thousand routes needs.
 
+use super::names::Names;
 use super::{decoded, normal, segments, without_port};
 use crate::settings::{PathMatch, Route};
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// The routes of a configuration, to be searched by host and path. Numbers are places in the list of routes.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct RouteIndex {
     /// How many routes there are.
     count: usize,
     /// By host in lower case, without port.
-    hosts: HashMap<Box<str>, Paths>,
+    hosts: Names<Paths>,
     /// The routes for every host.
     every_host: Paths,
 }
@@ -32,7 +32,7 @@ pub struct RouteIndex {
 /// The routes of one host.
 #[derive(Debug, Default)]
 struct Paths {
-    exact: HashMap<Box<str>, usize>,
+    exact: Names<usize>,
     root: Node,
     /// The routes of any spelling; `None` where there are none, as nearly always.
     spelt: Option<Box<Spelt>>,
@@ -45,7 +45,7 @@ struct Spelt {
     here: Option<usize>,
     /// The first exact path that is this path.
     exact: Option<usize>,
-    children: HashMap<Box<str>, Spelt>,
+    children: Names<Spelt>,
 }
 
 /// A path that prefixes begin with, without a slash at its end; the root is the empty path.
@@ -55,7 +55,7 @@ struct Node {
     here: Option<usize>,
     /// The first prefix that is this path with a slash at its end: it matches what is below only.
     below: Option<usize>,
-    children: HashMap<Box<str>, Node>,
+    children: Names<Node>,
 }
 
 impl RouteIndex {
