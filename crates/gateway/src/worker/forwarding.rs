@@ -109,7 +109,10 @@ impl<N: Net> Worker<N> {
         exchange.request.goes_on();
         let (framed, connection) = exchange.answer.begin(now, head, &exchange.request, draining);
         if let Some(local) = exchange.local() {
-            note_server_timing(local, exchange.route(), head);
+            let wanted = &local.shared.settings.routes[exchange.route()].server_timing;
+            if !wanted.is_empty() {
+                note_server_timing(local, exchange.route(), wanted, head);
+            }
             exchange.answer.count(local, now.since(exchange.placement.sent()));
         }
         self.head.clear();
@@ -182,12 +185,7 @@ impl<N: Net> Worker<N> {
 }
 
 /// Adds up what the instance says of the metrics that the route asks for.
-#[inline]
-fn note_server_timing(local: &Local, route: usize, head: &ResponseHead<'_, '_>) {
-    let wanted = &local.shared.settings.routes[route].server_timing;
-    if wanted.is_empty() {
-        return;
-    }
+fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &ResponseHead<'_, '_>) {
     let fields = head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("server-timing"));
     for field in fields {
         server_timing::read(field.value, |name, took| {

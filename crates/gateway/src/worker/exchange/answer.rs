@@ -124,8 +124,8 @@ impl Answer {
     }
 
     /// Takes the next bytes of an instance's body: appends to `out` what the client is sent of them. Whether it is the
-    /// last.
-    #[inline]
+    /// last. It has one caller, and a call of its own would cost each exchange 40 instructions.
+    #[inline(always)]
     pub(in crate::worker) fn forward(
         &mut self,
         bytes: &[u8],
