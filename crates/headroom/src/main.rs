@@ -13,6 +13,7 @@ mod inputs;
 mod ledger_file;
 mod live;
 mod output;
+mod output_file;
 mod outputs;
 mod recorder;
 mod remote;

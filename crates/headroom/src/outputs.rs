@@ -1,11 +1,11 @@
 //! The forms in which a run's numbers leave, beside the summary and JSON, and what is watched beside it.
 
+use crate::output_file;
 use documents::run::LoadRun;
 use documents::watched;
 use measure::Watched;
 use report::{csv, hgrm, hlog, markdown};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 use thiserror::Error;
@@ -70,13 +70,8 @@ pub struct Watching {
 #[derive(Debug, Error)]
 pub enum OutputError {
     /// A file cannot be written.
-    #[error("cannot write {}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] output_file::WriteError),
     /// What is to be watched cannot be read.
     #[error(transparent)]
     Source(#[from] WrongSource),
@@ -95,11 +90,14 @@ pub struct Results<'a> {
 }
 
 impl OutputArgs {
-    /// Starts what goes on beside the run.
+    /// Checks that the files can be written, and starts what goes on beside the run.
     ///
     /// # Errors
-    /// Names the URL, query or metric that cannot be used.
+    /// Names the file, URL, query or metric that cannot be used.
     pub fn start(&self) -> Result<Watching, OutputError> {
+        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten() {
+            output_file::check(path)?;
+        }
         let mut sources = Vec::new();
         if let Some(url) = &self.prometheus {
             sources.push(Source::prometheus(&Endpoint::new(url)?, self.watch.clone()));
@@ -155,17 +153,10 @@ fn to_file(
     path: Option<&Path>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), OutputError> {
-    let Some(path) = path else { return Ok(()) };
-    let done = if path == Path::new("-") {
-        write(&mut io::stdout().lock())
-    } else {
-        File::create(path).and_then(|file| {
-            let mut file = BufWriter::new(file);
-            write(&mut file)?;
-            file.flush()
-        })
-    };
-    done.map_err(|source| OutputError::Write { path: path.to_owned(), source })
+    match path {
+        Some(path) => Ok(output_file::write(path, write)?),
+        None => Ok(()),
+    }
 }
 
 /// How long a receiver may take for the last samples.

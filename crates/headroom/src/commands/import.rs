@@ -6,6 +6,7 @@ mod kubernetes;
 mod traffic;
 
 use crate::exit::Exit;
+use crate::output_file::{self, WriteError};
 use clap::Subcommand;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -57,7 +58,8 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
 
 /// Writes a result to a file.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    let failed = |error: WriteError| format!("{error}: {}", error.source);
+    output_file::write(path, |out| out.write_all(bytes)).map_err(failed)
 }
 
 /// Says everything that is wrong, a line each.

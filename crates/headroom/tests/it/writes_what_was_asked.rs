@@ -63,12 +63,13 @@ fn stages_have_their_own_numbers_and_no_common_quantile() {
     assert!(rows[0][3].ends_with('s') && rows[2][3].ends_with('s'), "the median of what was held: {said}");
     assert_eq!(rows[1][3..6], ["-"; 3], "no quantile over a ramp: {said}");
     assert!(
-        said.contains("over several loads, a quantile means nothing") && !said.contains("p99.9"),
+        said.contains("quantiles over stages with different loads are not meaningful")
+            && !said.contains("p99.9"),
         "{said}"
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("| stage |") && !page.contains("| p95 | response"), "{page}");
-    assert!(!page.contains("95 % interval |") && page.contains("over several loads"), "{page}");
+    assert!(!page.contains("95 % interval |") && page.contains("different loads"), "{page}");
 
     let run = json(&load(&url, &[&flags[..], &["--json"]].concat()));
     for times in ["response_time_ms", "service_time_ms", "dispatch_delay_ms"] {
@@ -141,13 +142,6 @@ fn files_hold_the_run_in_the_forms_of_others() {
     for part in ["### headroom load", "| 800 | 800 | 0 | 0 | 0 | 0 | 0 |", "| p95 |"] {
         assert!(markdown.contains(part), "{part}\n{markdown}");
     }
-    let output = load("http://127.0.0.1:1/", &["-n", "1", "--csv", "/no/such/folder/run.csv"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        text(&output.stderr).contains("cannot write /no/such/folder/run.csv"),
-        "{}",
-        text(&output.stderr)
-    );
 }
 
 #[test]
@@ -233,4 +227,19 @@ fn a_run_is_sent_to_a_prometheus_as_it_goes() {
     let output = load(&url(), &["-r", "100/s", "-d", "1s", "--remote-write", &nobody, "--json"]);
     assert_eq!(json(&output)["accounting"]["answered"], 100);
     assert!(text(&output.stderr).contains("were not accepted by --remote-write"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn files_are_checked_before_the_run_and_the_summary_is_printed_where_they_fail_after_it() {
+    let service = url();
+    let begun = Instant::now();
+    let output = load(&service, &["-r", "10/s", "-d", "60s", "--csv", "/no/such/place/run.csv"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot write /no/such/place/run.csv"), "{}", text(&output.stderr));
+    assert!(begun.elapsed() < Duration::from_secs(20), "it is said before the run");
+    // A disk that is full after the run.
+    let output = load(&service, &["-n", "100", "-c", "1", "--csv", "/dev/full"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot write /dev/full"), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("answered 100"), "{}", text(&output.stdout));
 }

@@ -11,6 +11,7 @@ mod story;
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
 use crate::output;
+use crate::output_file;
 use crate::recorder::{About, Recorder};
 use documents::demo::Story;
 use std::path::PathBuf;
@@ -39,6 +40,9 @@ pub struct Args {
 
 /// Tells the story.
 pub fn run(args: &Args) -> Exit {
+    if let Err(error) = output_file::check(&args.report) {
+        return output::complain(&error, Exit::Usage);
+    }
     let mut recorder = Recorder::open(&args.ledger);
     let target = "the built-in service";
     let run = recorder.begin(About { command: "demo", target, config: "{}".to_owned(), parent: None });
@@ -51,8 +55,8 @@ pub fn run(args: &Args) -> Exit {
     };
     let phases = story.json();
     recorder.finish(run, None, Some(phases.clone()));
-    if let Err(error) = std::fs::write(&args.report, story.page()) {
-        output::tell(&format!("the report cannot be written to {}: {error}\n", args.report.display()));
+    if let Err(error) = output_file::write(&args.report, |out| out.write_all(story.page().as_bytes())) {
+        output::fail(&error);
     } else {
         output::tell(&format!("\nreport: {}\n", args.report.display()));
     }

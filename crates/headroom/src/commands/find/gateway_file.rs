@@ -9,13 +9,13 @@ use documents::emit::{MARK, PORT};
 use documents::find::Outcome;
 use gateway::settings::{Class, ConcurrencySettings, PathMatch, Policy, Pool, Provenance, Route, Settings};
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// The file cannot be written.
+/// The file must not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum TakenError {
     /// Somebody else's.
     #[error(
         "{} is there already and was not written by `headroom find`; give another name with --write FILE, write nothing with --no-write, or overwrite it with --force",
@@ -25,8 +25,8 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refused.
-    #[error("cannot write {}", path.display())]
+    /// The system does not say whose it is.
+    #[error("cannot read {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -174,24 +174,14 @@ pub fn text(notes: &str, settings: &Settings) -> String {
 ///
 /// # Errors
 /// Where it is somebody else's, or cannot be read.
-pub fn check(path: &Path) -> Result<(), WriteError> {
+pub fn check(path: &Path) -> Result<(), TakenError> {
     let mut begin = Vec::new();
     match std::fs::File::open(path).and_then(|file| file.take(MARK.len() as u64).read_to_end(&mut begin)) {
         Ok(_) if begin == MARK.as_bytes() => Ok(()),
-        Ok(_) => Err(WriteError::NotOurs { path: path.to_owned() }),
+        Ok(_) => Err(TakenError::NotOurs { path: path.to_owned() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(WriteError::Io { path: path.to_owned(), source }),
+        Err(source) => Err(TakenError::Io { path: path.to_owned(), source }),
     }
-}
-
-/// Writes the file.
-///
-/// # Errors
-/// Where the system refuses.
-pub fn write(path: &Path, text: &str) -> Result<(), WriteError> {
-    let mut file =
-        std::fs::File::create(path).map_err(|source| WriteError::Io { path: path.to_owned(), source })?;
-    file.write_all(text.as_bytes()).map_err(|source| WriteError::Io { path: path.to_owned(), source })
 }
 
 /// Strict goals must not wait for ever.

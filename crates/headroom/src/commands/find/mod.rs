@@ -25,6 +25,7 @@ use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
 use crate::output::{complain, fail, note, print};
+use crate::output_file;
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
@@ -169,7 +170,7 @@ pub struct Args {
 /// What was typed makes no search.
 #[derive(Debug, Error)]
 enum UsageError {
-    #[error("--{0} 0 leaves no time; give more, such as --{0} 60s")]
+    #[error("--{0} 0 is not a valid duration; use more than 0, such as --{0} 60s")]
     NoTime(&'static str),
     #[error("--{0} 0/s is no rate to work with; give more than 0/s, such as --{0} 100/s")]
     NoRate(&'static str),
@@ -190,7 +191,9 @@ enum UsageError {
     #[error(transparent)]
     Guard(#[from] GuardError),
     #[error(transparent)]
-    Write(#[from] gateway_file::WriteError),
+    Taken(#[from] gateway_file::TakenError),
+    #[error(transparent)]
+    Write(#[from] output_file::WriteError),
 }
 
 /// Runs the command.
@@ -259,13 +262,13 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
     if let Some((path, limits)) = &written {
         let notes = gateway_file::notes(target, outcome, limits);
         let text = gateway_file::text(&notes, &gateway_file::settings(target, outcome, limits));
-        if let Err(error) = gateway_file::write(path, &text) {
+        if let Err(error) = write_text(path, &text) {
             return fail(&error);
         }
     }
     let summary = document::summary(outcome, gateway);
     if let Some(path) = &args.report
-        && let Err(error) = write_page(path, &document::page(outcome, &summary))
+        && let Err(error) = write_text(path, &document::page(outcome, &summary))
     {
         return fail(&error);
     }
@@ -276,7 +279,7 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
             eprintln!("{result}");
             print(&text)
         }
-        (Ok(text), Some(path)) => match gateway_file::write(path, &text) {
+        (Ok(text), Some(path)) => match write_text(path, &text) {
             Ok(()) => print(&result),
             Err(error) => fail(&error),
         },
@@ -287,16 +290,8 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
     }
 }
 
-/// The report cannot be written.
-#[derive(Debug, Error)]
-#[error("cannot write the report {}", path.display())]
-struct PageError {
-    path: PathBuf,
-    source: std::io::Error,
-}
-
-fn write_page(path: &Path, page: &str) -> Result<(), PageError> {
-    std::fs::write(path, page).map_err(|source| PageError { path: path.to_owned(), source })
+fn write_text(path: &Path, text: &str) -> Result<(), output_file::WriteError> {
+    output_file::write(path, |out| out.write_all(text.as_bytes()))
 }
 
 /// How the command ends when all was said. A search that found no rate has not done what it was asked for, with a goal
@@ -350,6 +345,10 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     }
     if let Some(path) = args.emit_to.as_ref().filter(|_| !args.force) {
         gateway_file::check(path)?;
+    }
+    let write = Some(&args.write).filter(|_| !args.no_write);
+    for path in [write, args.emit_to.as_ref(), args.report.as_ref()].into_iter().flatten() {
+        output_file::check(path)?;
     }
     let wanted = Wanted {
         goal,

@@ -145,7 +145,7 @@ fn a_file_of_somebody_else_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("gateway.yaml");
     assert!(gateway_file::check(&path).is_ok(), "it is not there yet");
-    gateway_file::write(&path, &format!("{MARK}\n")).unwrap();
+    std::fs::write(&path, format!("{MARK}\n")).unwrap();
     assert!(gateway_file::check(&path).is_ok(), "an earlier search wrote it");
     std::fs::write(&path, "listen: 127.0.0.1:80\n").unwrap();
     let error = gateway_file::check(&path).unwrap_err().to_string();

@@ -3,11 +3,11 @@
 use super::refuse;
 use crate::exit::Exit;
 use crate::output::{fail, note, print};
+use crate::output_file;
 use ::import::{
     BadLines, Duplicates, Gaps, Notice, Traffic, TrafficFormat, TrafficOptions, TrafficReader, write_traffic,
 };
 use report::grouped;
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -181,12 +181,9 @@ pub fn run(args: &Args) -> Exit {
                 Ok(()) => Exit::Done,
             }
         }
-        Some(path) => match File::create(path).and_then(|file| written(&traffic, file)) {
+        Some(path) => match output_file::write(path, |mut out| write_traffic(&traffic, &mut out)) {
             Ok(()) => print(&summary(&traffic, path)),
-            Err(error) => {
-                refuse(&[format!("cannot write {}: {error}", path.display())]);
-                Exit::Failed
-            }
+            Err(error) => fail(&error),
         },
     }
 }

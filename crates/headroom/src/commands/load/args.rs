@@ -37,7 +37,7 @@ pub struct Args {
     pub connections: Option<u32>,
 
     /// Open model: total rate, such as 100/s or 5M/m
-    #[arg(short, long, value_name = "RATE", short_aliases = ['q', 'R'], help_heading = "Load")]
+    #[arg(short, long, value_name = "RATE", short_aliases = ['q', 'R'], allow_hyphen_values = true, help_heading = "Load")]
     pub rate: Option<Rate>,
 
     /// Duration, such as 1m30s [default: 10s, or until -n]

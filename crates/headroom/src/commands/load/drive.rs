@@ -147,9 +147,8 @@ fn finished(
     name: Option<&str>,
 ) -> Exit {
     let measured = result.measured;
-    if let Err(error) = run.outputs.write(&Results { run: result, began }) {
-        return complain(&error, Exit::Failed);
-    }
+    // The summary is printed all the same: it is all that is left of the run then.
+    let written = run.outputs.write(&Results { run: result, began });
     let said = if run.json {
         print(&result.json())
     } else {
@@ -157,7 +156,11 @@ fn finished(
         let recorded = name.map_or(String::new(), |name| format!("run        {name} in the ledger\n"));
         print(&format!("{}{recorded}\n{next}", result.text()))
     };
-    if said == Exit::Done { exit(judged, measured) } else { said }
+    match written {
+        Err(error) => complain(&error, Exit::Failed),
+        Ok(()) if said == Exit::Done => exit(judged, measured),
+        Ok(()) => said,
+    }
 }
 
 /// How the command ends when all was said.

@@ -45,13 +45,11 @@ pub enum UsageError {
     ArrivalsWithoutRate(&'static str),
     #[error("-r 0/s sends nothing; give more than 0/s, such as -r 100/s")]
     NoRate,
-    #[error("--{0} 0 leaves no time; give more, such as --{0} 10s")]
+    #[error("--{0} 0 is not a valid duration; use more than 0, such as --{0} 10s")]
     NoTime(&'static str),
     #[error("--warm-up {warm_up:?} takes the whole run of {whole:?}; give less, or a longer run (-d)")]
     AllWarmUp { warm_up: Duration, whole: Duration },
-    #[error(
-        "--think is for users, and a rate leaves nobody to wait; leave -r out, or put `think` into a scenario"
-    )]
+    #[error("--think requires the closed model; remove -r, or set `think` in a scenario")]
     ThinkWithRate,
     #[error("a scenario needs users or a rate: -c 50, -r 100/s, --stage 30s:50, or `load:` in the file")]
     ScenarioWithoutLoad,

@@ -17,14 +17,13 @@ mod judge;
 mod tests;
 
 use crate::exit::Exit;
-use crate::output;
+use crate::{output, output_file};
 use config::case::{Case, Given};
 use documents::simulate::{Simulation, Verdict, Versus};
 use drive::{How, drive};
 use fidelity::Fidelity;
 use judge::verdicts;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,13 +139,8 @@ pub enum Error {
         help: String,
     },
     /// A result that cannot be written.
-    #[error("cannot write {}", path.display())]
-    Write {
-        /// Where to.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] output_file::WriteError),
 }
 
 impl SourceArgs {
@@ -193,7 +187,7 @@ pub fn refuse(error: &Error) -> Exit {
         let _ = write!(io::stderr(), "{said}");
         return Exit::Usage;
     }
-    let exit = if matches!(error, Error::Write { .. }) { Exit::Failed } else { Exit::Usage };
+    let exit = if matches!(error, Error::Write(_)) { Exit::Failed } else { Exit::Usage };
     output::complain(error, exit)
 }
 
@@ -222,6 +216,9 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.extend([a, b]);
         chosen.sort_unstable();
         chosen.dedup();
+    }
+    for path in [&args.csv, &args.report].into_iter().flatten() {
+        output_file::check(path)?;
     }
     let first = case.stages.first().map_or(1, |stage| stage.system.seed);
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
@@ -304,18 +301,9 @@ fn place(case: &Case, name: &str) -> Result<usize, Error> {
 }
 
 fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    let done = if path == Path::new("-") {
-        write(&mut io::stdout().lock())
-    } else {
-        File::create(path).and_then(|file| {
-            let mut file = BufWriter::new(file);
-            write(&mut file)?;
-            file.flush()
-        })
-    };
-    match done {
+    match output_file::write(path, write) {
         // `--csv - | head` has all that it wanted.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(|source| Error::Write { path: path.to_owned(), source }),
+        Err(error) if error.source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => Ok(done?),
     }
 }
