@@ -2,6 +2,7 @@
 
 mod bare;
 mod dependencies;
+mod phrases;
 mod run;
 mod tidy;
 

@@ -1,6 +1,7 @@
 //! The house rules that no compiler holds, each with a message that says what to do.
 
 use crate::dependencies;
+use crate::phrases;
 use crate::run::output;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -17,6 +18,7 @@ pub fn check() -> Result<()> {
             rust(path, &text, &mut wrong);
         }
         everywhere(path, &text, &mut wrong);
+        phrases::check(path, &text, &mut wrong);
     }
     for member in names_in("crates", "")? {
         let manifest = fs::read_to_string(format!("crates/{member}/Cargo.toml"))?;

@@ -93,7 +93,7 @@ fn same(listen: SocketAddr, other: SocketAddr) -> bool {
 }
 
 fn workers(at: &At<Count>, report: &mut Report) -> NonZeroU32 {
-    let found = between(at, 1, WORKERS_MAX, "one for each core is usual", report);
+    let found = between(at, 1, WORKERS_MAX, "one worker for each core is usual", report);
     NonZeroU32::new(found).unwrap_or(NonZeroU32::MIN)
 }
 
@@ -103,8 +103,8 @@ fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
         (found.body_min_rate.as_ref().map(|at| at.value), &found.body_grace)
         && rate.get() == 0
     {
-        let message = "`body_grace` without a least rate means nothing".to_owned();
-        let help = "remove it, or give `body_min_rate` another value than 0".to_owned();
+        let message = "`body_grace` requires a minimum rate".to_owned();
+        let help = "remove it, or set `body_min_rate` to more than 0".to_owned();
         report.wrong(&grace.place, message, "grace of what?", help);
     }
     let (each, rate, whole) = (&found.connections_per_client, &found.body_min_rate, &found.body_timeout);

@@ -17,7 +17,7 @@ pub struct Quick {
     pub listen: SocketAddr,
     /// Requests a second that the service carries.
     pub limit: Option<Rate>,
-    /// A response conforms whose first byte comes within this.
+    /// The time-to-first-byte target.
     pub target: Option<Duration>,
     /// Requests that may be in flight.
     pub concurrency: Option<NonZeroU32>,

@@ -152,7 +152,7 @@ fn heads_and_trailers() {
         "admin: 127.0.0.1:9901",
         &limits("request_head_max: 4KiB, request_target_max: 8KiB, answer_fields_max: 0"),
         &[
-            "`limits.request_target_max`: a target of 8.2 kB does not fit into a head of 4.1 kB",
+            "`limits.request_target_max`: `request_target_max` (8.2 kB) exceeds `request_head_max` (4.1 kB)",
             "`limits.answer_fields_max`: 0 is outside 8 to 512",
         ],
     );
@@ -160,10 +160,10 @@ fn heads_and_trailers() {
         "policy: protect search",
         "policy: protect search, request_trailers: [X_Forwarded-For, cookie, 'a b', Content-Type, x-sum, X-Sum]",
         &[
-            "`X_Forwarded-For` cannot be let through as a trailer: a field by which a service knows who asks",
-            "`cookie` cannot be let through as a trailer",
-            "`a b` cannot be let through as a trailer: no field name",
-            "`Content-Type` cannot be let through as a trailer",
+            "`X_Forwarded-For` cannot be forwarded as a trailer: a field that identifies the client",
+            "`cookie` cannot be forwarded as a trailer",
+            "`a b` cannot be forwarded as a trailer: no field name",
+            "`Content-Type` cannot be forwarded as a trailer",
             "duplicate name `X-Sum`",
         ],
     );
@@ -276,7 +276,7 @@ fn more_limits_than_can_be_told_apart() {
     assert!(config::parse("gateway.yaml", &with(most - 1), Path::new("")).is_ok());
     let told = problems(&with(most)).plain();
     let expected =
-        "32769 rate classes, concurrency limits and pools with `instance_concurrency`; at most 32768 are";
+        "32769 rate classes, concurrency limits and pools with `instance_concurrency`, but at most 32768 are";
     assert_eq!(told.matches("error:").count(), 1, "{told}");
     assert!(told.contains(expected), "{told}");
 }

@@ -133,12 +133,12 @@ impl SettingsError {
     pub fn refusal(self, name: impl Fn(&'static str) -> &'static str) -> Refusal {
         match self {
             SettingsError::ZeroRate { limit } => Refusal::new(
-                format!("`{}` is 0/s, which admits nothing", name(limit)),
-                format!("leave `{}` out for no limit", name(limit)),
+                format!("`{}` is 0/s and admits no requests", name(limit)),
+                format!("remove `{}` for no limit", name(limit)),
             ),
             SettingsError::ZeroBurst { limit } => Refusal::new(
-                format!("the burst of `{}` is 0, which admits nothing", name(limit)),
-                "1 admits one request on each beat",
+                format!("the burst of `{}` is 0 and admits no requests", name(limit)),
+                "a burst of 1 admits requests at equal intervals",
             ),
             SettingsError::HashFactor { factor } => Refusal::new(
                 format!(
@@ -148,34 +148,29 @@ impl SettingsError {
                 "1.25 is usual",
             ),
             SettingsError::Aggression { aggression } => Refusal::new(
-                format!(
-                    "`{}` is {aggression}, but a slow start has a shape only above 0",
-                    name("aggression")
-                ),
+                format!("`{}` is {aggression}, but must be greater than 0", name("aggression")),
                 "1 is a straight line",
             ),
-            SettingsError::ZeroSpan { field } => Refusal::new(
-                format!("`{}` is 0s, which is no time", name(field)),
-                "raise it, or leave it out",
-            ),
-            SettingsError::ZeroCount { field } => Refusal::new(
-                format!("`{}` is 0, but one is the least that can be counted", name(field)),
-                "1 acts at once",
-            ),
+            SettingsError::ZeroSpan { field } => {
+                Refusal::new(format!("`{}` must be greater than 0s", name(field)), "raise it, or remove it")
+            }
+            SettingsError::ZeroCount { field } => {
+                Refusal::new(format!("`{}` must be at least 1", name(field)), "1 acts at once")
+            }
             SettingsError::EndlessBurst { limit, burst } => Refusal::new(
                 format!("`{}` takes longer than a year to fill its burst of {burst}", name(limit)),
                 "raise the rate or lower the burst",
             ),
             SettingsError::BacklogWithoutWait { backlog } => Refusal::new(
                 format!(
-                    "`{}` is {backlog} but `{}` is 0, so nobody can wait",
+                    "`{}` is {backlog} but `{}` is 0, so no request can wait",
                     name("backlog"),
                     name("longest_wait")
                 ),
                 format!("raise `{}`, or set `{}` to 0", name("longest_wait"), name("backlog")),
             ),
             SettingsError::ZeroConcurrency => {
-                Refusal::new("a concurrency limit of 0 admits nothing", "leave it out for no limit")
+                Refusal::new("a concurrency limit of 0 admits no requests", "remove it for no limit")
             }
             SettingsError::NothingToMiss => Refusal::new(
                 format!(
@@ -191,11 +186,11 @@ impl SettingsError {
                 ),
             ),
             SettingsError::ZeroTarget => Refusal::new(
-                format!("`{}` is 0, which no response meets", name("target")),
-                "set the time to the first byte that is still good",
+                format!("`{}` is 0, which no response can meet", name("target")),
+                "set the highest acceptable time to first byte",
             ),
             SettingsError::WindowTooShort { found, least } => Refusal::new(
-                format!("`{}` is {found}, below the least of {least}", name("window")),
+                format!("`{}` is {found}, but must be at least {least}", name("window")),
                 "10s is usual",
             ),
             SettingsError::LeaveBelowEnter { enter, leave } => Refusal::new(
@@ -208,13 +203,12 @@ impl SettingsError {
                 format!("raise `{}` to at least {enter}", name("leave")),
             ),
             SettingsError::NeverEnters => Refusal::new(
-                format!("`{}` is 0 %, and no share is below it, so the policy never applies", name("enter")),
+                format!("`{}` is 0 %, so the policy never applies", name("enter")),
                 format!("raise `{}`", name("enter")),
             ),
-            SettingsError::ZeroMinSamples => Refusal::new(
-                format!("`{}` is 0, but no response at all says nothing", name("min_samples")),
-                "1 is the least",
-            ),
+            SettingsError::ZeroMinSamples => {
+                Refusal::new(format!("`{}` must be at least 1", name("min_samples")), "1 is the least")
+            }
             SettingsError::PriorityCount { found, most } => Refusal::without_way_out(format!(
                 "{found} priority classes, but there may be from 1 to {most}"
             )),
@@ -237,19 +231,27 @@ impl SettingsError {
                 "set it to 100 %",
             ),
             SettingsError::AdaptiveBounds { least, initial, most } => Refusal::new(
-                format!("an adaptive limit between {least} and {most} that begins at {initial}"),
-                format!("it takes 1 <= `{}` <= `{}` <= `{}`", name("least"), name("initial"), name("most")),
+                format!("an adaptive limit of {least} to {most} that starts at {initial}"),
+                format!("set 1 <= `{}` <= `{}` <= `{}`", name("least"), name("initial"), name("most")),
             ),
             SettingsError::EmptyPrior => Refusal::new(
-                format!("a prior whose `{}` or `{}` is 0 says nothing", name("rate"), name("response_time")),
-                "leave the prior out where nothing was measured",
+                format!(
+                    "`{}` and `{}` of the prior must be greater than 0",
+                    name("rate"),
+                    name("response_time")
+                ),
+                "remove the prior if nothing was measured",
             ),
             SettingsError::ZeroCapacity => Refusal::new(
-                format!("`{}` is 0, so nobody can wait", name("capacity")),
-                format!("leave the queue out, or raise `{}`", name("capacity")),
+                format!("`{}` is 0, so no request can wait", name("capacity")),
+                format!("remove the queue, or raise `{}`", name("capacity")),
             ),
             SettingsError::ZeroDelay => Refusal::new(
-                format!("`{}` and `{}` of a waiting queue are above 0", name("target"), name("interval")),
+                format!(
+                    "`{}` and `{}` of a waiting queue must be greater than 0",
+                    name("target"),
+                    name("interval")
+                ),
                 "20ms and 100ms are usual",
             ),
             SettingsError::AdmitsAboveTrip { admit_below, trip_at } => Refusal::new(
@@ -261,7 +263,7 @@ impl SettingsError {
                 format!("lower `{}`", name("admit_below")),
             ),
             SettingsError::ZeroKeys => Refusal::new(
-                format!("`{}` is 0, so no key could have a limit", name("max_keys")),
+                format!("`{}` is 0, so no key can have a limit", name("max_keys")),
                 "1 is the least",
             ),
         }

@@ -1,7 +1,7 @@
 //! Service level class: which share of the responses of the last seconds conformed?
 //!
 //! ## What conforms
-//! A response whose first byte comes within the target, with a status that is not counted as a failure. Either may be
+//! A response within the time-to-first-byte target, with a status that is not counted as a failure. Either may be
 //! left out: a service that answers 500 or 429 quickly above its limit is in time and still fails. What gets no answer
 //! at all does not conform, whatever the class measures.
 //!
@@ -37,7 +37,7 @@ const LEAST_WINDOW: Duration = Duration::from_millis(1);
 /// What a service level class measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceLevelSettings {
-    /// A response conforms whose first byte comes within this time; above zero. `None` where only statuses count.
+    /// The time-to-first-byte target; above zero. `None` where only statuses count.
     pub target: Option<Duration>,
     /// How far back the share looks; at least 1 ms. It is rounded down to a multiple of 100 ns.
     pub window: Duration,
@@ -58,7 +58,7 @@ impl ServiceLevelSettings {
         }
     }
 
-    /// Whether a response with this status conforms whose first byte came after this time.
+    /// Whether a response with this status and this time to first byte conforms.
     #[inline]
     pub fn conforms(&self, status: u16, elapsed: Duration) -> bool {
         self.target.is_none_or(|target| elapsed <= target) && !self.not_conforming.contains(status)

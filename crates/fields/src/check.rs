@@ -12,7 +12,7 @@ pub fn word<T: Copy>(at: Option<&At<Text>>, words: &[(&str, T)], report: &mut Re
         Some((_, value)) => *value,
         None => {
             let help = suggestion(found, words.iter().map(|(word, _)| *word));
-            report.wrong(place, format!("unknown word `{found}`"), "this value", help);
+            report.wrong(place, format!("unknown value `{found}`"), "this value", help);
             words[0].1
         }
     }

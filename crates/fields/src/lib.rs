@@ -66,9 +66,9 @@ pub fn read_tree_and_tables<T: Read>(text: &str, report: &mut Report) -> Option<
         Err(malformed) => {
             let place = Place { path: String::new(), span: malformed.span };
             let mut help =
-                "indent with blanks, write `key: value`, quote texts that hold `: ` or ` #`".to_owned();
+                "indent with spaces, use `key: value`, quote strings that contain `: ` or ` #`".to_owned();
             if text.contains("${") {
-                help += ", and within braces those that hold `${…}`";
+                help += ", and inside braces those that contain `${…}`";
             }
             report.wrong(&place, malformed.message, "here", help);
             None

@@ -5,7 +5,7 @@ pub fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> 
     let known: Vec<&str> = known.into_iter().collect();
     match closest(found, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
-        None if known.is_empty() => "there is none yet: add it, or leave this out".to_owned(),
+        None if known.is_empty() => "none is defined: define it, or remove this".to_owned(),
         None => {
             format!("known: {}", known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))
         }
@@ -39,6 +39,6 @@ mod tests {
         );
         assert_eq!(suggestion("zzz", ["rate", "burst"]), "known: `rate`, `burst`");
         assert_eq!(closest("zzz", ["rate", "burst"]), None);
-        assert_eq!(suggestion("x", []), "there is none yet: add it, or leave this out");
+        assert_eq!(suggestion("x", []), "none is defined: define it, or remove this");
     }
 }

@@ -66,7 +66,7 @@ impl<T: Read> Read for Vec<T> {
                 &place(node, path),
                 format!("expected a list, found {}", node.kind.shown()),
                 "not a list",
-                "write `[a, b]`, or one item a line, each after `- `".to_owned(),
+                "use `[a, b]`, or one item on each line, after `- `".to_owned(),
             );
             return None;
         };
@@ -200,9 +200,11 @@ pub fn check_name(name: &str, place: &Place, report: &mut Report) {
     if name.is_empty() || name.trim() != name || name.chars().any(char::is_control) || long {
         report.wrong(
             place,
-            format!("{name:?} cannot be a name"),
+            format!("{name:?} is not a valid name"),
             "a name",
-            format!("use 1 to {NAME_CHARACTERS_MAX} printable characters without blanks around them"),
+            format!(
+                "use 1 to {NAME_CHARACTERS_MAX} printable characters, without leading or trailing spaces"
+            ),
         );
     }
 }
@@ -258,7 +260,7 @@ fn entries<'a>(node: &'a Node, path: &str, report: &mut Report) -> Option<&'a [(
     if let Kind::Table(entries) = &node.kind {
         return Some(entries);
     }
-    let message = format!("expected a table of keys, found {}", node.kind.shown());
+    let message = format!("expected a mapping, found {}", node.kind.shown());
     report.wrong(&place(node, path), message, "not a table", "write `{ key: value }`".to_owned());
     None
 }
@@ -268,8 +270,8 @@ fn once_each(entries: &[(Key, Node)], path: &str, report: &mut Report) {
     for (key, _) in entries {
         if !seen.insert(key.name.as_str()) {
             let place = Place { path: child(path, &key.name), span: key.span.clone() };
-            let message = format!("`{}` stands twice", key.name);
-            report.wrong(&place, message, "again", "keep one of them, or give one another name".to_owned());
+            let message = format!("duplicate key `{}`", key.name);
+            report.wrong(&place, message, "again", "remove or rename one of them".to_owned());
         }
     }
 }

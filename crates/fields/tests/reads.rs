@@ -43,13 +43,13 @@ fn all_problems_are_told_in_the_order_of_the_file() {
     assert_eq!(
         wrong(text),
         "shelf.yaml:1:9: error: `places`: 12 is outside 1 to 9\n  help: 3 is usual\n\
-         shelf.yaml:2:5: error: `of`: unknown word `stele`\n  help: did you mean `steel`?\n\
+         shelf.yaml:2:5: error: `of`: unknown value `stele`\n  help: did you mean `steel`?\n\
          shelf.yaml:3:26: error: `boxes.books.stays`: expected a duration with its unit, found `long`\n  \
          help: write a duration with its unit, such as `50ms`, `10s` or `1m30s` (ns, us, ms, s, m, h, d)\n\
          shelf.yaml:3:42: error: `boxes.pens.stay`: unknown key `stay`\n  help: did you mean `stays`?\n"
     );
     assert!(wrong("of: steel\n").contains("`places` is missing"));
-    assert!(wrong("places: [\n").contains("indent with blanks"));
+    assert!(wrong("places: [\n").contains("indent with spaces"));
 }
 
 #[test]

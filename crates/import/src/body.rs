@@ -31,7 +31,7 @@ impl Bodies {
         let told = |error: std::io::Error| wrong(format!("`{name}` ({error})"));
         // Pipes and devices may never end.
         if !std::fs::metadata(&path).map_err(told)?.is_file() {
-            return Err(wrong(format!("`{name}`, which is no regular file")));
+            return Err(wrong(format!("`{name}`, which is not a regular file")));
         }
         let mut body = Vec::new();
         File::open(&path)

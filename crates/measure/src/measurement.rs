@@ -136,7 +136,7 @@ impl Measurement {
         Blocks::of(&self.series, steady).completed(self.completed, self.accounting.answered)
     }
 
-    /// Whether the load was meant to be one thing, warm-up left aside: over several, a quantile means nothing.
+    /// Whether the load was constant after the warm-up; quantiles over several loads are not meaningful.
     pub fn is_one_load(&self) -> bool {
         Stage::are_one_load(&self.stages)
     }

@@ -1,6 +1,6 @@
 //! Queueing: what waits how long, in closed form. References for simulations, and the arithmetic of measured services.
 //!
-//! | who waits for what | type | source |
+//! | queue | type | source |
 //! |---|---|---|
 //! | calls that find all of c servers busy are lost | [`erlang_b`] | Erlang 1917 |
 //! | Poisson arrivals, exponential service, c servers | [`Servers`] (M/M/c) | Kleinrock I, 3.5 |

@@ -30,7 +30,7 @@ pub fn write(
     } else {
         writeln!(
             out,
-            "Response times are those of each stage: over several loads, a quantile means nothing.\n"
+            "Response times are those of each stage: quantiles over stages with different loads are not meaningful.\n"
         )?;
     }
     account(&measured.accounting, out)?;

@@ -63,7 +63,7 @@ mod tests {
             ("a: 1", "b: 2", "{a:1 b:2}"),
             // Lists are replaced, not added to.
             ("a: [1, 2]", "a: [3]", "{a:[3]}"),
-            // A table takes the place of a value, and the other way round.
+            // A table replaces a value, and vice versa.
             ("a: 1", "a: { b: 2 }", "{a:{b:2}}"),
             ("a: { b: 2 }", "a: 1", "{a:1}"),
             // An empty key takes the key away, where there is one.

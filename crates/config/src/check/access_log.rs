@@ -45,7 +45,7 @@ fn format(at: &At<Text>, report: &mut Report) -> LogFormat {
     let found = LogFormat::ALL.into_iter().find(|format| format.name() == word);
     found.unwrap_or_else(|| {
         let help = suggestion(word, LogFormat::ALL.map(LogFormat::name));
-        report.wrong(&at.place, format!("unknown form of a log `{word}`"), "this word", help);
+        report.wrong(&at.place, format!("unknown log format `{word}`"), "this word", help);
         LogFormat::Extended
     })
 }

@@ -28,15 +28,15 @@ pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Adm
         }
     }
     if let Some(token) = token_file.filter(|token| token.value.0.is_empty()) {
-        let help = "make one with `openssl rand -hex 32 > admin.token`".to_owned();
-        report.wrong(&token.place, "the name of a file is missing".to_owned(), "empty", help);
+        let help = "create one with `openssl rand -hex 32 > admin.token`".to_owned();
+        report.wrong(&token.place, "the file name is missing".to_owned(), "empty", help);
     }
     let admin = Admin { listen, token_file: token_file.map(|at| base.join(&at.value.0)) };
     if admin.is_public() && admin.token_file.is_none() {
         report.wrong(
             place,
             format!(
-                "`{}` is no loopback address, but whoever reaches it sees and drains the gateway",
+                "`{}` is not a loopback address, and everybody who can reach it can drain the gateway",
                 admin.listen
             ),
             "reachable from outside",
@@ -47,7 +47,7 @@ pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Adm
         && same(listen.value.0, *admin)
     {
         let message = format!("`{admin}` is also the address of `listen`");
-        report.wrong(place, message, "the same address", "give `admin` another port".to_owned());
+        report.wrong(place, message, "the same address", "change the port of `admin`".to_owned());
     }
     Some(admin)
 }

@@ -112,19 +112,14 @@ fn limits_bind(
     match (settings.per_second, settings.per_minute) {
         (None, None) if complete => {
             let help = "add `rate: 100/s`, or `per_minute`".to_owned();
-            report.wrong(
-                &name.place,
-                "a rate class without a rate limits nothing".to_owned(),
-                "no limit",
-                help,
-            );
+            report.wrong(&name.place, "the rate class has no rate".to_owned(), "no limit", help);
         }
         (Some(second), Some(minute)) if minute.rate > second.rate && minute.burst >= second.burst => {
             let place = place_or(found.per_minute.as_ref(), &name.place);
             let a_minute = |limit: Limit| (limit.rate.per_second() * 60e3).round() / 1e3;
             let (minute, most) = (a_minute(minute), a_minute(second));
-            let message = format!("{minute} a minute never binds: `rate` lets at most {most} through");
-            let help = format!("lower `per_minute` to at most {most}, or leave it out");
+            let message = format!("{minute} a minute has no effect: `rate` admits at most {most} a minute");
+            let help = format!("lower `per_minute` to at most {most}, or remove it");
             report.wrong(place, message, "never reached", help);
         }
         _ => {}
@@ -134,8 +129,13 @@ fn limits_bind(
         (&found.per_minute_burst, "per_minute_burst", "per_minute", found.per_minute.is_some()),
     ] {
         if let (Some(burst), false, true) = (burst, given, complete) {
-            let message = format!("`{key}` without `{rate}` means nothing");
-            report.wrong(&burst.place, message, "of which rate?", format!("add `{rate}`, or remove `{key}`"));
+            let message = format!("`{key}` requires `{rate}`");
+            report.wrong(
+                &burst.place,
+                message,
+                "the rate is missing",
+                format!("add `{rate}`, or remove `{key}`"),
+            );
         }
     }
 }
@@ -183,12 +183,7 @@ pub(crate) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
         }
         if no_limit {
             let help = "add `rate_class` or `concurrency`".to_owned();
-            report.wrong(
-                &name.place,
-                "a policy without a limit protects nothing".to_owned(),
-                "no limit",
-                help,
-            );
+            report.wrong(&name.place, "the policy has no limit".to_owned(), "no limit", help);
         }
         Policy {
             name: name.name.clone(),

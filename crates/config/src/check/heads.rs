@@ -27,7 +27,7 @@ pub(super) fn limits(
     };
     if let Some(at) = target.filter(|_| limits.target_bytes_max > limits.head_bytes_max) {
         let [target, head] = [limits.target_bytes_max, limits.head_bytes_max].map(|it| Bytes::new(it as u64));
-        let message = format!("a target of {target} does not fit into a head of {head}");
+        let message = format!("`request_target_max` ({target}) exceeds `request_head_max` ({head})");
         let help = "lower it, or raise `request_head_max`".to_owned();
         report.wrong(&at.place, message, "more than the head", help);
     }
@@ -58,8 +58,8 @@ pub(super) fn request_trailers(list: Option<&At<Vec<At<Text>>>>, report: &mut Re
             }
             Ok(name) => names.push(name),
             Err(error) => {
-                let message = format!("`{text}` cannot be let through as a trailer: {error}");
-                let help = "name trailers that only the service itself gives a meaning, such as `x-checksum`";
+                let message = format!("`{text}` cannot be forwarded as a trailer: {error}");
+                let help = "list only trailers that no proxy interprets, such as `x-checksum`";
                 report.wrong(place, message, "this name", help.to_owned());
             }
         }

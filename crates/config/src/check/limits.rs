@@ -29,7 +29,7 @@ pub(super) fn fewer_than_most(classes: &Classes, pools: &Names<FilePool>, report
     let places: Vec<&Place> = places.chain(with_places.map(|pool| &pool.place)).collect();
     let Some(place) = places.get(LIMITS_MAX) else { return };
     let message = format!(
-        "{} rate classes, concurrency limits and pools with `instance_concurrency`; at most {LIMITS_MAX} are possible",
+        "{} rate classes, concurrency limits and pools with `instance_concurrency`, but at most {LIMITS_MAX} are allowed",
         places.len()
     );
     let help = "share limits between routes; a rate class with `key` has a limit for each key".to_owned();
@@ -42,14 +42,14 @@ pub(super) fn priorities(file: &File, report: &mut Report) -> Vec<String> {
     for (index, At { value: Text(name), place }) in list.value.iter().enumerate() {
         check_name(name, place, report);
         if list.value[..index].iter().any(|earlier| earlier.value.0.eq_ignore_ascii_case(name)) {
-            let message = format!("the priority class `{name}` stands twice");
+            let message = format!("duplicate priority class `{name}`");
             report.wrong(place, message, "again", "remove one of them".to_owned());
         }
     }
     if !(1..=MOST_CLASSES).contains(&list.value.len()) && !report.knows_of(&list.place.path) {
         let message =
             format!("{} priority classes, but there may be from 1 to {MOST_CLASSES}", list.value.len());
-        let help = "name them from the one that is shed first, such as `[background, normal, critical]`";
+        let help = "list them with the class that is shed first at the beginning, such as `[background, normal, critical]`";
         report.wrong(&list.place, message, "this list", help.to_owned());
     }
     list.value.iter().map(|at| at.value.0.clone()).collect()
@@ -61,7 +61,7 @@ pub(super) fn keyed(found: &FileRateClass, report: &mut Report) -> Option<Keyed>
     let Some(at) = &found.key else {
         if let Some(keys) = &found.keys {
             let help = "add `key: client`, or remove `keys`".to_owned();
-            report.wrong(&keys.place, "`keys` without `key` means nothing".to_owned(), "of which key?", help);
+            report.wrong(&keys.place, "`keys` requires `key`".to_owned(), "`key` is missing", help);
         }
         return None;
     };
@@ -112,7 +112,7 @@ pub(super) fn concurrency(
 fn priority_shares(shares: &[Ratio], place: &Place, names: Option<usize>, report: &mut Report) {
     match names {
         None => {
-            let message = "the file names no priority classes".to_owned();
+            let message = "the file defines no priority classes".to_owned();
             let help =
                 "add `priorities: [background, normal, critical]` to the file, lowest first".to_owned();
             report.wrong(place, message, "shares of what?", help);
@@ -134,7 +134,7 @@ fn priority_shares(shares: &[Ratio], place: &Place, names: Option<usize>, report
 pub(super) fn places(found: &FilePool, report: &mut Report) -> (Option<u32>, Option<Queue>) {
     let each = found.instance_concurrency.as_ref().map(|at| between(at, 1, u32::MAX, "8 is usual", report));
     if let (None, Some(queue)) = (each, &found.queue) {
-        let message = "`queue` without `instance_concurrency` means nothing: nobody has to wait".to_owned();
+        let message = "`queue` requires `instance_concurrency`: without a limit, no request waits".to_owned();
         let help = "add `instance_concurrency`, or remove `queue`".to_owned();
         report.wrong(&queue.place, message, "for which places?", help);
     }
@@ -144,7 +144,7 @@ pub(super) fn places(found: &FilePool, report: &mut Report) -> (Option<u32>, Opt
 fn queue(found: &FileQueue, report: &mut Report) -> Queue {
     let usual = Duration::from_millis(500);
     Queue {
-        places: between(&found.places, 1, u32::MAX, "leave the queue out where nobody shall wait", report),
+        places: between(&found.places, 1, u32::MAX, "remove the queue if no request shall wait", report),
         longest_wait: time_out(Some(&found.longest_wait), usual, report),
     }
 }

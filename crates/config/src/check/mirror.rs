@@ -59,19 +59,19 @@ fn mirror(
 
 fn choice(named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) -> MirrorSettings {
     if found.fraction.value.0.get() == 0.0 {
-        let help = "raise it, or leave the mirror out".to_owned();
-        report.wrong(&found.fraction.place, "a fraction of 0 copies nothing".to_owned(), "no session", help);
+        let help = "raise it, or remove the mirror".to_owned();
+        report.wrong(
+            &found.fraction.place,
+            "the fraction must be greater than 0".to_owned(),
+            "no session",
+            help,
+        );
     }
     // A key that could not be read is not absent.
     let complete = !report.knows_of(&named.place.path);
     if let (Some(burst), None, true) = (&found.burst, &found.limit, complete) {
         let help = "add `limit`, or remove `burst`".to_owned();
-        report.wrong(
-            &burst.place,
-            "`burst` without `limit` means nothing".to_owned(),
-            "of which limit?",
-            help,
-        );
+        report.wrong(&burst.place, "`burst` requires `limit`".to_owned(), "of which limit?", help);
     }
     let limit = found.limit.as_ref().map(|at| {
         let burst = found.burst.as_ref().map_or_else(|| usual_burst(at.value.0), |burst| burst.value.0);
@@ -129,7 +129,7 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
     for wanted in route.mirror.iter().flat_map(|names| &names.0) {
         let Some(index) = find(mirrors, "mirror", wanted, report) else { continue };
         if found.contains(&index) {
-            let message = format!("`{}` stands twice", wanted.value.0);
+            let message = format!("duplicate entry `{}`", wanted.value.0);
             report.wrong(&wanted.place, message, "again", "a shadow gets each request once".to_owned());
             continue;
         }
@@ -140,7 +140,7 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
                 wanted.value.0, route.pool.value.0
             );
             let help =
-                "give the shadow a pool of its own, so that copies are no load on the live one".to_owned();
+                "use a separate pool for the shadow, so that copies put no load on the live one".to_owned();
             report.wrong(&wanted.place, message, "the live pool", help);
         }
         found.push(index);

@@ -46,7 +46,7 @@ fn instances(list: &At<Vec<At<FileInstance>>>, report: &mut Report) -> Vec<Insta
         let mut instance = Instance::new(value.address().value.0);
         if let FileInstance::Table(table) = value {
             if let Some(weight) = &table.weight {
-                let usual = "1 is usual; `drain: true` sends an instance nothing new";
+                let usual = "the default is 1; `drain: true` stops new requests to an instance";
                 let found = between(weight, 1, WEIGHT_MAX, usual, report);
                 instance.weight = Weight::new(found).unwrap_or(Weight::ONE);
             }
@@ -58,7 +58,7 @@ fn instances(list: &At<Vec<At<FileInstance>>>, report: &mut Report) -> Vec<Insta
         && instances.iter().all(|instance| instance.draining)
         && !report.knows_of(&list.place.path)
     {
-        let message = "all instances are draining, so nobody takes requests".to_owned();
+        let message = "all instances are draining, so no instance accepts requests".to_owned();
         let help = "remove `drain: true` from at least one".to_owned();
         report.wrong(&list.place, message, "all draining", help);
     }
@@ -88,7 +88,8 @@ fn health(found: &FileHealth, report: &mut Report) -> Health {
         || !path.bytes().all(|byte| byte.is_ascii_graphic())
     {
         let message = format!("{path:?} is no path");
-        let help = "begin with `/`, as in `/healthz`, and percent-encode blanks and umlauts".to_owned();
+        let help = "it must begin with `/`, as in `/healthz`; percent-encode spaces and non-ASCII characters"
+            .to_owned();
         report.wrong(place, message, "this value", help);
     }
     let interval = span(found.interval.as_ref(), default.interval, INTERVAL_MIN, report);
@@ -109,7 +110,7 @@ fn ejection(found: &FileEjection, report: &mut Report) -> Ejection {
     let base = span(found.base.as_ref(), default.base, least, report);
     let longest = span(found.longest.as_ref(), default.longest.max(base), least, report);
     if let Some(at) = found.longest.as_ref().filter(|_| longest < base) {
-        let message = "the longest ejection is shorter than the first, which takes `base`".to_owned();
+        let message = "the longest ejection is shorter than `base`, the first one".to_owned();
         report.wrong(&at.place, message, "too short", "raise it, or lower `base`".to_owned());
     }
     Ejection {
@@ -150,20 +151,20 @@ pub(super) fn addresses(
     let list = &instances.value;
     if list.is_empty() && !report.knows_of(&instances.place.path) {
         let help = "add at least one address, such as `127.0.0.1:9000`".to_owned();
-        let message = "a pool without instances answers nothing".to_owned();
+        let message = "the pool has no instances".to_owned();
         report.wrong(&instances.place, message, "empty", help);
     }
     for (index, instance) in list.iter().enumerate() {
         let (address, place): (_, &Place) =
             (instance.value.address().value.0, &instance.value.address().place);
         if list[..index].iter().any(|earlier| earlier.value.address().value.0 == address) {
-            let message = format!("`{address}` stands twice in this pool");
+            let message = format!("duplicate instance `{address}` in this pool");
             report.wrong(place, message, "again", "remove one of them".to_owned());
         }
         if is_ours(address) {
-            let message = format!("`{address}` is where the gateway itself listens");
-            let help = "give the address of the service, or let the gateway listen elsewhere".to_owned();
-            report.wrong(place, message, "the gateway would call itself", help);
+            let message = format!("`{address}` is the address on which the gateway listens");
+            let help = "use the address of the service, or change `listen`".to_owned();
+            report.wrong(place, message, "the gateway would send requests to itself", help);
         }
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn routes(
         let Some(route) = route(at, file, pools, classes, &names, report, base) else { continue };
         if let Some(earlier) = index.taking_all_of(&route) {
             let earlier = &routes[earlier];
-            let message = format!("can never match: `{}` before it takes all its requests", earlier.name);
+            let message =
+                format!("this route never matches: `{}` before it matches all its requests", earlier.name);
             report.wrong(
                 &at.place,
                 message,
@@ -47,12 +48,12 @@ pub(super) fn routes(
             );
         } else if taken.contains(&route.name) {
             let place = at.value.name.as_ref().map_or(&at.place, |name| &name.place);
-            let message = format!("another route is called `{}` too", route.name);
+            let message = format!("duplicate route name `{}`", route.name);
             report.wrong(
                 place,
                 message,
                 "again",
-                "give it another `name`: metrics are kept by it".to_owned(),
+                "change its `name`, which identifies its metrics".to_owned(),
             );
         }
         index.add(&route);
@@ -140,7 +141,7 @@ fn buffer_body(at: &At<Size>, report: &mut Report) -> Bytes {
     let Size(found) = at.value;
     if !(1..=BUFFER_BODY_MAX).contains(&found.get()) {
         let message = format!("{} bytes are outside 1 to {BUFFER_BODY_MAX} (16MiB)", found.get());
-        let help = "64KiB is usual; leave it out to pass bodies on as they come".to_owned();
+        let help = "64KiB is usual; remove it to stream bodies".to_owned();
         report.wrong(&at.place, message, "outside the bounds", help);
     }
     found
@@ -166,7 +167,8 @@ fn agrees_with_policy(route: &FileRoute, classes: &Classes, report: &mut Report)
                 "the {kind} `{}` always applies here, and policy `{}` would apply it again",
                 own.value.0, name.value.0
             );
-            let help = "remove it here, so that it applies only while the class is not conforming".to_owned();
+            let help =
+                "remove it here, so that it applies only while the class is below its share".to_owned();
             report.wrong(&own.place, message, "applied twice", help);
         }
     }
@@ -178,7 +180,7 @@ fn agrees_with_policy(route: &FileRoute, classes: &Classes, report: &mut Report)
             &own.place,
             message,
             "another class",
-            "leave it out: the policy's class is used".to_owned(),
+            "remove it: the route uses the policy's class".to_owned(),
         );
     }
 }
@@ -198,9 +200,9 @@ fn path(at: &At<FileRoute>, report: &mut Report) -> Option<PathMatch> {
     let found = &text.value.0;
     let plain = found.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#');
     if !found.starts_with('/') || !plain {
-        let message = format!("{found:?} is no path");
+        let message = format!("{found:?} is not a valid path");
         let help =
-            "begin with `/`, percent-encode blanks and umlauts, leave query and fragment out".to_owned();
+            "it must begin with `/`, without query or fragment; percent-encode spaces and non-ASCII characters".to_owned();
         report.wrong(&text.place, message, "this value", help);
         return None;
     }
@@ -218,8 +220,9 @@ fn host(at: &At<Text>, report: &mut Report) -> String {
         }
     };
     if !good {
-        let message = format!("{:?} is no host name", at.value.0);
-        let help = "write it as in `example.com` or `[::1]`: no scheme, no port, no wildcard".to_owned();
+        let message = format!("{:?} is not a valid host name", at.value.0);
+        let help =
+            "expected a name such as `example.com` or `[::1]`, without scheme, port or wildcard".to_owned();
         report.wrong(&at.place, message, "this value", help);
     }
     host

@@ -106,7 +106,7 @@ pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedA
     let FileShedTable { page, text, content_type, redirect } = &**table;
     if [page.is_some(), text.is_some(), redirect.is_some()].into_iter().filter(|given| *given).count() != 1 {
         let message = "expected exactly one of `page`, `text` and `redirect`".to_owned();
-        report.wrong(&at.place, message, "what is it?", "keep one, or write `shed: problem`".to_owned());
+        report.wrong(&at.place, message, "ambiguous", "keep one, or write `shed: problem`".to_owned());
         return ShedAnswer::Problem;
     }
     if let Some(redirect) = redirect {
@@ -117,7 +117,7 @@ pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedA
         );
         if let Some(content_type) = content_type {
             let message = "a redirect has no `content_type`".to_owned();
-            report.wrong(&content_type.place, message, "means nothing", "remove it".to_owned());
+            report.wrong(&content_type.place, message, "no effect", "remove it".to_owned());
         }
         return ShedAnswer::Redirect { location: redirect.value.0.clone() };
     }
@@ -129,8 +129,8 @@ pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedA
         }
         (None, Some(known)) => known.to_owned(),
         (None, None) => {
-            let message = "the ending of the file does not say its media type".to_owned();
-            let help = "add `content_type: text/html; charset=utf-8`, or what it is".to_owned();
+            let message = "cannot derive the media type from the file name".to_owned();
+            let help = "add `content_type`, such as `content_type: text/html; charset=utf-8`".to_owned();
             report.wrong(&at.place, message, "which type?", help);
             String::new()
         }
@@ -161,7 +161,7 @@ fn header_value(Field { value: Text(text), place }: &Field, expected: &str, repo
     if text.is_empty() || !text.bytes().all(allowed) || blank_around || !media {
         report.wrong(
             place,
-            format!("{text:?} cannot stand in a header field"),
+            format!("{text:?} is not a valid header field value"),
             "this value",
             format!("write {expected}"),
         );
@@ -175,7 +175,7 @@ fn text_of(name: &str, place: &Place, report: &mut Report, base: &Path) -> Optio
     let path = base.join(name);
     let why = match std::fs::metadata(&path) {
         Ok(found) if found.len() > FILE_BYTES_MAX => {
-            format!("it has {} bytes, more than the {FILE_BYTES_MAX} that are read", found.len())
+            format!("it has {} bytes; the maximum is {FILE_BYTES_MAX}", found.len())
         }
         Ok(found) if !found.is_file() => "it is not a file".to_owned(),
         Ok(_) => match std::fs::read_to_string(&path) {

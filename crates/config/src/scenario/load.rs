@@ -82,7 +82,7 @@ pub(super) fn thresholds(file: &ScenarioTable, report: &mut Report) -> Vec<Thres
             let abort = word(abort, &[("false", false), ("true", true)], report);
             if let Some(after) = after.filter(|_| !abort) {
                 let help = "add `abort: true`, or remove it".to_owned();
-                report.wrong(&after.place, "`after` without `abort`".to_owned(), "means nothing", help);
+                report.wrong(&after.place, "`after` without `abort`".to_owned(), "no effect", help);
             }
             thresholds.push(Threshold {
                 metric: Spanned::new(named.name.clone(), &named.place),

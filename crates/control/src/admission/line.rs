@@ -1,4 +1,4 @@
-//! Line: who waits for a place at a limit, who may, and who gets the next one.
+//! Line: the requests that wait for a place at a limit, which requests may wait, and which one gets the next place.
 //!
 //! ## Why the bound is the process's and the queues are the workers'
 //! A request and its connection belong to one worker; only that one can go on with it. What has to hold for the process

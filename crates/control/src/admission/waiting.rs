@@ -1,4 +1,4 @@
-//! Waiting queue: who waits for a place under a full concurrency limit, and who is served next?
+//! Waiting queue: the requests that wait for a place under a full concurrency limit, and which is served next.
 //!
 //! A rate class knows when each turn comes, so its backlog is reserved turns. A concurrency limit does not: a place
 //! frees up when somebody is answered. So here is a queue, with an owner of its own, that is asked for its next
@@ -13,7 +13,7 @@
 //! ## Why a request that cannot be answered in time is shed at once
 //! Its client has gone by then, so the work would be for nobody. What is certain is its service time; what is known
 //! of its wait is how many are before it, each of whom takes the service time over the limit. While the queue
-//! stands, the newest has nobody before it.
+//! stands, the newest is first.
 //!
 //! ## Bounded, and constant time
 //! A request enters once and leaves once, whichever way, in constant time: a list through slots, of which there are

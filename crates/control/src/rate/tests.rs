@@ -198,8 +198,8 @@ fn intervals_round_up_except_for_the_rounding_of_the_rate_itself() {
 #[test]
 fn settings_that_admit_nothing_are_refused_with_the_way_out() {
     for (settings, part) in [
-        (settings(0.0, 1, 0), "leave `per_second` out"),
-        (settings(1.0, 0, 0), "1 admits one request on each beat"),
+        (settings(0.0, 1, 0), "remove `per_second`"),
+        (settings(1.0, 0, 0), "a burst of 1 admits requests at equal intervals"),
         (settings(1e-3, 1_000_000_000, 0), "lower the burst"),
         (RateSettings { longest_wait: Duration::ZERO, ..settings(1.0, 1, 5) }, "`backlog` is 5"),
     ] {

@@ -126,7 +126,7 @@ impl ScalingError {
             }
             ScalingError::Resolution { alarm, period, resolution } => Refusal::new(
                 format!(
-                    "{alarm} has a period of {period}, which is no multiple of its metric's {resolution}"
+                    "{alarm} has a period of {period}, which is not a multiple of its metric's {resolution}"
                 ),
                 "raise `period` to one",
             ),

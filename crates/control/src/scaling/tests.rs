@@ -260,7 +260,7 @@ fn what_a_series_cannot_tell_is_said_before_it_runs() {
     let p99 = Statistic::Percentile(units::Quantile::P99);
     for (alarm, series, part) in [
         (above(OTHER, 1.0), series(MINUTE, MINUTE), "of which there is no series"),
-        (above(CPU, 1.0), series(seconds(300), seconds(3600)), "no multiple of its metric's 5.00 min"),
+        (above(CPU, 1.0), series(seconds(300), seconds(3600)), "not a multiple of its metric's 5.00 min"),
         (above(CPU, 1.0), series(MINUTE, MINUTE), "keep more"),
         (AlarmSettings { statistic: p99, ..above(CPU, 1.0) }, series(MINUTE, seconds(3600)), "looks at p99"),
     ] {

@@ -138,7 +138,7 @@ fn quoted(text: &str) -> String {
 /// A path with a segment of two dots.
 const DOTS: &str = r"(^|[/\\])\.\.([/\\;]|$)";
 
-/// Who waits does so for at least this time.
+/// The shortest time in the queue.
 const LEAST_WAIT: Duration = Duration::from_millis(10);
 
 /// A limit may lose so much to whole numbers before a longer period is taken.

@@ -41,15 +41,15 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Told::Answer(text) => f.write_str(text),
-            Told::RetryReason => write!(f, "nothing by this: it is a reason in {}", metric::RETRIES),
-            Told::RetryOutcome => write!(f, "nothing by this: it is an outcome in {}", metric::RETRIES),
+            Told::RetryReason => write!(f, "no effect: this is a reason in {}", metric::RETRIES),
+            Told::RetryOutcome => write!(f, "no effect: this is an outcome in {}", metric::RETRIES),
             Told::Dropped => write!(
                 f,
-                "nothing: it is a reason in {} or {}",
+                "no effect: this is a reason in {} or {}",
                 metric::MIRROR_DROPPED,
                 metric::CAPTURE_DROPPED
             ),
-            Told::Uncompared => write!(f, "nothing: it is a reason in {}", metric::MIRROR_FAILED),
+            Told::Uncompared => write!(f, "no effect: this is a reason in {}", metric::MIRROR_FAILED),
         }
     }
 }
@@ -90,7 +90,7 @@ fn all() -> impl Iterator<Item = &'static Reason> {
     REASONS.iter().chain(RETRIES).chain(COPIES)
 }
 
-/// The reasons for which a limit refuses, or would if it were not in shadow; there nobody waits for a place.
+/// The reasons for which a limit rejects requests, or would if it were not in shadow; in shadow no request waits.
 pub(super) fn of_limit(limit: &Limit, in_shadow: bool) -> &'static [&'static str] {
     let waits = limit.backlog_bound > Some(0);
     match limit.kind {
@@ -120,118 +120,104 @@ const REASONS: &[Reason] = &[
     Reason {
         name: Shed::RATE_CLASS,
         told: Told::Answer(SHED),
-        means: "The rate class had no turn left, and it lets nobody wait (backlog 0).",
-        remedy: "If the rate is right, this is the limit at work. Give it a `backlog` and a `burst` where requests \
-                 come in bunches below the rate; measure the rate again with `headroom find` where the service has \
-                 become faster.",
+        means: "The request was above the rate, and the rate class has no backlog (`backlog: 0`).",
+        remedy: "If the rate is right, the limit works as intended. If requests come in bursts but below the rate on average, set `burst` and `backlog`. If the service has become faster, measure its rate again with `headroom find`.",
     },
     Reason {
         name: Shed::BACKLOG_FULL,
         told: Told::Answer(SHED),
-        means: "As many requests were waiting for their turn as may wait (`backlog`).",
-        remedy: "More arrives than the limit lets pass. More capacity is the cure; a longer backlog only helps \
-                 against bunches, and makes everybody in it wait. Compare headroom_demand_total with the rate.",
+        means: "The queue was full: `backlog` requests were waiting.",
+        remedy: "Demand is above the limit. Add capacity. A longer backlog helps only against bursts, and increases waiting times. Compare headroom_demand_total with the rate.",
     },
     Reason {
         name: Shed::WAIT_TOO_LONG,
         told: Told::Answer(SHED),
-        means: "The request's turn would have come later than it may wait (`longest_wait`).",
-        remedy: "As with backlog_full: more arrives than passes. `longest_wait` should stay below the time after \
-                 which clients give up.",
+        means: "The request would have had to wait longer than `longest_wait`.",
+        remedy: "As with backlog_full, demand is above the limit. Keep `longest_wait` below the timeout of the clients.",
     },
     Reason {
         name: Shed::CONCURRENCY,
         told: Told::Answer(SHED),
-        means: "As many requests were in flight as may be.",
-        remedy: "Either more arrives than the service can do, or each request takes longer than when the limit was \
-                 measured: look at http_client_request_duration_seconds. If the service is as fast as ever and has \
-                 room, measure the limit again with `headroom find`.",
+        means: "The concurrency limit was reached.",
+        remedy: "Either demand is above the capacity of the service, or requests take longer than when the limit was measured: check http_client_request_duration_seconds. If the service is as fast as before and not busy, measure the limit again with `headroom find`.",
     },
     Reason {
         name: Shed::PRIORITY,
         told: Told::Answer(SHED),
-        means: "So many requests were in flight that only higher priority classes were admitted; this one was of a \
-                lower class.",
-        remedy: "This is the order in which requests are to be shed. If this class matters more, give it a higher \
-                 priority; if there is room, raise the limit.",
+        means: "The share of the concurrency limit for this priority class was used up; only higher classes were admitted.",
+        remedy: "Lower classes are shed first, as configured. If this class is more important, give it a higher priority. If the service has capacity left, raise the limit.",
     },
     Reason {
         name: Shed::DEADLINE,
         told: Told::Answer(SHED),
-        means: "The request would have had to wait longer than the queue lets it (`longest_wait`), or could not have \
-                been answered, or had its turn at a rate class, before the deadline that it brought along \
-                (`deadline_header`).",
-        remedy: "Serving it late would have been work for nobody. Look at how long requests wait \
-                 (headroom_wait_seconds) and whether clients set their deadlines too short.",
+        means: "The request would have had to wait longer than `longest_wait`, or its own deadline (`deadline_header`) would have passed before it was admitted or answered.",
+        remedy: "An answer after the deadline is useless. Check how long requests wait (headroom_wait_seconds), and whether clients set their deadlines too short.",
     },
     Reason {
         name: Shed::STANDING_QUEUE,
         told: Told::Answer(SHED),
-        means: "The queue had not been empty for a while, and this request was old in it.",
-        remedy: "A queue that stands only adds delay. More arrives than the limit lets pass: add capacity.",
+        means: "The queue had not been empty for some time, and this request had been in it for long.",
+        remedy: "A queue that never empties only adds delay. Demand is above the limit: add capacity.",
     },
     Reason {
         name: request::RULE,
-        told: Told::Answer("what the rule says"),
+        told: Told::Answer("the rule's answer"),
         means: "The route's rule answered the request itself.",
-        remedy: "Read the rule: it is named in the route (`headroom explain FILE`).",
+        remedy: "Read the rule; `headroom explain FILE` names it under the route.",
     },
     Reason {
         name: request::UPSTREAM_UNREACHABLE,
         told: Told::Answer("502"),
         means: "No instance of the pool accepted a connection.",
-        remedy: "Is the service running, on the addresses of the pool? Nothing was sent, so all instances were tried.",
+        remedy: "Check that the service runs on the addresses of the pool. All instances were tried, because nothing had been sent.",
     },
     Reason {
         name: request::UPSTREAM_CONNECT_TIMEOUT,
         told: Told::Answer("504"),
         means: "No instance accepted the connection within the pool's `connect_timeout`.",
-        remedy: "The instance's accept queue may be full (it is overloaded or hangs), or a firewall drops packets.",
+        remedy: "The instance's accept queue may be full (overloaded or blocked), or a firewall drops packets.",
     },
     Reason {
         name: request::UPSTREAM_BROKE,
-        told: Told::Answer("502, or an answer that breaks off"),
-        means: "The instance closed the connection before its answer was whole.",
-        remedy: "Look at the instance's log: crashed workers, and keep-alive times shorter than the pool's \
-                 `idle_timeout`, are usual.",
+        told: Told::Answer("502, or a truncated answer"),
+        means: "The instance closed the connection before its answer was complete.",
+        remedy: "Check the instance's log. Common causes are crashed workers, and a keep-alive timeout shorter than the pool's `idle_timeout`.",
     },
     Reason {
         name: request::UPSTREAM_TIMEOUT,
-        told: Told::Answer("504, or an answer that breaks off"),
-        means: "The answer, or its next part, did not come within the pool's `answer_timeout`.",
-        remedy: "The request may still be worked on: shorten the service's own time-outs, or limit what is in flight.",
+        told: Told::Answer("504, or a truncated answer"),
+        means: "The answer, or its next part, did not arrive within the pool's `answer_timeout`.",
+        remedy: "The service may still process the request: shorten the service's own timeouts, or limit the number of requests in flight.",
     },
     Reason {
         name: request::UPSTREAM_MALFORMED,
         told: Told::Answer("502"),
-        means: "The instance's answer broke HTTP, so that it was not safe to pass on.",
-        remedy: "`rule=` and `instance=` in the access log say which rule was broken and by whom: two lengths, line ends and \
-                 padded chunk sizes are usual. Where the head is too large, raise `limits.answer_head_max` or \
-                 `answer_fields_max`.",
+        means: "The instance's answer is not valid HTTP, and was not forwarded.",
+        remedy: "`rule=` and `instance=` in the access log name the rule and the instance. Common causes are two lengths, line ends and padded chunk sizes. If the head is too large, raise `limits.answer_head_max` or `answer_fields_max`.",
     },
     Reason {
         name: request::CLIENT_LEFT,
-        told: Told::Answer("nothing: 499 in the log"),
-        means: "The client closed its connection before its answer was whole.",
-        remedy: "Clients give up on slow answers: compare with response times. Some are people who moved on.",
+        told: Told::Answer("none: 499 in the log"),
+        means: "The client closed its connection before the answer was complete.",
+        remedy: "Clients give up on slow answers: compare with response times. Some of these are users who left the page.",
     },
     Reason {
         name: request::BAD_REQUEST,
         told: Told::Answer("400"),
-        means: "The body of the request broke its framing after it had begun to be forwarded.",
-        remedy: "A client or a proxy before the gateway is broken, or somebody tries to smuggle a request.",
+        means: "The framing of the request's body is invalid; this was found after a part had been forwarded.",
+        remedy: "A client or a proxy in front of the gateway is broken, or this is a request smuggling attempt.",
     },
     Reason {
         name: request::HEAD_TIMEOUT,
         told: Told::Answer("408"),
-        means: "The head of the request was not whole within `limits.head_timeout`.",
-        remedy: "A slow or stuck client; many at once may be an attack that holds connections.",
+        means: "The head of the request was not complete within `limits.head_timeout`.",
+        remedy: "A slow or blocked client; many at once may be an attack that holds connections (Slowloris).",
     },
     Reason {
         name: request::BODY_TIMEOUT,
         told: Told::Answer("408"),
-        means: "The body of the request stopped coming for `limits.idle_timeout`.",
-        remedy: "A slow or stuck client. Raise the time-out where clients legitimately pause.",
+        means: "No data of the request's body arrived for `limits.idle_timeout`.",
+        remedy: "A slow or blocked client. If clients pause for good reasons, raise the timeout.",
     },
     Reason {
         name: request::BODY_TOO_LARGE,
@@ -249,8 +235,8 @@ const REASONS: &[Reason] = &[
     Reason {
         name: request::NO_ROUTE,
         told: Told::Answer("404"),
-        means: "No route is for this host and path.",
-        remedy: "Add a route; one with `path_prefix: /` at the end takes the rest.",
+        means: "No route matches this host and path.",
+        remedy: "Add a route; one with `path_prefix: /` at the end matches all other requests.",
     },
     Reason {
         name: request::UPGRADE_UNSUPPORTED,
@@ -266,7 +252,7 @@ const RETRIES: &[Reason] = &[
         name: retry::UNREACHABLE,
         told: Told::RetryReason,
         means: "An attempt to connect to an instance was refused; nothing was sent, so another instance is tried.",
-        remedy: "Is that instance running? See headroom_instance_up and the pool's `health`.",
+        remedy: "Check that the instance runs: see headroom_instance_up and the pool's `health`.",
     },
     Reason {
         name: retry::CONNECT_TIMEOUT,
@@ -277,38 +263,38 @@ const RETRIES: &[Reason] = &[
     Reason {
         name: retry::STALE,
         told: Told::RetryReason,
-        means: "A kept connection was closed by the instance just as it was used again.",
-        remedy: "Make the pool's `idle_timeout` shorter than the instance's keep-alive time.",
+        means: "The instance closed a kept-alive connection just when it was reused.",
+        remedy: "Make the pool's `idle_timeout` shorter than the instance's keep-alive timeout.",
     },
     Reason {
         name: retry::BROKE,
         told: Told::RetryReason,
-        means: "The connection broke after the request was sent and before an answer.",
-        remedy: "Look at the instance's log: crashed or restarted workers are usual.",
+        means: "The connection was closed after the request was sent and before the answer.",
+        remedy: "Check the instance's log. Common causes are crashed or restarted workers.",
     },
     Reason {
         name: retried::REPEATED,
         told: Told::RetryOutcome,
-        means: "The request was sent again.",
-        remedy: "Nothing, while there are few: the client noticed nothing.",
+        means: "The request was retried.",
+        remedy: "None, if there are few: clients do not notice retries.",
     },
     Reason {
         name: retried::NOT_SAFE,
         told: Told::RetryOutcome,
-        means: "It was not sent again, because the instance may have acted on it already.",
-        remedy: "Only idempotent methods are sent again. Let clients decide about the others.",
+        means: "The request was not retried, because the instance may have processed it already.",
+        remedy: "Only idempotent methods are retried. For others, the client has to decide.",
     },
     Reason {
         name: retried::OUT_OF_TRIES,
         told: Told::RetryOutcome,
-        means: "It was not sent again, because it had been sent as often as the pool's `retries` allow.",
-        remedy: "Several instances fail: look at the reasons beside this outcome.",
+        means: "The request was not retried, because the pool's `retries` were used up.",
+        remedy: "Several instances fail: check the reasons reported with this outcome.",
     },
     Reason {
         name: retried::OUT_OF_BUDGET,
         told: Told::RetryOutcome,
-        means: "It was not sent again, because repeats had reached their share of all requests.",
-        remedy: "Many requests fail, and repeats would add load. Cure the failures before raising the budget.",
+        means: "The request was not retried, because the retry budget was used up.",
+        remedy: "Many requests fail, and retries would add load. Fix the failures before you raise the budget.",
     },
 ];
 
@@ -317,101 +303,100 @@ const COPIES: &[Reason] = &[
     Reason {
         name: dropped::UNSAFE_METHOD,
         told: Told::Dropped,
-        means: "The request's method may change something, so it was not copied.",
-        remedy: "Copy such methods only where the shadow may be changed: see the mirror's settings.",
+        means: "The request was not copied, because its method may change data.",
+        remedy: "Copy such methods only if the shadow's data may change: see the mirror's settings.",
     },
     Reason {
         name: dropped::TRIPPED,
         told: Told::Dropped,
-        means: "The gateway itself was late, and copies nothing until it is in time again.",
-        remedy: "It has too few workers or a neighbour on the machine; on a busy machine raise `breaker.trip_at`.",
+        means: "The gateway itself was overloaded, and stopped copying until it recovers.",
+        remedy: "It has too few workers, or other processes use the machine; in that case raise `breaker.trip_at`.",
     },
     Reason {
         name: dropped::OVER_LIMIT,
         told: Told::Dropped,
         means: "The mirror's `limit` was used up.",
-        remedy: "Sessions are not copied whole meanwhile. Raise `limit`, or lower `fraction`.",
+        remedy: "Sessions are not copied completely meanwhile. Raise `limit`, or lower `fraction`.",
     },
     Reason {
         name: dropped::QUEUE_FULL,
         told: Told::Dropped,
-        means: "As many copies were waiting for the shadow as may (`queue`).",
+        means: "The queue of copies for the shadow was full (`queue`).",
         remedy: "The shadow is slower than its traffic: lower `fraction`, set `limit`, or raise `in_flight`.",
     },
     Reason {
         name: dropped::BYTES_FULL,
         told: Told::Dropped,
-        means: "All copies together hold as many bytes as they may.",
+        means: "The memory for copies was used up.",
         remedy: "The shadow is too slow for large bodies: lower `fraction`.",
     },
     Reason {
         name: dropped::BODY_TOO_LARGE,
         told: Told::Dropped,
-        means: "The body is longer than what is copied.",
-        remedy: "Nothing, unless such requests matter to the comparison.",
+        means: "The body is larger than the largest one that is copied.",
+        remedy: "None, unless such requests matter for the comparison.",
     },
     Reason {
         name: dropped::BODY_INCOMPLETE,
         told: Told::Dropped,
-        means: "The live request ended before its body did.",
-        remedy: "Nothing: the client left.",
+        means: "The live request ended before its body was complete.",
+        remedy: "None: the client closed its connection.",
     },
     Reason {
         name: dropped::EXPIRED,
         told: Told::Dropped,
-        means: "The copy's `deadline` came while it waited for the shadow.",
+        means: "The copy's `deadline` passed while it waited for the shadow.",
         remedy: "As with queue_full: the shadow is slower than its traffic.",
     },
     Reason {
         name: dropped::WRITE_FAILED,
         told: Told::Dropped,
         means: "The capture's file could not be written.",
-        remedy: "Is the disk full, and may the gateway write there?",
+        remedy: "Check free disk space and the permissions of the file.",
     },
     Reason {
         name: dropped::ENDING,
         told: Told::Dropped,
-        means: "The gateway ended, or took the mirror away, before the copy went out.",
-        remedy: "Nothing.",
+        means: "The gateway stopped, or the mirror was removed, before the copy was sent.",
+        remedy: "None.",
     },
     Reason {
         name: uncompared::UNREACHABLE,
         told: Told::Uncompared,
         means: "The shadow accepted no connection.",
-        remedy: "Is the shadow running, on the addresses of its pool?",
+        remedy: "Check that the shadow runs on the addresses of its pool.",
     },
     Reason {
         name: uncompared::BROKE,
         told: Told::Uncompared,
-        means: "The shadow closed the connection before its answer was whole.",
-        remedy: "Look at the shadow's log.",
+        means: "The shadow closed the connection before its answer was complete.",
+        remedy: "Check the shadow's log.",
     },
     Reason {
         name: uncompared::MALFORMED,
         told: Told::Uncompared,
-        means: "The shadow's answer broke HTTP.",
-        remedy: "Ask the shadow directly (curl -v).",
+        means: "The shadow's answer is not valid HTTP.",
+        remedy: "Send a request to the shadow directly (curl -v).",
     },
     Reason {
         name: uncompared::DEADLINE,
         told: Told::Uncompared,
-        means: "The shadow's answer was not whole at the mirror's `deadline`.",
-        remedy: "The shadow does not finish in time; times are compared only for pairs that did.",
+        means: "The shadow's answer was not complete at the mirror's `deadline`.",
+        remedy: "The shadow is too slow; response times are compared only for pairs that were complete.",
     },
     Reason {
         name: uncompared::LIVE_INCOMPLETE,
         told: Told::Uncompared,
-        means: "The live request itself had no whole answer, so there was nothing to compare with.",
-        remedy: "Look at headroom_failed_total of the route.",
+        means: "The live request had no complete answer to compare with.",
+        remedy: "Check headroom_failed_total of the route.",
     },
 ];
 
 const BROKEN: Reason = Reason {
     name: "broken HTTP",
     told: Told::Answer("400, 414, 431, 501 or 505"),
-    means: "The request breaks HTTP/1.1 or a bound, in the way that the name says, and was not forwarded.",
-    remedy: "A client or a proxy before the gateway is broken, or somebody tries to smuggle a request: two hops that \
-             read the same bytes differently are how. The answer's detail says what was found.",
+    means: "The request violates HTTP/1.1 or a limit, as the name says, and was not forwarded.",
+    remedy: "A client or a proxy in front of the gateway is broken, or this is a request smuggling attempt, which exploits two hops that parse the same bytes differently. The `detail` of the answer says what was found.",
 };
 
 #[cfg(test)]

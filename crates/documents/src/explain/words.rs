@@ -16,8 +16,7 @@ pub fn all(status: &Status, measured: &Measured) -> String {
     if let Some(up) = status.uptime_s {
         let _ = write!(text, ", up {}", for_so_long(up));
     }
-    text +=
-        "\n\nroutes, in the order in which they are tried; a request that none is for is answered with 404\n";
+    text += "\n\nroutes, in the order in which they are matched; a request without a route gets 404\n";
     let parts = [
         status.routes.iter().map(|found| route(status, found)).collect::<Vec<_>>(),
         status.service_levels.iter().map(|found| service_level(status, measured, found)).collect(),
@@ -65,9 +64,9 @@ pub fn reason(found: &[&Reason], status: Option<&Status>) -> String {
 
 fn meaning(reason: &Reason, status: Option<&Status>) -> String {
     let mut block = Block::new(reason.name.to_owned());
-    block.line("the client is told", &reason.told.to_string());
-    block.line("it means", reason.means);
-    block.line("what to do", reason.remedy);
+    block.line("response", &reason.told.to_string());
+    block.line("meaning", reason.means);
+    block.line("remedy", reason.remedy);
     let Some(status) = status.filter(|_| reasons::is_of_a_request(reason)) else { return block.0 };
     for limit in &status.limits {
         let refuses = status.refuses(limit);
@@ -93,7 +92,7 @@ fn route(status: &Status, route: &Route) -> String {
     let host = route.host.as_ref().map_or("every host".to_owned(), |host| format!("host {host}"));
     let path = match route.path.strip_suffix("/*") {
         Some("") => "every path".to_owned(),
-        Some(prefix) => format!("path {prefix} and all below it"),
+        Some(prefix) => format!("path {prefix} and all paths below it"),
         None => format!("path {} only", route.path),
     };
     block.line("for", &format!("{host}, {path}"));
@@ -111,11 +110,11 @@ fn route(status: &Status, route: &Route) -> String {
             is_queue && !met.in_shadow
         }) || status.pool_of(route).is_some_and(|pool| pool.queue_bound > Some(0));
         let effect = if queues {
-            "one that a queue would keep longer is refused (deadline)"
+            "a request that would wait longer in a queue is rejected (deadline)"
         } else {
             "without a queue it has no effect"
         };
-        block.line("deadline", &format!("header {header} says how long the client waits; {effect}"));
+        block.line("deadline", &format!("header {header} gives the client's timeout; {effect}"));
     }
     let (reasons, counted) = reasons_of(status, route);
     if !reasons.is_empty() {
@@ -186,7 +185,7 @@ fn met<'a>(status: &'a Status, route: &'a Route) -> Vec<Met<'a>> {
 fn steps(status: &Status, route: &Route) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(class) = &route.service_level {
-        steps.push(format!("service level class `{class}`, which will time it"));
+        steps.push(format!("service level class `{class}`, which measures it"));
     }
     if let Some(rule) = &route.rule {
         steps.push(format!(
@@ -211,11 +210,11 @@ fn steps(status: &Status, route: &Route) -> Vec<String> {
     steps
 }
 
-/// How much the instances of a pool take, and who waits for them.
+/// The limit of a pool's instances, and its queue.
 fn places(pool: &Pool) -> String {
     let Some(bound) = pool.instance_concurrency else { return "no limit".to_owned() };
     let waits = waits(pool.queue_bound, pool.longest_wait_ms);
-    format!("{bound} in flight at each instance; may wait while all are full: {waits}")
+    format!("{bound} in flight at each instance; queue while all are full: {waits}")
 }
 
 fn waits(bound: Option<u32>, longest_ms: Option<f64>) -> String {
@@ -230,7 +229,7 @@ fn waits(bound: Option<u32>, longest_ms: Option<f64>) -> String {
 fn told(route: &Route) -> String {
     match &route.shed_answer {
         ShedAnswer::Page { content_type } => {
-            format!("503 with a page of your own ({content_type}) and Retry-After")
+            format!("503 with a custom page ({content_type}) and Retry-After")
         }
         ShedAnswer::Redirect { location } => format!("302 to {location}"),
         ShedAnswer::Problem => {
@@ -263,12 +262,13 @@ fn reasons_of(status: &Status, route: &Route) -> (Vec<&'static str>, Vec<&'stati
 fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> String {
     let mut block = Block::new(format!("service level class `{}`", class.name));
     let window = show_duration(Duration::from_secs_f64(class.window_s.max(0.0)));
-    let in_time = class.target_ms.map(|target| format!("whose first byte comes within {}", millis(target)));
+    let in_time =
+        class.target_ms.map(|target| format!("with a time to first byte within {}", millis(target)));
     let by_status = (!class.not_conforming.is_empty())
-        .then(|| format!("whose status is not one of {}", class.not_conforming.join(", ")));
+        .then(|| format!("with a status other than {}", class.not_conforming.join(", ")));
     let conforms: Vec<String> = in_time.into_iter().chain(by_status).collect();
     block.line("a response conforms", &conforms.join(" and "));
-    block.line("looked at", &format!("the responses of the last {window}"));
+    block.line("window", &format!("the last {window}"));
     block.provenance("comes from", "", class.provenance.as_ref(), measured);
     let timed = status.routes.iter().filter(|route| route.service_level.as_ref() == Some(&class.name));
     block.names("times", timed.map(|route| format!("route `{}`", route.name)));
@@ -291,12 +291,12 @@ fn policy(status: &Status, policy: &Policy) -> String {
         format!("at least {} responses", policy.min_samples)
     };
     if policy.shadow {
-        block.line("in shadow", "its limits decide, count, and let pass: they refuse nothing");
+        block.line("in shadow", "its limits decide and count, but reject no request");
     }
     block.line(
         if policy.shadow { "its limits count" } else { "its limits apply" },
         &format!(
-            "once less than {} of {responses} of class `{}` conform",
+            "once fewer than {} of {responses} of class `{}` conform",
             percent(policy.enter_below),
             policy.service_level
         ),
@@ -306,7 +306,7 @@ fn policy(status: &Status, policy: &Policy) -> String {
     } else {
         format!("at least {}", percent(policy.leave_at))
     };
-    let nothing = if policy.shadow { "" } else { ", and its limits refused nothing in it" };
+    let nothing = if policy.shadow { "" } else { ", and its limits rejected no request in it" };
     block.line("until", &format!("{share} conform over the whole window{nothing}"));
     let limits = [(&policy.concurrency, LimitKind::Concurrency), (&policy.rate_class, LimitKind::RateClass)];
     let limits = limits.into_iter().filter_map(|(name, kind)| {
@@ -338,30 +338,35 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
     if !refuses {
         let may_be_asked = limit.kind == LimitKind::RateClass && !limit.shadow;
         let but = if may_be_asked && status.routes.iter().any(|route| route.rule.is_some()) {
-            "; only where a rule asks for it is anything refused"
+            "; requests are rejected only if a rule asks for it"
         } else {
             ""
         };
-        block.line("in shadow", &format!("it decides, counts ({}), and lets pass{but}", metric::WOULD_SHED));
+        block.line(
+            "in shadow",
+            &format!("it decides and counts ({}), but admits every request{but}", metric::WOULD_SHED),
+        );
     }
-    block.line(if refuses { "lets pass" } else { "would let pass" }, &bound_of(limit));
+    block.line(if refuses { "admits" } else { "would admit" }, &bound_of(limit));
     if let Some(key) = &limit.key {
         let whose = match key.as_str() {
-            Limit::BY_CLIENT => "each client has this for itself".to_owned(),
+            Limit::BY_CLIENT => "each client has its own limit".to_owned(),
             _ => {
-                format!("each value of {key} has this for itself; a request without one counts by its client")
+                format!(
+                    "each value of {key} has its own limit; a request without one is counted by its client"
+                )
             }
         };
         block.line("key", &whose);
     }
     let waits = match limit.kind {
         LimitKind::Concurrency if !refuses && limit.backlog_bound > Some(0) => {
-            "nobody: who would have waited is counted as refused".to_owned()
+            "none: requests that would have waited are counted as rejected".to_owned()
         }
         _ => waits(limit.backlog_bound, limit.longest_wait_ms),
     };
     let each = if limit.key.is_some() && limit.backlog_bound > Some(0) { " (of each key)" } else { "" };
-    block.line(if refuses { "may wait" } else { "would wait" }, &format!("{waits}{each}"));
+    block.line(if refuses { "queue" } else { "would queue" }, &format!("{waits}{each}"));
     let shares = limit.priorities.iter().map(|found| format!("`{}` {}", found.class, percent(found.share)));
     let shares: Vec<String> = shares.collect();
     if !shares.is_empty() {
@@ -373,7 +378,7 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
         Some(adaptive) => {
             let first = format!("{} in flight, from ", adaptive.first);
             block.provenance("first value", &first, limit.provenance.as_ref(), measured);
-            let bounds = format!("it follows the service, from {} to {}", adaptive.least, adaptive.most);
+            let bounds = format!("adaptive, from {} to {}", adaptive.least, adaptive.most);
             block.line("bounds", &bounds);
         }
     }
@@ -397,10 +402,10 @@ fn when(status: &Status, limit: &Limit) -> String {
     }
     let policies = status.policies.iter().filter(|policy| limit.is_of_policy(policy));
     when.extend(policies.map(|policy| {
-        let note = if policy.shadow { " (in shadow, so that it refuses nothing)" } else { "" };
+        let note = if policy.shadow { " (in shadow: rejects no request)" } else { "" };
         format!("while policy `{}` is engaged{note}", policy.name)
     }));
-    if when.is_empty() { "where a rule asks for it".to_owned() } else { when.join("; ") }
+    if when.is_empty() { "if a rule asks for it".to_owned() } else { when.join("; ") }
 }
 
 fn is_on(status: &Status, limit: &Limit, route: &Route) -> bool {
@@ -417,7 +422,7 @@ fn pool(status: &Status, pool: &Pool) -> String {
         block.line(if index == 0 { "instances" } else { "" }, &text);
     }
     if pool.instance_concurrency.is_some() {
-        block.line("lets pass", &places(pool));
+        block.line("admits", &places(pool));
         block.line("refuses as", &reasons::of_pool(pool).join(", "));
     }
     if let Some(waiting) = pool.waiting {
@@ -460,18 +465,18 @@ impl Block {
     /// Where a figure comes from, after what is said of it before.
     fn provenance(&mut self, name: &str, before: &str, from: Option<&Provenance>, measured: &Measured) {
         match from {
-            None => self.line(name, &format!("{before}whoever wrote the file: no run is named")),
+            None => self.line(name, &format!("{before}the author of the file: no run is named")),
             Some(Provenance { run, date, target }) => {
                 self.line(name, &format!("{before}run {run} of {date}, at {target}"));
                 let known = measured.sentence(run);
-                self.line("", known.unwrap_or("the ledger here does not have that run"));
+                self.line("", known.unwrap_or("this ledger does not contain that run"));
             }
         }
     }
 }
 
 /// What is said of a limit that refuses nothing.
-const IN_SHADOW: &str = "; in shadow: decides, counts, and lets pass";
+const IN_SHADOW: &str = "; in shadow: decides and counts, but admits every request";
 
 /// Of 80 columns, without those of the names.
 const WIDTH: usize = 57;
@@ -516,7 +521,7 @@ mod tests {
         let text = named(&full, &Measured::default(), "stricter").unwrap();
         assert!(!text.contains("refuses as  ") && text.contains("would refuse as"), "{text}");
         let text = reason(&known().find("rate_class"), Some(&full));
-        assert!(text.contains("counted by") && text.contains("lets pass"), "{text}");
+        assert!(text.contains("counted by") && text.contains("admits"), "{text}");
         let mut lone = sample::busy();
         lone.policies[0].shadow = true;
         for name in ["knee", "Search limit", "protect search", "search"] {
@@ -534,6 +539,6 @@ mod tests {
     #[test]
     fn a_reason_is_explained_with_the_limits_that_give_it() {
         insta::assert_snapshot!(reason(&known().find("backlog_full"), Some(&sample::busy())));
-        assert!(reason(&known().find("two-framings"), None).contains("smuggle"));
+        assert!(reason(&known().find("two-framings"), None).contains("smuggling"));
     }
 }

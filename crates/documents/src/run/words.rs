@@ -192,7 +192,7 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
     }
     if !measured.is_one_load() {
         text.push_str(
-            "response times are those of each stage: over several loads, a quantile means nothing\n",
+            "response times are those of each stage: quantiles over stages with different loads are not meaningful\n",
         );
         return;
     }

@@ -340,7 +340,7 @@ pub(crate) fn bound_of(limit: &Limit) -> String {
     parts.join(", ") + &each
 }
 
-/// How full a limit is, and who waits at it.
+/// How full a limit is, and its queue.
 pub(crate) fn now_of(limit: &Limit) -> String {
     let of = |used: Option<u32>, bound: Option<u32>, what: &str| match bound {
         Some(bound) => format!("{} of {bound} {what}", used.unwrap_or(0)),

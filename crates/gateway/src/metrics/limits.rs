@@ -1,4 +1,4 @@
-//! Limits on the metrics page: where each stands, who waits, what one in shadow would have shed, and the demand that
+//! Limits on the metrics page: the state of each, the requests that wait, what one in shadow would have shed, and the demand that
 //! arrived, whatever became of it.
 
 use super::Counts;

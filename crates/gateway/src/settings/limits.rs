@@ -1,4 +1,4 @@
-//! How much may pass, and who waits: rate classes, concurrency limits, queues and priorities.
+//! How many requests may pass or wait: rate classes, concurrency limits, queues and priorities.
 
 use super::KeyBy;
 use control::concurrency::{Adaptive, Queue};

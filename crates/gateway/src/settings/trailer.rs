@@ -2,7 +2,7 @@
 //!
 //! ## Why none by default
 //! A trailer comes when everything that looks at a request has looked: routes, rules, limits, the log, and the fields by
-//! which a service knows who asks. A reader that merges trailers into the head, as RFC 9110, 6.5.1, allows for those
+//! which a service identifies the client. A reader that merges trailers into the head, as RFC 9110, 6.5.1, allows for those
 //! that it knows to be harmless, would believe a stranger. So they are dropped, except those that a route names.
 
 use http::codec::header;
@@ -23,7 +23,7 @@ pub enum TrailerNameError {
     #[error("a field that frames or routes the message")]
     Frames,
     /// It says who asks, or where a request comes from.
-    #[error("a field by which a service knows who asks")]
+    #[error("a field that identifies the client")]
     Identifies,
     /// It says how the request or its content is to be understood.
     #[error("a field that says how the request or its content is to be understood")]

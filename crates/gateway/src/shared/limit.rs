@@ -1,4 +1,4 @@
-//! A concurrency limit as all cores see it: the count, who waits for it, and where an adaptive one stands.
+//! A concurrency limit as all cores see it: requests in flight, requests that wait, and the value of an adaptive one.
 
 use super::lock;
 use crate::settings::{ConcurrencySettings, Queue};

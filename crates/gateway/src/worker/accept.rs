@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 impl<N: Net> Worker<N> {
-    /// Takes in who waits.
+    /// Accepts waiting connections.
     pub(super) fn accept(&mut self) {
         self.more_clients = false;
         if self.room.crowds[self.index].is_asked() {

@@ -76,7 +76,7 @@ impl<N: Net> Worker<N> {
             true => limits.admission.ask(now, claims, brought, &()),
             false => limits.admission.ask(now, claims, brought, &Before { local, limits }),
         };
-        // Who waits for his turn, or is refused, leaves his place to others.
+        // A request that waits for a rate class, or is rejected, releases its place.
         self.line.freed |= brought.place.is_some() && !matches!(step, Step::Admitted(_));
         self.take_step(index, step, brought.had_turn)
     }

@@ -254,5 +254,5 @@ fn a_retry_that_finds_no_instance_counts_one_late_response() {
     assert_eq!((ever.conforming, ever.total), (0, 1));
 }
 
-/// The target of the service level class: longer than the net delays, so that only who waits is late.
+/// The target of the service level class: longer than the net delays, so that only requests that wait are late.
 const LATE: Duration = Duration::from_millis(200);

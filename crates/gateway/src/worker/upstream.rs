@@ -22,7 +22,7 @@ impl<N: Net> Worker<N> {
         let (pool, key, failed) = (placement.pool(), placement.key(), placement.failed());
         let picked = local.pools[pool].borrow_mut().pick(self.now, key, failed, &mut self.rng);
         let Some(picked) = picked else {
-            // A service without instances conforms to nothing. A retry may have been counted as late before.
+            // With no instance available, the request counts as a miss. A retry may have been counted as late before.
             exchange.answer.count_late(&local);
             return self.fail_request(index, Failure::Unreachable.problem());
         };

@@ -177,7 +177,7 @@ fn too_many_with_requests_are_closed_at_once_and_room_is_found_again() {
     for client in &mut clients {
         assert_eq!(client.answer().text(), "hello");
     }
-    // A worker tells the others ten times a second who waits.
+    // A worker publishes its idle connections ten times a second.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);
 }

@@ -70,7 +70,7 @@ enum Error {
     )]
     NotMeasured { id: RunId },
     #[error(
-        "run {id} is invalid: {reasons}; its numbers tell of the generator, not of the service (--force compares them all the same)"
+        "run {id} is invalid: {reasons}; it measures the load generator, not the service (--force compares it anyway)"
     )]
     Invalid { id: RunId, reasons: String },
     #[error("run {id} has no {what} `{name}`; it has {known}")]

@@ -22,7 +22,7 @@ pub struct Wanted {
     pub group: Option<String>,
     /// A load balancer: its ARN, or the `app/...` part of it.
     pub load_balancer: Option<String>,
-    /// So many days of traffic, up to now.
+    /// Number of days of traffic, up to now.
     pub days: u32,
 }
 

@@ -91,7 +91,7 @@ impl Replay {
     /// A replay `speed` times as fast with `users` times the users.
     ///
     /// # Errors
-    /// Where a factor is out of its range, leaves nobody, or makes more users than fit.
+    /// Where a factor is out of its range, removes all users, or makes more users than fit.
     pub fn new(recording: Arc<Recording>, speed: f64, users: f64, seed: u64) -> Result<Replay, ReplayError> {
         if !(speed > 0.0 && speed <= 1e6) {
             return Err(ReplayError::Speed { found: speed });

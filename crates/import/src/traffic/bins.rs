@@ -272,7 +272,7 @@ impl Rows<'_> {
         let mut duplicates = Found::default();
         let bins = match self.bins() {
             Ok(bins) => Ok(bins),
-            // What a wrong time makes of the bins is told after what stands twice.
+            // What a wrong time makes of the bins is reported after duplicates.
             Err(error @ (TrafficError::TooFar { .. } | TrafficError::TooLong { .. })) => Err(error),
             Err(error) => return Err(vec![error]),
         };

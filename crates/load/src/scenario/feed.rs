@@ -47,7 +47,7 @@ pub enum FeedError {
     #[error("it has no rows")]
     NoRows,
     /// The first line does not name columns.
-    #[error("line 1, column {column}: {name:?} cannot name a column, or stands twice")]
+    #[error("line 1, column {column}: {name:?} is not a valid column name, or is a duplicate")]
     Header {
         /// The column.
         column: usize,
@@ -220,7 +220,10 @@ mod tests {
         assert_eq!(csv(b"a,b\n1,2\n1\n"), "line 3, column 2: the row has 1 of 2 columns");
         assert_eq!(csv(b"a,b\n1,2,3\n"), "line 2, column 3: the row has 3 of 2 columns");
         assert_eq!(csv(b"a,b\n1,\xff\n"), "line 2, column 2: the text is not UTF-8");
-        assert_eq!(csv(b"a,a\n1,2\n"), "line 1, column 2: \"a\" cannot name a column, or stands twice");
+        assert_eq!(
+            csv(b"a,a\n1,2\n"),
+            "line 1, column 2: \"a\" is not a valid column name, or is a duplicate"
+        );
         assert_eq!(csv(b"a\n"), "it has no rows");
         assert!(csv(b"").starts_with("line 1, column 1"));
         let json = |text: &[u8]| told(Feed::ndjson("f", text, Order::InOrder, OnEnd::Repeat));

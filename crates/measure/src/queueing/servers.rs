@@ -77,7 +77,7 @@ impl Servers {
     /// Share of arrivals that are there for longer than `seconds`, waiting and being served.
     pub fn response_exceeds(&self, seconds: f64) -> f64 {
         let seconds = seconds.max(0.0);
-        // Who waits is there for the sum of two exponential times. In this form nothing cancels, also where their rates
+        // A customer that waits stays for the sum of two exponential times. In this form nothing cancels, also where their rates
         // are nearly the same.
         let (slow, fast) = (self.spare().min(self.service_rate), self.spare().max(self.service_rate));
         let apart = fast - slow;

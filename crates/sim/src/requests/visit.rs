@@ -74,7 +74,7 @@ pub(super) enum At {
     Calling,
 }
 
-/// Who waits for the response.
+/// The caller that waits for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum From {
     /// Nobody that sends again because of it.

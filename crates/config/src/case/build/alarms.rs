@@ -155,12 +155,7 @@ impl Builder<'_> {
         let length = word(Some(at), &lengths, self.report);
         if !matches!(platform, Platform::Ec2 { .. }) {
             let help = "write `platform: ec2`, or remove it".to_owned();
-            return self.report.wrong(
-                &at.place,
-                "`monitoring` is of EC2 only".to_owned(),
-                "means nothing",
-                help,
-            );
+            return self.report.wrong(&at.place, "`monitoring` is of EC2 only".to_owned(), "no effect", help);
         }
         if length == MINUTE {
             return;

@@ -28,12 +28,7 @@ impl Builder<'_> {
             Some(reuse) => {
                 if let Some(at) = &table.connection {
                     let help = "add `reuse: never`, or remove it".to_owned();
-                    self.report.wrong(
-                        &at.place,
-                        "only with `reuse: never`".to_owned(),
-                        "means nothing",
-                        help,
-                    );
+                    self.report.wrong(&at.place, "only with `reuse: never`".to_owned(), "no effect", help);
                 }
                 Connections::Kept { reuse, idle_timeout: self.span(table.idle_timeout.as_ref(), IDLE) }
             }

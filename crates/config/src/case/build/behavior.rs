@@ -41,12 +41,7 @@ impl Builder<'_> {
             Some(FileBehavior::None) | None => {
                 for at in windows {
                     let help = "add `behavior: true`, or remove it".to_owned();
-                    self.report.wrong(
-                        &at.place,
-                        "only with `behavior: true`".to_owned(),
-                        "means nothing",
-                        help,
-                    );
+                    self.report.wrong(&at.place, "only with `behavior: true`".to_owned(), "no effect", help);
                 }
                 None
             }

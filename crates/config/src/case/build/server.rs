@@ -29,7 +29,7 @@ impl Builder<'_> {
             for place in [linger.as_ref().map(|at| &at.place), inline.as_ref().map(|at| &at.place)] {
                 let Some(place) = place else { continue };
                 let help = "add `accept: kept`, or remove it".to_owned();
-                self.report.wrong(place, "only with `accept: kept`".to_owned(), "means nothing", help);
+                self.report.wrong(place, "only with `accept: kept`".to_owned(), "no effect", help);
             }
         }
         let accept = match kind {
@@ -93,7 +93,7 @@ impl Builder<'_> {
         let period = self.span(limit_period.as_ref(), PERIOD);
         if let (Some(at), None) = (limit_period, limit) {
             let help = "add `limit: 0.5`, or remove it".to_owned();
-            self.report.wrong(&at.place, "`limit_period` without `limit`".to_owned(), "means nothing", help);
+            self.report.wrong(&at.place, "`limit_period` without `limit`".to_owned(), "no effect", help);
         }
         let quota = limit.as_ref().map(|at| Quota { cores: self.above_zero(at), period });
         let background_cores = background.as_ref().map_or(0.0, |at| at.value.0);

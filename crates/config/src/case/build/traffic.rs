@@ -138,7 +138,7 @@ impl Builder<'_> {
         for (place, message) in strangers {
             let Some(place) = place else { continue };
             let help = "remove it; a stage takes a key away with `key: ~`".to_owned();
-            self.report.wrong(&place, message.to_owned(), "means nothing", help);
+            self.report.wrong(&place, message.to_owned(), "no effect", help);
         }
     }
 
@@ -152,7 +152,7 @@ impl Builder<'_> {
         let mut points = Vec::new();
         for named in names.iter() {
             let Some(time) = TimeOfDay::parse(&named.name) else {
-                let message = format!("`{}` is no time of the day", named.name);
+                let message = format!("`{}` is not a valid time of day", named.name);
                 self.report.wrong(
                     &named.place,
                     message,

@@ -346,11 +346,11 @@ fn says_where_its_value_comes_from() {
 fn bounds_that_contradict_each_other_are_refused() {
     use std::string::ToString;
     for (settings, part) in [
-        (AdaptiveSettings { least: 0, ..settings(1, None) }, "between 0 and 1000"),
-        (AdaptiveSettings { most: 5, ..settings(6, None) }, "begins at 6"),
+        (AdaptiveSettings { least: 0, ..settings(1, None) }, "of 0 to 1000"),
+        (AdaptiveSettings { most: 5, ..settings(6, None) }, "starts at 6"),
         // 200/s at 100 ms are twenty in flight.
-        (settings(12, prior(200.0, 100.0)), "between 20 and 1000 that begins at 12"),
-        (settings(12, prior(0.0, 100.0)), "says nothing"),
+        (settings(12, prior(200.0, 100.0)), "of 20 to 1000 that starts at 12"),
+        (settings(12, prior(0.0, 100.0)), "must be greater than 0"),
     ] {
         let message = AdaptiveLimit::new(settings).unwrap_err().to_string();
         assert!(message.contains(part), "{message}");

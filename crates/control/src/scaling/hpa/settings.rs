@@ -349,7 +349,7 @@ impl HpaSettingsError {
                 "raise it, or set `selectPolicy` to `Disabled`",
             ),
             HpaSettingsError::ZeroSyncPeriod => {
-                Refusal::new("the sync period is 0s, which is no time", "15s is usual")
+                Refusal::new("the sync period must be greater than 0s", "15s is usual")
             }
         }
     }

@@ -25,7 +25,7 @@ fn a_step_is_picked_by_how_far_the_metric_is_past_the_threshold() {
         (19.9, GreaterThan, 4),
         (20.0, GreaterThan, 5),
         (900.0, GreaterThan, 5),
-        // Below: the other way round.
+        // Below: vice versa.
         (-10.0, LessThan, 1),
         (-19.9, LessThan, 1),
         (-20.0, LessThan, 0),

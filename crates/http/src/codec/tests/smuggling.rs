@@ -162,7 +162,7 @@ const START: &[(&str, &str)] = &[
     ("GET / HTTP/1.1\r\nHost: a:80:90\r\n\r\n", "host-invalid"),
     ("GET / HTTP/1.1\r\nHost: a:port\r\n\r\n", "host-invalid"),
     ("GET / HTTP/1.1\r\nHost: a\u{e4}\r\n\r\n", "host-invalid"),
-    // Cache poisoning: routed by the target, cached by the field, or the other way round.
+    // Cache poisoning: routed by the target, cached by the field, or vice versa.
     ("GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", "host-differs"),
     ("GET http://a:81/ HTTP/1.1\r\nHost: a\r\n\r\n", "host-differs"),
     ("GET http://a:443/ HTTP/1.1\r\nHost: a\r\n\r\n", "host-differs"),

@@ -41,7 +41,7 @@ pub enum HpackError {
     TableSizeLate,
 }
 
-/// Reads an integer whose first byte has `prefix_bits` bits of it. Returns it and what follows.
+/// Reads an integer with `prefix_bits` bits in its first byte. Returns it and what follows.
 #[inline]
 fn integer(input: &[u8], prefix_bits: u32) -> Result<(u32, &[u8]), HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;

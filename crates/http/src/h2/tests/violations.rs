@@ -37,7 +37,7 @@ fn a_broken_rule_of_the_connection_ends_it() {
         (framed(DATA, PADDED, 5, b""), FrameLength { frame: "DATA", found: 0 }, size),
         (framed(HEADERS, PADDED, 5, b""), FrameLength { frame: "HEADERS", found: 0 }, size),
         (framed(HEADERS, PRIORITY_FLAG, 5, &[0; 4]), FrameLength { frame: "HEADERS", found: 4 }, size),
-        // On stream 0 what belongs to a request, and the other way round.
+        // On stream 0 what belongs to a request, and vice versa.
         (framed(DATA, 0, 0, b"x"), StreamZero { frame: "DATA" }, protocol),
         (framed(HEADERS, END_HEADERS, 0, b"\x88"), StreamZero { frame: "HEADERS" }, protocol),
         (framed(RST_STREAM, 0, 0, &one), StreamZero { frame: "RST_STREAM" }, protocol),
