@@ -192,7 +192,7 @@ fn trees(base: &Node, table: &CaseTable, report: &mut Report) -> Vec<Tree> {
 /// Changes are a table, and of the system only.
 fn refuse(changes: &Node, place: &Place, report: &mut Report) {
     let yaml::Kind::Table(entries) = &changes.kind else {
-        let message = format!("expected a table of keys, found {}", changes.kind.shown());
+        let message = format!("expected a mapping, found {}", changes.kind.shown());
         report.wrong(place, message, "not a table", "write `{ key: value }`".to_owned());
         return;
     };

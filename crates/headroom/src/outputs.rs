@@ -95,9 +95,8 @@ impl OutputArgs {
     /// # Errors
     /// Names the file, URL, query or metric that cannot be used.
     pub fn start(&self) -> Result<Watching, OutputError> {
-        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten() {
-            output_file::check(path)?;
-        }
+        let files = [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten();
+        files.filter(|path| *path != Path::new("-")).try_for_each(|path| output_file::check(path))?;
         let mut sources = Vec::new();
         if let Some(url) = &self.prometheus {
             sources.push(Source::prometheus(&Endpoint::new(url)?, self.watch.clone()));
@@ -154,8 +153,10 @@ fn to_file(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), OutputError> {
     match path {
-        Some(path) => Ok(output_file::write(path, write)?),
         None => Ok(()),
+        Some(path) if path == Path::new("-") => write(&mut io::stdout().lock())
+            .map_err(|source| output_file::WriteError { path: path.to_owned(), source }.into()),
+        Some(path) => Ok(output_file::write(path, write)?),
     }
 }
 

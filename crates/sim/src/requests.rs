@@ -40,7 +40,7 @@ mod visit;
 
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::{ServiceId, System, Traffic};
-use admission::Door;
+use admission::AdmissionControl;
 use arrivals::Arrivals;
 use draw::Draw;
 use instance::{ConnectionSlab, IdlePool, Instance, Process};
@@ -129,8 +129,8 @@ impl Requests {
             }
         }
         for (number, service) in (0..).zip(&plant.services) {
-            if service.door.as_ref().is_some_and(Door::ticks) {
-                plant.timers.push(0, Due::Door(number));
+            if service.admission.as_ref().is_some_and(AdmissionControl::ticks) {
+                plant.timers.push(0, Due::Admission(number));
             }
         }
         plant
@@ -148,8 +148,8 @@ impl Requests {
 
     /// Little's law, in request nanoseconds since the beginning: how many requests were in a service, added up over
     /// time, and for how long each was there, added up over requests; those that are still there for as long as they
-    /// have been. The first is counted at the service's door, the second from the requests themselves. They are the
-    /// same, exactly.
+    /// have been. The first is counted by the service's admission control, the second from the requests themselves. They
+    /// are the same, exactly.
     pub fn little(&self, service: ServiceId) -> (i128, i128) {
         let (areas, left) = self.services[usize::from(service.0)].presence(self.now);
         let inside =
@@ -199,7 +199,7 @@ impl Requests {
             Due::User(user) => self.user_sends(user),
             Due::Linger(service) => self.give_up_lingering(service),
             Due::Patience(service) => self.lose_patience(service),
-            Due::Door(service) => self.door_ticks(service),
+            Due::Admission(service) => self.admission_ticks(service),
             Due::Look(service) => self.serve_line(service),
             Due::Line(v) => self.line_ends(v),
         }

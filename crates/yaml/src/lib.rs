@@ -52,7 +52,7 @@ impl Kind {
             Kind::Empty => "nothing",
             Kind::Scalar(_) => "a single value",
             Kind::List(_) => "a list",
-            Kind::Table(_) => "a table of keys",
+            Kind::Table(_) => "a mapping",
         }
     }
 }

@@ -191,8 +191,8 @@ const REASONS: &[Reason] = &[
     },
     Reason {
         name: request::UPSTREAM_MALFORMED,
-        told: Told::Answer("502"),
-        means: "The instance's answer is not valid HTTP, and was not forwarded.",
+        told: Told::Answer("502, or a truncated answer"),
+        means: "The instance's answer is not valid HTTP, and was not forwarded from there on.",
         remedy: "`rule=` and `instance=` in the access log name the rule and the instance. Common causes are two lengths, line ends and padded chunk sizes. If the head is too large, raise `limits.answer_head_max` or `answer_fields_max`.",
     },
     Reason {
@@ -216,8 +216,8 @@ const REASONS: &[Reason] = &[
     Reason {
         name: request::BODY_TIMEOUT,
         told: Told::Answer("408"),
-        means: "No data of the request's body arrived for `limits.idle_timeout`.",
-        remedy: "A slow or blocked client. If clients pause for good reasons, raise the timeout.",
+        means: "The request's body arrived too slowly: nothing for `limits.idle_timeout`, less than `limits.body_min_rate`, or not all of it within `limits.body_timeout`.",
+        remedy: "A slow or blocked client. If clients are slow for good reasons, change the setting that they exceed.",
     },
     Reason {
         name: request::BODY_TOO_LARGE,

@@ -219,7 +219,7 @@ fn places(pool: &Pool) -> String {
 
 fn waits(bound: Option<u32>, longest_ms: Option<f64>) -> String {
     match (bound, longest_ms) {
-        (Some(0) | None, _) => "nobody".to_owned(),
+        (Some(0) | None, _) => "none".to_owned(),
         (Some(1), Some(wait)) => format!("1 request, for at most {}", millis(wait)),
         (Some(bound), Some(wait)) => format!("{bound} requests, each for at most {}", millis(wait)),
         (Some(bound), None) => format!("{bound} requests"),

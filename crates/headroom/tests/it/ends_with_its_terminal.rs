@@ -165,7 +165,14 @@ fn the_demo_ends_with_its_terminal() {
 fn a_run_that_nobody_listens_to_ends() {
     let url = format!("http://{}/", service::start(Answer::Ok));
     let (_folder, path) = ledger();
-    let mut child = headroom(&["load", &url, "-r", "50/s", "-d", "60s", "--ledger", &path]).spawn().unwrap();
+    // These tests may themselves run under nohup; then it would go on, as it should.
+    let mut child = Command::new("env")
+        .args(["--default-signal=HUP", env!("CARGO_BIN_EXE_headroom"), "load", &url])
+        .args(["-r", "50/s", "-d", "60s", "--ledger", &path])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut story = child.stderr.take().unwrap();
     story.read_exact(&mut [0; 20]).unwrap();
     drop(story);

@@ -29,7 +29,7 @@ use units::Timestamp;
 
 /// The limits of a service, and what they know of its requests.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct AdmissionControl {
     admission: Admission<Cell<u64>>,
     /// Those that always apply, and those of the policy.
     limits: [Option<Limit>; 2],
@@ -37,7 +37,7 @@ pub(super) struct Door {
     /// Since when somebody waits in line.
     waits_since: Timestamp,
     /// By the number of the visit.
-    guests: Vec<Guest>,
+    requests: Vec<RequestState>,
 }
 
 /// A concurrency limit with what refines it.
@@ -68,8 +68,8 @@ impl Watch {
 
 /// What the limits know of a request.
 #[derive(Debug, Default)]
-struct Guest {
-    stands: Stands,
+struct RequestState {
+    progress: Progress,
     admitted_at: u64,
     /// When its present attempt was sent: what a service level counts from.
     sent_at: u64,
@@ -78,7 +78,7 @@ struct Guest {
 }
 
 #[derive(Debug, Default)]
-enum Stands {
+enum Progress {
     #[default]
     Outside,
     Turn(Ticket),
@@ -98,7 +98,7 @@ enum Fate {
     Refused(Reason),
 }
 
-impl Door {
+impl AdmissionControl {
     /// None where nothing is limited. Settings that contradict themselves are among [`settings::System::problems`].
     pub(super) fn new(settings: &settings::Admission) -> Option<Self> {
         if settings.is_open() {
@@ -124,7 +124,13 @@ impl Door {
             })
         });
         let admission = Admission::new(of(0), of(1));
-        Some(Door { admission, limits, policy, waits_since: Timestamp::ZERO, guests: Vec::new() })
+        Some(AdmissionControl {
+            admission,
+            limits,
+            policy,
+            waits_since: Timestamp::ZERO,
+            requests: Vec::new(),
+        })
     }
 
     /// Whether it has to look at the clock.
@@ -132,12 +138,12 @@ impl Door {
         self.policy.is_some() || self.limits.iter().flatten().any(|limit| limit.adaptive.is_some())
     }
 
-    fn guest(&mut self, v: u32) -> &mut Guest {
+    fn request(&mut self, v: u32) -> &mut RequestState {
         let place = v as usize;
-        if self.guests.len() <= place {
-            self.guests.resize_with(place + 1, Guest::default);
+        if self.requests.len() <= place {
+            self.requests.resize_with(place + 1, RequestState::default);
         }
-        &mut self.guests[place]
+        &mut self.requests[place]
     }
 
     /// A request comes, or goes on with what it has brought.
@@ -148,7 +154,9 @@ impl Door {
 
     /// Its turn has come.
     fn turn(&mut self, v: u32, now: Timestamp) -> Fate {
-        let Stands::Turn(ticket) = std::mem::take(&mut self.guest(v).stands) else { return Fate::Passes };
+        let Progress::Turn(ticket) = std::mem::take(&mut self.request(v).progress) else {
+            return Fate::Passes;
+        };
         let step = self.admission.turn(now, ticket, &Before(&self.limits));
         self.follow(v, now, step, true)
     }
@@ -158,7 +166,7 @@ impl Door {
             Step::Admitted(admitted) => self.admit(v, now, admitted),
             Step::Turn(ticket) => {
                 let at = ticket.at();
-                self.guest(v).stands = Stands::Turn(ticket);
+                self.request(v).progress = Progress::Turn(ticket);
                 Fate::Waits(At::Turn, at)
             }
             Step::Line(set) => self.wait_in_line(v, now, set, had_turn),
@@ -167,9 +175,10 @@ impl Door {
     }
 
     fn admit(&mut self, v: u32, now: Timestamp, admitted: Admitted) -> Fate {
-        let guest = self.guest(v);
+        let request = self.request(v);
         let at = now.as_nanos();
-        *guest = Guest { stands: Stands::Inside(admitted), admitted_at: at, sent_at: at, late: false };
+        *request =
+            RequestState { progress: Progress::Inside(admitted), admitted_at: at, sent_at: at, late: false };
         if let Some(watch) = &mut self.policy {
             watch.late.extend(watch.late_at(now).map(|late| (late.as_nanos(), v)));
         }
@@ -200,7 +209,7 @@ impl Door {
         let pace = line.pace(count.limit(), 1);
         match line.wait(room, now, ANYONE, pace, v) {
             Ok(place) => {
-                self.guest(v).stands = Stands::Line { set, place, had_turn };
+                self.request(v).progress = Progress::Line { set, place, had_turn };
                 Fate::Waits(At::Line, place.latest_start())
             }
             Err(reason) => Fate::Refused(reason),
@@ -209,11 +218,11 @@ impl Door {
 
     /// It has waited in line for as long as it may; nothing where it does not wait there any more.
     fn waited_too_long(&mut self, v: u32, now: Timestamp) -> Option<Reason> {
-        let Stands::Line { set, place, .. } = self.guest(v).stands else { return None };
+        let Progress::Line { set, place, .. } = self.request(v).progress else { return None };
         if place.latest_start() != now {
             return None;
         }
-        self.guest(v).stands = Stands::Outside;
+        self.request(v).progress = Progress::Outside;
         let Some(Limit { count, line: Some((room, line)), .. }) = &mut self.limits[set as usize] else {
             return None;
         };
@@ -223,22 +232,25 @@ impl Door {
 
     /// Another attempt of a request, which is sent at a time, has another number.
     pub(super) fn becomes(&mut self, v: u32, again: u32, sent_at: u64) {
-        let mut guest = std::mem::take(self.guest(v));
-        guest.sent_at = sent_at;
-        if let (Stands::Inside(_), false, Some(watch)) = (&guest.stands, guest.late, &mut self.policy)
+        let mut request = std::mem::take(self.request(v));
+        request.sent_at = sent_at;
+        if let (Progress::Inside(_), false, Some(watch)) = (&request.progress, request.late, &mut self.policy)
             && let Some(at) = watch.late_at(Timestamp::from_nanos(sent_at))
         {
             // After a wait it is later than those that come meanwhile.
             let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
             watch.late.insert(place, (at.as_nanos(), again));
         }
-        *self.guest(again) = guest;
+        *self.request(again) = request;
     }
 
     /// A request has ended for its client; `sent` says whether it came to an instance at all.
     fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended, sent: bool) {
-        let guest = std::mem::take(self.guest(v));
-        let Guest { stands: Stands::Inside(admitted), admitted_at, sent_at, late } = guest else { return };
+        let request = std::mem::take(self.request(v));
+        let RequestState { progress: Progress::Inside(admitted), admitted_at, sent_at, late } = request
+        else {
+            return;
+        };
         let held = now.since(Timestamp::from_nanos(admitted_at));
         let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
         self.admission.finished(admitted);
@@ -275,12 +287,15 @@ impl Door {
                 && at < now.as_nanos()
             {
                 watch.late.pop_front();
-                let guest = &mut self.guests[v as usize];
+                let request = &mut self.requests[v as usize];
                 let target = watch.level.settings().target.unwrap_or(Duration::MAX);
-                let late_at = Timestamp::from_nanos(guest.sent_at) + target;
+                let late_at = Timestamp::from_nanos(request.sent_at) + target;
                 // The number may be another request's by now.
-                if matches!(guest.stands, Stands::Inside(_)) && !guest.late && late_at.as_nanos() == at {
-                    guest.late = true;
+                if matches!(request.progress, Progress::Inside(_))
+                    && !request.late
+                    && late_at.as_nanos() == at
+                {
+                    request.late = true;
                     watch.tally.record_late();
                 }
             }
@@ -312,12 +327,12 @@ impl Door {
             match line.serve(room, now, pace, (count, applies)) {
                 None => {}
                 Some(Served::Shed { request, reason }) => {
-                    self.guest(request).stands = Stands::Outside;
+                    self.request(request).progress = Progress::Outside;
                     return Some((request, Err(reason)));
                 }
                 Some(Served::Start { request, in_flight }) => {
-                    let stands = std::mem::take(&mut self.guest(request).stands);
-                    let had_turn = matches!(stands, Stands::Line { had_turn: true, .. });
+                    let progress = std::mem::take(&mut self.request(request).progress);
+                    let had_turn = matches!(progress, Progress::Line { had_turn: true, .. });
                     let place = match set {
                         Set::Always => Held::Always(in_flight),
                         Set::Gated => Held::Gated(in_flight),
@@ -372,17 +387,17 @@ impl Limit {
 }
 
 impl Requests {
-    /// A request stands before the limits of its service.
+    /// A request reaches the limits of its service.
     pub(super) fn ask(&mut self, v: u32) {
         let now = Timestamp::from_nanos(self.now);
-        let fate = self.door(v, |door| door.ask(v, now, Brought::default()));
+        let fate = self.with_admission(v, |admission| admission.ask(v, now, Brought::default()));
         self.follow(v, fate);
     }
 
     /// Its turn at a rate class has come.
     pub(super) fn turn_comes(&mut self, v: u32) {
         let now = Timestamp::from_nanos(self.now);
-        let fate = self.door(v, |door| door.turn(v, now));
+        let fate = self.with_admission(v, |admission| admission.turn(v, now));
         self.follow(v, fate);
     }
 
@@ -392,18 +407,19 @@ impl Requests {
             return;
         }
         let now = Timestamp::from_nanos(self.now);
-        if let Some(reason) = self.door(v, |door| door.waited_too_long(v, now)).flatten() {
+        if let Some(reason) = self.with_admission(v, |admission| admission.waited_too_long(v, now)).flatten()
+        {
             self.turn_away(v, reason);
         }
     }
 
     /// The limits of a service look at the clock.
-    pub(super) fn door_ticks(&mut self, number: u16) {
+    pub(super) fn admission_ticks(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
-        if let Some(door) = &mut self.services[usize::from(number)].door {
-            door.tick(now);
-            let next_look = door.next_look(now);
-            self.timers.push(self.now + TICK, Due::Door(number));
+        if let Some(admission) = &mut self.services[usize::from(number)].admission {
+            admission.tick(now);
+            let next_look = admission.next_look(now);
+            self.timers.push(self.now + TICK, Due::Admission(number));
             if let Some(at) = next_look {
                 self.timers.push(at.as_nanos(), Due::Look(number));
             }
@@ -414,8 +430,8 @@ impl Requests {
     pub(super) fn leave_door(&mut self, v: u32, number: u16, ended: Ended) {
         let now = Timestamp::from_nanos(self.now);
         let sent = self.visits.slots[v as usize].instance != NONE;
-        if let Some(door) = &mut self.services[usize::from(number)].door {
-            door.leaves(v, now, ended, sent);
+        if let Some(admission) = &mut self.services[usize::from(number)].admission {
+            admission.leaves(v, now, ended, sent);
             self.serve_line(number);
         }
     }
@@ -423,12 +439,12 @@ impl Requests {
     /// Those in line get places that are free.
     pub(super) fn serve_line(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
-        while let Some(door) = &mut self.services[usize::from(number)].door
-            && let Some((v, next)) = door.next_in_line(now)
+        while let Some(admission) = &mut self.services[usize::from(number)].admission
+            && let Some((v, next)) = admission.next_in_line(now)
         {
             match next {
                 Ok(brought) => {
-                    let fate = door.ask(v, now, brought);
+                    let fate = admission.ask(v, now, brought);
                     self.follow_later(v, fate);
                 }
                 Err(reason) => self.turn_away(v, reason),
@@ -436,9 +452,9 @@ impl Requests {
         }
     }
 
-    fn door<R>(&mut self, v: u32, with: impl FnOnce(&mut Door) -> R) -> Option<R> {
+    fn with_admission<R>(&mut self, v: u32, with: impl FnOnce(&mut AdmissionControl) -> R) -> Option<R> {
         let number = self.visits.slots[v as usize].service;
-        self.services[usize::from(number)].door.as_mut().map(with)
+        self.services[usize::from(number)].admission.as_mut().map(with)
     }
 
     fn follow(&mut self, v: u32, fate: Option<Fate>) {
@@ -469,7 +485,7 @@ impl Requests {
         let service = &mut self.services[usize::from(number)];
         service.window.shed(reason.name());
         // What those refuse that always apply says nothing about a flood.
-        if let Some(Door { policy: Some(watch), .. }) = &mut service.door
+        if let Some(AdmissionControl { policy: Some(watch), .. }) = &mut service.admission
             && GATED.contains(&reason.class())
         {
             watch.tally.record_shed();
@@ -491,7 +507,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 const TICK: u64 = 100_000_000;
 
 #[cfg(test)]
-impl Door {
+impl AdmissionControl {
     /// Nobody is inside, and nobody waits.
     pub(super) fn assert_empty(&self) {
         for limit in self.limits.iter().flatten() {

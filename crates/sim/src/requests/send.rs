@@ -62,7 +62,7 @@ impl Requests {
         let now = self.now;
         let state = &mut self.services[service as usize];
         state.arrived(now);
-        let limited = state.door.is_some();
+        let limited = state.admission.is_some();
         let visit = self.visits.begin(Visit::new(now, service, endpoint, rng, from, origin));
         if limited { self.ask(visit) } else { self.send(visit) }
     }
@@ -170,7 +170,7 @@ impl Requests {
         if matches!(ended, Ended::TimedOut | Ended::Failed) && self.try_again(v) {
             return;
         }
-        if self.services[number as usize].door.is_some() {
+        if self.services[number as usize].admission.is_some() {
             self.leave_door(v, number, ended);
         }
         self.conclude(v, ended);
@@ -215,8 +215,8 @@ impl Requests {
         let again = visit.again();
         let number = again.service;
         let again = self.visits.begin(again);
-        if let Some(door) = &mut self.services[number as usize].door {
-            door.becomes(v, again, at);
+        if let Some(admission) = &mut self.services[number as usize].admission {
+            admission.becomes(v, again, at);
         }
         self.timers.push(at, Due::Visit(again));
         true

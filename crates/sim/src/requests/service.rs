@@ -1,6 +1,6 @@
 //! A service: its settings, made ready, and what all its instances share.
 
-use super::admission::Door;
+use super::admission::AdmissionControl;
 use super::balancers::Balancers;
 use super::draw::Draw;
 use super::list::List;
@@ -43,7 +43,7 @@ pub(super) struct ServiceState {
     pub(super) retries: Option<Budget>,
     pub(super) instance_limit: u32,
 
-    pub(super) door: Option<Door>,
+    pub(super) admission: Option<AdmissionControl>,
     pub(super) balancers: Balancers,
     /// Requests whose clients wait, longest first.
     pub(super) patience: List,
@@ -149,7 +149,7 @@ impl ServiceState {
             timeout: balancing.timeout.map(nanos),
             retries: balancing.retries.as_ref().and_then(budget),
             instance_limit: balancing.instance_limit.unwrap_or(u32::MAX),
-            door: Door::new(&service.admission),
+            admission: AdmissionControl::new(&service.admission),
             balancers: Balancers::new(balancing),
             patience: List::default(),
             patience_armed: false,

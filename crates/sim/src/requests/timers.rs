@@ -25,7 +25,7 @@ pub(super) enum Due {
     /// The client of a service that waits longest loses patience, perhaps.
     Patience(u16),
     /// The limits before a service look at the clock.
-    Door(u16),
+    Admission(u16),
     /// Places before a service may have become free for those in line.
     Look(u16),
     /// A visit has waited for a place for as long as it may, perhaps.
@@ -43,7 +43,7 @@ impl Timers {
             Due::User(user) => user | 1 << KIND,
             Due::Linger(service) => u32::from(service) | 2 << KIND,
             Due::Patience(service) => u32::from(service) | 3 << KIND,
-            Due::Door(service) => u32::from(service) | 4 << KIND,
+            Due::Admission(service) => u32::from(service) | 4 << KIND,
             Due::Look(service) => u32::from(service) | 5 << KIND,
             Due::Line(visit) => visit | 6 << KIND,
         };
@@ -68,7 +68,7 @@ impl Timers {
             1 => Due::User(number),
             2 => Due::Linger(number as u16),
             3 => Due::Patience(number as u16),
-            4 => Due::Door(number as u16),
+            4 => Due::Admission(number as u16),
             5 => Due::Look(number as u16),
             _ => Due::Line(number),
         })

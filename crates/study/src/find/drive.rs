@@ -168,7 +168,8 @@ impl Driver<'_> {
         let mut step = StepWatch::new(best);
         let measured = self.run(plan, &watch, |number, now, finished| {
             show(now);
-            let over = step.observe(number, now.at, now.succeeded) || finished;
+            // What comes after the end does not count.
+            let over = finished || step.observe(number, now.at, now.succeeded);
             if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let response_time =

@@ -32,7 +32,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Wrong> {
             found
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign)).ok_or_else(|| {
-                let message = format!("unknown name `{first}` in a row");
+                let message = format!("unexpected `{first}` in a row");
                 Wrong::new(message, format!("the signs are {}", SIGNS.join(" ")))
             })?;
             (Token::Sign(sign), &rest[sign.len()..])

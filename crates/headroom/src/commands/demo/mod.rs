@@ -14,7 +14,7 @@ use crate::output;
 use crate::output_file;
 use crate::recorder::{About, Recorder};
 use documents::demo::Story;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Show in one minute how a limit protects a service
 ///
@@ -30,9 +30,9 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// HTML report to write
-    #[arg(long, value_name = "FILE", default_value = "headroom-demo.html")]
-    report: PathBuf,
+    /// HTML report to write [default: headroom-demo.html]
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 
     #[command(flatten)]
     ledger: LedgerArgs,
@@ -40,9 +40,11 @@ pub struct Args {
 
 /// Tells the story.
 pub fn run(args: &Args) -> Exit {
-    if let Err(error) = output_file::check(&args.report) {
+    // Without a wish of the user's, the report is not worth the whole demo.
+    if let Some(Err(error)) = args.report.as_deref().map(output_file::check) {
         return output::complain(&error, Exit::Usage);
     }
+    let report = args.report.as_deref().unwrap_or(Path::new(REPORT));
     let mut recorder = Recorder::open(&args.ledger);
     let target = "the built-in service";
     let run = recorder.begin(About { command: "demo", target, config: "{}".to_owned(), parent: None });
@@ -55,10 +57,10 @@ pub fn run(args: &Args) -> Exit {
     };
     let phases = story.json();
     recorder.finish(run, None, Some(phases.clone()));
-    if let Err(error) = output_file::write(&args.report, |out| out.write_all(story.page().as_bytes())) {
+    if let Err(error) = output_file::write(report, |out| out.write_all(story.page().as_bytes())) {
         output::fail(&error);
     } else {
-        output::tell(&format!("\nreport: {}\n", args.report.display()));
+        output::tell(&format!("\nreport: {}\n", report.display()));
     }
     if let Some(name) = run.name() {
         output::tell(&format!("recorded as {name}: headroom show {name}\n"));
@@ -69,6 +71,9 @@ pub fn run(args: &Args) -> Exit {
 fn closing(story: &Story) -> String {
     format!("\n{}\n{NEXT}", report::text(&story.table(), output::width()))
 }
+
+/// The report, where no other name is given.
+const REPORT: &str = "headroom-demo.html";
 
 const NEXT: &str = "\
 The same for a service of your own: find what it carries, and keep it at that

@@ -192,6 +192,8 @@ enum UsageError {
     Guard(#[from] GuardError),
     #[error(transparent)]
     Taken(#[from] gateway_file::TakenError),
+    #[error("cannot write {}; give another name with --write FILE, or write nothing with --no-write", path.display())]
+    GatewayFile { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Write(#[from] output_file::WriteError),
 }
@@ -250,44 +252,45 @@ pub fn run(args: &Args) -> Exit {
     }
 }
 
-/// Writes the files and prints the result.
+/// Writes the files and prints the result, which is printed also where a file cannot be written.
 fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
-    let gateway = match document::limits(outcome) {
+    let mut failed = None;
+    let mut gateway = match document::limits(outcome) {
         _ if args.no_write => Gateway::NotWanted,
         _ if outcome.ended != Ended::Done => Gateway::None(NoFile::Unfinished),
         Err(why) => Gateway::None(why),
         Ok(limits) => Gateway::Written(&args.write, limits),
     };
-    let written = gateway.written();
-    if let Some((path, limits)) = &written {
-        let notes = gateway_file::notes(target, outcome, limits);
-        let text = gateway_file::text(&notes, &gateway_file::settings(target, outcome, limits));
+    if let Some((path, limits)) = gateway.written() {
+        let notes = gateway_file::notes(target, outcome, &limits);
+        let text = gateway_file::text(&notes, &gateway_file::settings(target, outcome, &limits));
         if let Err(error) = write_text(path, &text) {
-            return fail(&error);
+            (failed, gateway) = (Some(error), Gateway::NotWanted);
         }
     }
     let summary = document::summary(outcome, gateway);
-    if let Some(path) = &args.report
-        && let Err(error) = write_text(path, &document::page(outcome, &summary))
-    {
-        return fail(&error);
+    if let Some(path) = &args.report {
+        failed = failed.or(write_text(path, &document::page(outcome, &summary)).err());
     }
-    let result = if args.json { format!("{:#}\n", document::json(outcome, written)) } else { summary };
-    let Some(proxy) = args.emit else { return print(&result) };
-    match (emit(proxy, &document::json(outcome, None)), &args.emit_to) {
-        (Ok(text), None) => {
+    let result =
+        if args.json { format!("{:#}\n", document::json(outcome, gateway.written())) } else { summary };
+    let emitted = args.emit.map(|proxy| emit(proxy, &document::json(outcome, None)));
+    let printed = match (emitted, &args.emit_to) {
+        (None, _) => print(&result),
+        (Some(Ok(text)), None) => {
             eprintln!("{result}");
             print(&text)
         }
-        (Ok(text), Some(path)) => match write_text(path, &text) {
-            Ok(()) => print(&result),
-            Err(error) => fail(&error),
-        },
-        (Err(error), _) => {
+        (Some(Ok(text)), Some(path)) => {
+            failed = failed.or(write_text(path, &text).err());
+            print(&result)
+        }
+        (Some(Err(error)), _) => {
             note(&error.to_string());
             print(&result)
         }
-    }
+    };
+    failed.map_or(printed, |error| fail(&error))
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), output_file::WriteError> {
@@ -346,8 +349,14 @@ fn plan(args: &Args) -> Result<(Target, Connecting, Wanted), UsageError> {
     if let Some(path) = args.emit_to.as_ref().filter(|_| !args.force) {
         gateway_file::check(path)?;
     }
-    let write = Some(&args.write).filter(|_| !args.no_write);
-    for path in [write, args.emit_to.as_ref(), args.report.as_ref()].into_iter().flatten() {
+    if !args.no_write {
+        let failed = |error: output_file::WriteError| UsageError::GatewayFile {
+            path: error.path,
+            source: error.source,
+        };
+        output_file::check(&args.write).map_err(failed)?;
+    }
+    for path in [&args.emit_to, &args.report].into_iter().flatten() {
         output_file::check(path)?;
     }
     let wanted = Wanted {

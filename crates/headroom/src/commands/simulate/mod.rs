@@ -141,6 +141,9 @@ pub enum Error {
     /// A result that cannot be written.
     #[error(transparent)]
     Write(#[from] output_file::WriteError),
+    /// The same, known before anything was simulated.
+    #[error(transparent)]
+    Output(output_file::WriteError),
 }
 
 impl SourceArgs {
@@ -217,9 +220,11 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.sort_unstable();
         chosen.dedup();
     }
-    for path in [&args.csv, &args.report].into_iter().flatten() {
-        output_file::check(path)?;
-    }
+    let files = [&args.csv, &args.report].into_iter().flatten();
+    files
+        .filter(|path| *path != Path::new("-"))
+        .try_for_each(|path| output_file::check(path))
+        .map_err(Error::Output)?;
     let first = case.stages.first().map_or(1, |stage| stage.system.seed);
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -301,7 +306,13 @@ fn place(case: &Case, name: &str) -> Result<usize, Error> {
 }
 
 fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    match output_file::write(path, write) {
+    let written = if path == Path::new("-") {
+        let failed = |source| output_file::WriteError { path: path.to_owned(), source };
+        write(&mut io::stdout().lock()).map_err(failed)
+    } else {
+        output_file::write(path, write)
+    };
+    match written {
         // `--csv - | head` has all that it wanted.
         Err(error) if error.source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => Ok(done?),

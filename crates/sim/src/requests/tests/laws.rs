@@ -326,7 +326,7 @@ impl Requests {
 
     /// Nothing is left of any request.
     fn assert_idle(&self) {
-        use super::super::admission::Door;
+        use super::super::admission::AdmissionControl;
         use super::super::instance::State;
         use super::super::list::NONE;
         use super::super::visit::At;
@@ -347,7 +347,7 @@ impl Requests {
             self.services.iter().all(|service| service.in_system == 0 && service.lingering.first().is_none())
         );
         self.assert_pools_free();
-        self.services.iter().flat_map(|service| &service.door).for_each(Door::assert_empty);
+        self.services.iter().flat_map(|service| &service.admission).for_each(AdmissionControl::assert_empty);
         let idle = self.pools.iter().flatten().filter(|&&(_, connection)| connection != NONE).count();
         assert_eq!(self.connections.open_now(), idle, "connections that nobody knows");
     }
