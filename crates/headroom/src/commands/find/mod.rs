@@ -70,7 +70,7 @@ use units::{InstanceCount, Rate};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Where to, such as http://127.0.0.1:8080/path
+    /// Target URL, such as http://127.0.0.1:8080/path
     url: String,
 
     /// Goal, such as 'p(95)<50ms' or 'failed<0.1%'; can be repeated
