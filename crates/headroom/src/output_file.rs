@@ -69,6 +69,33 @@ pub fn write(path: &Path, text: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     })
 }
 
+/// [`check`], where `-` is standard output.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_or_stdout(path: &Path) -> Result<(), WriteError> {
+    if is_stdout(path) { Ok(()) } else { check(path) }
+}
+
+/// [`write`], where `-` is standard output.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_or_stdout(
+    path: &Path,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), WriteError> {
+    if !is_stdout(path) {
+        return write(path, text);
+    }
+    text(&mut io::stdout().lock()).map_err(|source| WriteError { path: path.to_owned(), source })
+}
+
+/// Whether this path stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// How a path is written.
 struct Way {
     /// The file itself, behind all links.

@@ -95,8 +95,9 @@ impl OutputArgs {
     /// # Errors
     /// Names the file, URL, query or metric that cannot be used.
     pub fn start(&self) -> Result<Watching, OutputError> {
-        let files = [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten();
-        files.filter(|path| *path != Path::new("-")).try_for_each(|path| output_file::check(path))?;
+        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten() {
+            output_file::check_or_stdout(path)?;
+        }
         let mut sources = Vec::new();
         if let Some(url) = &self.prometheus {
             sources.push(Source::prometheus(&Endpoint::new(url)?, self.watch.clone()));
@@ -154,9 +155,7 @@ fn to_file(
 ) -> Result<(), OutputError> {
     match path {
         None => Ok(()),
-        Some(path) if path == Path::new("-") => write(&mut io::stdout().lock())
-            .map_err(|source| output_file::WriteError { path: path.to_owned(), source }.into()),
-        Some(path) => Ok(output_file::write(path, write)?),
+        Some(path) => Ok(output_file::write_or_stdout(path, write)?),
     }
 }
 

@@ -220,11 +220,9 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
         chosen.sort_unstable();
         chosen.dedup();
     }
-    let files = [&args.csv, &args.report].into_iter().flatten();
-    files
-        .filter(|path| *path != Path::new("-"))
-        .try_for_each(|path| output_file::check(path))
-        .map_err(Error::Output)?;
+    for path in [&args.csv, &args.report].into_iter().flatten() {
+        output_file::check_or_stdout(path).map_err(Error::Output)?;
+    }
     let first = case.stages.first().map_or(1, |stage| stage.system.seed);
     let seeds: Vec<u64> = (0..u64::from(args.seeds.get())).map(|more| first.wrapping_add(more)).collect();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -247,7 +245,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     }
     let printed = if args.json {
         output::print(&format!("{:#}\n", simulation.json(args.decisions)))
-    } else if args.csv.as_deref() == Some(Path::new("-")) {
+    } else if args.csv.as_deref().is_some_and(output_file::is_stdout) {
         Exit::Done
     } else {
         output::print(&simulation.text(args.decisions, output::width()))
@@ -306,13 +304,7 @@ fn place(case: &Case, name: &str) -> Result<usize, Error> {
 }
 
 fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    let written = if path == Path::new("-") {
-        let failed = |source| output_file::WriteError { path: path.to_owned(), source };
-        write(&mut io::stdout().lock()).map_err(failed)
-    } else {
-        output_file::write(path, write)
-    };
-    match written {
+    match output_file::write_or_stdout(path, write) {
         // `--csv - | head` has all that it wanted.
         Err(error) if error.source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => Ok(done?),
