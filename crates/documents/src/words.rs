@@ -2,6 +2,7 @@
 
 use report::grouped;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// So many of something, such as `1 trial` or `1,024 trials`.
 pub fn counted(count: u64, what: &str) -> String {
@@ -37,3 +38,8 @@ pub fn wrapped_to(text: &str, width: usize) -> Vec<String> {
 
 /// Of 80 columns, without those of the names.
 const WIDTH: usize = 69;
+
+/// Milliseconds as documents have them: to the microsecond, which is what the histograms keep.
+pub(crate) fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -2,12 +2,12 @@
 
 use super::outcome::{Ended, Outcome, Tried};
 use super::scaling;
+use crate::words::millis;
 use control::concurrency::Adaptive;
 use control::search::limits::Limits;
 use control::search::{Found, LimitedBy};
 use serde_json::{Value as Json, json};
 use std::path::Path;
-use std::time::Duration;
 use units::Rate;
 
 /// The whole result. `written` is the gateway file.
@@ -155,9 +155,4 @@ fn trial(tried: &Tried) -> Json {
 /// Three decimals: more is noise.
 fn number(rate: Rate) -> f64 {
     (rate.per_second() * 1e3).round() / 1e3
-}
-
-/// To the microsecond.
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }

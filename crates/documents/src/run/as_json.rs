@@ -6,6 +6,7 @@
 
 use super::{Asked, Ended, LoadRun, Threshold};
 use crate::watched;
+use crate::words::millis;
 use measure::{Accounting, Failure, Histogram, Interval, Measurement, Validity};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -381,9 +382,4 @@ impl Verdict {
             reasons: validity.reasons.iter().map(ToString::to_string).collect(),
         }
     }
-}
-
-/// To the microsecond, which is what the histograms keep.
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }
