@@ -77,10 +77,10 @@ pub fn check_or_stdout(path: &Path) -> Result<(), WriteError> {
     if is_stdout(path) { Ok(()) } else { check(path) }
 }
 
-/// [`write`], where `-` is standard output.
+/// [`write()`], where `-` is standard output.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_or_stdout(
     path: &Path,
     text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
