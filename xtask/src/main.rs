@@ -15,6 +15,7 @@ cargo xtask ci      everything that a change must pass: tidy, fmt, clippy, doc, 
 cargo xtask tidy    the house rules that no compiler holds; `tidy write` writes the table of dependencies into
                     ARCHITECTURE.md
 cargo xtask bare    builds the decision code where there is no standard library
+cargo xtask man     writes the man pages to target/man, or to the directory that is given
 cargo xtask fuzz    each fuzz target for 20 seconds, or as many as are given, such as `fuzz 600` (needs nightly
                     and cargo-fuzz)";
 
@@ -34,6 +35,7 @@ fn task(name: Option<&str>) -> Result<()> {
         Some("tidy") if std::env::args().nth(2).as_deref() == Some("write") => dependencies::write(),
         Some("tidy") => tidy::check(),
         Some("bare") => bare::build(),
+        Some("man") => man(std::env::args().nth(2).as_deref().unwrap_or("target/man")),
         Some("fuzz") => fuzz(std::env::args().nth(2).as_deref().unwrap_or("20")),
         Some(other) => bail!("`{other}` is no task; there is:\n{TASKS}"),
         None => {
@@ -53,6 +55,11 @@ fn ci() -> Result<()> {
     bare::build()?;
     run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
     run("cargo", &["test", "--workspace", "--locked"], &[])
+}
+
+/// The binary writes its pages itself, so that an installed one can do so too.
+fn man(directory: &str) -> Result<()> {
+    run("cargo", &["run", "--quiet", "--package", "headroom", "--locked", "--", "man", directory], &[])
 }
 
 fn fuzz(seconds: &str) -> Result<()> {

@@ -55,7 +55,7 @@ pub struct Run {
     pub command: String,
     /// What the load went to, usually a URL.
     pub target: String,
-    /// The version of headroom.
+    /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
     /// The configuration that resulted, as JSON.
     pub config: String,

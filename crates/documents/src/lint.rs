@@ -73,7 +73,7 @@ impl Linted {
             stages,
         });
         let document =
-            Document { version: env!("CARGO_PKG_VERSION"), case: &self.case, findings: findings.collect() };
+            Document { version: status::version(), case: &self.case, findings: findings.collect() };
         serde_json::to_value(document).expect("names are strings")
     }
 }

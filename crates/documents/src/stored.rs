@@ -43,7 +43,7 @@ pub struct Run {
     pub command: String,
     /// The command line as it was typed.
     pub command_line: String,
-    /// The version of headroom.
+    /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
     /// What the load went to, usually a URL.
     pub target: String,

@@ -70,7 +70,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Protect", &["gateway", "top", "explain"]),
     ("Scale", &["simulate", "lint", "import", "conformance"]),
     ("Results", &["runs", "show"]),
-    ("Other", &["demo", "sample-service", "config", "completions", "help"]),
+    ("Other", &["demo", "sample-service", "config", "completions", "man", "help"]),
 ];
 /// Groups of options that `-h` leaves out.
 const RARE_GROUPS: [&str; 5] = ["Connections", "TLS", "Safety", "Watching", "Capture"];

@@ -19,6 +19,7 @@ mod recorder;
 mod remote;
 mod request;
 mod stored;
+mod version;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use commands::*;
@@ -26,7 +27,7 @@ use exit::Exit;
 
 /// Find the limit of a web service, protect it at that limit, and simulate its autoscaling
 #[derive(Debug, Parser)]
-#[command(name = "headroom", version, max_term_width = 100)]
+#[command(name = "headroom", version = version::SHORT, long_version = version::LONG, max_term_width = 100)]
 struct Args {
     #[command(subcommand)]
     command: Command,
@@ -46,6 +47,7 @@ enum Command {
     Import(import::Args),
     Config(config::Args),
     Completions(completions::Args),
+    Man(man::Args),
     Conformance(conformance::Args),
     Runs(runs::Args),
     Show(show::Args),
@@ -54,6 +56,7 @@ enum Command {
 }
 
 fn main() -> Exit {
+    status::set_version(version::RECORDED);
     let mut matches = help::command().get_matches();
     let args = Args::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.exit());
     match args.command {
@@ -69,6 +72,7 @@ fn main() -> Exit {
         Command::Import(args) => import::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Conformance(args) => conformance::run(&args),
         Command::Runs(args) => runs::run(&args),
         Command::Show(args) => show::run(&args),

@@ -66,7 +66,7 @@ impl Recorder {
             repeat_of: first.and_then(|Begun(id)| id),
             command: about.command.to_owned(),
             command_line: std::env::args().collect::<Vec<_>>().join(" "),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: status::version().to_owned(),
             config: about.config,
             target: about.target.to_owned(),
             host: host_facts(),

@@ -90,7 +90,7 @@ pub struct NewRun {
     pub command: String,
     /// The command line as it was typed.
     pub command_line: String,
-    /// The version of headroom.
+    /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
     /// The configuration that resulted, as JSON.
     pub config: String,

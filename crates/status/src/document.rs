@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
-    /// The version of headroom.
+    /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
     /// Where clients connect.
     pub listen: String,

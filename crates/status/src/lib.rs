@@ -19,9 +19,11 @@ pub mod reason;
 pub mod sample;
 mod shed_answer;
 pub mod state;
+mod version;
 
 pub use document::{
     Adaptive, Change, Connections, Counters, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare,
     Provenance, Route, ServiceLevel, Status,
 };
 pub use shed_answer::ShedAnswer;
+pub use version::{set_version, version};

@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
             Basis::Repetitions { freedom } => ("repetitions", None, Some(freedom)),
         };
         Document {
-            version: env!("CARGO_PKG_VERSION"),
+            version: status::version(),
             a: Side::of(a),
             b: Side::of(b),
             endpoint: choice.endpoint.as_deref(),

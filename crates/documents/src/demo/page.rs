@@ -43,7 +43,7 @@ impl Story {
                 Section::Table(self.table()),
                 Section::Heading("The same for a service of your own".to_owned()),
                 Section::Code(NEXT.to_owned()),
-                Section::Text(format!("headroom {}", env!("CARGO_PKG_VERSION"))),
+                Section::Text(format!("headroom {}", status::version())),
             ],
         })
     }

@@ -14,7 +14,7 @@ use units::Rate;
 pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
     let knee = outcome.knee.as_ref();
     json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": status::version(),
         "target": outcome.target,
         "run": outcome.run,
         "date": outcome.date,

@@ -184,7 +184,7 @@ impl<'a> Facts<'a> {
     fn of(asked: &'a Asked) -> Self {
         let (arrivals, seed) = asked.arrivals();
         Facts {
-            version: env!("CARGO_PKG_VERSION"),
+            version: status::version(),
             target: &asked.target,
             model: asked.model.name(),
             arrivals,

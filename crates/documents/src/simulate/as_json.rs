@@ -182,7 +182,7 @@ impl<'a> Document<'a> {
         let required = verdicts.iter().any(Verdict::required);
         let assumptions = simulated.assumptions().into_iter();
         Document {
-            version: env!("CARGO_PKG_VERSION"),
+            version: status::version(),
             case: &simulated.case,
             about: &simulated.about,
             seeds: &simulated.seeds,

@@ -56,7 +56,7 @@ pub fn of(settings: &Settings) -> Status {
     let in_flight =
         settings.concurrency_limits.iter().map(|class| concurrency_limit(class, &settings.priorities));
     Status {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: status::version().to_owned(),
         listen: settings.listen.to_string(),
         workers: settings.workers.get(),
         connections: Connections { bound: settings.limits.connections.into(), ..Connections::default() },

@@ -11,6 +11,7 @@ pub mod gateway;
 pub mod import;
 pub mod lint;
 pub mod load;
+pub mod man;
 pub mod replay;
 pub mod runs;
 pub mod sample_service;

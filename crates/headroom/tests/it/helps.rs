@@ -3,7 +3,7 @@
 use super::programs::headroom;
 
 /// Every command, by the words that it is called with.
-const COMMANDS: [&[&str]; 23] = [
+const COMMANDS: [&[&str]; 24] = [
     &[],
     &["load"],
     &["find"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 23] = [
     &["config", "check"],
     &["config", "schema"],
     &["completions"],
+    &["man"],
 ];
 
 fn help(command: &[&str], flag: &str) -> String {

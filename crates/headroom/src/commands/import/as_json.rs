@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The text. Schedules say when they happen next after `now`, in microseconds since 1970.
 pub fn text(fleet: &Fleet, now: i64) -> String {
     let value = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+        "version": status::version(),
         "services": fleet.services.iter().map(|found| service(found, now)).collect::<Vec<_>>(),
         "remarks": fleet.remarks.iter().map(remark).collect::<Vec<_>>(),
     });
