@@ -1,34 +1,34 @@
-//! Answers that the gateway makes itself.
+//! The gateway's own responses.
 
 use crate::settings::ShedAnswer;
 use http::codec::write;
 use std::time::Duration;
 
-/// Why the gateway answers itself, in machine words.
+/// Why the gateway sends its own response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Problem<'a> {
     pub(crate) status: u16,
     /// The stable name, such as `concurrency` or `upstream_unreachable`.
     pub(crate) name: &'a str,
-    /// A sentence for a person.
+    /// A sentence for people.
     pub(crate) detail: &'a str,
 }
 
-/// What goes around an answer.
+/// The connection-related properties of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The request was HEAD: the head describes a body that is not sent.
     pub(crate) head_only: bool,
-    /// What becomes of the connection after it.
+    /// What happens to the connection after it.
     pub(crate) connection: Connection,
 }
 
-/// What becomes of a client's connection after an answer, and so what the answer says of it.
+/// What happens to a client's connection after a response, and so what the response states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connection {
-    /// It stays, as is usual.
+    /// It stays open, the default.
     Stays,
-    /// It stays, and the client is of HTTP/1.0, which has to be told.
+    /// It stays open, and the client speaks HTTP/1.0 and has to be told.
     StaysForOld,
     /// It closes.
     Closes,
@@ -43,7 +43,7 @@ impl Connection {
         }
     }
 
-    /// Appends the field that says so.
+    /// Appends the field that states this.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
         match self {
             Connection::Stays => {}
@@ -53,7 +53,8 @@ impl Connection {
     }
 }
 
-/// Appends problem details (RFC 9457). Gives how many bytes of it are the body, as do all that write an answer.
+/// Appends problem details (RFC 9457). Returns how many bytes of it are the body, as do all functions here that write a
+/// response.
 pub(crate) fn problem(
     out: &mut Vec<u8>,
     problem: Problem<'_>,
@@ -82,7 +83,7 @@ pub(crate) fn problem(
     )
 }
 
-/// Appends what a shed request is told.
+/// Appends the response for a shed request.
 pub(crate) fn shed(
     out: &mut Vec<u8>,
     answer: &ShedAnswer,
@@ -104,8 +105,8 @@ pub(crate) fn shed(
     }
 }
 
-/// As [`problem`] with a fixed detail, in few pieces: shedding has to be cheap, and this is most of its work outside the
-/// kernel.
+/// Like [`problem`] with a fixed detail, in few pieces: shedding has to be cheap, and this is most of its work outside
+/// the kernel.
 fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: Frame) -> usize {
     out.extend_from_slice(
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: ",
@@ -118,7 +119,7 @@ fn shed_problem(out: &mut Vec<u8>, reason: &str, retry_after: Duration, frame: F
     write::end_of_head(out);
     if !frame.head_only {
         out.extend_from_slice(SHED_BODY);
-        // A reason's name is of letters and underscores.
+        // A reason's name consists of letters and underscores.
         out.extend_from_slice(reason.as_bytes());
         out.extend_from_slice(SHED_BODY_END);
     }
@@ -130,7 +131,7 @@ const SHED_BODY: &[u8] = b"{\"type\":\"about:blank\",\"title\":\"Service Unavail
 
 const SHED_BODY_END: &[u8] = b"\"}\n";
 
-/// Appends a whole answer. The caller has checked names and values of the headers.
+/// Appends a complete response. The caller has checked names and values of the headers.
 pub(crate) fn whole(
     out: &mut Vec<u8>,
     status: u16,
@@ -149,7 +150,7 @@ pub(crate) fn whole(
         write::decimal(out, after.as_secs());
         out.extend_from_slice(b"\r\n");
     }
-    // These have no body whatever is said, and 204 must not say that it has (RFC 9110, 8.6).
+    // These have no body in any case, and 204 must not announce one (RFC 9110, 8.6).
     if !matches!(status, 204 | 304) {
         write::content_length(out, body.len() as u64);
     }

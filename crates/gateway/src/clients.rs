@@ -1,4 +1,4 @@
-//! How many connections each client has, where that has a bound.
+//! The number of connections of each client, where it is bounded.
 
 use crate::key;
 use crate::shared::lock;
@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 
-/// Connections by address; of IPv6 by /64, which is what one client has.
+/// Connections by address; for IPv6 by /64, which is what one client has.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<HashMap<Box<[u8]>, u32>>);
 
 impl Clients {
-    /// Counts a connection in, where its client has fewer than so many.
+    /// Counts a connection, if its client has fewer than `most`.
     pub(crate) fn enter(&self, client: IpAddr, most: u32) -> bool {
         let mut clients = lock(&self.0);
         let mut room = [0; 8];
@@ -26,7 +26,7 @@ impl Clients {
         lock(&self.0).is_empty()
     }
 
-    /// Counts a connection out that was counted in.
+    /// Removes a connection from the count.
     pub(crate) fn leave(&self, client: IpAddr) {
         let mut clients = lock(&self.0);
         let mut room = [0; 8];

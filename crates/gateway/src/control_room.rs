@@ -1,5 +1,5 @@
-//! What the workers and the rest of the gateway tell each other: the configuration that is in force, the counts, the
-//! end. Nothing here is touched for each request.
+//! The state that the workers and the rest of the gateway share: the configuration in force, the counts, the shutdown.
+//! Nothing here is used per request.
 
 use crate::admin::Flows;
 use crate::clients::Clients;
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use tokio::sync::oneshot;
 use units::Timestamp;
 
-/// A change of a policy, for whoever watches.
+/// A change of a policy, for observers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// When, since the gateway began.
+    /// When, since the start of the gateway.
     pub at: Timestamp,
     /// The policy's name.
     pub policy: String,
@@ -29,38 +29,38 @@ pub struct Change {
     pub transition: Transition,
 }
 
-/// A change of an adaptive concurrency limit, for whoever watches.
+/// A change of an adaptive concurrency limit, for observers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitChange {
     /// The limit's name.
     pub limit: String,
-    /// When, since the gateway began, what changed, and why.
+    /// When, since the start of the gateway, what changed, and why.
     pub change: control::concurrency::Change,
 }
 
-/// An instance's answer that broke HTTP: the last of several, for whoever watches.
+/// A response of an instance that violated HTTP: the last of several, for observers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedAnswer {
-    /// The instance that gave it.
+    /// The instance that sent it.
     pub instance: SocketAddr,
-    /// The name of the rule that it broke, as in the access log.
+    /// The name of the rule that it violated, as in the access log.
     pub rule: &'static str,
     /// The rule in a sentence.
     pub detail: String,
-    /// How many there were, of all instances, since this was last asked.
+    /// How many there were, from all instances, since the last call.
     pub count: u64,
 }
 
-/// Somebody wants the configuration read anew.
+/// A request to reload the configuration.
 ///
-/// Dropped without an answer, it tells that the gateway ends.
+/// If it is dropped without a reply, the gateway is ending.
 #[derive(Debug)]
 pub struct Reload(oneshot::Sender<Result<(), String>>);
 
 impl Reload {
-    /// Tells what came of it; the error is a sentence for people.
+    /// Replies with the outcome; the error is a sentence for people.
     pub fn answer(self, outcome: Result<(), String>) {
-        // Who does not wait any more does not want to know.
+        // The requester may have stopped waiting.
         let _ = self.0.send(outcome);
     }
 }
@@ -69,7 +69,7 @@ impl Reload {
 #[derive(Debug, Default)]
 struct Changes {
     kept: VecDeque<Change>,
-    /// How many of the last ones nobody has taken yet.
+    /// How many of the last ones were not taken yet.
     untold: usize,
 }
 
@@ -77,18 +77,18 @@ struct Changes {
 pub(crate) struct ControlRoom {
     version: AtomicU64,
     shared: Mutex<Arc<Shared>>,
-    /// Configurations that were replaced. To free one of thousands of routes takes milliseconds, which no worker has.
+    /// Replaced configurations. Freeing one with thousands of routes takes milliseconds, which would delay a worker.
     replaced: Mutex<Vec<Arc<Shared>>>,
-    /// Held by whoever makes a new configuration out of the one in force.
+    /// Held while a new configuration is derived from the one in force.
     changing: Mutex<()>,
     draining: AtomicBool,
     /// Client connections of all workers.
     connections: AtomicU64,
-    /// Client connections by address, where that has a bound.
+    /// Client connections by address, where they are bounded.
     pub(crate) clients: Clients,
     /// What workers know of each other's connections.
     pub(crate) crowds: Vec<Seen>,
-    /// What wakes the workers.
+    /// Wakes the workers.
     pub(crate) wakers: OnceLock<Vec<Arc<Waker>>>,
     /// By worker.
     counts: Vec<Mutex<Published>>,
@@ -102,7 +102,7 @@ pub(crate) struct ControlRoom {
     pub(crate) mirror: Ends,
 }
 
-/// What rules have to say since somebody asked: the last error, and lines that they logged.
+/// Messages of rules since the last call: the last error, and lines that they logged.
 #[derive(Debug, Default)]
 pub(crate) struct RuleNotes {
     pub(crate) error: Option<RuleError>,
@@ -132,18 +132,18 @@ impl ControlRoom {
         }
     }
 
-    /// Counts a client connection in, where there are fewer than so many.
+    /// Counts a client connection, if there are fewer than `most`.
     pub(crate) fn connection_opened(&self, most: u32) -> bool {
         let more = |open| (open < u64::from(most)).then_some(open + 1);
         self.connections.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// Has another worker give up a connection, and counts a client of this worker's in before that.
+    /// Asks another worker to close a connection, and before that counts a client of this worker.
     pub(crate) fn ask_for_place(&self, worker: usize, whom: Whom, most: u32) -> bool {
         for (other, seen) in self.crowds.iter().enumerate().filter(|&(other, _)| other != worker) {
             let (has, first) = seen.ask(whom);
             if let (true, Some(waker)) = (first, self.wakers.get().and_then(|wakers| wakers.get(other))) {
-                // One that cannot be woken looks at its next tick.
+                // A worker that cannot be woken looks at its next tick.
                 let _ = waker.wake();
             }
             if has {
@@ -163,13 +163,13 @@ impl ControlRoom {
         (self.version.load(Ordering::Relaxed), Arc::clone(&shared))
     }
 
-    /// Keeps others from changing the configuration, so that no change is lost to one made at the same time.
+    /// Locks the configuration against other changes, so that none is lost to a concurrent one.
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.changing)
     }
 
-    /// Puts another configuration in force; each worker begins to take it over at its next tick, and uses
-    /// it once it has loaded the rules.
+    /// Puts another configuration in force; each worker begins to take it over at its next tick, and uses it once it
+    /// has loaded the rules.
     pub(crate) fn replace(&self, new: Shared) {
         let mut shared = lock(&self.shared);
         let old = std::mem::replace(&mut *shared, Arc::new(new));
@@ -178,16 +178,16 @@ impl ControlRoom {
         lock(&self.replaced).push(old);
     }
 
-    /// Frees the configurations that were replaced and that no worker uses any more.
+    /// Frees the replaced configurations that no worker uses any more.
     pub(crate) fn free_replaced(&self) {
         let mut replaced = lock(&self.replaced);
-        // Nobody can get at a configuration again that has no other owner.
+        // A configuration without another owner can no longer be reached.
         let unused: Vec<_> = replaced.extract_if(.., |old| Arc::strong_count(old) == 1).collect();
         drop(replaced);
         drop(unused);
     }
 
-    /// No more clients; the requests in flight are answered.
+    /// Accepts no more clients; the requests in flight still get their responses.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
@@ -196,8 +196,7 @@ impl ControlRoom {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Publishes what a worker counted. Where somebody reads that just now, the worker does not wait: the next time
-    /// publishes it too.
+    /// Publishes a worker's counts. If they are being read, the worker does not wait: the next call publishes them too.
     pub(crate) fn publish(&self, worker: usize, counts: &Counts, routes: &mut RouteTable) {
         match self.counts[worker].try_lock() {
             Ok(mut published) => published.publish(counts, routes),
@@ -206,15 +205,15 @@ impl ControlRoom {
         }
     }
 
-    /// The counts of all workers for a configuration, as of the middle of their times.
+    /// The sum of the counts of all workers for a configuration; its time is the mean of their publication times.
     pub(crate) fn counts(&self, shared: &Arc<Shared>) -> Counts {
         sum(self.counts.iter().map(|published| lock(published).counts()), shared)
     }
 
-    /// The same, with how each route's counts grew in the last second.
+    /// The same, with the growth of each route's counts in the last second.
     ///
-    /// A rate that a reader makes of two looks at counters depends on when it looked; here all readers see the same,
-    /// also one that looks once.
+    /// A rate that a reader computes from two reads of counters depends on when it read them; here all readers get the
+    /// same rate, even with one read.
     pub(crate) fn counts_and_flows(&self, shared: &Arc<Shared>) -> (Counts, Vec<Flows>) {
         let mut flows: Vec<Flows> = Vec::new();
         flows.resize_with(shared.settings.routes.len(), Flows::default);
@@ -231,19 +230,19 @@ impl ControlRoom {
         (all, flows)
     }
 
-    /// Asks whoever runs the gateway to read its configuration anew.
+    /// Asks for a reload of the configuration.
     pub(crate) fn ask_reload(&self) -> oneshot::Receiver<Result<(), String>> {
         let (answer, answered) = oneshot::channel();
         let mut reloads = lock(&self.reloads);
         if reloads.len() == RELOADS_KEPT {
-            // Who has waited longest has waited in vain.
+            // The oldest waiting request is dropped.
             reloads.pop_front();
         }
         reloads.push_back(Reload(answer));
         answered
     }
 
-    /// Somebody wants the configuration read anew.
+    /// A pending request to reload the configuration.
     pub(crate) fn take_reload(&self) -> Option<Reload> {
         lock(&self.reloads).pop_front()
     }
@@ -263,12 +262,12 @@ impl ControlRoom {
         }
     }
 
-    /// Has each worker open the access log anew at its next tick.
+    /// Makes each worker reopen the access log at its next tick.
     pub(crate) fn reopen_logs(&self) {
         self.log_reopenings.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often the access log was to be opened anew.
+    /// How often reopening the access log was requested.
     pub(crate) fn log_reopenings(&self) -> u64 {
         self.log_reopenings.load(Ordering::Relaxed)
     }
@@ -287,12 +286,12 @@ impl ControlRoom {
         }
     }
 
-    /// The changes of adaptive limits since this was last asked.
+    /// The changes of adaptive limits since the last call.
     pub(crate) fn take_limit_changes(&self) -> Vec<LimitChange> {
         lock(&self.limit_changes).drain(..).collect()
     }
 
-    /// Keeps what the rules of a worker have to say for whoever watches; all of it is counted as well.
+    /// Keeps the messages of a worker's rules for observers; all of them are counted as well.
     pub(crate) fn note_rules(&self, notes: &mut RuleNotes) {
         let mut all = lock(&self.rule_notes);
         if let Some(error) = notes.error.take() {
@@ -302,36 +301,36 @@ impl ControlRoom {
         all.lines.extend(notes.lines.drain(..).take(room));
     }
 
-    /// The last error of a rule since this was last asked.
+    /// The last error of a rule since the last call.
     pub(crate) fn take_rule_error(&self) -> Option<RuleError> {
         lock(&self.rule_notes).error.take()
     }
 
-    /// Lines that rules have logged since this was last asked.
+    /// Lines that rules have logged since the last call.
     pub(crate) fn take_rule_lines(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.rule_notes).lines)
     }
 
-    /// Keeps a worker's last malformed answer for whoever watches.
+    /// Keeps a worker's last malformed response for observers.
     pub(crate) fn note_malformed(&self, new: MalformedAnswer) {
         let mut kept = lock(&self.malformed);
         let before = kept.take().map_or(0, |old| old.count);
         *kept = Some(MalformedAnswer { count: before + new.count, ..new });
     }
 
-    /// The last malformed answer since this was last asked.
+    /// The last malformed response since the last call.
     pub(crate) fn take_malformed(&self) -> Option<MalformedAnswer> {
         lock(&self.malformed).take()
     }
 
-    /// The changes of policies since this was last asked.
+    /// The changes of policies since the last call.
     pub(crate) fn take_changes(&self) -> Vec<Change> {
         let mut changes = lock(&self.changes);
         let told = changes.kept.len() - std::mem::take(&mut changes.untold);
         changes.kept.iter().skip(told).cloned().collect()
     }
 
-    /// The recent changes of policies, told or not, the latest last.
+    /// The recent changes of policies, taken or not, the latest last.
     pub(crate) fn recent_changes(&self) -> Vec<Change> {
         lock(&self.changes).kept.iter().cloned().collect()
     }
@@ -348,11 +347,11 @@ fn sum(workers: impl ExactSizeIterator<Item = Counts>, shared: &Arc<Shared>) -> 
     all
 }
 
-/// Lines of rules kept for somebody who asks; later ones are only counted.
+/// The most lines of rules that are kept for observers; later ones are only counted.
 const RULE_LINES_KEPT: usize = 100;
 
-/// Changes kept for somebody who asks; the oldest goes first.
+/// The most changes that are kept for observers; the oldest is dropped first.
 const CHANGES_KEPT: usize = 1_000;
 
-/// Reloads that may wait; whoever runs the gateway looks ten times a second.
+/// The most reload requests that may wait; the gateway's runner looks ten times a second.
 const RELOADS_KEPT: usize = 16;

@@ -1,9 +1,8 @@
-//! Writes heads anew for the next hop: what arrived, without what was meant for this hop only, with what the next
-//! one should know.
+//! Rewrites heads for the next hop: removes the hop-by-hop fields, and adds what the next hop should know.
 //!
-//! What a request says of its way so far is passed on only where a trusted hop says it (see `hops`). Of its trailers
-//! only those that the route lets pass are announced. Those of an answer are part of its chunked body, which goes on as
-//! it came, checked; what announces them goes with it.
+//! What a request states about earlier hops is forwarded only from a trusted hop (see `hops`). Of its trailers, only
+//! those that the route forwards are announced. The trailers of a response are part of its chunked body, which is
+//! checked and forwarded unchanged, and so is the field that announces them.
 
 use crate::address;
 use crate::answer::Connection;
@@ -18,9 +17,9 @@ use http::codec::{Body, without_empty_ends, write};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock
-/// in µs since 1970; `pool` is where it goes; `trailers` are those that may pass. Gives where in `out` a field may be
-/// added later.
+/// Appends the request head for the upstream. `target` is the target in origin form; `arrived_us` is the wall clock in
+/// µs since 1970; `pool` is its destination; `trailers` are those that may be forwarded. Returns the offset in `out` at
+/// which a field may be added later.
 pub(crate) fn request(
     out: &mut Vec<u8>,
     head: &RequestHead<'_, '_>,
@@ -47,7 +46,7 @@ pub(crate) fn request(
     }
     if old && head.headers.find("host").is_none() {
         // HTTP/1.0 needs no Host, or has it in its target. An empty one would be right (RFC 9112, 3.2) and is refused
-        // by nginx, so the instance gets to hear its own name.
+        // by nginx, so the instance gets its own address as Host.
         let own = || pool.instances.first().map(|first| first.address.to_string()).unwrap_or_default();
         write::header(out, "host", head.host.map_or_else(own, str::to_owned).as_bytes());
     }
@@ -74,7 +73,7 @@ pub(crate) fn request(
         out.extend_from_slice(b"expect: 100-continue\r\n");
     }
     if head.trailers {
-        // RFC 9110, 10.1.4: whoever sends TE names it in Connection.
+        // RFC 9110, 10.1.4: a sender of TE names it in Connection.
         out.extend_from_slice(b"te: trailers\r\nconnection: te\r\n");
     }
     if head.framing == Body::Chunked && !trailers.is_empty() {
@@ -86,7 +85,7 @@ pub(crate) fn request(
     place
 }
 
-/// Adds to a request how long it has waited for its turn; `place` is what [`request`] gave.
+/// Adds to a request how long it has waited; `place` is what [`request`] returned.
 pub(crate) fn waited(request: &mut Vec<u8>, place: usize, waited: Duration) {
     let mut field = Vec::with_capacity(40);
     field.extend_from_slice(b"x-gateway-wait: ");
@@ -111,7 +110,7 @@ pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: B
         write::header(out, field.name, field.value);
     }
     match head.content_length {
-        // The length of a body that HEAD or 304 do not send.
+        // The length of a body that is not sent for HEAD or 304.
         Some(length) if framed == Body::None => write::content_length(out, length),
         _ => framing(out, framed),
     }
@@ -126,8 +125,8 @@ pub(crate) fn response(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, framed: B
     write::end_of_head(out);
 }
 
-/// Says which protocol a 426 answer asks for, which it has to (RFC 9110, 15.5.22), and that it is meant for this hop. A
-/// client of HTTP/1.0 cannot change to it.
+/// Adds the protocol that a 426 response asks for, which is mandatory (RFC 9110, 15.5.22), and marks the field as
+/// hop-by-hop. A client of HTTP/1.0 cannot change to it.
 #[cold]
 fn upgrade_required(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, connection: Connection) {
     let protocols = head.headers.find("upgrade").filter(|_| connection != Connection::StaysForOld);
@@ -139,7 +138,7 @@ fn upgrade_required(out: &mut Vec<u8>, head: &ResponseHead<'_, '_>, connection: 
 
 const UPGRADE_REQUIRED: u16 = 426;
 
-/// What a request field says of the way so far.
+/// What a request field states about earlier hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Nothing,
@@ -147,9 +146,9 @@ enum About {
     Proto,
     Forwarded,
     Start,
-    /// Not to be passed on, whoever says it.
+    /// Never forwarded, whoever sent it.
     Ours,
-    /// Something else that services take for the word of a proxy, such as the host, the port or the mark of a copy.
+    /// Another field that services trust as a proxy's, such as the host, the port or the mark of a copy.
     Other,
 }
 
@@ -174,7 +173,7 @@ impl About {
         if begins && is_plain(name) {
             About::Other
         } else if begins || LOOKED_AT.iter().any(|known| reads_as(name.as_bytes(), known)) {
-            // Spelt so that some services read it as the field that it imitates, and some do not.
+            // A spelling that some services read as the field that it imitates, and some do not.
             About::Ours
         } else {
             About::Nothing
@@ -182,16 +181,16 @@ impl About {
     }
 }
 
-/// Whether the words of a name have one dash between them and nothing else.
+/// Whether the words of a name are separated by single dashes and nothing else.
 fn is_plain(name: &str) -> bool {
     name.split('-').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// The fields that are told apart, but for those that begin with `X-Forwarded`.
+/// The fields that are treated specially, except those that begin with `X-Forwarded`.
 const LOOKED_AT: [&str; 5] =
     ["forwarded", "x-real-ip", "x-gateway-wait", "x-request-start", mirror::head::MARK];
 
-/// What a believed hop has said.
+/// What a trusted hop has stated.
 #[derive(Debug, Default)]
 struct Said {
     forwarded_for: bool,
@@ -201,7 +200,7 @@ struct Said {
 }
 
 impl Said {
-    /// Notes a field; whether it goes on as it is.
+    /// Notes a field; returns whether it is forwarded unchanged.
     fn keeps(&mut self, about: About, hops: &Hops) -> bool {
         if !hops.believed {
             return false;
@@ -209,7 +208,7 @@ impl Said {
         match about {
             About::Nothing | About::Other => true,
             About::Ours => false,
-            // These are joined, with ours behind them.
+            // These are joined, and the gateway's own value is appended.
             About::ForwardedFor => {
                 self.forwarded_for = true;
                 false
@@ -224,7 +223,7 @@ impl Said {
     }
 }
 
-/// Appends the values of all fields of this name, each with a comma behind it.
+/// Appends the values of all fields of this name, each followed by a comma.
 fn joined(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, name: &str) {
     let fields = head.headers.end_to_end().filter(|field| field.name.eq_ignore_ascii_case(name));
     for value in fields.map(|field| without_empty_ends(field.value)).filter(|value| !value.is_empty()) {
@@ -233,7 +232,7 @@ fn joined(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, name: &str) {
     }
 }
 
-/// Appends what hops have said by RFC 7239, and ourselves.
+/// Appends the RFC 7239 values of earlier hops, and the gateway's own.
 fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, peer: IpAddr) {
     out.extend_from_slice(b"forwarded: ");
     joined(out, head, "forwarded");

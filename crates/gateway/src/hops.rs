@@ -1,40 +1,40 @@
-//! What the hops before us say: the client's address, and when the request entered the system.
+//! What earlier hops state: the client's address, and when the request entered the system.
 //!
-//! ## Why nobody is believed by default
+//! ## Why no hop is trusted by default
 //! `X-Forwarded-For`, `Forwarded` and the like are text that any client can write. A service that takes the first
-//! address of the list for the client would take whatever a stranger put there. So only the addresses in
-//! `trusted_hops` are believed and appended to; from everybody else these fields are replaced, as Caddy and Traefik do
-//! it. nginx's usual `$proxy_add_x_forwarded_for` and Envoy append to what a stranger sends, which leaves the service
-//! to count hops.
+//! address of the list for the client would take whatever a stranger put there. So only the addresses in `trusted_hops`
+//! are believed and appended to; these fields are replaced in requests of all others, as Caddy and Traefik do. nginx's
+//! usual `$proxy_add_x_forwarded_for` and Envoy append to what a stranger sends, which leaves it to the service to
+//! count hops.
 //!
-//! Sources: RFC 7239 for `Forwarded`; `X-Request-Start` as New Relic and Scout read it: `t=` and a number of
-//! seconds, milliseconds or microseconds, told apart by its size.
+//! Sources: RFC 7239 for `Forwarded`; `X-Request-Start` as New Relic and Scout read it: `t=` and a number of seconds,
+//! milliseconds or microseconds, told apart by its size.
 
 use crate::settings::Network;
 use http::codec::request::RequestHead;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// What is known of a request's way to us.
+/// What is known of the hops of a request before the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hops {
-    /// Who speaks to us.
+    /// The direct peer.
     pub(crate) peer: IpAddr,
-    /// Whether the peer is believed about the hops before it.
+    /// Whether the peer's statements about earlier hops are trusted.
     pub(crate) believed: bool,
-    /// The client: the nearest address that is no trusted hop.
+    /// The client: the nearest address that is not a trusted hop.
     pub(crate) client: IpAddr,
-    /// How long ago a believed hop says that the request came in.
+    /// How long ago the request entered the system, by a trusted hop.
     pub(crate) age: Option<Duration>,
 }
 
 impl Hops {
-    /// A peer that is not believed: it is the client.
+    /// A peer that is not trusted: it is the client.
     pub(crate) fn none(peer: IpAddr) -> Self {
         Hops { peer, believed: false, client: peer, age: None }
     }
 
-    /// What a peer says, where it is believed. `now_us` is the wall clock in µs since 1970.
+    /// The statements of a peer, if it is trusted. `now_us` is the wall clock in µs since 1970.
     pub(crate) fn of(head: &RequestHead<'_, '_>, peer: IpAddr, trusted: &[Network], now_us: u64) -> Self {
         let is_trusted = |address| trusted.iter().any(|network| network.contains(address));
         if !is_trusted(peer) {
@@ -45,8 +45,8 @@ impl Hops {
     }
 }
 
-/// The nearest address that is no trusted hop; where all are trusted or the chain cannot be read further, the
-/// farthest that is known.
+/// The nearest address that is not a trusted hop; if all are trusted or the chain cannot be read further, the farthest
+/// that is known.
 fn client(head: &RequestHead<'_, '_>, peer: IpAddr, is_trusted: impl Fn(IpAddr) -> bool) -> IpAddr {
     let name = ["x-forwarded-for", "forwarded"].into_iter().find(|name| head.headers.find(name).is_some());
     let Some(name) = name else { return peer };
@@ -81,8 +81,8 @@ fn address(text: &[u8]) -> Option<IpAddr> {
     found.map(|address: IpAddr| address.to_canonical())
 }
 
-/// How long ago a request came in by its X-Request-Start; `None` where that cannot be read or cannot be true. A hop
-/// whose clock is a little ahead of ours has sent it just now.
+/// How long ago a request entered the system by its X-Request-Start; `None` if that cannot be read or cannot be true.
+/// For a hop whose clock is a little ahead of ours, the age is zero.
 fn age(value: &[u8], now_us: u64) -> Option<Duration> {
     let text = std::str::from_utf8(value).ok()?.trim();
     let number: f64 = text.strip_prefix("t=").unwrap_or(text).parse().ok()?;
@@ -100,10 +100,10 @@ fn age(value: &[u8], now_us: u64) -> Option<Duration> {
     }
 }
 
-/// Nobody waits that long: a clock is wrong, or the unit is another.
+/// A larger age means that a clock is wrong, or the unit is another.
 const AGE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Clocks of machines that are kept in time differ by less.
+/// Synchronized clocks differ by less.
 const AHEAD_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
-//! What makes requests belong together, read from a request: for limits by key, balancing by hash, the sessions of
+//! The key that groups requests, read from a request: for limits by key, balancing by hash, and the sessions of
 //! mirrors.
 //!
-//! ## What all of them agree on
-//! Only fields that are passed on count, and of several the first. Cookies are those of all Cookie fields in their
-//! order, with names as they are spelt, and a value means the same with and without quotes (RFC 6265, 4.2.1). A pair
-//! without `=` is no cookie. A client is an IPv4 address, or a /64 of IPv6: that is what one client has, and within it
-//! the address changes every day (RFC 8981).
+//! ## Common rules
+//! Only fields that are forwarded count, and of several the first. Cookies are those of all Cookie fields in order,
+//! with names as they are spelt, and a value means the same with and without quotes (RFC 6265, 4.2.1). A pair without
+//! `=` is not a cookie. A client is an IPv4 address, or a /64 of IPv6: that is what one client has, and within it the
+//! address changes every day (RFC 8981).
 //!
 //! ## Why there are two readers
-//! Limits and balancing ask while the parsed head is at hand. A mirror asks once the request has been sent, from the
-//! bytes that were; so it sees what a rule has changed, and the fields about the way here as the gateway writes them.
+//! Limits and balancing read the key while the parsed head is available. A mirror reads it after the request has been
+//! sent, from the sent bytes; so it sees the changes of a rule, and the forwarding fields as the gateway writes them.
 
 use crate::settings::KeyBy;
 use http::codec::request::RequestHead;
 use memchr::memchr_iter;
 use std::net::IpAddr;
 
-/// The value by which a request belongs to others; `None` where that is the client, or where the request has no such
-/// header or cookie.
+/// The value that groups a request with others; `None` if that is the client, or if the request has no such header or
+/// cookie.
 #[inline]
 pub(crate) fn value<'b>(by: &KeyBy, head: &RequestHead<'_, 'b>) -> Option<&'b [u8]> {
     match by {
@@ -33,7 +33,7 @@ pub(crate) fn cookie<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b [
     fields(head, "cookie").find_map(|field| in_field(field, name))
 }
 
-/// As [`value`], of a request whose head the gateway has written. What follows the head is not looked at.
+/// Like [`value`], for a request whose head the gateway has written. What follows the head is ignored.
 pub(crate) fn value_written<'a>(by: &KeyBy, request: &'a [u8]) -> Option<&'a [u8]> {
     match by {
         KeyBy::Client => None,
@@ -42,7 +42,7 @@ pub(crate) fn value_written<'a>(by: &KeyBy, request: &'a [u8]) -> Option<&'a [u8
     }
 }
 
-/// What stands for a client.
+/// The value that identifies a client.
 #[inline]
 pub(crate) fn client(address: IpAddr, room: &mut [u8; 8]) -> &[u8] {
     match address.to_canonical() {
@@ -62,12 +62,12 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // Addresses differ in their last digits only, which FNV leaves in the lower bits.
+    // Addresses differ only in their last digits, which FNV leaves in the lower bits.
     let hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ hash >> 29
 }
 
-/// Names and values of a Cookie field, also of those that have no name.
+/// Names and values of a Cookie field, including those without a name.
 pub(crate) fn cookies(field: &[u8]) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
     field.split(|&byte| byte == b';').map(|pair| match pair.iter().position(|&byte| byte == b'=') {
         Some(at) => (pair[..at].trim_ascii(), Some(unquoted(pair[at + 1..].trim_ascii()))),
@@ -90,7 +90,7 @@ fn fields<'b>(head: &RequestHead<'_, 'b>, name: &str) -> impl Iterator<Item = &'
     head.headers.end_to_end().filter(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
 }
 
-/// Asked of nearly each request on a route with a mirror: a line costs a search for its end and a look at one byte.
+/// Called for nearly every request on a route with a mirror: a line costs a search for its end and a look at one byte.
 #[inline]
 fn fields_written<'a>(request: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     let mut begin = 0;

@@ -1,6 +1,6 @@
-//! Stands in front of a service: routes, admits or sheds, balances, forwards, counts.
+//! A gateway for a service: routes, admits or sheds, balances, forwards, counts.
 //!
-//! [`start`] takes checked [`settings`] and serves them on one event loop a worker. The limits are those of
+//! [`start`] takes checked [`settings`] and serves them on one event loop per worker. The limits are those of
 //! `control`; this crate gives them bytes, time and atomic words.
 #![warn(missing_docs)]
 

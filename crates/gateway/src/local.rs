@@ -1,10 +1,9 @@
 //! One worker's view of a configuration.
 //!
-//! A request keeps the view that it began with, so that a reload changes nothing under its feet; a view that was
-//! replaced retires with its last request.
+//! A request keeps the view that it began with, so a reload does not affect it; a replaced view is dropped after its
+//! last request.
 //!
-//! The next view loads its rules a few at a time: thousands of them in one go would stop the event loop for as long as
-//! they take.
+//! The next view loads its rules a few at a time: loading thousands of them at once would block the event loop.
 
 use crate::metrics::pools::PoolCounts;
 use crate::metrics::{RouteCounts, RouteTable, Times};
@@ -22,12 +21,12 @@ use units::Timestamp;
 
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
-    /// Each pool; views that follow each other share those that stay.
+    /// Each pool; successive views share the pools that stay.
     pub(crate) pools: Vec<Rc<RefCell<WorkerPool>>>,
-    /// For each service level class, what was counted since the last merge.
+    /// For each service level class, the counts since the last merge.
     pub(crate) tallies: RefCell<Vec<Tally>>,
     pub(crate) counts: RefCell<RouteTable>,
-    /// For each concurrency limit that adapts, what was sampled since the last step.
+    /// For each adaptive concurrency limit, the samples since the last step.
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
     /// For each rate class, the keys that decide and those in shadow.
     pub(crate) keys: RefCell<Vec<KeptKeys>>,
@@ -35,7 +34,7 @@ pub(crate) struct Local {
     pub(crate) queues: RefCell<Queues>,
     /// For each service level class, the times from sending upstream to the first byte.
     pub(crate) times: RefCell<Vec<Times>>,
-    /// The rules of this worker; `None` where no route has one.
+    /// The Luau machine of this worker; `None` if no route has a rule.
     pub(crate) machine: Option<RefCell<Machine>>,
     /// The rules of each route.
     pub(crate) rules: Vec<Option<LoadedRule>>,
@@ -59,7 +58,7 @@ impl NextView {
     /// Loads at most this many rules; true once all are loaded.
     ///
     /// # Errors
-    /// A rule that does not fit the machine's memory. That it compiles has been checked before.
+    /// A rule does not fit in the machine's memory. It was compiled successfully before.
     pub(crate) fn load(&mut self, most: usize) -> Result<bool, RuleError> {
         let (shared, mut left) = (&self.shared, most);
         for (rules, loaded) in
@@ -84,7 +83,7 @@ impl NextView {
         Ok(true)
     }
 
-    /// The view after the one `before`, once all rules are loaded; `number` gives the worker's number for an address.
+    /// The view that replaces `before`, once all rules are loaded; `number` returns the worker's index for an address.
     pub(crate) fn finish(
         self,
         before: Option<&Local>,
@@ -122,10 +121,10 @@ impl NextView {
 }
 
 impl Local {
-    /// A worker's first view; `number` gives the worker's number for an address.
+    /// A worker's first view; `number` returns the worker's index for an address.
     ///
     /// # Errors
-    /// A rule that does not fit the machine's memory.
+    /// A rule does not fit in the machine's memory.
     pub(crate) fn first(
         shared: Arc<Shared>,
         now: Timestamp,
@@ -143,7 +142,7 @@ impl Local {
         }
     }
 
-    /// What the pools do ten times a second; their counts.
+    /// The pools' work ten times a second; returns their counts.
     pub(crate) fn tick_pools(&self, now: Timestamp) -> Vec<Arc<PoolCounts>> {
         let tick = |pool: &Rc<RefCell<WorkerPool>>| {
             let mut pool = pool.borrow_mut();

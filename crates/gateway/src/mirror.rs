@@ -1,23 +1,22 @@
-//! Copies of live traffic: to shadow pools, whose answers are compared and thrown away, and to a file.
+//! Copies of live traffic: to shadow pools, whose responses are compared and discarded, and to a file.
 //!
-//! ## The way of a copy
-//! The worker that has just sent a live request asks [`control::mirror`] about it. What is chosen it copies, and puts
-//! the copy into a bounded queue; it never waits, and what does not fit is dropped. From there on all is the work of
-//! one thread with an event loop and connections of its own, the [`engine`]; or of the thread that writes the
-//! [`capture`].
+//! ## The path of a copy
+//! The worker that has just sent a live request asks [`control::mirror`] about it. It copies chosen requests, and puts
+//! the copy into a bounded queue; it never waits, and copies that do not fit are dropped. The rest is the work of one
+//! thread with an event loop and connections of its own, the [`engine`]; or of the thread that writes the [`capture`].
 //!
 //! ## Why a slot and not a second message
-//! The outcome of the live request is known later. A message about it could be lost to a full queue, and its copy
-//! would wait for ever. So both sides share a slot that the worker fills once; a [`Live`] that is dropped fills it too,
-//! so that whatever way an exchange ends, its copy learns of it.
+//! The outcome of the live request is known later. A message about it could be lost to a full queue, and its copy would
+//! wait for ever. So both sides share a slot that the worker fills once; a [`Live`] that is dropped fills it too, so
+//! the copy gets the outcome however the exchange ends.
 //!
 //! ## Why tickets
-//! Every chosen copy is counted once as compared, dropped or failed. A [`Ticket`] is that promise: using it up says
-//! what became of the copy, and dropping it counts as dropped.
+//! Every chosen copy is counted once as compared, dropped or failed. A [`Ticket`] ensures this: using it up records the
+//! outcome of the copy, and dropping it counts as dropped.
 //!
 //! ## Bounds
-//! A queue for each mirror, and one for all ([`CHANNEL_COPIES`]); bytes held for all mirrors together
-//! ([`BYTES_MAX`]), from the first byte that is copied to the last that is sent.
+//! A queue for each mirror, and one for all ([`CHANNEL_COPIES`]); bytes held for all mirrors together ([`BYTES_MAX`]),
+//! from the first byte that is copied to the last that is sent.
 
 pub(crate) mod capture;
 mod counts;
@@ -39,11 +38,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use units::Timestamp;
 
-/// What came of a request, live or in the shadow.
+/// The outcome of a request, live or in the shadow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) status: u16,
-    /// From sending to the first byte of the answer.
+    /// From sending to the first byte of the response.
     pub(crate) first_byte: Duration,
     /// From sending to the last byte.
     pub(crate) total: Duration,
@@ -55,7 +54,7 @@ pub(crate) struct Answered {
     pub(crate) hash: u64,
 }
 
-/// Where the outcome of a live request will stand: nothing yet, none, or what was answered.
+/// Holds the outcome of a live request: nothing yet, none, or the response.
 pub(crate) type Slot = Arc<OnceLock<Option<Answered>>>;
 
 /// The live side of a copy.
@@ -67,16 +66,16 @@ impl Live {
         Arc::clone(&self.0)
     }
 
-    /// The live answer went out whole.
+    /// The live response was sent completely.
     pub(crate) fn answered(self, answered: Answered) {
-        // It is filled here or when it is dropped, never before.
+        // It is filled here or on drop, never before.
         let _ = self.0.set(Some(answered));
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Where there was an answer, it stays.
+        // If there was a response, it stays.
         let _ = self.0.set(None);
     }
 }
@@ -88,7 +87,7 @@ pub(crate) struct Body {
     pub(crate) _held: Held,
 }
 
-/// A request on its way to a shadow, or to the file.
+/// A request to be sent to a shadow, or written to the file.
 #[derive(Debug)]
 pub(crate) struct Copy {
     pub(crate) target: Arc<Target>,
@@ -98,19 +97,19 @@ pub(crate) struct Copy {
     pub(crate) head: Vec<u8>,
     pub(crate) body: Option<Arc<Body>>,
     pub(crate) live: Slot,
-    /// When the last of the live request was sent.
+    /// When the last part of the live request was sent.
     pub(crate) sent: Timestamp,
     /// When the live request arrived, in µs since 1970.
     pub(crate) arrived_us: u64,
     pub(crate) client: IpAddr,
-    /// It was HEAD: the answer has no body.
+    /// It was HEAD: the response has no body.
     pub(crate) head_only: bool,
     /// Sending it twice does no harm.
     pub(crate) repeatable: bool,
     pub(crate) held: Held,
 }
 
-/// A place in the queue of a target; given back when dropped.
+/// A place in the queue of a target; released on drop.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<Target>);
 
@@ -138,13 +137,13 @@ impl Budget {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Nothing yet, to grow.
+    /// An empty hold, to grow.
     pub(crate) fn nothing(self: &Arc<Self>) -> Held {
         Held { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
-/// Bytes of the budget; given back when dropped.
+/// Bytes of the budget; released on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     budget: Arc<Budget>,
@@ -152,7 +151,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Nothing yet, of the same budget.
+    /// An empty hold of the same budget.
     pub(crate) fn another(&self) -> Held {
         self.budget.nothing()
     }
@@ -183,13 +182,13 @@ pub(crate) struct End {
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     asleep: AtomicBool,
-    /// `None` where it wakes by itself.
+    /// `None` if it wakes by itself.
     waker: Option<Arc<Waker>>,
     ends: AtomicBool,
 }
 
 impl Bell {
-    /// The thread is about to wait; it looks into its queue once more before it does.
+    /// The thread is about to wait; it checks its queue once more before it does.
     pub(crate) fn sleeps(&self) {
         self.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -199,14 +198,14 @@ impl Bell {
         self.asleep.store(false, Ordering::Relaxed);
     }
 
-    /// No more copies will come: what has begun is not waited for.
+    /// No more copies will come: copies in progress are not waited for.
     pub(crate) fn ends(&self) -> bool {
         self.ends.load(Ordering::Relaxed)
     }
 
     fn ring(&self) {
         if let Some(waker) = &self.waker {
-            // One that cannot be woken looks by itself, later.
+            // A thread that cannot be woken checks by itself, later.
             let _ = waker.wake();
         }
     }
@@ -225,7 +224,7 @@ pub(crate) fn queue(waker: Option<Arc<Waker>>) -> (End, Receiver<Box<Copy>>, Arc
 }
 
 impl End {
-    /// Hands a copy over, or drops it; never waits.
+    /// Queues a copy, or drops it; never waits.
     pub(crate) fn offer(&self, copy: Box<Copy>) {
         let Some(sender) = &self.sender else { return };
         match sender.try_send(copy) {
@@ -235,7 +234,7 @@ impl End {
         }
     }
 
-    /// Wakes the thread if it sleeps; once for all copies of a turn.
+    /// Wakes the thread if it sleeps; once for all copies of an iteration.
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.bell.asleep.swap(false, Ordering::SeqCst) {
@@ -256,15 +255,15 @@ impl Drop for End {
     }
 }
 
-/// The queues of a gateway; each is there from the first configuration that needs it.
+/// The queues of a gateway; each exists from the first configuration that needs it.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     pub(crate) shadows: OnceLock<End>,
     pub(crate) capture: OnceLock<End>,
 }
 
-/// Copies between the workers and a thread. Each mirror has a bound of its own below that.
+/// Copies between the workers and a thread. Each mirror has a lower bound of its own.
 pub(crate) const CHANNEL_COPIES: usize = 65_536;
 
-/// What all copies together may hold.
+/// The most bytes that all copies together may hold.
 pub(crate) const BYTES_MAX: u64 = 4 * Mirror::BODY_MOST.get();

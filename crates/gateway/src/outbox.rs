@@ -1,10 +1,10 @@
-//! Bytes that wait for room in a socket.
+//! Bytes that wait for space in a socket.
 //!
-//! A write nearly always takes everything, so the bytes of the caller are written straight away and only what did
-//! not fit is kept. Whoever fills an outbox looks at [`Outbox::is_empty`] first and stops reading its source while
-//! something waits: that bounds it to one read's worth.
+//! A write nearly always takes everything, so the caller's bytes are written directly and only the rest is kept. A
+//! caller checks [`Outbox::is_empty`] first and stops reading its source while bytes wait: that bounds the outbox to
+//! one read's worth.
 //!
-//! Answers of which more follow at once may be held, so that they leave in one write; whoever holds them lets them go
+//! A response may be held if more follow at once, so that they are sent in one write; the caller sends held responses
 //! before it does anything else with the connection.
 
 use http::reactor::Net;
@@ -14,12 +14,12 @@ use std::io::{self, ErrorKind};
 pub(crate) struct Outbox {
     waiting: Vec<u8>,
     written: usize,
-    /// What waits does so for more, not for room.
+    /// The bytes wait for more bytes, not for space in the socket.
     held: bool,
 }
 
 impl Outbox {
-    /// Nothing waits for room.
+    /// No bytes wait for space.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() || self.held
     }
@@ -29,14 +29,14 @@ impl Outbox {
         self.waiting.len() - self.written
     }
 
-    /// Forgets what waits.
+    /// Drops the bytes that wait.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
         self.written = 0;
         self.held = false;
     }
 
-    /// Sends bytes behind those that wait, as far as they fit; keeps the rest.
+    /// Appends bytes and sends as much as fits; keeps the rest.
     pub(crate) fn send<N: Net>(
         &mut self,
         net: &mut N,
@@ -62,7 +62,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Keeps bytes for the next ones, where nothing waits for room; with many of them, sends all.
+    /// Keeps bytes for a later write, if none wait for space; sends all if there are many.
     pub(crate) fn hold<N: Net>(
         &mut self,
         net: &mut N,
@@ -77,13 +77,13 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends what is held.
+    /// Sends the held bytes.
     #[inline]
     pub(crate) fn let_go<N: Net>(&mut self, net: &mut N, stream: &mut N::Stream) -> io::Result<()> {
         if std::mem::take(&mut self.held) { self.flush(net, stream) } else { Ok(()) }
     }
 
-    /// Sends what waits, as far as it fits.
+    /// Sends the waiting bytes, as far as they fit.
     pub(crate) fn flush<N: Net>(&mut self, net: &mut N, stream: &mut N::Stream) -> io::Result<()> {
         while self.written < self.waiting.len() {
             match net.write(stream, &self.waiting[self.written..]) {
@@ -102,8 +102,8 @@ impl Outbox {
     }
 }
 
-/// An idle connection keeps at most this much memory for its next answer.
+/// The most memory that an idle connection keeps for its next response.
 const KEPT_BYTES: usize = 4 * 1024;
 
-/// The most that is held: some forty refusals.
+/// The most bytes that are held: some forty refusals.
 const HELD_BYTES: usize = 16 * 1024;

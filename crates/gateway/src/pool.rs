@@ -1,13 +1,13 @@
-//! A pool as one worker knows it: which instance gets the next request, and what became of those before.
+//! A pool as one worker knows it: which instance gets the next request, and the outcomes of earlier ones.
 //!
 //! ## Who decides
-//! `control::balance` decides; here its balancers are given instances, time and outcomes. What is told by a request is
-//! counted by the worker alone; `process` holds what all workers have to agree on.
+//! `control::balance` decides; this module passes instances, time and outcomes to its balancers. Evidence from single
+//! requests is counted by each worker alone; `process` holds what all workers have to agree on.
 //!
-//! ## What survives
-//! A pool is known by its name and an instance by its address. A reload, or a change of the instances, keeps requests
-//! in flight, penalties, expected times and ejections of every instance that stays. Another way of balancing begins
-//! anew, but for the requests in flight.
+//! ## What survives a reload
+//! A pool is identified by its name and an instance by its address. A reload, or a change of the instances, keeps
+//! requests in flight, penalties, expected times and ejections of every instance that stays. A change of the balancing
+//! method resets everything except the requests in flight.
 
 mod change;
 mod cookie;
@@ -38,36 +38,36 @@ use units::{Ratio, Timestamp};
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     process: Arc<ProcessPool>,
-    /// The verdicts of all workers that this one knows.
+    /// The version of the shared verdicts that this worker has taken over.
     version: u64,
     picker: Picker,
     /// By id: all that were ever in the pool, as their requests may still be in flight.
     instances: Vec<Known>,
-    /// Which instance the value of a cookie names, by value; empty without affinity.
+    /// The instance for each cookie value; empty without affinity.
     cookies: Vec<(u64, InstanceId)>,
-    /// So many failures in a row are told at once.
+    /// This many consecutive failures are reported at once.
     tell_after: Option<u32>,
-    /// Requests that the retry budget has not heard of.
+    /// Requests that were not yet added to the retry budget.
     requests: u64,
     retries: [u64; Retry::COUNT],
     placed: [u64; 3],
-    /// What was said of it last; `None` since something has changed.
+    /// Its last published counts; `None` after a change.
     said: Option<Arc<PoolCounts>>,
 }
 
-/// Which attempt at a request it is.
+/// The kind of attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Attempt {
     /// The first.
     First,
-    /// Another one, as the one before gave no answer.
+    /// Another one, as the one before got no response.
     Again,
 }
 
 #[derive(Debug)]
 struct Known {
     address: SocketAddr,
-    /// The worker's number for the address.
+    /// The worker's index for the address.
     number: usize,
     /// Whether it is in the configuration in force.
     present: bool,
@@ -77,7 +77,7 @@ struct Known {
 }
 
 impl WorkerPool {
-    /// A pool whose instances are all there from the beginning, and so need no slow start.
+    /// A pool whose instances are all present from the start, and so need no slow start.
     pub(crate) fn new(process: Arc<ProcessPool>, settings: &Pool) -> Self {
         WorkerPool {
             process,
@@ -93,7 +93,7 @@ impl WorkerPool {
         }
     }
 
-    /// Takes over the settings in force; `number` gives the worker's number for an address.
+    /// Takes over the settings in force; `number` returns the worker's index for an address.
     pub(crate) fn configure(
         &mut self,
         now: Timestamp,
@@ -161,7 +161,7 @@ impl WorkerPool {
     }
 
     /// The instance for a request: none of those that have `failed` it. `key` is what [`key_of`] found in it. Counts
-    /// nothing: say [`sent`](Self::sent).
+    /// nothing: call [`sent`](Self::sent).
     pub(crate) fn pick(
         &mut self,
         now: Timestamp,
@@ -179,8 +179,8 @@ impl WorkerPool {
         self.picker.place(now, key, cookie, rng)
     }
 
-    /// The instances that a request may be given to where the one that was picked for it is full, with their
-    /// addresses: first that one, then those behind it that take new requests.
+    /// The instances that a request may be sent to if the picked one is full, with their addresses: first the picked
+    /// one, then those after it that take new requests.
     pub(crate) fn beside(&self, picked: InstanceId) -> impl Iterator<Item = (InstanceId, SocketAddr)> {
         let count = self.instances.len() as u32;
         let others = (1..count).map(move |step| InstanceId((picked.0 + step) % count));
@@ -188,7 +188,7 @@ impl WorkerPool {
         std::iter::once(picked).chain(others).map(|id| (id, self.address(id)))
     }
 
-    /// Where an instance listens.
+    /// The address of an instance.
     pub(crate) fn address(&self, id: InstanceId) -> SocketAddr {
         self.instances[id.0 as usize].address
     }
@@ -210,12 +210,12 @@ impl WorkerPool {
         }
     }
 
-    /// How many instances there are, whatever speaks against them.
+    /// How many instances there are, whether usable or not.
     pub(crate) fn len(&self) -> u32 {
         self.instances.iter().filter(|known| known.present).count() as u32
     }
 
-    /// The worker's number for an instance.
+    /// The worker's index for an instance.
     pub(crate) fn number(&self, id: InstanceId) -> usize {
         self.instances[id.0 as usize].number
     }
@@ -225,12 +225,12 @@ impl WorkerPool {
         self.cookies.iter().find(|&&(_, named)| named == id).map(|&(value, _)| value)
     }
 
-    /// The worker's numbers of the instances in force.
+    /// The worker's indexes of the instances in force.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
         self.instances.iter().filter(|known| known.present).map(|known| known.number)
     }
 
-    /// A request that was placed has ended.
+    /// A placed request has ended.
     #[inline]
     pub(crate) fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) {
         self.said = None;
@@ -249,9 +249,9 @@ impl WorkerPool {
         }
     }
 
-    /// Whether a request that failed may be sent again, and counts the answer. `safe` says that it does no harm,
-    /// `tries_left` that it was not sent too often, `costs` that an instance may have worked on it, so that the budget
-    /// has to have room for it.
+    /// Whether a request that failed may be sent again; counts the decision. `safe` means that it does no harm,
+    /// `tries_left` that it was not sent too often, `costs` that an instance may have processed it, so that it is
+    /// charged to the retry budget.
     pub(crate) fn may_retry(
         &mut self,
         now: Timestamp,
@@ -274,7 +274,7 @@ impl WorkerPool {
         outcome == Retried::Repeated
     }
 
-    /// What happens ten times a second: tells what was counted, and follows what the others have decided.
+    /// The work done ten times a second: publishes counts, and takes over the decisions of other workers.
     pub(crate) fn tick(&mut self, now: Timestamp) {
         let picker = &mut self.picker;
         let seen = self.instances.iter_mut().enumerate().filter(|(_, known)| !known.seen.is_empty());
@@ -285,7 +285,7 @@ impl WorkerPool {
             }
         });
         self.follow(now);
-        // What ends by itself, ends also where nothing is asked for.
+        // Changes that are due by time also happen without requests.
         self.picker.advance(now);
     }
 
@@ -309,7 +309,7 @@ impl WorkerPool {
         });
     }
 
-    /// What the metrics say of it. Made anew only where something may have changed: most of a thousand pools are idle.
+    /// Its counts for the metrics. Computed again only after a possible change: most of a thousand pools are idle.
     pub(crate) fn counts(&mut self) -> Arc<PoolCounts> {
         if let Some(said) = self.said.as_ref().filter(|said| said.is_steady()) {
             return Arc::clone(said);
@@ -348,14 +348,14 @@ impl WorkerPool {
         self.instances.iter().enumerate().map(|(index, known)| (InstanceId(index as u32), known))
     }
 
-    /// The instance that the value of a cookie names; one that nobody has where it names none.
+    /// The instance for a cookie value; for an unknown value, an id that no instance has.
     fn named_by(&self, value: u64) -> InstanceId {
         let found = self.cookies.binary_search_by_key(&value, |&(value, _)| value);
         found.map_or(InstanceId(u32::MAX), |index| self.cookies[index].1)
     }
 }
 
-/// From a tenth of the share to the whole of it, in a straight line.
+/// From a tenth of the share to the whole of it, linearly.
 fn slow_start(settings: &Pool) -> Option<SlowStart> {
     settings.slow_start.and_then(|span| SlowStart::new(span, Ratio::new(0.1).unwrap_or_default(), 1.0).ok())
 }

@@ -3,16 +3,16 @@
 use crate::shared::{Shared, WaitingRoom};
 use control::admission::Line;
 
-/// What a request waits for a place at.
+/// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// A concurrency limit.
+    /// A place under a concurrency limit.
     Limit(usize),
-    /// The instances of a pool.
+    /// A place at an instance of a pool.
     Pool(usize),
 }
 
-/// The lines of one worker's view; requests by the number of their client's connection.
+/// The queues of one worker's view; requests by the index of their client's connection.
 #[derive(Debug)]
 pub(crate) struct Queues {
     limits: Vec<Option<Line<usize>>>,
@@ -31,7 +31,7 @@ impl Queues {
         }
     }
 
-    /// The line before a limit or pool that has one.
+    /// The queue of a limit or pool, if it has one.
     pub(crate) fn at(&self, at: At) -> Option<&Line<usize>> {
         match at {
             At::Limit(limit) => self.limits.get(limit)?.as_ref(),
@@ -39,7 +39,7 @@ impl Queues {
         }
     }
 
-    /// The line before a limit or pool that has one.
+    /// The queue of a limit or pool, if it has one.
     pub(crate) fn at_mut(&mut self, at: At) -> Option<&mut Line<usize>> {
         match at {
             At::Limit(limit) => self.limits.get_mut(limit)?.as_mut(),
@@ -47,7 +47,7 @@ impl Queues {
         }
     }
 
-    /// Whether somebody waits before a limit or pool.
+    /// Whether a request waits for a limit or pool.
     pub(crate) fn has(&self, at: At) -> bool {
         self.at(at).is_some_and(|line| !line.is_empty())
     }

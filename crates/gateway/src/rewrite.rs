@@ -1,14 +1,15 @@
-//! Puts what a rule has changed into a head that is written already.
+//! Applies the changes of a rule to a head that is already written.
 //!
 //! ## Why afterwards
-//! Most requests have no rule, and most rules change nothing: the head is written once, straight from what arrived. Only
-//! where a rule has changed something, it is copied line by line. Its lines are our own, so that they need no parser.
+//! Most requests have no rule, and most rules change nothing: the head is written once, directly from the input. Only
+//! if a rule has changed something, the head is copied line by line. Its lines were written by the gateway, so they
+//! need no parser.
 
 use http::codec::write;
 use rule::Changes;
 
-/// Changes the head of a request that stands at the beginning of `message`; what is behind it stays. Gives the place
-/// behind the last field, where another one may be put.
+/// Changes the head of a request at the beginning of `message`; what follows the head stays. Returns the offset after
+/// the last field, where another one may be added.
 pub(crate) fn request(message: &mut Vec<u8>, changes: &Changes) -> Option<usize> {
     rewrite(message, changes, |out, line| {
         let mut parts = line.split(' ');
@@ -19,7 +20,7 @@ pub(crate) fn request(message: &mut Vec<u8>, changes: &Changes) -> Option<usize>
     })
 }
 
-/// Changes the head of an answer that stands at the beginning of `message`.
+/// Changes the head of a response at the beginning of `message`.
 pub(crate) fn answer(message: &mut Vec<u8>, changes: &Changes) -> Option<usize> {
     rewrite(message, changes, |out, _| {
         let Some((status, reason)) = &changes.status else { return false };
@@ -28,8 +29,8 @@ pub(crate) fn answer(message: &mut Vec<u8>, changes: &Changes) -> Option<usize> 
     })
 }
 
-/// Copies the head; `first` writes another first line, or gives false where it stays. Gives the place behind the last
-/// field; `None` where there is no head.
+/// Copies the head; `first` writes another first line, or returns false if it stays. Returns the offset after the last
+/// field; `None` if there is no head.
 fn rewrite(
     message: &mut Vec<u8>,
     changes: &Changes,
@@ -37,7 +38,7 @@ fn rewrite(
 ) -> Option<usize> {
     let end = message.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut out = Vec::with_capacity(message.len() + 256);
-    // With the line end of the last field.
+    // Including the line end of the last field.
     let mut lines = message[..end + 2].split_inclusive(|byte| *byte == b'\n');
     let line = lines.next().unwrap_or_default();
     if !std::str::from_utf8(line).is_ok_and(|line| first(&mut out, line)) {

@@ -1,14 +1,14 @@
-//! Which route is a request for?
+//! Finds the route of a request.
 //!
 //! ## Why by the normal form of the path
-//! Services take `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` for `/search.cgi`. A route that did not would
-//! let everybody past its limits. The path that is forwarded stays as it came. The path of a route is taken in its normal
-//! form too: `/a%20b` in a file is for `/a%20b`, and not for `/a%2520b`.
+//! Services treat `/%73earch.cgi`, `//search.cgi` and `/x/../search.cgi` as `/search.cgi`. If a route did not, such
+//! requests would bypass its limits. The path that is forwarded is not changed. The path of a route is normalized too:
+//! `/a%20b` in a file matches `/a%20b`, and not `/a%2520b`.
 //!
-//! ## Why some routes take any spelling
-//! What a service takes for its path depends on the service: some ignore case, some cut `;` parameters off, some leave
-//! dot segments alone and take `/search.cgi/../x` for `/search.cgi` with a path behind it. A route that protects a path
-//! must know all of these; a route that divides paths between pools must not. So a route says which it is.
+//! ## Why some routes match any spelling
+//! How a service reads a path depends on the service: some ignore case, some cut `;` parameters off, some leave dot
+//! segments alone and take `/search.cgi/../x` for `/search.cgi` with a path after it. A route that protects a path must
+//! match all of these; a route that divides paths between pools must not. So the route's settings decide.
 
 mod index;
 mod names;
@@ -17,8 +17,8 @@ pub use index::RouteIndex;
 
 use std::borrow::Cow;
 
-/// The first route for this host and path, by looking at each: what [`RouteIndex`] is compared with. `host` may carry
-/// a port; `path` has no query and is in its normal form.
+/// The first route for this host and path, by checking each: the reference for [`RouteIndex`]. `host` may have a port;
+/// `path` has no query and is in its normal form.
 #[cfg(test)]
 pub(crate) fn find(routes: &[crate::settings::Route], host: Option<&str>, path: &str) -> Option<usize> {
     routes.iter().position(|route| {
@@ -33,7 +33,7 @@ pub(crate) fn find(routes: &[crate::settings::Route], host: Option<&str>, path: 
 
 /// The path of a request target, without query.
 pub(crate) fn path_of(target: &str) -> &str {
-    // Targets are short: a search by vectors costs more than it saves.
+    // Targets are short: a vectorized search costs more than it saves.
     target.bytes().position(|byte| byte == b'?').map_or(target, |end| &target[..end])
 }
 
@@ -74,14 +74,14 @@ fn decoded(path: &str) -> String {
     String::from_utf8_lossy(&bytes).replace('\\', "/")
 }
 
-/// The segments of a decoded path that say something, without their `;` parameters; `..` is among them.
+/// The non-empty segments of a decoded path, without their `;` parameters; `..` is included.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     let names = path.split('/').map(|segment| segment.split(';').next().unwrap_or_default());
     names.filter(|name| !matches!(*name, "" | "."))
 }
 
-/// Whether a path is in its normal form already, as nearly all are: no escape, no backslash, no segment that is empty
-/// or begins with a dot. One walk, since four searches took a twentieth of an exchange's instructions.
+/// Whether a path is already in its normal form, as nearly all are: no escape, no backslash, no segment that is empty
+/// or begins with a dot. One pass, since four searches took a twentieth of an exchange's instructions.
 fn is_plain(path: &str) -> bool {
     let mut before = 0;
     path.bytes().all(|byte| {
@@ -95,9 +95,9 @@ fn path_fits(wanted: &crate::settings::PathMatch, path: &str) -> bool {
     use crate::settings::PathMatch;
     match wanted {
         PathMatch::Exact(wanted) => path == normal(wanted),
-        // Asks about the server as such (OPTIONS): for whoever takes everything.
+        // A request about the server itself (OPTIONS): for a route that matches everything.
         PathMatch::Prefix(prefix) if path == "*" => normal(prefix) == "/",
-        // `/api` is for `/api` and `/api/x`, not for `/apix`.
+        // `/api` matches `/api` and `/api/x`, not `/apix`.
         PathMatch::Prefix(prefix) => {
             let prefix = normal(prefix);
             path.strip_prefix(&*prefix)
@@ -209,7 +209,7 @@ mod tests {
         ] {
             assert_eq!(index.find(host, path), Some(expected), "{host:?} {path}");
         }
-        // Not every spelling of it is taken by the one before, unless that takes everything.
+        // The previous route does not match every spelling of it, unless it matches everything.
         let taken = |before: &[Route]| RouteIndex::new(before).taking_all_of(&any(None, "/a"));
         assert_eq!(taken(&[route(None, PathMatch::Prefix("/a".into()))]), None);
         assert_eq!(taken(&[any(None, "/a")]), Some(0));
@@ -244,7 +244,7 @@ mod tests {
             assert_eq!(found.is_some(), expected, "{wanted} {path}");
             assert_eq!(find(&routes, None, &normal(path)), found, "{wanted} {path}");
         }
-        // One that is spelt otherwise never matches behind it.
+        // A route that is spelt differently never matches after it.
         let before = RouteIndex::new(&[route(None, prefix("/a%20b"))]);
         assert_eq!(before.taking_all_of(&route(None, exact("/%61%20b/c"))), Some(0));
         assert_eq!(before.taking_all_of(&route(None, exact("/a%2520b"))), None);

@@ -1,4 +1,4 @@
-//! Starts a gateway on the kernel's sockets, changes its configuration, and ends it.
+//! Starts a gateway on the kernel's sockets, reloads its configuration, and stops it.
 
 use crate::access_log::Log;
 use crate::admin::Admin;
@@ -19,34 +19,34 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
-/// Why a gateway cannot start, or cannot take over another configuration.
+/// Why a gateway cannot start or reload.
 #[derive(Debug, Error)]
 pub enum GatewayError {
-    /// A class, limit or rule that cannot be.
+    /// An invalid class, limit or rule.
     #[error(transparent)]
     Shared(#[from] SharedError),
-    /// The address is taken, or not this machine's.
+    /// The address is in use, or not an address of this machine.
     #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The operator's side cannot be served.
+    /// The admin listener cannot be served.
     #[error("cannot serve the operator's side on {address}")]
     Admin {
-        /// Where.
+        /// Its address.
         address: AdminAddress,
-        /// What the system said, or what is wrong with the token.
+        /// The system's error, or what is wrong with the token.
         source: io::Error,
     },
     /// The access log cannot be written.
     #[error("cannot open the access log {log}")]
     AccessLog {
-        /// Where to.
+        /// Its destination.
         log: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The capture cannot be written.
@@ -54,7 +54,7 @@ pub enum GatewayError {
     Capture {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No thread or descriptor is left for copies.
@@ -65,16 +65,16 @@ pub enum GatewayError {
     Worker {
         /// Which one.
         worker: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No thread or descriptor is left for the active checks.
     #[error("cannot begin with the active checks; see `ulimit -n` and `ulimit -u`")]
     HealthChecks {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A setting that only a restart can change.
+    /// A setting that can change only with a restart.
     #[error(
         "`{setting}` cannot change while the gateway runs: {old} now, {new} in the file; restart it for that"
     )]
@@ -88,17 +88,17 @@ pub enum GatewayError {
     },
 }
 
-/// A running gateway. Dropping it lets the requests in flight end in the background.
+/// A running gateway. After it is dropped, the requests in flight end in the background.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
     admin: Option<Admin>,
     room: Arc<ControlRoom>,
     clock: Clock,
-    /// Begun with the first pool that wants it.
+    /// Started with the first pool that needs it.
     health: Mutex<Option<HealthChecks>>,
     workers: Vec<(Arc<Waker>, JoinHandle<io::Result<()>>)>,
-    /// Those that take copies.
+    /// The threads that process copies.
     helpers: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -114,7 +114,7 @@ impl From<StartError> for GatewayError {
 /// Starts a gateway.
 ///
 /// # Errors
-/// Addresses in use, a log that cannot be written, no threads or descriptors left.
+/// Addresses are in use, a log cannot be written, or no threads or descriptors are left.
 pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     let clock = Clock::starting_now();
     let workers = settings.workers.get();
@@ -126,7 +126,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     for worker in 0..workers {
         let listener =
             bind(address, worker, workers).map_err(|source| GatewayError::Listen { address, source })?;
-        // With port 0 the first socket decides which port the others share.
+        // With port 0, the first socket determines the port that the others share.
         address = listener.local_addr().map_err(|source| GatewayError::Listen { address, source })?;
         let refused = |source| GatewayError::Worker { worker, source };
         let mut net = KernelNet::lenient(clock).map_err(refused)?;
@@ -150,7 +150,7 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
     let mut gateway =
         Gateway { address, admin, room, clock, health: Mutex::new(None), workers: Vec::new(), helpers };
     let wakers = prepared.iter().map(|(_, waker)| Arc::clone(waker)).collect();
-    // Nobody else sets them.
+    // No other code sets them.
     let _ = gateway.room.wakers.set(wakers);
     for (worker, (ends, waker)) in (0..).zip(prepared) {
         let room = Arc::clone(&gateway.room);
@@ -165,17 +165,17 @@ pub fn start(settings: Settings) -> Result<Gateway, GatewayError> {
 }
 
 impl Gateway {
-    /// Where clients connect.
+    /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where the operator's side is served.
+    /// The address of the admin listener.
     pub fn admin(&self) -> Option<&AdminAddress> {
         self.admin.as_ref().map(Admin::address)
     }
 
-    /// Where the operator's side is served, where that is an address and port.
+    /// The address of the admin listener, if it is an IP address and port.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         match self.admin()? {
             AdminAddress::Tcp(address) => Some(*address),
@@ -183,22 +183,21 @@ impl Gateway {
         }
     }
 
-    /// Opens the access log anew, as after a rotation.
+    /// Reopens the access log, as after a rotation.
     pub fn reopen_logs(&self) {
         self.room.reopen_logs();
     }
 
-    /// Somebody asked the operator's side to have the configuration read anew.
+    /// A request of the admin listener to reload the configuration.
     pub fn take_reload(&self) -> Option<Reload> {
         self.room.free_replaced();
         self.room.take_reload()
     }
 
-    /// Puts another configuration in force for the requests that come from now on. Classes that did not change keep
-    /// what they know.
+    /// Puts another configuration in force for requests from now on. Classes that did not change keep their state.
     ///
     /// # Errors
-    /// What cannot be, or needs a restart; the old configuration stays in force.
+    /// The configuration is invalid, or needs a restart; the old one stays in force.
     pub fn reload(&self, settings: Settings) -> Result<(), GatewayError> {
         let _alone = self.room.alone();
         let (_, old) = self.room.current();
@@ -239,16 +238,16 @@ impl Gateway {
     }
 
     /// Adds, drains or removes an instance: a reload of the settings in force with this change. The next reload of a
-    /// file takes the file's instances again. Each worker begins to follow at its next tick, within a tenth of a second,
-    /// and is done once it has loaded the rules.
+    /// file restores the file's instances. Each worker begins to take it over at its next tick, within a tenth of a
+    /// second, and uses it once it has loaded the rules.
     ///
     /// # Errors
-    /// A pool or instance that is not there, or is already; the last instance that takes requests.
+    /// The pool or instance does not exist, or exists already; or it is the last instance that takes requests.
     pub fn change_instances(&self, pool: &str, change: InstanceChange) -> Result<(), InstanceChangeError> {
         self.room.change_instances(pool, change, self.clock.now())
     }
 
-    /// Begins with the active checks where a pool wants them.
+    /// Starts the active checks if a pool needs them.
     fn check_health(&self, settings: &Settings) -> Result<(), GatewayError> {
         let mut health = lock(&self.health);
         if health.is_none() && HealthChecks::are_wanted(settings) {
@@ -258,41 +257,41 @@ impl Gateway {
         Ok(())
     }
 
-    /// The changes of policies since this was last asked.
+    /// The changes of policies since the last call.
     pub fn take_changes(&self) -> Vec<Change> {
         self.room.take_changes()
     }
 
-    /// The changes of adaptive concurrency limits since this was last asked.
+    /// The changes of adaptive concurrency limits since the last call.
     pub fn take_limit_changes(&self) -> Vec<LimitChange> {
         self.room.take_limit_changes()
     }
 
-    /// The last error of a rule since this was last asked. Each is also counted in the metrics.
+    /// The last error of a rule since the last call. Each is also counted in the metrics.
     pub fn take_rule_error(&self) -> Option<RuleError> {
         self.room.take_rule_error()
     }
 
-    /// Lines that rules have logged since this was last asked, as many as fit. Each is also counted in the metrics.
+    /// Lines that rules have logged since the last call, as many as fit. Each is also counted in the metrics.
     pub fn take_rule_lines(&self) -> Vec<String> {
         self.room.take_rule_lines()
     }
 
-    /// The last answer of an instance that broke HTTP since this was last asked. Each has its line in the access log.
+    /// The last response of an instance that violated HTTP, since the last call. Each has its line in the access log.
     pub fn take_malformed_answer(&self) -> Option<MalformedAnswer> {
         self.room.take_malformed()
     }
 
-    /// The clock that the changes are told by.
+    /// The clock of the changes' times.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Takes no more clients, lets the requests in flight end within the drain time-out, and ends.
+    /// Accepts no more clients, lets the requests in flight end within the drain time-out, and stops.
     pub fn drain(mut self) {
         self.end();
         for (_, handle) in self.workers.drain(..) {
-            // One that is gone already has nothing to drain.
+            // A thread that has already ended has nothing to drain.
             let _ = handle.join();
         }
         // Their live requests are over: what is captured can be written now, and shadows are not waited for.
@@ -320,7 +319,8 @@ impl Drop for Gateway {
     }
 }
 
-/// The listening socket of one worker. Several workers have one each, and the kernel spreads the clients over them.
+/// The listening socket of one worker. Each of several workers has one, and the kernel distributes the clients over
+/// them.
 fn bind(address: SocketAddr, worker: u32, workers: u32) -> io::Result<TcpListener> {
     use socket2::{Domain, Protocol, Socket, Type};
     let socket = |shared: bool| {
@@ -332,8 +332,8 @@ fn bind(address: SocketAddr, worker: u32, workers: u32) -> io::Result<TcpListene
         io::Result::Ok(socket)
     };
     if worker == 0 && workers > 1 {
-        // Sockets that share a port share it with those of a second gateway too, which would silently get half of
-        // the clients. One that does not share finds out.
+        // Sockets that share a port share it with those of a second gateway too, which would silently get half of the
+        // clients. A socket that does not share detects this.
         drop(socket(false)?);
     }
     Ok(socket(workers > 1)?.into())

@@ -1,11 +1,10 @@
 //! Reads `Server-Timing`: `db;dur=53.2, cache;desc="hit, warm";dur=0.1`, with durations in milliseconds.
 //!
-//! Source: W3C Server Timing. What cannot be read is passed over: the field is the instance's remark, not part of the
-//! message.
+//! Source: W3C Server Timing. Invalid metrics are skipped: the field is informative and does not affect the message.
 
 use std::time::Duration;
 
-/// Gives each metric with a duration.
+/// Passes each metric with a duration to `found`.
 pub(crate) fn read(value: &[u8], mut found: impl FnMut(&str, Duration)) {
     let Ok(text) = std::str::from_utf8(value) else { return };
     for metric in split(text, ',') {
@@ -22,7 +21,7 @@ pub(crate) fn read(value: &[u8], mut found: impl FnMut(&str, Duration)) {
     }
 }
 
-/// Splits where the separator is not in quotes.
+/// Splits at separators outside quotes.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |character| {
@@ -38,7 +37,7 @@ fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A day: more is a mistake of the unit, and would drown the sum.
+/// A day: a longer duration is a mistake of the unit, and would distort the sum.
 const MILLIS_MAX: f64 = 86_400_000.0;
 
 #[cfg(test)]

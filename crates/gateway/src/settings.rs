@@ -1,4 +1,4 @@
-//! What a gateway does, checked and with units. Files and flags are read elsewhere; this is what they become.
+//! The settings of a gateway, checked and with units. Files and flags are read elsewhere, and result in these.
 
 mod admin;
 mod instances;
@@ -28,22 +28,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 use units::{Bytes, Ratio};
 
-/// A whole gateway. Indices point into the lists of this struct; whoever builds it has checked them.
+/// A whole gateway. Indices point into the lists of this struct; the code that builds it has checked them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Where clients connect.
+    /// The address for clients.
     pub listen: SocketAddr,
-    /// Where the operator's side is served: metrics, health, status.
+    /// The admin listener: metrics, health, status.
     pub admin: Option<Admin>,
     /// Event loops; each has a thread and a listening socket of its own.
     pub workers: NonZeroU32,
-    /// Where a line for each answered request goes.
+    /// The destination of the access log, which has a line for each response.
     pub access_log: AccessLog,
-    /// How those lines look and when they are written.
+    /// The format of those lines and when they are written.
     pub log_form: LogForm,
     /// Bounds on clients and time.
     pub limits: ConnectionLimits,
-    /// Proxies before this one, which are believed about the client and the time of arrival. Nobody else is.
+    /// Proxies in front of the gateway that are trusted about the client and the time of arrival. Others are not.
     pub trusted_hops: Vec<Network>,
     /// Groups of instances of the same service.
     pub pools: Vec<Pool>,
@@ -61,12 +61,12 @@ pub struct Settings {
     pub mirrors: Vec<Mirror>,
     /// Copies of live traffic to a file.
     pub capture: Option<Capture>,
-    /// Tried in order; the first that matches decides. A request that none matches is answered with 404.
+    /// Tried in order; the first match decides. A request that no route matches gets 404.
     pub routes: Vec<Route>,
 }
 
 impl Settings {
-    /// A gateway of one worker with the usual bounds, without pools and routes yet.
+    /// A gateway with one worker and the default bounds, without pools and routes yet.
     pub fn new(listen: SocketAddr) -> Self {
         Settings {
             listen,
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// How many limits are told apart by a number: at most [`LIMITS_MAX`].
+    /// How many limits need a number: at most [`LIMITS_MAX`].
     pub(crate) fn limit_count(&self) -> usize {
         let pools = self.pools.iter().filter(|pool| pool.instance_concurrency.is_some()).count();
         self.rate_classes.len() + self.concurrency_limits.len() + pools
@@ -113,21 +113,21 @@ pub enum AccessLog {
 /// Bounds on clients and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Client connections of all workers together. For further ones, connections without a request are given up; where
-    /// there are none, they are closed at once.
+    /// Client connections of all workers together. At the bound, connections without a request are closed to accept new
+    /// ones; if there are none, new ones are closed at once.
     pub connections: u32,
-    /// Client connections of one address (of IPv6 of one /64); further ones are closed at once. Trusted hops have no such
-    /// bound. `None` for nobody.
+    /// Client connections of one address (for IPv6, of one /64); further ones are closed at once. Trusted hops have no
+    /// such bound. `None` for no bound.
     pub connections_per_client: Option<u32>,
-    /// Within this a request's head must be whole, counted from its first byte; the first of a connection from when that
-    /// was accepted.
+    /// The time within which a request's head must be complete, counted from its first byte; for the first request of a
+    /// connection, from when the connection was accepted.
     pub head_timeout: Duration,
     /// How long a client's connection may be idle between requests, or between parts of a body.
     pub idle_timeout: Duration,
-    /// Bytes a second that a body must move at least while the gateway waits for the client: a request's body to send,
-    /// an answer's to take. 0 for no such rate.
+    /// Bytes a second that a body must move at least while the gateway waits for the client to send a request body or
+    /// to receive a response. 0 for no minimum.
     pub body_min_rate: u64,
-    /// The time that a request's body has beyond that rate.
+    /// The time that a request body has in addition to that rate.
     pub body_grace: Duration,
     /// How long a request's body may take as a whole.
     pub body_timeout: Option<Duration>,
@@ -135,14 +135,14 @@ pub struct ConnectionLimits {
     pub body_max: Option<Bytes>,
     /// How long SIGTERM waits for requests in flight.
     pub drain_timeout: Duration,
-    /// Bounds on the heads of requests: 431, or 414 where the target is too long.
+    /// Bounds on request heads: 431, or 414 if the target is too long.
     pub request_head: http::codec::Limits,
-    /// Bounds on the heads of answers: 502. They have no target.
+    /// Bounds on response heads: 502. They have no target.
     pub answer_head: http::codec::Limits,
 }
 
 impl ConnectionLimits {
-    /// The usual bounds; `docs/gateway.md` has the reason for each.
+    /// The default bounds; `docs/gateway.md` has the reason for each.
     pub const DEFAULT: ConnectionLimits = ConnectionLimits {
         connections: 10_000,
         connections_per_client: None,
@@ -164,7 +164,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// No longer body is read before the limits are asked: what is longer does not belong in memory.
+/// The longest body that may be buffered before the limits are checked: longer ones do not belong in memory.
 pub const BUFFER_BODY_MAX: u64 = 16 << 20;
 
 /// Instances of the same service.
@@ -172,25 +172,25 @@ pub const BUFFER_BODY_MAX: u64 = 16 << 20;
 pub struct Pool {
     /// Its name in routes, metrics and logs.
     pub name: String,
-    /// At least one, none of them twice.
+    /// At least one, without duplicates.
     pub instances: Vec<Instance>,
     /// Which of them gets the next request.
     pub balance: Balance,
-    /// Whether clients stay with the instance that they were given; not with [`Balance::Hash`].
+    /// Whether clients stay with the instance that they were assigned; not with [`Balance::Hash`].
     pub affinity: Option<Affinity>,
     /// Active checks.
     pub health: Option<Health>,
-    /// When an instance that fails gets nothing for a while.
+    /// When an instance that fails gets no requests for a while.
     pub ejection: Option<Ejection>,
-    /// How long a new instance, or one that comes back, takes to its whole share.
+    /// How long a new or recovered instance takes to reach its whole share.
     pub slow_start: Option<Duration>,
-    /// Where less than this share of the instances is usable, all of them are used.
+    /// If less than this share of the instances is usable, all of them are used.
     pub panic_below: Ratio,
     /// How often requests that failed may be sent again.
     pub retries: Retries,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long the first byte of an answer, or the next part of it, may take.
+    /// How long the first byte of a response, or the next part of it, may take.
     pub answer_timeout: Duration,
     /// Idle connections kept to each instance by each worker.
     pub idle_connections: u32,
@@ -198,12 +198,12 @@ pub struct Pool {
     pub idle_timeout: Duration,
     /// Requests in flight at each instance; `None` for no limit.
     pub instance_concurrency: Option<u32>,
-    /// Who may wait while all instances are full; `None` sheds at once.
+    /// Which requests may wait while all instances are full; `None` sheds at once.
     pub queue: Option<Queue>,
 }
 
 impl Pool {
-    /// A pool with the usual bounds.
+    /// A pool with the default bounds.
     pub fn new(name: &str, instances: Vec<SocketAddr>) -> Self {
         Pool {
             name: name.to_owned(),
@@ -225,19 +225,19 @@ impl Pool {
     }
 }
 
-/// A class or limit with its name and where it comes from.
+/// A class or limit with its name and provenance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Class<S> {
     /// Its name in policies, rules, metrics and logs.
     pub name: String,
-    /// What it holds to.
+    /// Its settings.
     pub settings: S,
-    /// Where the figure comes from; `None` where somebody wrote it by hand.
+    /// The measurement behind the figure; `None` if it was written by hand.
     pub provenance: Option<Provenance>,
 }
 
 impl<S> Class<S> {
-    /// A class that somebody wrote by hand.
+    /// A class that was written by hand.
     pub fn new(name: &str, settings: impl Into<S>) -> Self {
         Class { name: name.to_owned(), settings: settings.into(), provenance: None }
     }
@@ -267,12 +267,12 @@ pub struct Policy {
     pub rate_class: Option<usize>,
     /// How many may be in flight while it applies.
     pub concurrency: Option<usize>,
-    /// Its limits decide and count what they would have shed, and let pass.
+    /// Its limits decide and count what they would have shed, and let every request pass.
     pub shadow: bool,
 }
 
 impl Policy {
-    /// A policy with the usual conditions, without limits yet.
+    /// A policy with the default conditions, without limits yet.
     pub fn new(name: &str, service_level: usize) -> Self {
         Policy {
             name: name.to_owned(),
@@ -285,21 +285,21 @@ impl Policy {
     }
 }
 
-/// Which requests, and what becomes of them.
+/// Which requests it matches, and how they are handled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
     /// Its name in metrics and logs.
     pub name: String,
-    /// The host that it is for, without port and in lower case; `None` for every host.
+    /// The host that it matches, without port and in lower case; `None` for every host.
     pub host: Option<String>,
-    /// The paths that it is for.
+    /// The paths that it matches.
     pub path: PathMatch,
-    /// Also for every other spelling that a service may take for its path: letters of either case, with `;` parameters,
-    /// and with dot segments that it does not resolve.
+    /// Also matches every other spelling that a service may accept for its path: letters of either case, with `;`
+    /// parameters, and with dot segments that it does not resolve.
     pub any_spelling: bool,
-    /// Who answers.
+    /// The pool that serves its requests.
     pub pool: usize,
-    /// The class that times its requests. A policy's class where there is a policy.
+    /// The class that times its requests. A policy's class if there is a policy.
     pub service_level: Option<usize>,
     /// A rate class that always applies.
     pub rate_class: Option<usize>,
@@ -307,24 +307,24 @@ pub struct Route {
     pub concurrency: Option<usize>,
     /// Limits that apply while a class is not conforming.
     pub policy: Option<usize>,
-    /// How important its requests are; `None` for the highest class.
+    /// The priority of its requests; `None` for the highest class.
     pub priority: Option<RoutePriority>,
-    /// A header, in lower case, in which clients say how long they will wait for the answer.
+    /// A header, in lower case, in which clients say how long they will wait for the response.
     pub deadline_header: Option<String>,
-    /// Bodies of this size at most, as they are on the wire, are read whole before the limits are asked; longer ones are
-    /// refused. At most [`BUFFER_BODY_MAX`].
+    /// Bodies of this size at most, as they are on the wire, are buffered whole before the limits are checked; longer
+    /// ones are refused. At most [`BUFFER_BODY_MAX`].
     pub buffer_body: Option<Bytes>,
     /// A rule that decides for each request, before the limits.
     pub rule: Option<Rule>,
-    /// A rule that may change or replace each answer of an instance.
+    /// A rule that may change or replace each response of an instance.
     pub response_rule: Option<Rule>,
-    /// What a shed request is told.
+    /// The response for a shed request.
     pub shed: ShedAnswer,
-    /// The metrics of the instances' Server-Timing whose durations are summed up.
+    /// The `Server-Timing` metrics of the instances whose durations are added up.
     pub server_timing: Vec<String>,
-    /// Where copies of its requests go.
+    /// The mirrors that get copies of its requests.
     pub mirrors: Vec<usize>,
-    /// The trailers of requests that reach the instances; others are dropped.
+    /// The request trailers that are forwarded to the instances; others are dropped.
     pub request_trailers: Vec<TrailerName>,
 }
 
@@ -354,7 +354,7 @@ impl Route {
     }
 }
 
-/// Which paths a route is for; the query does not count.
+/// Which paths a route matches; the query does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathMatch {
     /// This path only.
@@ -363,7 +363,7 @@ pub enum PathMatch {
     Prefix(String),
 }
 
-/// As one word: the path, with `/*` behind it where it is for all below.
+/// As one word: the path, followed by `/*` if it matches all paths below.
 impl fmt::Display for PathMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -382,12 +382,12 @@ pub struct Rule {
     pub source: String,
 }
 
-/// What a shed request is told.
+/// The response for a shed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShedAnswer {
     /// 503 with problem details (RFC 9457).
     Problem,
-    /// A page of the operator's, with 503.
+    /// The operator's own page, with 503.
     Page {
         /// The media type.
         content_type: String,

@@ -1,9 +1,9 @@
-//! What all cores share: the limits, the service levels and the policies that join them.
+//! What all cores share: the limits, the service levels and the policies that combine them.
 //!
-//! Rate cells and in-flight counts are atomic words on cache lines of their own. Service levels are counted by each
-//! core and merged here every 100 ms by whichever core comes by; the same visit asks each policy whether its limits
-//! apply, and gives adaptive limits what the core has sampled. A reload takes over every class whose name and
-//! settings did not change, wherever it stands in the file, with all that it knows.
+//! Rate cells and in-flight counts are atomic words on cache lines of their own. Each core counts service levels
+//! separately, and any core merges its counts here every 100 ms; the same visit asks each policy whether its limits
+//! apply, and passes the core's samples to adaptive limits. A reload keeps the state of every class whose name and
+//! settings did not change, wherever it is in the file.
 
 mod ids;
 mod keyed;
@@ -35,10 +35,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 use units::{Ratio, Timestamp};
 
-/// A configuration that cannot be.
+/// An invalid configuration.
 #[derive(Debug, Error)]
 pub enum SharedError {
-    /// A class or limit that cannot be.
+    /// An invalid class or limit.
     #[error(transparent)]
     Class(#[from] ClassError),
     /// A rule that cannot run.
@@ -55,7 +55,7 @@ pub enum SharedError {
     },
 }
 
-/// A class or limit that cannot be.
+/// An invalid class or limit.
 #[derive(Debug, Error)]
 #[error("{kind} `{name}`")]
 pub struct ClassError {
@@ -75,19 +75,19 @@ pub(crate) struct Shared {
     pub(crate) index: RouteIndex,
     /// Finds routes, pools and classes by their names.
     pub(crate) named: Named,
-    /// Some route reads bodies before it asks its limits.
+    /// Some route buffers bodies before it checks its limits.
     pub(crate) buffers_bodies: bool,
     pub(crate) levels: Vec<Arc<Level>>,
     pub(crate) rates: Vec<Arc<RateClass<AtomicU64>>>,
     pub(crate) keyed: Vec<Arc<ByKey>>,
-    /// The rate classes once more, for policies in shadow.
+    /// A second copy of the rate classes, for policies in shadow.
     tried: Vec<Tried>,
     pub(crate) concurrency: Vec<Arc<Limit>>,
-    /// For each pool, the places at its instances; `None` where there is no limit.
+    /// For each pool, the places at its instances; `None` if there is no limit.
     pub(crate) places: Vec<Option<Places>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,
-    /// What all workers share about each pool; a pool is known by its name.
+    /// What all workers share about each pool; a pool is identified by its name.
     pub(crate) pools: Vec<Arc<ProcessPool>>,
     /// The compiled rules of each route, and the names that rules may use.
     pub(crate) rules: Vec<Option<Rule>>,
@@ -110,29 +110,29 @@ pub(crate) struct Level {
     window: Mutex<ServiceLevel>,
     /// The bits of the conforming share at the last merge.
     conforming: AtomicU64,
-    /// All that was ever merged.
+    /// The sum of all merges.
     ever: Mutex<Tally>,
 }
 
 impl Level {
-    /// All that was ever merged.
+    /// The sum of all merges.
     pub(crate) fn ever(&self) -> Tally {
         *lock(&self.ever)
     }
 
-    /// The share of responses that conformed, as of the last merge; one where there were none.
+    /// The share of responses that conformed, as of the last merge; one if there were none.
     pub(crate) fn conforming(&self) -> Ratio {
         Ratio::new(f64::from_bits(self.conforming.load(Ordering::Relaxed))).unwrap_or(Ratio::ONE)
     }
 
-    /// What the window holds.
+    /// The counts in the window.
     pub(crate) fn tally(&self, now: Timestamp) -> Tally {
         lock(&self.window).tally(now)
     }
 }
 
 impl Shared {
-    /// Makes the classes of a configuration, or takes them over from the one before where they did not change.
+    /// Makes the classes of a configuration, or takes them over from the previous one if they did not change.
     pub(crate) fn new(
         settings: Settings,
         before: Option<&Shared>,
@@ -199,12 +199,12 @@ impl Shared {
             names,
             mirrors,
         };
-        // Not before all else has turned out well: where it did not, the configuration before goes on.
+        // Done only when all else has succeeded: on failure, the previous configuration stays in force.
         Places::put_into_force(&shared);
         Ok(shared)
     }
 
-    /// Where each route of another configuration, or of this one, stands in this one.
+    /// The index in this configuration of each route of another one.
     pub(crate) fn places_of(&self, other: &Shared) -> Vec<Option<usize>> {
         if std::ptr::eq(self, other) {
             return (0..self.settings.routes.len()).map(Some).collect();
@@ -212,7 +212,7 @@ impl Shared {
         other.settings.routes.iter().map(|route| self.named.route(&route.name)).collect()
     }
 
-    /// Merges what a core has counted since it was here last. The counts are cleared.
+    /// Merges the counts of a core since its last visit, and clears them.
     pub(crate) fn merge(&self, now: Timestamp, tallies: &mut [Tally]) {
         for (level, tally) in self.levels.iter().zip(tallies) {
             *lock(&level.ever) += *tally;
@@ -223,7 +223,7 @@ impl Shared {
         }
     }
 
-    /// Gives the adaptive limits what a core has sampled since it was here last. The samples are cleared.
+    /// Passes the samples of a core since its last visit to the adaptive limits, and clears them.
     pub(crate) fn adapt(&self, now: Timestamp, samples: &mut [Option<Box<Samples>>]) -> Vec<(usize, Change)> {
         let mut changes = Vec::new();
         for (index, (limit, samples)) in self.concurrency.iter().zip(samples).enumerate() {
@@ -235,8 +235,8 @@ impl Shared {
         changes
     }
 
-    /// Asks the policies whether their limits apply. For the configuration in force only: one that was replaced
-    /// admits nobody any more.
+    /// Asks the policies whether their limits apply. Only for the configuration in force: a replaced one admits no more
+    /// requests.
     pub(crate) fn ask_policies(&self, now: Timestamp) -> Vec<(usize, Transition)> {
         let mut transitions = Vec::new();
         for (index, policy) in self.policies.iter().enumerate() {
@@ -281,12 +281,12 @@ fn levels(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Level>
     classes.iter().zip(stood).map(level).collect()
 }
 
-/// The rate classes: for all requests together, by key, and once more for policies in shadow.
+/// The rate classes: for all requests together, by key, and a second copy for policies in shadow.
 struct Rates {
     rates: Vec<Arc<RateClass<AtomicU64>>>,
     keyed: Vec<Arc<ByKey>>,
     tried: Vec<Tried>,
-    /// Where each class stood in the configuration before; `None` for those that begin anew.
+    /// The index of each class in the previous configuration; `None` for those that begin anew.
     stood: Vec<Option<usize>>,
 }
 
@@ -332,7 +332,7 @@ fn concurrency(
     classes.iter().zip(stood).map(limit).collect()
 }
 
-/// A policy goes on where it watches the same class on the same conditions, whatever its limits are now.
+/// A policy keeps its state if it watches the same class with the same conditions, whatever its limits are now.
 fn policies(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Policy>, ClassError> {
     fn watched<'a>(settings: &'a Settings, policy: &crate::settings::Policy) -> &'a str {
         &settings.service_levels[policy.service_level].name
@@ -366,7 +366,7 @@ fn names(settings: &Settings) -> Names {
     names
 }
 
-/// Changes what is shared about the pools. Last of all: those that go on are in force already.
+/// Changes what is shared about the pools. Done last: pools that continue are in force already.
 fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<ProcessPool>>, ClassError> {
     let prepare = |pool| Prepared::new(pool).map_err(|source| wrong("pool", &pool.name, source));
     let prepared: Vec<Prepared> = settings.pools.iter().map(prepare).collect::<Result<_, _>>()?;
@@ -388,7 +388,7 @@ fn pools(settings: &Settings, before: Option<&Shared>) -> Result<Vec<Arc<Process
     Ok(pools.collect())
 }
 
-/// A rule of a route that calls nothing and names nothing that is not there.
+/// Compiles the rule of a route, and checks that all functions and names that it uses exist.
 fn compile(
     phase: Phase,
     rule: Option<&crate::settings::Rule>,
@@ -411,7 +411,7 @@ fn same_rules(one: &Settings, other: &Settings) -> bool {
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these guard is consistent between any two statements.
+    // The data is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -419,5 +419,5 @@ fn wrong(kind: &'static str, name: &str, source: SettingsError) -> ClassError {
     ClassError { kind, name: name.to_owned(), source }
 }
 
-/// Keys that a rate class remembers for rules.
+/// The most keys that a rate class remembers for rules.
 const KEYS: u32 = 10_000;

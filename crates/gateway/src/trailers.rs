@@ -1,10 +1,10 @@
-//! Trailers of requests: left out, except those that the route lets pass.
+//! Trailers of requests: dropped, except those that the route forwards.
 
 use crate::settings::TrailerName;
 use http::codec::list;
 
-/// Appends the end of a chunked body: those lines of `section` that may pass, and its empty line. The section has been
-/// checked by the codec and is whole.
+/// Appends the end of a chunked body: the lines of `section` that may be forwarded, and its empty line. The section was
+/// checked by the codec and is complete.
 pub(crate) fn end(out: &mut Vec<u8>, section: &[u8], names: &[TrailerName]) {
     if !names.is_empty() {
         for line in section.split_inclusive(|byte| *byte == b'\n') {
@@ -17,7 +17,7 @@ pub(crate) fn end(out: &mut Vec<u8>, section: &[u8], names: &[TrailerName]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field that announces trailers, with those that may pass.
+/// Appends the field that announces trailers, with those that may be forwarded.
 pub(crate) fn announce<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = &'a [u8]>, names: &[TrailerName]) {
     let mut begun = false;
     for name in fields.flat_map(list).filter(|name| names.iter().any(|known| known.is(name))) {

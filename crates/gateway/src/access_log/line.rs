@@ -1,8 +1,8 @@
-//! What a line says, in each of the forms.
+//! The content of a log line, in each format.
 //!
-//! Written by hand into the buffer: no allocation and no general formatter for a line. What comes from a client is
-//! escaped, so that no request writes a line of its own: as nginx does in the combined form (`\x22`), as JSON does in
-//! JSON. The request line of the extended form has nothing to escape but quotes: the codec has refused the rest.
+//! Written by hand into the buffer: no allocation and no general formatter per line. Client input is escaped, so that
+//! no request can forge a line: as nginx does in the combined format (`\x22`), as JSON does in JSON. In the request
+//! line of the extended format only quotes have to be escaped: the codec has refused the rest.
 
 use crate::address;
 use crate::settings::LogFormat;
@@ -10,29 +10,29 @@ use http::codec::write::decimal;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// What a line says.
+/// The content of a log line.
 #[derive(Debug)]
 pub(crate) struct Line<'a> {
     pub(crate) client: IpAddr,
     /// When the request arrived, in µs since 1970.
     pub(crate) arrived_us: u64,
-    /// Empty where it was not a request that could be read.
+    /// Empty if the request could not be read.
     pub(crate) method: &'a [u8],
     pub(crate) target: &'a [u8],
     /// The client speaks HTTP/1.0.
     pub(crate) old: bool,
-    /// Referer and user agent, with a zero byte between them; empty where they are not wanted.
+    /// Referer and user agent, with a zero byte between them; empty if not needed.
     pub(crate) agent: &'a [u8],
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
     pub(crate) route: &'a str,
     pub(crate) total: Duration,
-    /// From sending upstream to the first byte; `None` where nothing was sent.
+    /// From sending upstream to the first byte; `None` if nothing was sent.
     pub(crate) upstream: Option<Duration>,
     pub(crate) waited: Duration,
-    /// Why the gateway answered itself; `-` where it did not.
+    /// Why the gateway sent its own response; `-` if it did not.
     pub(crate) reason: &'a str,
-    /// The rule that an instance's answer broke, and the instance.
+    /// The rule that an instance's response violated, and the instance.
     pub(crate) broken: Option<(&'static str, SocketAddr)>,
 }
 
@@ -46,7 +46,7 @@ impl Line<'_> {
         }
     }
 
-    /// The combined form with our fields behind it.
+    /// The combined format followed by the gateway's own fields.
     fn extended(&self, out: &mut Vec<u8>, date: &mut Date) {
         self.head(out, date);
         if self.method.is_empty() {
@@ -57,7 +57,7 @@ impl Line<'_> {
             // A target has no space or control character: the codec has refused them.
             let start = out.len();
             out.extend_from_slice(self.target);
-            // Writes each byte, so that it is done with vectors.
+            // Writes every byte, so that the compiler can vectorize the loop.
             out[start..].iter_mut().for_each(|byte| *byte = if *byte == b'"' { b'\'' } else { *byte });
             out.extend_from_slice(self.protocol());
         }
@@ -86,7 +86,7 @@ impl Line<'_> {
         out.push(b'\n');
     }
 
-    /// nginx's `combined`; the user of the basic scheme is not told.
+    /// nginx's `combined`; the user of the basic scheme is omitted.
     fn combined(&self, out: &mut Vec<u8>, date: &mut Date) {
         self.head(out, date);
         if self.method.is_empty() {
@@ -112,7 +112,8 @@ impl Line<'_> {
         out.push(b'\n');
     }
 
-    /// An object. Absent: what was not a request, what was not sent upstream, a reason where there is none.
+    /// An object. Omitted: the request line of unreadable input, upstream values if nothing was sent upstream, the
+    /// reason if there is none.
     fn json(&self, out: &mut Vec<u8>, date: &mut Date) {
         out.extend_from_slice(b"{\"time\":\"");
         out.extend_from_slice(date.iso(self.arrived_us));
@@ -180,7 +181,7 @@ impl Line<'_> {
     }
 }
 
-/// As nginx escapes: quotes, backslashes and what is not printable ASCII.
+/// nginx's escaping: quotes, backslashes and all that is not printable ASCII.
 fn escaped(out: &mut Vec<u8>, text: &[u8]) {
     for &byte in text {
         if matches!(byte, b'"' | b'\\') || !(b' '..0x7F).contains(&byte) {
@@ -191,7 +192,7 @@ fn escaped(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// As JSON escapes. A byte that is not ASCII is written by its number, whatever the client meant by it.
+/// JSON's escaping. A byte that is not ASCII is written as its number, whatever its encoding.
 fn json_text(out: &mut Vec<u8>, text: &[u8]) {
     match std::str::from_utf8(text) {
         Ok(_) => text.iter().for_each(|&byte| json_byte(out, byte, true)),
@@ -216,7 +217,7 @@ fn json_byte(out: &mut Vec<u8>, byte: u8, utf8: bool) {
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The second that was written last, as text: most lines are of the same.
+/// The last second written, as text: most lines have the same one.
 #[derive(Debug, Default)]
 pub(super) struct Date {
     second: u64,
@@ -299,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Bytes that are no request.
+    /// For bytes that are not a request.
     fn broken() -> Line<'static> {
         Line {
             method: b"",

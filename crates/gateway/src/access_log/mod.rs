@@ -1,13 +1,13 @@
-//! A line for each request, also one whose client left (499, as is usual), buffered by each worker.
+//! The access log: a line for each request, including those whose client left (499, as usual), buffered by each worker.
 //!
 //! ## Why buffered
-//! A write for each line is a system call for each request. Lines gather in 64 KiB and are written once a second, or
-//! when the buffer is full; always whole lines, appended, so that several workers can share a file and a rotation by
-//! copy and truncation works. A disk that is full loses lines, which are counted; it never stops a request.
+//! A write per line is a system call per request. Lines are collected in 64 KiB and written once a second, or when the
+//! buffer is full; always whole lines, appended, so that several workers can share a file and a rotation by copy and
+//! truncation works. A full disk loses lines, which are counted; it never blocks a request.
 //!
 //! ## Rotation
-//! With every write the worker looks whether the file still has its name. Where it was moved away or removed, a new
-//! one is opened under the name; SIGUSR1 has the same done at once. Lines of before go to the file of before.
+//! With every write the worker checks whether the file still has its name. If it was moved or removed, a new one is
+//! opened under the name; SIGUSR1 does the same at once. Earlier lines go to the earlier file.
 
 mod line;
 
@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use units::Timestamp;
 
-/// One worker's end of the access log.
+/// The access log of one worker.
 #[derive(Debug)]
 pub(crate) struct Log {
     form: LogForm,
@@ -28,20 +28,20 @@ pub(crate) struct Log {
     lines: u64,
     lost: u64,
     to: Option<File>,
-    /// The name that the file may lose; `None` for standard output and devices.
+    /// The file's name, which rotation may change; `None` for standard output and devices.
     path: Option<PathBuf>,
     date: line::Date,
     /// When the lines are written next.
     write_at: Timestamp,
-    /// How often the log was to be reopened so far.
+    /// How often reopening the log was requested so far.
     reopened: u64,
 }
 
 impl Log {
-    /// Opens the log in its usual form.
+    /// Opens the log in its default format.
     ///
     /// # Errors
-    /// Where the file cannot be opened for appending.
+    /// The file cannot be opened for appending.
     pub(crate) fn open(settings: &AccessLog) -> io::Result<Self> {
         Self::with_form(settings, LogForm::default())
     }
@@ -49,7 +49,7 @@ impl Log {
     /// Opens the log.
     ///
     /// # Errors
-    /// Where the file cannot be opened for appending.
+    /// The file cannot be opened for appending.
     pub(crate) fn with_form(settings: &AccessLog, form: LogForm) -> io::Result<Self> {
         let mut path = None;
         let to = match settings {
@@ -75,12 +75,12 @@ impl Log {
         })
     }
 
-    /// Whether lines go anywhere.
+    /// Whether lines are written anywhere.
     pub(crate) fn is_on(&self) -> bool {
         self.to.is_some()
     }
 
-    /// Whether lines say what the client calls itself, and where it was sent from.
+    /// Whether lines include the user agent and the referer.
     pub(crate) fn wants_agent(&self) -> bool {
         self.to.is_some() && self.form.format == LogFormat::Combined
     }
@@ -94,8 +94,7 @@ impl Log {
         }
     }
 
-    /// Writes what has gathered, where it is time, and goes on in a new file, where the file was moved or `reopen`
-    /// has grown.
+    /// Writes the buffered lines if it is time, and opens a new file if the old one was moved or `reopen` has grown.
     pub(crate) fn tick(&mut self, now: Timestamp, reopen: u64) {
         let asked = std::mem::replace(&mut self.reopened, reopen) != reopen;
         if now >= self.write_at || asked {
@@ -105,7 +104,7 @@ impl Log {
         }
     }
 
-    /// Writes what has gathered.
+    /// Writes the buffered lines.
     pub(crate) fn flush(&mut self) {
         if let Some(to) = self.to.as_mut().filter(|_| !self.buffer.is_empty())
             && to.write_all(&self.buffer).is_err()
@@ -116,7 +115,7 @@ impl Log {
         self.lines = 0;
     }
 
-    /// Goes on with another log; what was lost stays counted.
+    /// Switches to another log; lost lines stay counted.
     pub(crate) fn replace(&mut self, new: Log) {
         self.flush();
         let lost = self.lost;
@@ -128,8 +127,8 @@ impl Log {
         self.lost
     }
 
-    /// Opens the file that should have the name. Where that cannot be, the one of before goes on: its lines are
-    /// worth more than its name.
+    /// Opens the file that should have the name. If that fails, the old file stays in use: keeping its lines matters
+    /// more than its name.
     fn follow_name(&mut self, always: bool) {
         let (Some(path), Some(to)) = (&self.path, &self.to) else { return };
         let moved = || match (std::fs::metadata(path), to.metadata()) {
@@ -153,7 +152,7 @@ fn identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// The line that fills the buffer finds room without a new allocation, unless its target is longer than most.
+/// Extra capacity, so that the line that fills the buffer needs no new allocation unless its target is very long.
 const LINE_ROOM: usize = 8 * 1024;
 
 #[cfg(test)]
@@ -227,7 +226,7 @@ mod tests {
         assert_eq!((count(&folder.path().join("access.log.2")), count(&name)), (2, 1));
         assert_eq!(log.lost(), 0);
 
-        // Cut off in place (copytruncate).
+        // Truncated in place (copytruncate).
         File::options().write(true).truncate(true).open(&name).unwrap();
         log.write(&line(b"/after"));
         log.tick(Timestamp::from_secs(9), 1);

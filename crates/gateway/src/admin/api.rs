@@ -1,4 +1,4 @@
-//! What may be asked of a running gateway.
+//! The HTTP API of a running gateway.
 
 use super::Room;
 use super::guard::problem;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use std::time::Duration;
 
-/// All that may be asked.
+/// All endpoints.
 pub(super) fn router() -> Router<Room> {
     Router::new()
         .route("/metrics", get(page))
@@ -46,7 +46,7 @@ async fn changes(State((room, clock)): State<Room>) -> Response {
     json(&status::changes(&room, clock.now()))
 }
 
-/// As SIGHUP does: whoever runs the gateway reads its file again.
+/// Like SIGHUP: the gateway reads its file again.
 async fn reload(State((room, _)): State<Room>) -> Response {
     let answer = room.ask_reload();
     match tokio::time::timeout(PATIENCE, answer).await {
@@ -65,7 +65,7 @@ fn json(value: &impl serde::Serialize) -> Response {
     }
 }
 
-/// How long a reload may take.
+/// The longest time that a reload may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const PLACES: &str = "there are GET /metrics, /status, /changes, /pools, /livez and /readyz, POST /reload, \

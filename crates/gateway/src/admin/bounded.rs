@@ -1,9 +1,9 @@
-//! A listener with a bound on its connections, each of which has to ask for something in time.
+//! A listener with a bound on its connections, each of which has to send a request in time.
 //!
-//! Its descriptors are those of the data path too, and nobody needs a token to connect: clients that stay silent or send
-//! half a request would take them all. At the bound, the connection whose last answer is the longest ago is closed for
-//! a new one. So a probe always gets in: an orchestrator that was refused would restart a healthy gateway. A connection
-//! is also closed that does not send a whole request in time, however slowly its bytes come.
+//! Its descriptors are shared with the data path, and connecting needs no token: clients that stay silent or send half
+//! a request would take them all. At the bound, the connection whose last response is the longest ago is closed for a
+//! new one. So a probe is always accepted: an orchestrator that is refused would restart a healthy gateway. A
+//! connection is also closed if it does not send a complete request in time, however slowly its bytes arrive.
 
 use crate::shared::lock;
 use axum::serve::Listener;
@@ -24,7 +24,7 @@ pub(super) struct Bounded<L> {
     clients: Arc<Mutex<Clients>>,
 }
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Debug, Default)]
 struct Clients {
     accepted: u64,
@@ -33,11 +33,11 @@ struct Clients {
 
 #[derive(Debug)]
 struct Known {
-    /// When it had a part of an answer last, or was accepted.
+    /// When it last sent part of a response, or was accepted.
     answered: Instant,
     /// It is to be closed.
     given_up: bool,
-    /// Wakes what serves it.
+    /// Wakes its task.
     waker: Option<Waker>,
 }
 
@@ -48,7 +48,7 @@ impl Clients {
         self.accepted
     }
 
-    /// Gives up the connection whose last answer is the longest ago.
+    /// Closes the connection whose last response is the longest ago.
     fn give_up_one(&mut self) {
         let open = self.open.iter_mut().filter(|(_, known)| !known.given_up);
         let Some((_, oldest)) = open.min_by_key(|(number, known)| (known.answered, **number)) else { return };
@@ -63,7 +63,7 @@ impl Clients {
 pub(super) struct Client<S> {
     stream: S,
     until: Pin<Box<Sleep>>,
-    /// A request is awaited whole, or its answer.
+    /// It waits for a complete request or its response.
     asks: bool,
     number: u64,
     clients: Arc<Mutex<Clients>>,
@@ -85,7 +85,7 @@ impl<L: Listener> Listener for Bounded<L> {
         if self.places.available_permits() == 0 {
             lock(&self.clients).give_up_one();
         }
-        // It is never closed, so there is always a place in the end.
+        // It is never closed, so a place becomes free in the end.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let number = lock(&self.clients).accept();
         let (until, clients) = (Box::pin(sleep(REQUEST_MAX)), Arc::clone(&self.clients));
@@ -98,14 +98,14 @@ impl<L: Listener> Listener for Bounded<L> {
 }
 
 impl<S> Client<S> {
-    /// Bytes came. The first of a request begin its time; further ones do not prolong it.
+    /// Bytes arrived. The first ones of a request start its deadline; further ones do not extend it.
     fn heard(&mut self) {
         if !std::mem::replace(&mut self.asks, true) {
             self.until.as_mut().reset(Instant::now() + REQUEST_MAX);
         }
     }
 
-    /// A part of an answer was taken.
+    /// A part of a response was sent.
     fn answered(&mut self) {
         let now = Instant::now();
         self.asks = false;
@@ -115,7 +115,7 @@ impl<S> Client<S> {
         }
     }
 
-    /// Nothing can be done now: too late where its time is over, or where another needs the place.
+    /// No progress now: fails if its time is over, or if another client needs the place.
     fn waits<T>(&mut self, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if let Some(known) = lock(&self.clients).open.get_mut(&self.number) {
             if known.given_up {
@@ -215,7 +215,7 @@ mod tests {
         runtime.enable_time().start_paused(true).build().unwrap().block_on(test);
     }
 
-    /// Whether a connection waits for bytes that it may have, or why not.
+    /// Whether a connection waits for further bytes, or why not.
     async fn read(client: &mut Client<DuplexStream>) -> Result<(), ErrorKind> {
         let mut buffer = [0; 8];
         let mut into = ReadBuf::new(&mut buffer);
@@ -235,7 +235,7 @@ mod tests {
                 clients.push(listener.accept().await.0);
                 tokio::time::advance(Duration::from_millis(1)).await;
             }
-            // The first connection has had an answer since.
+            // The first connection has had a response since.
             clients[0].write_all(b"HTTP/1.1").await.unwrap();
             for client in &mut clients {
                 assert_eq!(read(client).await, Ok(()));

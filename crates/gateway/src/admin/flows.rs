@@ -1,10 +1,10 @@
-//! How fast what is counted of a route grows.
+//! The growth rates of a route's counts.
 
 use crate::metrics::Totals;
 use status::Flow;
 use std::collections::BTreeMap;
 
-/// What was counted of a route, with its growth over the last second.
+/// The counts of a route, with their growth over the last second.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     pub(super) demand: Flow,
@@ -14,7 +14,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Adds the totals of a worker: now, and so many seconds before; `None` where they have not changed since.
+    /// Adds the totals of a worker: now, and `seconds` before; `None` if they have not changed since.
     pub(crate) fn add(&mut self, before: Option<&Totals>, now: &Totals, seconds: f64) {
         let before = before.unwrap_or(now);
         grow(&mut self.demand, before.demand, now.demand, seconds);
@@ -47,12 +47,12 @@ mod tests {
         let totals = |demand, shed| Totals { demand, shed: vec![("rate_class", shed)], ..Totals::default() };
         let mut flows = Flows::default();
         flows.add(Some(&totals(400, 0)), &totals(500, 50), 1.0);
-        // Nothing happened at the other.
+        // Nothing changed on the other worker.
         flows.add(None, &totals(70, 7), 1.1);
         assert_eq!((flows.demand.total, flows.demand.per_second), (570, 100.0));
         assert_eq!((flows.shed["rate_class"].total, flows.shed["rate_class"].per_second), (57, 50.0));
         assert!(flows.answered.is_empty());
-        // Just begun: there is no second before.
+        // Just started: there is no second before.
         let mut flows = Flows::default();
         flows.add(Some(&Totals::default()), &totals(5, 0), 0.0);
         assert_eq!((flows.demand.total, flows.demand.per_second), (5, 0.0));

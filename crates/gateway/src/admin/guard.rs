@@ -1,10 +1,11 @@
-//! Who may ask.
+//! Access control of the admin listener.
 //!
-//! - A browser on this machine reaches loopback too, on behalf of any page. So `Host` has to be an address of this
-//!   machine (a page's own name that was made to point here is refused: DNS rebinding), an `Origin` has to be the
-//!   same host, and a change has to come as JSON, which a form cannot send.
-//! - With a token, everything but `/livez` and `/readyz` wants it, and is compared in constant time. Who has it is
-//!   no browser of somebody else, so `Host` may be any name then: other machines know this one by theirs.
+//! - A browser on this machine can reach loopback too, on behalf of any page. So `Host` has to be an address of this
+//!   machine (a page's own name that resolves to it is refused: DNS rebinding), an `Origin` has to be the same host,
+//!   and a change has to be sent as JSON, which a form cannot do.
+//! - With a token, every endpoint except `/livez` and `/readyz` requires it; it is compared in constant time. A client
+//!   with the token is not a browser that a foreign page controls, so `Host` may be any name then: other machines use
+//!   their own names for this one.
 
 use super::Room;
 use crate::settings::AdminAddress;
@@ -22,15 +23,15 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Decides who may ask.
+/// Decides which requests are allowed.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The address that is listened on; `None` for a socket in the file system, which no browser reaches.
+    /// The listening address; `None` for a socket in the file system, which browsers cannot reach.
     address: Option<IpAddr>,
     token: Mutex<Option<Token>>,
 }
 
-/// Puts the guard before all routes.
+/// Adds the guard to all routes.
 pub(super) fn guarded(router: Router<Room>, guard: &Arc<Guard>) -> Router<Room> {
     router.layer(from_fn_with_state(Arc::clone(guard), look))
 }
@@ -85,7 +86,7 @@ impl Guard {
         let Some(address) = self.address else { return true };
         let Some(name) = host.map(without_port) else { return false };
         match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            // Nobody can make an address point elsewhere.
+            // An IP address cannot be made to resolve elsewhere.
             Ok(found) => found.is_loopback() || found == address || address.is_unspecified(),
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         }
@@ -109,7 +110,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// Why somebody may not ask.
+/// Why a request is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     NoToken,
@@ -156,7 +157,7 @@ pub(super) fn problem(status: StatusCode, detail: &str) -> Response {
     response
 }
 
-/// A secret that whoever asks has to know.
+/// A secret that clients have to send.
 pub(super) struct Token(Box<[u8]>);
 
 impl std::fmt::Debug for Token {
@@ -166,10 +167,10 @@ impl std::fmt::Debug for Token {
 }
 
 impl Token {
-    /// The first line of a file.
+    /// Reads the first line of a file.
     ///
     /// # Errors
-    /// Where it cannot be read, or is no token: 16 to 1024 visible ASCII characters.
+    /// The file cannot be read, or its first line is not a token: 16 to 1024 visible ASCII characters.
     pub(super) fn read(file: &Path) -> io::Result<Self> {
         let name = file.display();
         let mut text = Vec::new();
@@ -189,7 +190,7 @@ impl Token {
         Ok(Token(token.into()))
     }
 
-    /// Compared in a time that does not tell how much of it is right; the length is no secret.
+    /// Compares in a time that does not depend on how much of it is right; the length is not secret.
     fn is(&self, sent: &[u8]) -> bool {
         let different =
             self.0.iter().zip(sent).fold(0_u8, |sum, (ours, theirs)| black_box(sum | (ours ^ theirs)));
@@ -221,7 +222,7 @@ mod tests {
             ("127.0.0.1:9901", Some("localhost:9901"), true),
             ("127.0.0.1:9901", Some("LocalHost"), true),
             ("127.0.0.1:9901", Some("[::1]:9901"), true),
-            // Through a tunnel the port is another one.
+            // Through a tunnel the port differs.
             ("127.0.0.1:9901", Some("127.0.0.1:4000"), true),
             ("127.0.0.1:9901", Some("evil.example:9901"), false),
             ("127.0.0.1:9901", Some("localhost.evil.example"), false),

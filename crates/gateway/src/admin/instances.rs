@@ -1,4 +1,4 @@
-//! Instances of the pools over the admin listener: who is there, and who comes and goes.
+//! Instances of the pools over the admin listener: lists, adds, drains and removes them.
 
 use crate::control_room::ControlRoom;
 use crate::metrics::pools::{InstanceCounts, InstanceState};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 type Room = (Arc<ControlRoom>, Clock);
 
-/// `GET /pools`, and what changes them.
+/// `GET /pools`, and the endpoints for changes.
 pub(super) fn routes() -> Router<Room> {
     Router::new()
         .route("/pools", get(pools))

@@ -1,9 +1,9 @@
-//! Where the operator's side listens: an address, or a socket in the file system.
+//! The address of the admin listener: an IP address and port, or a socket in the file system.
 //!
-//! ## Why a socket is made beside its name
-//! A socket has its permissions only after it is bound. It is bound under another name, made its owner's (0600), and
-//! then given its name in one step: nobody else can connect in between, and one that a dead gateway left behind is
-//! replaced in the same step. One that a living gateway serves is left alone.
+//! ## Why a socket is created under another name
+//! The permissions of a socket can be set only after it is bound. It is bound under another name, restricted to its
+//! owner (0600), and then renamed in one step: no other user can connect in between, and a socket that a dead gateway
+//! left behind is replaced in the same step. A socket that a running gateway serves is left alone.
 
 use super::bounded::Bounded;
 use crate::settings::AdminAddress;
@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// A socket that is listened on.
+/// A listening socket.
 pub(super) struct Listener {
     address: AdminAddress,
     socket: Socket,
@@ -25,7 +25,7 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens; within a tokio runtime.
+    /// Listens; requires a tokio runtime.
     pub(super) fn bind(address: &AdminAddress) -> io::Result<Self> {
         match address {
             AdminAddress::Tcp(address) => {
@@ -43,12 +43,12 @@ impl Listener {
         }
     }
 
-    /// Where it listens; with the port that was given where the settings said 0.
+    /// The listening address; with the assigned port if the settings said 0.
     pub(super) fn address(&self) -> &AdminAddress {
         &self.address
     }
 
-    /// Serves for ever, so many clients at once as there may be.
+    /// Serves for ever, within the bound on clients.
     pub(super) async fn serve(self, app: Router) -> io::Result<()> {
         match self.socket {
             Socket::Tcp(listener) => axum::serve(Bounded::new(listener), app).await,
@@ -57,17 +57,17 @@ impl Listener {
     }
 }
 
-/// The name of our socket in the file system, taken away at the end.
+/// The name of our socket in the file system, removed at the end.
 struct Name {
     path: PathBuf,
-    /// Device and number of our socket: another one under the name is not ours to remove.
+    /// Device and inode number of our socket: another socket under the name must not be removed.
     identity: (u64, u64),
 }
 
 impl Drop for Name {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
-            // One that cannot be removed is replaced by the next gateway.
+            // If it cannot be removed, the next gateway replaces it.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -94,7 +94,7 @@ fn bind_private(path: &Path) -> io::Result<(UnixListener, Name)> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
-    // A gateway with our number that ended half-way.
+    // Left by a gateway with our process number that ended half-way.
     match std::fs::remove_file(&beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,7 +1,7 @@
-//! The operator's side: metrics, health, status and a few changes, on a listener of its own.
+//! The admin listener: metrics, health, status and a few changes, on an address of its own.
 //!
-//! It runs on a thread of its own and only reads what the workers publish; a change goes to them as a new
-//! configuration does. Who may ask is decided in `guard`.
+//! It runs on a thread of its own and only reads what the workers publish; a change is passed to them as a new
+//! configuration. `guard` decides which requests are allowed.
 
 mod api;
 mod bounded;
@@ -32,14 +32,14 @@ pub(crate) struct Admin {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the handlers know.
+/// The state of the handlers.
 type Room = (Arc<ControlRoom>, Clock);
 
 impl Admin {
-    /// Begins to serve.
+    /// Starts to serve.
     ///
     /// # Errors
-    /// Where the address cannot be had, the token cannot be read, or no thread is left.
+    /// The address cannot be bound, the token cannot be read, or no thread is left.
     pub(crate) fn start(settings: &Settings, room: Arc<ControlRoom>, clock: Clock) -> io::Result<Self> {
         let token = token(settings)?;
         if settings.is_public() && token.is_none() {
@@ -58,7 +58,7 @@ impl Admin {
         let thread = std::thread::Builder::new().name("gateway-admin".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 tokio::select! {
-                    // Whatever ends it, the gateway itself goes on.
+                    // If it ends, the gateway itself continues.
                     _ = listener.serve(app) => {}
                     _ = stopped => {}
                 }
@@ -71,10 +71,10 @@ impl Admin {
         &self.address
     }
 
-    /// Takes over the token that the file has now.
+    /// Takes over the current token of the file.
     ///
     /// # Errors
-    /// Where it cannot be read, or is none; the old one goes on.
+    /// The file cannot be read, or has no token; the old token stays valid.
     pub(crate) fn read_token(&self, settings: &Settings) -> io::Result<()> {
         self.guard.set_token(token(settings)?);
         Ok(())

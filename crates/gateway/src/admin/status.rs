@@ -1,4 +1,4 @@
-//! Fills in the status document ([`status::Status`]): what the settings say, and what a running gateway does now.
+//! Fills in the status document ([`status::Status`]): the settings, and the current state of a running gateway.
 
 use super::flows::Flows;
 use crate::control_room::{Change as PolicyChange, ControlRoom};
@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use units::{Ratio, Timestamp};
 
-/// What settings alone say.
+/// The status that follows from settings alone.
 pub fn of(settings: &Settings) -> Status {
     let name = |index: Option<usize>, names: &dyn Fn(usize) -> String| index.map(names);
     let rate = |index: usize| settings.rate_classes[index].name.clone();
@@ -69,7 +69,7 @@ pub fn of(settings: &Settings) -> Status {
     }
 }
 
-/// What a running gateway is and does.
+/// The status of a running gateway.
 pub(super) fn now(room: &ControlRoom, now: Timestamp) -> Status {
     let (_, shared) = room.current();
     let (counts, flows) = room.counts_and_flows(&shared);
@@ -106,7 +106,7 @@ fn count(status: &mut Status, counts: &Counts, flows: Vec<Flows>) {
         pool.panic = of.is_some_and(|of| of.panic);
         for instance in &mut pool.instances {
             let Ok(address) = instance.address.parse::<SocketAddr>() else { continue };
-            // Idle connections are the instance's, requests are the pool's.
+            // Idle connections belong to the instance, requests to the pool.
             instance.idle = idle.get(&address).copied().unwrap_or(0);
             if let Some(counts) = of.and_then(|of| of.instances.get(&address)) {
                 instance.state = counts.state.name().to_owned();
@@ -167,8 +167,8 @@ fn breach(conforming: Ratio, samples: u64) -> String {
     format!("{conforming} of {samples} responses conformed")
 }
 
-/// Where the value of an adaptive limit comes from. What was measured before is no source of the value: that one the
-/// file gives.
+/// The source of an adaptive limit's value. An earlier measurement is not a source of its own: that value comes from
+/// the file.
 fn origin(origin: Origin) -> String {
     match origin {
         Origin::Written => "the first value".to_owned(),
@@ -234,7 +234,7 @@ fn concurrency_limit(class: &Class<ConcurrencySettings>, priorities: &[String]) 
     }
 }
 
-/// A route's priority in words; whoever built the settings has checked that the classes are there.
+/// A route's priority as text; the code that built the settings has checked that the classes exist.
 fn priority(found: &RoutePriority, names: &[String]) -> String {
     let class = |number: u8| names.get(usize::from(number)).map_or("", String::as_str);
     match found {
@@ -277,12 +277,12 @@ fn provenance<S>(class: &Class<S>) -> Option<Provenance> {
     })
 }
 
-/// Seconds to the thousandth: nobody reads more.
+/// Seconds to milliseconds, rounded to a thousandth: more digits are of no use.
 fn millis(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }
 
-/// The wall clock's time so long ago, in UTC to the second.
+/// The wall clock time that long ago, in UTC to the second.
 fn utc(ago: Duration) -> String {
     let now = jiff::Timestamp::now();
     let time =

@@ -7,8 +7,8 @@ use http::codec::header::slots;
 use http::codec::{Limits, request};
 use proptest::prelude::*;
 
-/// What both readers find: limits and balancing ask the one, mirrors the other, of what the gateway sends to an
-/// instance.
+/// The results of both readers: that of limits and balancing, and that of mirrors, which reads what the gateway sends
+/// to an instance.
 fn found(by: &KeyBy, fields: &str) -> [Option<Vec<u8>>; 2] {
     let text = format!("POST /a?b HTTP/1.1\r\nHost: test\r\nContent-Length: 14\r\n{fields}\r\n");
     let mut slots = slots();
@@ -39,7 +39,7 @@ fn a_key_is_found_by_the_same_rules_before_and_after_a_request_is_sent() {
         (&header, "X-User: ann\r\nX-User: bob\r\n", Some("ann")),
         (&header, "X-User:\r\n", Some("")),
         (&header, "X-Users: ann\r\nX-Use: ann\r\n", None),
-        // For this hop only.
+        // Hop-by-hop.
         (&header, "Connection: X-User\r\nX-User: ann\r\n", None),
         (&cookie, "Cookie: sid=1\r\n", Some("1")),
         (&cookie, "Cookie: a=2; sid=1; sid=3\r\n", Some("1")),

@@ -1,28 +1,28 @@
-//! The answers of a route by method, status and kind of failure, with their times.
+//! The responses of a route by method, status and kind of failure, with their times.
 //!
 //! ## Why a short list
-//! A service answers in a handful of ways, most of them in one. The list is searched from its beginning, where the
-//! most frequent soon is; nothing is hashed and nothing allocated once a way is known. It has a bound, because the
-//! statuses are the instance's to choose: what comes beyond shares an entry.
+//! A service has few kinds of responses, most of them of one kind. The list is searched from its beginning, where the
+//! most frequent kind soon is; nothing is hashed, and nothing is allocated once a kind is known. It is bounded, because
+//! the instance chooses the statuses: kinds beyond the bound share an entry.
 
 use super::times::Times;
 use std::time::Duration;
 
-/// The answers of a route.
+/// The responses of a route.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answers(Vec<Answer>);
 
-/// Answers of one kind.
+/// Responses of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     method: Method,
-    /// 0 where it shares the entry of what is rare.
+    /// 0 for the shared entry of rare kinds.
     status: u16,
-    /// Why the gateway answered itself, or broke off; empty where it did not.
+    /// Why the gateway sent its own response, or broke off; empty if it did neither.
     error: Box<str>,
-    /// From the request's arrival to the end of its answer.
+    /// From the request's arrival to the end of its response.
     pub(super) total: Times,
-    /// From sending upstream to the first byte of the answer.
+    /// From sending upstream to the first byte of the response.
     pub(super) upstream: Times,
 }
 
@@ -86,12 +86,12 @@ impl Answer {
         }
     }
 
-    /// Why the gateway answered itself.
+    /// Why the gateway sent its own response.
     pub(super) fn error(&self) -> Option<&str> {
         Some(&*self.error).filter(|error| !error.is_empty())
     }
 
-    /// Whether an instance answered, and wholly.
+    /// Whether the response is an instance's, and complete.
     pub(crate) fn is_from_upstream(&self) -> bool {
         self.error.is_empty()
     }
@@ -103,7 +103,7 @@ impl Answer {
 }
 
 impl Answers {
-    /// An answer from upstream went out whole.
+    /// A response from upstream was sent completely.
     #[inline]
     pub(super) fn answered(&mut self, method: &[u8], status: u16, total: Duration, upstream: Duration) {
         let entry = self.entry(Method::of(method), status, "");
@@ -111,7 +111,7 @@ impl Answers {
         entry.upstream.record(upstream);
     }
 
-    /// The gateway answered itself, or broke off.
+    /// The gateway sent its own response, or broke off.
     pub(super) fn own(&mut self, method: &[u8], status: u16, error: &str, total: Duration) {
         self.entry(Method::of(method), status, error).total.record(total);
     }
@@ -130,7 +130,7 @@ impl Answers {
 
     #[inline]
     fn entry(&mut self, method: Method, status: u16, error: &str) -> &mut Answer {
-        // An empty text is the usual one; its length says so without a comparison.
+        // An empty text is the most frequent one; its length shows it without a comparison.
         let same_error = |entry: &Answer| match error {
             "" => entry.error.is_empty(),
             _ => *entry.error == *error,
@@ -146,7 +146,7 @@ impl Answers {
     fn new_entry(&mut self, method: Method, status: u16, error: &str) -> &mut Answer {
         let is_rare = self.0.len() >= KINDS_MAX;
         let (method, status) = if is_rare { (Method::Other, 0) } else { (method, status) };
-        // Answers of instances and the gateway's own never share an entry.
+        // Responses of instances and the gateway's own never share an entry.
         let error = if is_rare && !error.is_empty() { "other" } else { error };
         let known = self.0.iter().position(|entry| (entry.status, &*entry.error) == (status, error));
         if let Some(index) = known.filter(|_| is_rare) {
@@ -159,7 +159,7 @@ impl Answers {
     }
 }
 
-/// Kinds of answers that are told apart; about 300 bytes each.
+/// Kinds of responses with an entry of their own; about 300 bytes each.
 const KINDS_MAX: usize = 64;
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
-//! What connections cost: a client that opens one for each call pays for it with time, and so do both machines.
+//! Counts of connections: a client that opens one for each request pays for it with time, and so do both machines.
 
 use super::Times;
 use super::page::Page;
 use std::time::Duration;
 
-/// One worker's counts of connections that have ended or begun.
+/// One worker's counts of opened and closed connections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connections {
     /// Client connections by how many requests they carried.
     by_requests: [u64; RANGES.len()],
-    /// Given up for another client: without a byte sent, and while they waited for a request.
+    /// Closed to accept another client: without a byte sent, and while they waited for a request.
     given_up: [u64; 2],
-    /// Refused as their address had as many as it may.
+    /// Refused because their address was at its bound.
     over_client_bound: u64,
     first_byte: Times,
     connect: Times,
 }
 
 impl Connections {
-    /// A client's connection ended after so many requests.
+    /// A client's connection ended after `requests` requests.
     pub(crate) fn ended(&mut self, requests: u32) {
         let range = match requests {
             0 => 0,
@@ -30,12 +30,12 @@ impl Connections {
         self.by_requests[range] += 1;
     }
 
-    /// A connection was given up so that another client got in; `silent` is one that had sent nothing.
+    /// A connection was closed to accept another client; `silent` means that it had sent nothing.
     pub(crate) fn given_up(&mut self, silent: bool) {
         self.given_up[usize::from(!silent)] += 1;
     }
 
-    /// A client was refused, as its address had as many connections as it may.
+    /// A client was refused, because its address was at its bound of connections.
     pub(crate) fn refused_for_client(&mut self) {
         self.over_client_bound += 1;
     }
@@ -45,7 +45,7 @@ impl Connections {
         self.first_byte.record(after);
     }
 
-    /// A connection to an instance took so long to open.
+    /// How long opening a connection to an instance took.
     pub(crate) fn connected(&mut self, after: Duration) {
         self.connect.record(after);
     }

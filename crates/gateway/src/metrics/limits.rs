@@ -1,5 +1,5 @@
-//! Limits on the metrics page: the state of each, the requests that wait, what one in shadow would have shed, and the demand that
-//! arrived, whatever became of it.
+//! Limits on the metrics page: the state of each, the requests that wait, the requests that a shadow limit would have
+//! shed, and the demand that arrived, whatever its outcome.
 
 use super::Counts;
 use super::page::{Page, by_route};
@@ -7,7 +7,7 @@ use crate::shared::{Shared, WHYS};
 use control::concurrency::Origin;
 use status::metric;
 
-/// Appends what there is to say of demand and limits.
+/// Appends the metrics of demand and limits.
 pub(super) fn write(page: &mut Page, counts: &Counts, shared: &Shared) {
     demand(page, counts, shared);
     rates(page, shared);
@@ -20,7 +20,7 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     let routes = || by_route(counts, shared);
     let name = "headroom_class_demand_total";
     page.head(name, "counter", "Requests that arrived at the routes of a limit, by limit.");
-    // One walk over the routes: a file may have as many limits as routes.
+    // One pass over the routes: a file may have as many limits as routes.
     let mut rates = vec![0; settings.rate_classes.len()];
     let mut in_flight = vec![0; settings.concurrency_limits.len()];
     for (route, of) in routes() {
@@ -45,7 +45,7 @@ fn demand(page: &mut Page, counts: &Counts, shared: &Shared) {
     }
 }
 
-/// Each limit of a route once, also where the policy names the same as the route.
+/// Each limit of a route once, even if the policy names the same one as the route.
 fn each_of(always: Option<usize>, gated: Option<usize>, mut each: impl FnMut(usize)) {
     always.into_iter().chain(gated.filter(|_| gated != always)).for_each(&mut each);
 }

@@ -1,4 +1,4 @@
-//! What became of copies, for Prometheus: chosen = compared (same or different) + dropped + failed + in flight.
+//! The outcomes of copies, for Prometheus: chosen = compared (same or different) + dropped + failed + in flight.
 
 use super::page::Page;
 use crate::mirror::{Difference, Dropped, Failed, Link, LinkCounts, Mirrors, RATIO_BOUNDS, Sink};
@@ -6,7 +6,7 @@ use status::metric;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Appends nothing where there is no mirror.
+/// Appends nothing if there is no mirror.
 pub(super) fn write(page: &mut Page, mirrors: &Mirrors) {
     let (shadows, captured): (Vec<&Link>, Vec<&Link>) =
         mirrors.routes.iter().flatten().partition(|link| matches!(link.target.sink, Sink::Shadow(_)));
@@ -121,7 +121,7 @@ fn shadows(mirrors: &Mirrors) -> impl Iterator<Item = &crate::mirror::Target> {
     mirrors.targets.iter().map(|target| &**target).filter(|target| matches!(target.sink, Sink::Shadow(_)))
 }
 
-/// Times to the first byte of the compared, summed, and the ratio of each pair.
+/// Times to the first byte of compared copies, added up, and the ratio of each pair.
 fn write_times(page: &mut Page, links: &[&Link]) {
     for (name, help, which) in [
         ("headroom_mirror_live_seconds_total", "Time to the first byte of compared live answers.", 0),

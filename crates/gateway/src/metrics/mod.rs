@@ -1,12 +1,13 @@
-//! What the gateway counts, and how Prometheus reads it.
+//! The gateway's counts, and their form for Prometheus.
 //!
-//! Each worker counts for itself, without locks, and publishes what changed ten times a second. Names and buckets follow
+//! Each worker counts separately, without locks, and publishes changes ten times a second. Names and buckets follow
 //! OpenTelemetry's semantic conventions for HTTP in Prometheus' spelling; labels are names from the configuration,
-//! never paths or addresses of clients.
+//! never paths or client addresses.
 //!
 //! ## Demand
-//! What arrived: answered, failed and shed, in flight and waiting. It comes from these counts and is none of its own,
-//! so it costs a request nothing and always agrees with them. Shedding never hides load from whoever scales by it.
+//! All requests that arrived: with a response, failed, shed, in flight and waiting. Demand is computed from these
+//! counts and is not a count of its own, so it costs a request nothing and always agrees with them. Shedding never
+//! hides load from an autoscaler that uses it.
 
 mod answers;
 mod connections;
@@ -45,7 +46,7 @@ pub(crate) struct Counts {
     /// The configuration whose routes and classes they count; `None` before the first are published.
     pub(crate) view: Option<Arc<Shared>>,
     pub(crate) routes: Routes,
-    /// By their place in the configuration.
+    /// By their index in the configuration.
     pub(crate) pools: Vec<Arc<pools::PoolCounts>>,
     /// For each service level class, the times from sending upstream to the first byte.
     pub(crate) levels: Vec<Times>,
@@ -60,13 +61,13 @@ pub(crate) struct Counts {
     pub(crate) connections: Connections,
 }
 
-/// A worker's connections to one instance, whatever pools it is in.
+/// A worker's connections to one instance, independent of its pools.
 #[derive(Debug, Clone)]
 pub(crate) struct InstanceCounts {
     pub(crate) address: SocketAddr,
-    /// Requests that it has not answered, or on the way to it.
+    /// Requests without a response yet, including those being sent.
     pub(crate) in_flight: u64,
-    /// Connections that wait for a request.
+    /// Connections without a request.
     pub(crate) idle: u64,
 }
 
@@ -81,17 +82,17 @@ pub(crate) struct RouteCounts {
     would_shed: BTreeMap<&'static str, u64>,
     /// Requests at the upstream now.
     pub(crate) in_flight: u64,
-    /// Requests that wait for their turn now.
+    /// Requests that are queued or delayed now.
     pub(crate) waiting: u64,
-    /// How long answered requests waited for their turn; those that did not wait are not in it.
+    /// How long requests with a response waited; those that did not wait are not included.
     waited: Times,
     pub(crate) reported: Reported,
 }
 
 impl RouteCounts {
-    /// An answer from upstream went out whole.
+    /// A response from upstream was sent completely.
     ///
-    /// Never inlined, so that a profile shows what the metrics cost.
+    /// Never inlined, so that a profile shows the cost of the metrics.
     #[inline(never)]
     pub(crate) fn answered(
         &mut self,
@@ -107,7 +108,7 @@ impl RouteCounts {
         }
     }
 
-    /// The gateway answered a request itself, or broke its answer off; `error` says why.
+    /// The gateway sent its own response, or broke a response off; `error` says why.
     pub(crate) fn own(&mut self, method: &[u8], status: u16, error: &str, total: Duration) {
         self.answers.own(method, status, error, total);
     }
@@ -117,12 +118,12 @@ impl RouteCounts {
         *self.shed.entry(reason).or_default() += 1;
     }
 
-    /// A limit in shadow would have refused a request.
+    /// A shadow limit would have refused a request.
     pub(crate) fn would_shed(&mut self, reason: &'static str) {
         *self.would_shed.entry(reason).or_default() += 1;
     }
 
-    /// A request got no whole answer from upstream.
+    /// A request got no complete response from upstream.
     pub(crate) fn failed(&mut self, kind: &'static str) {
         *self.failed.entry(kind).or_default() += 1;
     }
@@ -133,14 +134,14 @@ impl RouteCounts {
         self.answered_total() + over + self.in_flight + self.waiting
     }
 
-    /// How long admitted requests waited for their turn; most did not.
+    /// How long admitted requests waited; most did not.
     fn waits(&self) -> Times {
         let mut waits = self.waited.clone();
         waits.record_zeros(self.answered_total() - waits.count());
         waits
     }
 
-    /// Whether requests are at the upstream, or wait.
+    /// Whether requests are at the upstream or waiting.
     fn is_busy(&self) -> bool {
         self.in_flight + self.waiting > 0
     }
@@ -149,7 +150,7 @@ impl RouteCounts {
         self.answers.iter().filter(|answer| answer.is_from_upstream()).map(Answer::count).sum()
     }
 
-    /// Answered, shed, failed, and of those failed for the client's breach of HTTP.
+    /// With a response, shed, failed, and the failed ones due to a client's violation of HTTP.
     #[cfg(test)]
     pub(crate) fn totals(&self) -> [u64; 4] {
         let bad = self.failed.get(status::reason::request::BAD_REQUEST).copied().unwrap_or(0);
@@ -170,8 +171,8 @@ impl RouteCounts {
 }
 
 impl Counts {
-    /// The same for the routes and classes of a configuration: for a moment after a reload, workers count for the one
-    /// before.
+    /// The same for the routes and classes of another configuration: for a moment after a reload, workers count for the
+    /// previous one.
     pub(crate) fn of(&self, shared: &Arc<Shared>) -> Cow<'_, Counts> {
         let Some(view) = self.view.as_ref().filter(|view| !Arc::ptr_eq(view, shared)) else {
             return Cow::Borrowed(self);
@@ -194,12 +195,12 @@ impl Counts {
         Cow::Owned(Counts { routes, pools: pools.collect(), levels: levels.collect(), ..self.clone() })
     }
 
-    /// What was counted of a route.
+    /// The counts of a route.
     pub(crate) fn route(&self, index: usize) -> &RouteCounts {
         self.routes.get(index).and_then(Option::as_deref).unwrap_or(&NOTHING)
     }
 
-    /// Adds another worker's, of the same configuration.
+    /// Adds the counts of another worker, for the same configuration.
     pub(crate) fn add(&mut self, other: &Counts) {
         self.routes.resize_with(self.routes.len().max(other.routes.len()), Default::default);
         for (ours, theirs) in self.routes.iter_mut().zip(&other.routes) {
@@ -245,5 +246,5 @@ fn add_map<K: Ord + Copy>(ours: &mut BTreeMap<K, u64>, theirs: &BTreeMap<K, u64>
     }
 }
 
-/// What was counted of a route that no request was for.
+/// The counts of a route that had no requests.
 static NOTHING: LazyLock<RouteCounts> = LazyLock::new(RouteCounts::default);

@@ -1,4 +1,4 @@
-//! The page that Prometheus reads.
+//! The metrics page for Prometheus.
 
 use super::{Counts, RouteCounts, Times, limits, mirror, pools, reported, rules};
 use crate::settings::Route;
@@ -7,7 +7,7 @@ use status::metric;
 use std::fmt::{Display, Write};
 use units::Timestamp;
 
-/// The page that Prometheus reads.
+/// The metrics page for Prometheus.
 pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     let mut page = Page(String::with_capacity(16 * 1024));
     routes(&mut page, counts, shared);
@@ -24,7 +24,7 @@ pub(crate) fn page(counts: &Counts, shared: &Shared, now: Timestamp) -> String {
     page.0
 }
 
-/// The routes with what was counted of them.
+/// The routes with their counts.
 pub(super) fn by_route<'a>(
     counts: &'a Counts,
     shared: &'a Shared,
@@ -207,7 +207,7 @@ fn process(page: &mut Page, counts: &Counts) {
     }
 }
 
-/// The page while it is written.
+/// The page under construction.
 pub(super) struct Page(String);
 
 impl Page {

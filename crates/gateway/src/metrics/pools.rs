@@ -1,4 +1,4 @@
-//! What is counted of pools and their instances. Instances are labels by their addresses, as the file has them.
+//! Counts of pools and their instances. The labels of instances are their addresses, as in the file.
 
 use super::page::Page;
 use crate::shared::Shared;
@@ -28,8 +28,8 @@ pub(crate) struct InstanceCounts {
     pub(crate) failures: u64,
 }
 
-/// What an instance is about. Of several workers the one that sends it most counts, so that an instance is said to be
-/// draining only once nobody sends it anything new.
+/// The state of an instance. The worker that sends it most decides, so that an instance is draining only when no worker
+/// sends it new requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum InstanceState {
     Available,
@@ -37,7 +37,7 @@ pub(crate) enum InstanceState {
     Ejected,
     Unhealthy,
     Draining,
-    /// Not in the configuration any more, with requests in flight.
+    /// No longer in the configuration, with requests in flight.
     Removed,
 }
 
@@ -82,15 +82,15 @@ pub(crate) enum Retry {
     ConnectTimeout,
     /// A kept connection that the instance was closing.
     Stale,
-    /// The connection broke before an answer.
+    /// The connection broke before a response.
     Broke,
 }
 
-/// What became of that.
+/// The decision on a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retried {
     Repeated,
-    /// The instance may have acted on it already.
+    /// The instance may have processed it already.
     NotSafe,
     OutOfTries,
     OutOfBudget,
@@ -134,13 +134,13 @@ impl Retried {
 }
 
 impl PoolCounts {
-    /// Whether time alone changes nothing about it: slow starts and ejections end by themselves.
+    /// Whether it stays unchanged over time: slow starts and ejections end by themselves.
     pub(crate) fn is_steady(&self) -> bool {
         let ends = |of: &InstanceCounts| matches!(of.state, InstanceState::Warming | InstanceState::Ejected);
         !self.panic && !self.instances.values().any(ends)
     }
 
-    /// Adds another worker's.
+    /// Adds the counts of another worker.
     pub(crate) fn add(&mut self, other: &PoolCounts) {
         for (&address, theirs) in &other.instances {
             match self.instances.get_mut(&address) {

@@ -1,26 +1,26 @@
-//! Times that others report: hops before us, and the instances.
+//! Times that others report: earlier hops, and the instances.
 
 use super::Times;
 use super::page::Page;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One worker's counts of what was reported on one route.
+/// One worker's counts of the times reported on one route.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reported {
-    /// From the X-Request-Start of a trusted hop to our own receipt.
+    /// From the X-Request-Start of a trusted hop to the arrival at the gateway.
     before: Times,
-    /// By the name of the Server-Timing metric: how often it came, and the sum.
+    /// By the name of the Server-Timing metric: how often it arrived, and the sum.
     server: BTreeMap<String, (u64, Duration)>,
 }
 
 impl Reported {
-    /// A trusted hop had the request for so long.
+    /// How long trusted hops had the request.
     pub(crate) fn before(&mut self, age: Duration) {
         self.before.record(age);
     }
 
-    /// The instance says that this part took so long.
+    /// The instance reports this duration for this part.
     pub(crate) fn server(&mut self, name: &str, took: Duration) {
         if let Some((count, sum)) = self.server.get_mut(name) {
             *count += 1;
@@ -40,7 +40,7 @@ impl Reported {
     }
 }
 
-/// Writes the routes' lines; the parts whose names a route's configuration holds.
+/// Writes the lines of the routes; only parts that are named in a route's configuration.
 pub(super) fn write<'a>(page: &mut Page, routes: impl Iterator<Item = (&'a str, &'a Reported)> + Clone) {
     let name = "headroom_before_gateway_seconds";
     page.head(name, "histogram", "From the X-Request-Start of a trusted hop to the gateway.");

@@ -1,4 +1,4 @@
-//! What rules have done, by route.
+//! Counts of rules, by route.
 
 use super::page::{Page, by_route};
 use super::{Counts, add_map};
@@ -12,19 +12,19 @@ pub(crate) struct RuleCounts {
     errors: BTreeMap<(&'static str, &'static str), u64>,
     /// Requests that a rule sent to another pool than the route's.
     rerouted: u64,
-    /// Answers of instances that a response rule replaced.
+    /// Responses of instances that a response rule replaced.
     replaced: u64,
     /// Lines that rules logged, shown or not.
     lines: u64,
 }
 
 impl RuleCounts {
-    /// A rule failed; its message passed unchanged.
+    /// A rule failed; its message was forwarded unchanged.
     pub(crate) fn failed(&mut self, rule: &'static str, kind: &'static str) {
         *self.errors.entry((rule, kind)).or_default() += 1;
     }
 
-    /// Rules that failed.
+    /// Failed runs of rules.
     pub(crate) fn errors(&self) -> u64 {
         self.errors.values().sum()
     }
@@ -34,12 +34,12 @@ impl RuleCounts {
         self.rerouted += 1;
     }
 
-    /// A rule replaced an answer.
+    /// A rule replaced a response.
     pub(crate) fn replaced(&mut self) {
         self.replaced += 1;
     }
 
-    /// A rule logged so many lines.
+    /// A rule logged `lines` lines.
     pub(crate) fn logged(&mut self, lines: u64) {
         self.lines += lines;
     }
@@ -52,7 +52,7 @@ impl RuleCounts {
     }
 }
 
-/// Adds what is about rules, for the routes that have one.
+/// Adds the metrics of rules, for the routes that have one.
 pub(super) fn page(page: &mut Page, counts: &Counts, shared: &Shared) {
     let routes = || {
         by_route(counts, shared)

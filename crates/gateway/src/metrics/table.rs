@@ -1,9 +1,9 @@
-//! One worker's counts of all routes, and what it has published of them.
+//! One worker's counts of all routes, and the counts that it has published.
 //!
-//! ## Why only what changed is copied
-//! With ten thousand routes, a copy of every count ten times a second would stop the event loop for milliseconds each
-//! time. Few routes have a request within a tenth of a second: counts are shared with whoever reads them until the
-//! next request changes them, and a route without requests takes one word.
+//! ## Why only changes are copied
+//! With ten thousand routes, a copy of every count ten times a second would block the event loop for milliseconds each
+//! time. Few routes have a request within a tenth of a second: counts are shared with their readers until the next
+//! request changes them, and a route without requests takes one word.
 
 use super::{Counts, RouteCounts};
 use crate::shared::Shared;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What was counted of each route, by its place in the configuration; `None` where no request was for it.
+/// The counts of each route, by its index in the configuration; `None` if it had no requests.
 pub(crate) type Routes = Vec<Option<Arc<RouteCounts>>>;
 
 /// One worker's counts of the routes of one configuration.
@@ -21,7 +21,7 @@ pub(crate) struct RouteTable {
     routes: Routes,
     /// The routes whose counts differ from those that were published last. Their counts have no other owner.
     changed: Vec<usize>,
-    /// The routes that had requests in flight or waiting when that was last noted.
+    /// The routes that had requests in flight or waiting at the last update.
     busy: Vec<usize>,
 }
 
@@ -47,19 +47,19 @@ impl RouteTable {
         Arc::make_mut(counts)
     }
 
-    /// The counts of the routes that requests were for.
+    /// The counts of the routes that had requests.
     #[cfg(test)]
     pub(crate) fn all(&self) -> impl Iterator<Item = &RouteCounts> {
         self.routes.iter().flatten().map(|counts| &**counts)
     }
 
-    /// The counts of a route that requests were for.
+    /// The counts of a route that had requests.
     #[cfg(test)]
     pub(crate) fn counted(&self, route: usize) -> &RouteCounts {
         self.routes[route].as_deref().expect("a request was for it")
     }
 
-    /// Takes over what was counted for an earlier configuration; `place` says where a route of it stands now.
+    /// Takes over the counts of an earlier configuration; `place` returns the present index of one of its routes.
     pub(crate) fn absorb(&mut self, earlier: &mut RouteTable, place: impl Fn(usize) -> Option<usize>) {
         let counted = earlier.routes.iter_mut().enumerate();
         for (route, counts) in counted.filter_map(|(route, counts)| Some((route, counts.take()?))) {
@@ -68,7 +68,7 @@ impl RouteTable {
                 Some(_) => self.change(now).add(&counts),
                 none => *none = Some(counts),
             }
-            // Until the next note says how many they are now.
+            // Until the next update of their number.
             self.busy.extend(self.routes[now].as_ref().filter(|counts| counts.is_busy()).map(|_| now));
         }
         for route in earlier.changed.drain(..) {
@@ -77,8 +77,8 @@ impl RouteTable {
         earlier.busy.clear();
     }
 
-    /// Notes how many requests of each route are at the upstream, and how many wait; routes that are not named have
-    /// none.
+    /// Updates how many requests of each route are at the upstream, and how many wait; routes that are not in
+    /// `under_way` have none.
     pub(crate) fn note_under_way(&mut self, under_way: &HashMap<usize, (u64, u64)>) {
         let before = std::mem::take(&mut self.busy);
         for route in before.into_iter().chain(under_way.keys().copied()) {
@@ -93,11 +93,11 @@ impl RouteTable {
     }
 }
 
-/// What a worker has published, and how it was a second ago.
+/// A worker's published counts, and those of a second ago.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     pub(super) counts: Counts,
-    /// What changed from one publication to the next, the latest last.
+    /// The changes from one publication to the next, the latest last.
     steps: VecDeque<Step>,
 }
 
@@ -111,7 +111,7 @@ struct Step {
 }
 
 impl Published {
-    /// Takes over what changed since the last time. The routes of `counts` are those of `table`.
+    /// Takes over the changes since the last time. The routes of `counts` are those of `table`.
     pub(crate) fn publish(&mut self, counts: &Counts, table: &mut RouteTable) {
         let view = counts
             .view
@@ -140,7 +140,7 @@ impl Published {
         self.counts.routes = routes;
     }
 
-    /// Sorts what was published by the routes of another configuration.
+    /// Reorders the published counts by the routes of another configuration.
     fn follow(&mut self, view: &Arc<Shared>) {
         let Some(old) = self.counts.view.as_ref() else { return };
         let places = view.places_of(old);
@@ -162,13 +162,13 @@ impl Published {
         }
     }
 
-    /// What was published last.
+    /// The last published counts.
     pub(crate) fn counts(&self) -> Counts {
         self.counts.clone()
     }
 
-    /// The counts, and what they were about a second before: the seconds in between, and the totals of the routes that
-    /// have changed since.
+    /// The counts, and those of about a second before: the seconds in between, and the totals of the routes that have
+    /// changed since.
     pub(crate) fn with_before(&self) -> (Counts, f64, HashMap<usize, Totals>) {
         let now = self.counts.at;
         let (mut since, mut before) = (now, HashMap::new());
@@ -183,11 +183,11 @@ impl Published {
     }
 }
 
-/// What is counted of a route, in brief.
+/// The counts of a route, in brief.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Totals {
     pub(crate) demand: u64,
-    /// By class of status, answered by an instance.
+    /// By class of status, with a response of an instance.
     pub(crate) answered: Vec<(&'static str, u64)>,
     pub(crate) shed: Vec<(&'static str, u64)>,
     pub(crate) failed: Vec<(&'static str, u64)>,
@@ -209,7 +209,7 @@ impl Totals {
     }
 }
 
-/// How far back a rate looks.
+/// The period over which a rate is computed.
 pub(crate) const WINDOW: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
         let (mut table, mut published) = (RouteTable::new(3), Published::default());
         publish(&mut published, &mut table, 0);
         for tick in 1..=50 {
-            // Ten in a tick, all shed after two seconds.
+            // Ten per tick, all shed after two seconds.
             for _ in 0..10 {
                 if tick <= 20 {
                     table.change(1).answered(b"GET", 200, WINDOW, WINDOW, Duration::ZERO);

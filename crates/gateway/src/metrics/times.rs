@@ -19,7 +19,7 @@ impl Times {
         self.sum += time;
     }
 
-    /// Counts so many that took no time.
+    /// Counts `count` durations of zero.
     pub(crate) fn record_zeros(&mut self, count: u64) {
         self.buckets[0] += count;
     }
@@ -40,7 +40,7 @@ impl Times {
         self.sum
     }
 
-    /// The upper bound of each bucket in seconds, with how many were at most that; the last is infinite.
+    /// The upper bound of each bucket in seconds, with how many durations were at most that; the last is infinite.
     pub(crate) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let bounds = BOUNDS_S.into_iter().chain([f64::INFINITY]);
         bounds.zip(self.buckets.iter().scan(0, |sum, count| {

@@ -1,12 +1,13 @@
 //! Writes copies to a file in headroom's own capture format, which `headroom replay` reads.
 //!
-//! ## Why a thread that looks and does not wait
-//! A disk may take its time, so writing has a thread of its own; and whoever wakes a thread makes a system call, which
-//! a worker would make for nearly each request here. So the thread comes by fifty times a second.
+//! ## Why a thread that polls
+//! Writing has a thread of its own, because a disk may be slow. Waking a thread takes a system call, which a worker
+//! would make for nearly every request here. So the thread polls fifty times a second.
 //!
 //! ## What is written
-//! A request when its answer has gone out, with status, time and size; its arrival is the one that the gateway
-//! saw. What the gateway adds for the service (`X-Forwarded-For` and the like) is left out: it would be added again.
+//! A request is written when its response was sent, with status, time and size; its arrival is the arrival at the
+//! gateway. The fields that the gateway adds for the service (`X-Forwarded-For` and the like) are omitted: a replay
+//! through a gateway would add them again.
 
 use super::mask::Mask;
 use super::{Answered, Bell, Copy, Dropped, Ticket};
@@ -28,9 +29,9 @@ pub(crate) struct Writer<W> {
     mask: Mask,
     copies: Receiver<Box<Copy>>,
     bell: Arc<Bell>,
-    /// Copies whose live request is still under way.
+    /// Copies whose live request is still in flight.
     waiting: Vec<Copy>,
-    /// Whole lines, and whose they are.
+    /// Whole lines, and the copies that they belong to.
     lines: Vec<u8>,
     tickets: Vec<Ticket>,
     /// The last write ended in the middle of a line.
@@ -43,7 +44,7 @@ impl<W: Write> Writer<W> {
         Writer { out, mask: Mask::new(capture), copies, bell, waiting, lines, tickets, torn: false }
     }
 
-    /// Writes until no copies will come any more and all that came are written.
+    /// Writes until no more copies will come and all are written.
     pub(crate) fn run(mut self) {
         while !self.look() {
             std::thread::sleep(LOOK_EVERY);
@@ -89,7 +90,7 @@ impl<W: Write> Writer<W> {
         if self.lines.is_empty() {
             return;
         }
-        // A line that was cut off must not swallow the next.
+        // A truncated line must not merge with the next.
         let mended = !self.torn || self.out.write_all(b"\n").is_ok();
         let written = mended && self.out.write_all(&self.lines).and_then(|()| self.out.flush()).is_ok();
         self.torn = !written;
@@ -138,7 +139,7 @@ fn entry(copy: &Copy, live: Option<Answered>, mask: &Mask) -> Option<Entry> {
     })
 }
 
-/// Addresses are personal data: whoever replays needs to know which requests are one client's, not whose.
+/// Addresses are personal data: a replay needs to know which requests belong to one client, not to which.
 fn user(client: IpAddr, mask: &Mask) -> String {
     mask.value(key::client(client, &mut [0; 8]))
 }
@@ -154,7 +155,7 @@ fn plain(bytes: &[u8], mut decoder: Decoder) -> Option<Vec<u8>> {
     Some(body)
 }
 
-/// What the gateway writes itself, or what follows from the rest.
+/// Fields that the gateway writes itself, or that follow from the rest.
 const OWN: [&str; 10] = [
     "host",
     "content-length",

@@ -1,6 +1,6 @@
-//! What becomes of copies, by route and mirror.
+//! The outcomes of copies, by route and mirror.
 //!
-//! Workers and the mirror's thread count the same copies, so these are atomic words; only what is chosen touches them.
+//! Workers and the mirror's thread count the same copies, so these are atomic words; only chosen copies use them.
 
 use control::mirror::NotMirrored;
 use status::reason::{dropped, uncompared};
@@ -15,14 +15,14 @@ macro_rules! reasons {
         pub(crate) enum $name { $($(#[$reason_meta])* $reason,)* }
 
         impl $name {
-            /// In metrics. They never change.
+            /// Names in metrics. They never change.
             pub(crate) const NAMES: &'static [&'static str] = &[$($text),*];
         }
     };
 }
 
 reasons! {
-    /// Why a chosen copy did not go to its shadow.
+    /// Why a chosen copy was not sent to its shadow.
     Dropped {
         /// Its method may change something.
         UnsafeMethod = dropped::UNSAFE_METHOD,
@@ -30,15 +30,15 @@ reasons! {
         Tripped = dropped::TRIPPED,
         /// The absolute limit was used up.
         OverLimit = dropped::OVER_LIMIT,
-        /// As many waited as may.
+        /// The queue was full.
         QueueFull = dropped::QUEUE_FULL,
-        /// Copies hold as many bytes as they may.
+        /// Copies held as many bytes as they may.
         BytesFull = dropped::BYTES_FULL,
-        /// The body is longer than what is copied.
+        /// The body is longer than the longest that is copied.
         BodyTooLarge = dropped::BODY_TOO_LARGE,
         /// The live request ended before its body did.
         BodyIncomplete = dropped::BODY_INCOMPLETE,
-        /// Its deadline came while it waited.
+        /// Its deadline passed while it waited.
         Expired = dropped::EXPIRED,
         /// The file could not be written.
         WriteFailed = dropped::WRITE_FAILED,
@@ -48,23 +48,23 @@ reasons! {
 }
 
 reasons! {
-    /// Why a copy that went to its shadow could not be compared.
+    /// Why a copy that was sent to its shadow could not be compared.
     Failed {
         /// No connection.
         Unreachable = uncompared::UNREACHABLE,
-        /// The connection ended before the answer.
+        /// The connection ended before the response.
         Broke = uncompared::BROKE,
-        /// The answer broke HTTP.
+        /// The response violated HTTP.
         Malformed = uncompared::MALFORMED,
-        /// The answer was not whole at the deadline.
+        /// The response was incomplete at the deadline.
         Deadline = uncompared::DEADLINE,
-        /// The live request had no whole answer.
+        /// The live request had no complete response.
         LiveIncomplete = uncompared::LIVE_INCOMPLETE,
     }
 }
 
 reasons! {
-    /// The first thing in which the answers differ.
+    /// The first property in which the responses differ.
     Difference {
         /// The status.
         Status = "status",
@@ -81,20 +81,20 @@ impl From<NotMirrored> for Dropped {
             NotMirrored::UnsafeMethod => Dropped::UnsafeMethod,
             NotMirrored::Tripped { .. } => Dropped::Tripped,
             NotMirrored::OverLimit { .. } => Dropped::OverLimit,
-            // Not chosen is no drop; whoever asks has looked.
+            // Not chosen is not a drop; the caller has checked for it.
             NotMirrored::NotChosen => Dropped::Ending,
         }
     }
 }
 
-/// What became of the copies of one route to one mirror.
+/// The outcomes of the copies of one route to one mirror.
 #[derive(Debug, Default)]
 pub(crate) struct LinkCounts {
     pub(crate) not_chosen: AtomicU64,
     pub(crate) chosen: AtomicU64,
-    /// Chosen and not settled yet.
+    /// Chosen, without an outcome yet.
     pub(crate) open: AtomicU64,
-    /// Requests that went to a shadow.
+    /// Requests that were sent to a shadow.
     pub(crate) sent: AtomicU64,
     pub(crate) same: AtomicU64,
     pub(crate) different: [AtomicU64; Difference::NAMES.len()],
@@ -105,7 +105,7 @@ pub(crate) struct LinkCounts {
     /// Of compared copies: times to the first byte, in ns.
     pub(crate) live_ns: AtomicU64,
     pub(crate) shadow_ns: AtomicU64,
-    /// The shadow's time over the live one, by [`RATIO_BOUNDS`].
+    /// The shadow's time divided by the live one, by [`RATIO_BOUNDS`].
     pub(crate) ratios: [AtomicU64; RATIO_BOUNDS.len() + 1],
     /// The sum of those ratios in millionths.
     pub(crate) ratio_millionths: AtomicU64,
@@ -117,7 +117,7 @@ impl LinkCounts {
         sum(&self.different) + self.same.load(Relaxed)
     }
 
-    /// Whether every chosen copy has come to its end, once.
+    /// Whether every chosen copy has exactly one outcome.
     #[cfg(test)]
     pub(crate) fn balance(&self) -> bool {
         let ends = self.compared() + sum(&self.dropped) + sum(&self.failed) + self.written.load(Relaxed);
@@ -163,7 +163,7 @@ impl Ticket {
         self.settle(|counts| &counts.written);
     }
 
-    /// Both answers are whole; `live` and `shadow` are their times to the first byte.
+    /// Both responses are complete; `live` and `shadow` are their times to the first byte.
     pub(crate) fn compared(mut self, difference: Option<Difference>, live: Duration, shadow: Duration) {
         if let Some(counts) = &self.counts {
             counts.live_ns.fetch_add(nanos(live), Relaxed);
@@ -197,7 +197,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Bounds for the shadow's time over the live one.
+/// Bucket bounds for the shadow's time divided by the live one.
 pub(crate) const RATIO_BOUNDS: [f64; 11] = [0.25, 0.5, 0.75, 0.9, 0.95, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0];
 
 #[cfg(test)]

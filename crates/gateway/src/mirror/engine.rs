@@ -1,8 +1,8 @@
-//! The loop that sends copies to shadow pools, reads what they answer, compares it, and throws it away.
+//! The loop that sends copies to shadow pools, reads and compares their responses, and discards them.
 //!
-//! It has connections of its own, as few as `in_flight` says, and one deadline a copy. Whatever a shadow does
-//! costs this loop alone: an answer of any length is hashed as it comes and never kept; one that is longer than the
-//! live one has told all that it can, and is not read on.
+//! It has connections of its own, at most `in_flight`, and one deadline per copy. A slow or faulty shadow affects only
+//! this loop: a response of any length is hashed as it arrives and never kept; one that is longer than the live one is
+//! already known to differ, and is not read further.
 
 mod connection;
 mod lane;
@@ -19,19 +19,19 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 use units::Timestamp;
 
-/// Sends copies and compares their answers.
+/// Sends copies and compares their responses.
 pub(crate) struct Engine<N: Net> {
     net: N,
     copies: Receiver<Box<Copy>>,
     bell: Arc<Bell>,
     lanes: Slab<Lane>,
     connections: Slab<Connection<N::Stream>>,
-    /// Copies whose live request is still under way.
+    /// Copies whose live request is still in flight.
     waiting: Vec<Waiting>,
-    /// By connection, told apart by generation.
+    /// By connection and generation.
     timers: Timers<(usize, u32)>,
     generation: u32,
-    /// Connections that have had their turn and could go on.
+    /// Connections that have used up their turn and may have more to do.
     later: Vec<usize>,
     buffer: Vec<u8>,
     now: Timestamp,
@@ -40,7 +40,7 @@ pub(crate) struct Engine<N: Net> {
     over: bool,
 }
 
-/// An answered copy.
+/// A copy with a response.
 struct Waiting {
     ticket: Ticket,
     live: Slot,
@@ -67,18 +67,18 @@ impl<N: Net> Engine<N> {
         }
     }
 
-    /// Goes on until no copies will come any more. What is under way then is dropped.
+    /// Runs until no more copies will come. Copies in flight then are dropped.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut ready = Vec::with_capacity(256);
         while !self.step(&mut ready)? {}
         Ok(())
     }
 
-    /// One turn of the loop; true at its end.
+    /// One iteration of the loop; true at its end.
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         self.now = self.net.now();
-        // Whoever puts a copy into the queue after this wakes the loop.
+        // A copy that is queued after this wakes the loop.
         self.bell.sleeps();
         self.take_copies();
         if self.over || self.bell.ends() {
@@ -136,7 +136,7 @@ impl<N: Net> Engine<N> {
         self.next_look = self.next_look.min(self.now + span);
     }
 
-    /// Sends as many of a lane's copies as may be under way.
+    /// Sends as many of a lane's copies as may be in flight.
     fn start_next(&mut self, lane: usize) {
         while let Some(copy) = self.lanes[lane].next(self.now) {
             self.start(lane, copy);
@@ -220,7 +220,7 @@ impl<N: Net> Engine<N> {
         }
     }
 
-    /// Sends the rest of the request, as far as it fits. A shadow that takes no more may have answered.
+    /// Sends the rest of the request, as far as it fits. A shadow that accepts no more may have sent a response.
     fn write(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let State::Busy(job) = &mut connection.state else { return };
@@ -260,7 +260,7 @@ impl<N: Net> Engine<N> {
                 Err(_) => return self.broke(index),
             };
             let State::Busy(job) = &mut connection.state else {
-                // Closed while idle, or bytes that nobody asked for.
+                // Closed while idle, or unrequested bytes.
                 return self.remove_idle(index);
             };
             let step = if count == 0 { job.ended() } else { job.received(&self.buffer[..count], self.now) };
@@ -274,7 +274,7 @@ impl<N: Net> Engine<N> {
         self.later.push(index);
     }
 
-    /// The connection ended before the answer. One that had carried others may only have been too old.
+    /// The connection ended before the response. If it had carried others, it may only have been too old.
     fn broke(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let (lane, instance) = (connection.lane, connection.instance);
@@ -289,7 +289,7 @@ impl<N: Net> Engine<N> {
                 let Sink::Shadow(shadow) = &job.copy.target.sink else { return };
                 let (address, deadline) = (shadow.instances()[instance], job.copy.sent + shadow.deadline());
                 self.connect(lane, instance, address, job, deadline);
-                // That may have failed at once, and others wait for its turn.
+                // The copy may have failed at once, and others wait.
                 self.start_next(lane);
             }
             State::Idle => self.remove_idle(index),
@@ -305,7 +305,7 @@ impl<N: Net> Engine<N> {
         self.lanes[connection.lane].gone(connection.instance, index);
     }
 
-    /// A copy without a whole answer.
+    /// Ends a copy without a complete response.
     fn fail(&mut self, index: usize, why: Failed) {
         let connection = self.connections.remove(index);
         let lane = connection.lane;
@@ -316,7 +316,7 @@ impl<N: Net> Engine<N> {
         self.start_next(lane);
     }
 
-    /// The answer is whole, or longer than can matter.
+    /// The response is complete, or too long to be the same.
     fn finish(&mut self, index: usize, reusable: bool) {
         let connection = &mut self.connections[index];
         let (lane, instance, generation) = (connection.lane, connection.instance, connection.generation);
@@ -359,7 +359,7 @@ impl<N: Net> Engine<N> {
         }
     }
 
-    /// Compares what can be compared by now, and lets go of mirrors that no configuration has any more.
+    /// Compares the copies that can be compared by now, and drops mirrors that no configuration has any more.
     fn look(&mut self) {
         let (ready, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
@@ -394,7 +394,7 @@ impl Waiting {
     }
 }
 
-/// The first thing in which two answers differ.
+/// The first property in which two responses differ.
 fn difference(live: &Answered, shadow: &Answered) -> Option<Difference> {
     if live.status != shadow.status {
         Some(Difference::Status)
@@ -407,11 +407,11 @@ fn difference(live: &Answered, shadow: &Answered) -> Option<Difference> {
 
 const READ_BYTES: usize = 64 * 1024;
 
-/// Reads of one connection before others have their turn.
+/// Reads of one connection before others are served.
 const TURN: usize = 16;
 
-/// How often copies are looked at whose live request takes longer than the shadow.
+/// How often copies are checked whose live request takes longer than the shadow.
 const COMPARE_EVERY: Duration = Duration::from_millis(50);
 
-/// How often mirrors are looked at that may have gone.
+/// How often mirrors that no configuration has any more are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
-//! Heads of requests as they stand in a buffer, line by line: copies are made of them.
+//! Heads of requests in a buffer, line by line, for making copies of them.
 //!
-//! The worker has written the head itself, so nothing here is checked again.
+//! The worker has written the head itself, so nothing is checked again.
 
 use http::codec::write;
 use memchr::memchr_iter;
 
-/// Where a head ends, with its empty line; `None` where it does not.
+/// Where a head ends, including its empty line; `None` if it is incomplete.
 pub(crate) fn end(request: &[u8]) -> Option<usize> {
     let mut begin = 0;
     memchr_iter(b'\n', request).find_map(|at| {
@@ -30,14 +30,14 @@ pub(crate) fn copy(head: &[u8], mirror: &str, credentials: bool) -> Vec<u8> {
     }
     out.extend_from_slice(MARK.as_bytes());
     out.extend_from_slice(b": ");
-    // A name is chosen by the operator; a field takes printable ASCII only.
+    // The operator chooses the name; a field takes printable ASCII only.
     out.extend(mirror.bytes().map(|byte| if matches!(byte, b' '..=b'~') { byte } else { b'?' }));
     out.extend_from_slice(b"\r\n");
     write::end_of_head(&mut out);
     out
 }
 
-/// Whether a field stays out of a copy. Few lines get past the first byte.
+/// Whether a field is left out of a copy. The first byte decides for most lines.
 fn is_withheld(line: &[u8], credentials: bool) -> bool {
     let is = |name: &str| {
         line.get(name.len()) == Some(&b':') && line[..name.len()].eq_ignore_ascii_case(name.as_bytes())

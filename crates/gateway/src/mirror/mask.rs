@@ -1,7 +1,7 @@
-//! Takes secrets out of what is captured, so that they never reach the disk.
+//! Masks secrets in captures, so that they never reach the disk.
 //!
-//! A masked value is a keyed hash of the real one: two sessions stay two, and the same one stays the same, within one
-//! capture. The key is drawn anew for each capture and kept in memory only, so that nobody can try values against it.
+//! A masked value is a keyed hash of the real one: within one capture, different sessions stay different, and equal
+//! ones stay equal. Each capture has a new random key, kept in memory only, so that values cannot be tested against it.
 
 use crate::key;
 use crate::settings::Capture;
@@ -21,12 +21,12 @@ impl Mask {
         Mask { key: RandomState::new(), headers, query }
     }
 
-    /// What stands for a value.
+    /// The replacement of a value.
     pub(crate) fn value(&self, value: &[u8]) -> String {
         format!("masked-{:016x}", self.key.hash_one(value))
     }
 
-    /// A field's value as it may be written down.
+    /// A field's value with its secrets masked.
     pub(crate) fn field<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if self.headers.iter().any(|masked| is(masked)) {
@@ -36,7 +36,7 @@ impl Mask {
             return self.cookies(value).into();
         }
         if is_credential(name.as_bytes()) {
-            // The scheme is no secret, and says what kind of session this is.
+            // The scheme is not secret, and shows the kind of session.
             return match value.split_once(' ') {
                 Some((scheme, secret)) => format!("{scheme} {}", self.value(secret.as_bytes())).into(),
                 None => self.value(value.as_bytes()).into(),
@@ -45,7 +45,7 @@ impl Mask {
         if is("referer") { self.target(value) } else { Cow::Borrowed(value) }
     }
 
-    /// Names stay, values go; of Set-Cookie's attributes nothing is needed.
+    /// Names are kept, values are masked; the attributes of Set-Cookie are not needed.
     fn cookies(&self, value: &str) -> String {
         let masked =
             key::cookies(value.as_bytes()).filter(|(name, _)| !name.is_empty()).map(|(name, value)| {
@@ -54,7 +54,7 @@ impl Mask {
         masked.collect::<Vec<_>>().join("; ")
     }
 
-    /// A path or an address as it may be written down.
+    /// A path or an address with its secrets masked.
     pub(crate) fn target<'a>(&self, target: &'a str) -> Cow<'a, str> {
         let Some((path, query)) = target.split_once('?').filter(|_| !self.query.is_empty()) else {
             return Cow::Borrowed(target);
@@ -76,7 +76,7 @@ impl Mask {
     }
 }
 
-/// A name without percent encoding, in which it could hide.
+/// A name without percent encoding, which could hide it.
 fn plain(name: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), name.as_bytes());
     while let Some((&first, behind)) = rest.split_first() {

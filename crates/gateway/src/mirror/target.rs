@@ -1,7 +1,7 @@
-//! Where copies go, and which routes have them go there.
+//! The targets of copies, and the routes that use them.
 //!
-//! A reload takes over what did not change, with its breaker, its queue and its connections; the counts of a route and
-//! a mirror stay as long as both names do.
+//! A reload keeps every unchanged target, with its breaker, its queue and its connections; the counts of a route and a
+//! mirror stay as long as both names do.
 
 use super::{Budget, LinkCounts};
 use crate::settings::{Capture, KeyBy, Mirror, Pool, Settings};
@@ -27,7 +27,7 @@ pub(crate) struct Target {
     pub(crate) sink: Sink,
 }
 
-/// What takes the copies.
+/// The kind of target.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sink {
     /// A pool.
@@ -36,7 +36,7 @@ pub(crate) enum Sink {
     Capture(Capture),
 }
 
-/// A pool whose answers nobody sees.
+/// A pool whose responses are discarded.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Shadow {
     mirror: Mirror,
@@ -54,7 +54,7 @@ impl Shadow {
         }
     }
 
-    /// Where the instances are.
+    /// The addresses of the instances.
     pub(crate) fn instances(&self) -> &[SocketAddr] {
         &self.instances
     }
@@ -90,7 +90,7 @@ pub(crate) struct Link {
     pub(crate) route: String,
     pub(crate) target: Arc<Target>,
     pub(crate) counts: Arc<LinkCounts>,
-    /// Its place among all links of this configuration.
+    /// Its index among all links of this configuration.
     pub(crate) number: usize,
 }
 
@@ -105,16 +105,16 @@ pub(crate) struct Mirrors {
 }
 
 impl Mirrors {
-    /// The copies of a configuration, taking over from the one before what did not change.
+    /// The copies of a configuration; unchanged targets are taken over from the previous one.
     ///
     /// # Errors
-    /// A limit or a breaker that cannot be.
+    /// An invalid limit or breaker.
     pub(crate) fn new(settings: &Settings, before: Option<&Mirrors>) -> Result<Self, ClassError> {
         let old = before.map_or(&[][..], |before| &before.targets);
         let mut targets = Vec::new();
         for mirror in &settings.mirrors {
             let pool = &settings.pools[mirror.pool];
-            // Its index may have changed; its pool is compared whole.
+            // Its index may have changed; its pool is compared as a whole.
             let sink = Sink::Shadow(Box::new(Shadow::new(mirror, pool)));
             targets.push(target(&mirror.name, mirror.choice, &mirror.key, sink, old)?);
         }
@@ -150,12 +150,12 @@ impl Mirrors {
         Ok(Mirrors { targets, routes, links, budget })
     }
 
-    /// Whether some copies go to a shadow pool.
+    /// Whether some copies are sent to a shadow pool.
     pub(crate) fn have_shadows(&self) -> bool {
         self.targets.iter().any(|target| matches!(target.sink, Sink::Shadow(_)))
     }
 
-    /// What is captured.
+    /// The capture, if there is one.
     pub(crate) fn capture(&self) -> Option<&Capture> {
         self.targets.iter().find_map(|target| match &target.sink {
             Sink::Capture(capture) => Some(capture),
@@ -165,7 +165,7 @@ impl Mirrors {
 }
 
 impl Target {
-    /// Whether both are called the same and are of the same kind.
+    /// Whether both have the same name and kind.
     fn is(&self, other: &Target) -> bool {
         let captures = |target: &Target| matches!(target.sink, Sink::Capture(_));
         self.name == other.name && captures(self) == captures(other)

@@ -1,4 +1,4 @@
-//! The threads that take copies. Each begins with the first configuration that needs it, and ends with the gateway.
+//! The threads that process copies. Each starts with the first configuration that needs it, and ends with the gateway.
 
 use super::capture::Writer;
 use super::engine::Engine;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::thread::{Builder, JoinHandle};
 use thiserror::Error;
 
-/// Why copies cannot be taken.
+/// Why copies cannot be processed.
 #[derive(Debug, Error)]
 pub(crate) enum StartError {
-    /// The file of the capture.
+    /// The capture file cannot be written.
     #[error("cannot write the capture {}", file.display())]
     File { file: PathBuf, source: io::Error },
     /// No thread or descriptor is left.
@@ -22,7 +22,7 @@ pub(crate) enum StartError {
     Thread(#[from] io::Error),
 }
 
-/// Starts what this configuration needs and is not there yet.
+/// Starts the threads that this configuration needs and that are not running yet.
 pub(crate) fn start(
     mirrors: &Mirrors,
     ends: &Ends,
@@ -34,7 +34,7 @@ pub(crate) fn start(
         let (end, copies, bell) = queue(Some(net.waker()?));
         threads.push(Builder::new().name("mirror".to_owned()).spawn(move || {
             give_way();
-            // Whatever ends it, live requests go on, and copies are dropped.
+            // If it ends, live requests continue, and copies are dropped.
             let _ = Engine::new(net, copies, bell).run();
         })?);
         // One caller at a time sets this.
@@ -42,7 +42,7 @@ pub(crate) fn start(
     }
     if let Some(capture) = mirrors.capture().filter(|_| ends.capture.get().is_none()) {
         let refused = |source| StartError::File { file: capture.file.clone(), source };
-        // What it holds is nobody else's business.
+        // The captured data is private to the owner.
         let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&capture.file);
         let (file, (end, copies, bell)) = (file.map_err(refused)?, queue(None));
         let writer = Writer::new(file, capture, copies, bell);
@@ -55,11 +55,11 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// A worker that shares the core goes first. Only this thread is meant; where that is refused, copies cost what they
-/// cost.
+/// Lowers the priority of this thread, so that a worker on the same core goes first. If that is refused, the thread
+/// runs at normal priority.
 fn give_way() {
     let _ = rustix::process::setpriority_process(None, PRIORITY);
 }
 
-/// A nice value that workers go before.
+/// A nice value below the priority of workers.
 const PRIORITY: i32 = 10;

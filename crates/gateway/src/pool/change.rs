@@ -1,4 +1,4 @@
-//! Instances that come and go while the gateway runs: a reload of the settings in force with other instances.
+//! Changes of the instances while the gateway runs: a reload of the settings in force with other instances.
 
 use crate::control_room::ControlRoom;
 use crate::settings::Instance;
@@ -11,26 +11,26 @@ use units::Timestamp;
 /// A change of the instances of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstanceChange {
-    /// Another instance takes requests.
+    /// Adds an instance.
     Add {
-        /// Where it listens.
+        /// Its address.
         address: SocketAddr,
-        /// How large its share is.
+        /// Its weight for balancing.
         weight: Weight,
     },
-    /// An instance gets nothing new, except from clients that a cookie keeps with it.
+    /// An instance gets no new requests, except from clients with an affinity cookie for it.
     Drain {
-        /// Where it listens.
+        /// Its address.
         address: SocketAddr,
     },
     /// A draining instance takes requests again.
     Resume {
-        /// Where it listens.
+        /// Its address.
         address: SocketAddr,
     },
-    /// An instance is no part of the pool any more; its requests in flight end as they would.
+    /// Removes an instance from the pool; its requests in flight end normally.
     Remove {
-        /// Where it listens.
+        /// Its address.
         address: SocketAddr,
     },
 }
@@ -47,25 +47,25 @@ impl InstanceChange {
     }
 }
 
-/// Why the instances stay as they are.
+/// Why a change of the instances was refused.
 #[derive(Debug, Error)]
 pub enum InstanceChangeError {
-    /// There is no such pool.
+    /// The pool does not exist.
     #[error("there is no pool `{pool}`; the pools are {known}")]
     UnknownPool {
-        /// What was asked for.
+        /// The requested pool.
         pool: String,
-        /// The pools that there are.
+        /// The existing pools.
         known: String,
     },
-    /// There is no such instance.
+    /// The instance does not exist.
     #[error("pool `{pool}` has no instance {address}; its instances are {known}")]
     UnknownInstance {
         /// The pool.
         pool: String,
-        /// What was asked for.
+        /// The requested instance.
         address: SocketAddr,
-        /// The instances that there are.
+        /// The existing instances.
         known: String,
     },
     /// The instance is in the pool already.
@@ -78,7 +78,7 @@ pub enum InstanceChangeError {
         /// The instance.
         address: SocketAddr,
     },
-    /// Nobody else would take requests.
+    /// No other instance would take requests.
     #[error("{address} is the last instance of pool `{pool}` that takes requests; add another one first")]
     LastInstance {
         /// The pool.
@@ -86,19 +86,19 @@ pub enum InstanceChangeError {
         /// The instance.
         address: SocketAddr,
     },
-    /// Requests would go round in a circle.
+    /// The gateway would send requests to itself.
     #[error("{address} is where the gateway itself listens; give the address of the service")]
     Ourselves {
         /// The address.
         address: SocketAddr,
     },
-    /// The settings in force cannot be put in force again.
+    /// The settings in force are no longer valid.
     #[error(transparent)]
     Shared(#[from] SharedError),
 }
 
 impl ControlRoom {
-    /// Changes the instances of a pool, for the requests that come once each worker has followed.
+    /// Changes the instances of a pool, for requests after each worker has taken over the change.
     pub(crate) fn change_instances(
         &self,
         pool: &str,
@@ -160,7 +160,7 @@ fn apply(
     Ok(())
 }
 
-/// Whether both mean the same socket on this machine.
+/// Whether both addresses mean the same socket on this machine.
 fn is_ours(listen: SocketAddr, address: SocketAddr) -> bool {
     let any = listen.ip().is_unspecified() && address.ip().is_loopback();
     listen.port() == address.port() && (listen.ip() == address.ip() || any || address.ip().is_unspecified())

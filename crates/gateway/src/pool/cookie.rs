@@ -1,17 +1,17 @@
-//! What of a request says to which instance it belongs: the key that is hashed, or the cookie of affinity.
+//! The part of a request that decides on its instance: the key that is hashed, or the affinity cookie.
 //!
-//! ## The cookie of affinity
-//! Its value is a hash of the pool's name and the instance's address, so that it says nothing to a client, and means
-//! the same after a restart and to a second gateway with the same file. It is no secret and needs none: a client that
-//! makes one up chooses among the instances that any client may be given.
+//! ## The affinity cookie
+//! Its value is a hash of the pool's name and the instance's address, so that it reveals nothing to a client, and means
+//! the same after a restart and to a second gateway with the same file. It does not need to be secret: a client that
+//! makes one up chooses among the instances that any client may be assigned.
 
 use crate::key;
 use crate::settings::{Affinity, Balance, KeyBy, Pool};
 use http::codec::request::RequestHead;
 use std::net::{IpAddr, SocketAddr};
 
-/// The key by which a pool finds the instance of a request: a hash of what is balanced by, or the value of the
-/// cookie of affinity.
+/// The key by which a pool finds the instance of a request: a hash of the balancing key, or the value of the affinity
+/// cookie.
 #[inline]
 pub(crate) fn key_of(pool: &Pool, head: &RequestHead<'_, '_>, client: IpAddr) -> Option<u64> {
     match (&pool.balance, &pool.affinity) {
@@ -27,7 +27,7 @@ pub(crate) fn value(pool: &str, instance: SocketAddr) -> u64 {
     key::hash(format!("{pool}\n{instance}").as_bytes())
 }
 
-/// Appends the cookie to a head that has ended.
+/// Appends the cookie to a complete head.
 pub(crate) fn add_cookie(head: &mut Vec<u8>, pool: &Pool, value: u64) {
     let (Some(Affinity { cookie }), true) = (&pool.affinity, head.ends_with(b"\r\n\r\n")) else { return };
     head.truncate(head.len() - 2);
@@ -35,7 +35,7 @@ pub(crate) fn add_cookie(head: &mut Vec<u8>, pool: &Pool, value: u64) {
     head.extend_from_slice(field.as_bytes());
 }
 
-/// What the gateway has written; anything else is no cookie of ours.
+/// Parses a value that the gateway has written; any other value is ignored.
 fn parse(value: &[u8]) -> Option<u64> {
     let digits = value.len() == 16 && value.iter().all(u8::is_ascii_hexdigit);
     u64::from_str_radix(std::str::from_utf8(value).ok().filter(|_| digits)?, 16).ok()

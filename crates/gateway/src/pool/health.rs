@@ -1,7 +1,8 @@
-//! Active checks: asks each instance of the pools that want it, on a thread of their own, whatever requests say.
+//! Active checks: sends requests to each instance of the pools that need it, on a thread of their own, independent of
+//! client requests.
 //!
-//! The thread tells the verdicts to `process`; the workers see them at their next tick. A check is a connection of
-//! its own, so that it also says whether the instance takes new ones, and one that hangs holds up no other.
+//! The thread reports the verdicts to `process`; the workers see them at their next tick. A check uses a connection of
+//! its own, so that it also shows whether the instance accepts new ones, and one that hangs delays no other.
 
 use super::ProcessPool;
 use crate::control_room::ControlRoom;
@@ -23,7 +24,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle as Task;
 use units::Timestamp;
 
-/// The thread that checks; it ends with this.
+/// The thread that checks; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct HealthChecks {
     stop: Arc<AtomicBool>,
@@ -31,12 +32,12 @@ pub(crate) struct HealthChecks {
 }
 
 impl HealthChecks {
-    /// Whether any pool wants to be checked.
+    /// Whether any pool has checks.
     pub(crate) fn are_wanted(settings: &Settings) -> bool {
         settings.pools.iter().any(|pool| pool.health.is_some())
     }
 
-    /// Begins to check whatever the configuration in force says.
+    /// Starts the checks of the configuration in force.
     ///
     /// # Errors
     /// No thread or descriptor is left.
@@ -73,14 +74,14 @@ impl Drop for HealthChecks {
 /// The checks of one instance.
 struct Check {
     next: Timestamp,
-    /// The last one; while it runs there is no other.
+    /// The last check; only one runs at a time.
     running: Task<()>,
 }
 
 /// By the pool's name and the instance's address.
 type Checks = HashMap<String, HashMap<SocketAddr, Check>>;
 
-/// Begins the checks whose time has come.
+/// Starts the checks that are due.
 fn begin_due(shared: &Shared, checks: &mut Checks, now: Timestamp) {
     for (pool, process) in shared.settings.pools.iter().zip(&shared.pools) {
         let Some(health) = &pool.health else { continue };
@@ -90,14 +91,14 @@ fn begin_due(shared: &Shared, checks: &mut Checks, now: Timestamp) {
             if last.is_some_and(|check| now < check.next || !check.running.is_finished()) {
                 continue;
             }
-            // After a stall one check at once, not all that were missed.
+            // After a stall, one check runs at once, not all that were missed.
             let running = tokio::spawn(check(Arc::clone(process), instance.address, health.clone()));
             known.insert(instance.address, Check { next: now + health.interval, running });
         }
     }
 }
 
-/// Ends the checks of instances that are gone.
+/// Ends the checks of instances that were removed.
 fn end_others(shared: &Shared, checks: &mut Checks) {
     checks.retain(|name, known| {
         let pool = shared.settings.pools.iter().find(|pool| pool.name == *name && pool.health.is_some());
@@ -122,7 +123,7 @@ async fn check(pool: Arc<ProcessPool>, address: SocketAddr, health: Health) {
     pool.checked(address, passed);
 }
 
-/// The status of an answer; `None` where what came is no answer.
+/// The status of a response; `None` if the bytes are not a response.
 async fn ask(address: SocketAddr, path: &str) -> io::Result<Option<u16>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!(
@@ -141,7 +142,7 @@ async fn ask(address: SocketAddr, path: &str) -> io::Result<Option<u16>> {
     }
 }
 
-/// `None` where more has to come; `Some(None)` where it is no answer.
+/// `None` if more bytes are needed; `Some(None)` if they are not a response.
 fn status(input: &[u8]) -> Option<Option<u16>> {
     let mut used = 0;
     loop {
@@ -158,5 +159,5 @@ fn status(input: &[u8]) -> Option<Option<u16>> {
 /// How often the thread looks for checks that are due.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A longer head is no answer to a check.
+/// A longer head is not a response to a check.
 const HEAD_BYTES_MAX: usize = Limits::WIDEST.head_bytes_max;

@@ -1,4 +1,4 @@
-//! One way of balancing, chosen by the configuration: an enum, so that each pick knows what it calls.
+//! The balancing method of a pool, chosen by the configuration: an enum, so that each pick is a direct call.
 
 use crate::settings::Balance;
 use control::balance::{
@@ -46,7 +46,7 @@ impl Picker {
         }
     }
 
-    /// Whether it balances this way.
+    /// Whether it is this balancing method.
     pub(super) fn is(&self, balance: &Balance) -> bool {
         matches!(
             (self, balance),
@@ -57,7 +57,7 @@ impl Picker {
         )
     }
 
-    /// The instance for a request: by its cookie where there is affinity, by its key where that is hashed.
+    /// The instance for a request: by its cookie if there is affinity, by its key if that is hashed.
     #[inline]
     pub(super) fn place(
         &mut self,
@@ -81,7 +81,7 @@ impl Picker {
         }
     }
 
-    /// The instance for a request that these have failed, the last of them just now: another one, or none.
+    /// Another instance for a request that these have failed, the last of them just now; or none.
     pub(super) fn place_elsewhere(
         &mut self,
         now: Timestamp,
@@ -94,7 +94,7 @@ impl Picker {
             Picker::RoundRobin(inner) => inner.pick_other(now, failed, rng),
             Picker::PeakEwma(inner) => inner.pick_other(now, failed, rng),
             Picker::Hash(inner) => {
-                // The ring would be made anew for each removal.
+                // The ring would be rebuilt for each removal.
                 let key = key.unwrap_or_else(|| rng.bits());
                 inner.at(now).pick_other_for(key, failed)
             }
@@ -157,7 +157,7 @@ impl Picker {
         each!(self, inner => inner.availability(id))
     }
 
-    /// Whether an instance takes requests that no cookie keeps with it.
+    /// Whether an instance takes requests without a cookie for it.
     pub(super) fn takes_new(&self, id: InstanceId) -> bool {
         match self.availability(id) {
             Some(Availability::Available | Availability::Warming) => true,
@@ -175,5 +175,5 @@ impl Picker {
     }
 }
 
-/// No instance gets more than so many times its share of the requests in flight, whatever its keys.
+/// No instance gets more than this multiple of its share of the requests in flight, whatever its keys.
 const HASH_FACTOR: f64 = 1.25;

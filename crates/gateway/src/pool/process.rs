@@ -1,11 +1,11 @@
-//! What all workers have to agree on about a pool: who is ejected, who is healthy, how many retries are left.
+//! The state of a pool that all workers have to agree on: ejected instances, healthy instances, the retry budget.
 //!
-//! ## Limits hold for the process
-//! The cap on ejections and the retry budget are those of the pool, not of each worker. No request takes a lock for
-//! them: a worker counts for itself and tells ten times a second. It takes the lock for what is rare: a retry, and an
-//! instance that has just failed too often in a row. So the budget may count requests a tenth of a second late, which
-//! allows fewer retries and never more; and failures in a row that several workers share are seen a tenth of a second
-//! late. A verdict reaches the worker that told at once, the others at their next tick.
+//! ## Limits apply to the whole process
+//! The cap on ejections and the retry budget are those of the pool, not of each worker. Requests take no lock for them:
+//! a worker counts separately and reports ten times a second. It takes the lock only for rare events: a retry, and an
+//! instance that has just had too many consecutive failures. So the budget may count requests a tenth of a second late,
+//! which allows fewer retries and never more; and consecutive failures spread over several workers are detected a tenth
+//! of a second late. The worker that reported gets the verdict at once, the others at their next tick.
 
 use crate::settings::{self, Pool};
 use crate::shared::lock;
@@ -22,7 +22,7 @@ use units::{Ratio, Timestamp};
 /// What all workers share about a pool.
 #[derive(Debug)]
 pub(crate) struct ProcessPool {
-    /// Grows with each verdict.
+    /// Increases with each verdict.
     version: AtomicU64,
     state: Mutex<State>,
 }
@@ -48,16 +48,16 @@ struct Member {
     counts: MemberCounts,
 }
 
-/// What only the process as a whole knows of an instance, for the metrics.
+/// The process-wide counts of an instance, for the metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MemberCounts {
-    /// Ejections for failures in a row, and for a low share of successes.
+    /// Ejections for consecutive failures, and for a low success rate.
     pub(crate) ejections: [u64; 2],
     /// Checks that failed and that passed.
     pub(crate) checks: [u64; 2],
 }
 
-/// Settings that `control` has found to be possible.
+/// Settings that `control` has validated.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     settings: Pool,
@@ -100,7 +100,7 @@ impl ProcessPool {
             by_address: HashMap::new(),
             ejection: None,
             budget: budget.clone(),
-            // Without what is there only with instances, so that all of it is new.
+            // Without the instance-dependent state, so that all of it is new.
             settings: Pool::new(&settings.name, Vec::new()),
             spared: 0,
         };
@@ -109,7 +109,7 @@ impl ProcessPool {
         pool
     }
 
-    /// Takes over other settings. What is known of an instance stays with its address.
+    /// Takes over other settings. The state of an instance stays with its address.
     pub(crate) fn configure(&self, prepared: Prepared) {
         let mut state = lock(&self.state);
         let Prepared { settings, ejection, health, budget } = prepared;
@@ -119,11 +119,11 @@ impl ProcessPool {
         let anew = state.settings.ejection != settings.ejection;
         if anew {
             state.ejection = ejection.map(Ejection::new);
-            // Who decides anew has not ejected anybody.
+            // A new detector has not ejected any instance.
             state.instances.iter_mut().for_each(|member| member.ejected_until = Timestamp::ZERO);
         }
-        // Before the first check nothing speaks against the instances that a fleet begins with; one that is added
-        // later may still be starting.
+        // The initial instances count as healthy until their first check; one that is added later may still be
+        // starting.
         let first = state.instances.is_empty();
         let same_checks = state.settings.health == settings.health;
         let wanted: HashSet<SocketAddr> =
@@ -167,11 +167,11 @@ impl ProcessPool {
 
     /// The id of an address that is in the pool, or was.
     pub(crate) fn id(&self, address: SocketAddr) -> InstanceId {
-        // Settings come here before they come to any worker.
+        // A worker gets settings only after they were configured here.
         *lock(&self.state).by_address.get(&address).expect("the instances of the settings were given ids")
     }
 
-    /// The address of an id that was given.
+    /// The address of a known id.
     pub(super) fn address(&self, id: InstanceId) -> SocketAddr {
         lock(&self.state).instances[id.0 as usize].address
     }
@@ -184,7 +184,7 @@ impl ProcessPool {
         }
     }
 
-    /// A worker has seen too many failures in a row.
+    /// A worker has seen too many consecutive failures.
     pub(super) fn saw(&self, now: Timestamp, id: InstanceId, seen: Seen) -> Option<Decision> {
         let mut state = lock(&self.state);
         let decision = state.ejection.as_mut()?.absorb(now, id, seen)?;
@@ -192,7 +192,7 @@ impl ProcessPool {
         Some(decision)
     }
 
-    /// What a worker has counted since it was here last.
+    /// Takes over what a worker has counted since its last visit.
     pub(super) fn tick(
         &self,
         now: Timestamp,
@@ -225,8 +225,8 @@ impl ProcessPool {
         }
     }
 
-    /// Whether the budget has room for another retry, which then counts. `requests` are those that it has not heard
-    /// of.
+    /// Whether the budget allows another retry, which is then counted. `requests` are those that were not yet added to
+    /// it.
     pub(super) fn may_retry(&self, now: Timestamp, requests: u64) -> bool {
         let mut state = lock(&self.state);
         state.budget.requests(now, requests);
@@ -249,14 +249,14 @@ impl ProcessPool {
         }
     }
 
-    /// What the process as a whole knows of an instance.
+    /// The process-wide counts of an instance.
     pub(crate) fn member_counts(&self, address: SocketAddr) -> MemberCounts {
         let state = lock(&self.state);
         let known = state.by_address.get(&address);
         known.map_or_else(MemberCounts::default, |id| state.instances[id.0 as usize].counts)
     }
 
-    /// Instances that failed too often and were kept all the same, as too many were ejected.
+    /// Instances that failed too often and were not ejected, because too many were ejected already.
     pub(crate) fn spared(&self) -> u64 {
         lock(&self.state).spared
     }
@@ -274,5 +274,5 @@ impl Member {
     }
 }
 
-/// Over which requests and retries are counted.
+/// The span over which requests and retries are counted.
 const BUDGET_SPAN: Duration = Duration::from_secs(10);

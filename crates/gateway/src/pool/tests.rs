@@ -44,7 +44,7 @@ fn place(
     Some(placed)
 }
 
-/// The port of the instance that is picked.
+/// The port of the picked instance.
 fn pick(pool: &mut WorkerPool, now: Timestamp) -> u16 {
     let mut rng = Rng::new(1, "picks");
     let placed = place(pool, now, None, &[], &mut rng).unwrap();
@@ -55,7 +55,7 @@ fn state(pool: &WorkerPool, port: u16) -> Option<InstanceState> {
     pool.count().instances.get(&address(port)).map(|counts| counts.state)
 }
 
-/// So many requests that all end the same way, at the instance with this port.
+/// Sends this many requests with the same outcome to the instance with this port.
 fn send(pool: &mut WorkerPool, now: Timestamp, port: u16, times: u32, outcome: Outcome) {
     let id = pool.process.id(address(port));
     for _ in 0..times {
@@ -80,7 +80,7 @@ fn what_one_worker_has_seen_the_others_follow_at_their_tick() {
     other.tick(at(20));
     assert_eq!(state(&other, 2), Some(InstanceState::Ejected));
     assert!((0..9).all(|_| pick(&mut other, at(30)) != 2));
-    // It ends by itself, for both.
+    // It ends by itself, on both workers.
     one.tick(at(31_000));
     other.tick(at(31_000));
     assert_eq!([&one, &other].map(|pool| state(pool, 2)), [Some(InstanceState::Available); 2]);
@@ -145,7 +145,7 @@ fn the_retry_budget_is_that_of_the_process() {
         });
     }
     let asks = |pool: &mut WorkerPool| pool.may_retry(at(20), Retry::Broke, true, true, true);
-    // What the other has counted is known once it has told.
+    // The counts of the other worker are known once it has reported.
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
     other.tick(at(100));
     assert_eq!((0..9).filter(|_| asks(&mut one)).count(), 5);
@@ -166,7 +166,7 @@ fn what_is_known_stays_with_the_address() {
     let mut pool = worker(&settings, &process);
     let in_flight = (pick(&mut pool, at(0)), pick(&mut pool, at(0)));
     assert_eq!((in_flight, pool.in_flight()), ((1, 2), 2));
-    // Another order, another instance, one gone.
+    // Another order, one instance added, one removed.
     let settings = of([3, 2]);
     process.configure(Prepared::new(&settings).unwrap());
     follow(&mut pool, at(100), &settings, &process);
@@ -174,7 +174,7 @@ fn what_is_known_stays_with_the_address() {
     assert_eq!((pick(&mut pool, at(100)), pool.in_flight()), (3, 3));
     pool.ended(at(150), process.id(address(1)), OK);
     assert_eq!(state(&pool, 1), None);
-    // Balanced another way, with the same in flight.
+    // Another balancing method, with the same requests in flight.
     let settings = Pool { balance: Balance::PeakEwma, ..of([3, 2, 1]) };
     process.configure(Prepared::new(&settings).unwrap());
     follow(&mut pool, at(200), &settings, &process);
@@ -208,7 +208,7 @@ fn checks_are_believed_after_a_few_and_newcomers_prove_themselves() {
     assert_eq!(state(&pool, 4), Some(InstanceState::Unhealthy));
     assert_eq!(check(&mut pool, 4, true), InstanceState::Unhealthy);
     assert_eq!(check(&mut pool, 4, true), InstanceState::Available);
-    // Whoever is gone is not checked, and proves itself again.
+    // An instance that was removed is not checked, and has to pass checks again when it returns.
     assert_eq!(process.member_counts(address(4)).checks, [0, 2]);
     let fewer = Pool { instances: more.instances[..3].to_vec(), ..more.clone() };
     process.configure(Prepared::new(&fewer).unwrap());
@@ -217,7 +217,7 @@ fn checks_are_believed_after_a_few_and_newcomers_prove_themselves() {
     process.configure(Prepared::new(&more).unwrap());
     follow(&mut pool, at(300), &more, &process);
     assert_eq!(state(&pool, 4), Some(InstanceState::Unhealthy));
-    // Without checks there is nothing to prove.
+    // Without checks every instance is healthy.
     let trusting = Pool { health: None, ..more };
     process.configure(Prepared::new(&trusting).unwrap());
     follow(&mut pool, at(400), &trusting, &process);

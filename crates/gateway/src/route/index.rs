@@ -1,24 +1,23 @@
-//! Finds the route of a request without looking at every route.
+//! Finds the route of a request without checking every route.
 //!
 //! ## How
-//! The first route of the file that matches decides. The routes are sorted by host, and those of a host into a tree of
-//! path segments. One walk down the tree meets every route that matches, and the lowest number wins. Its time grows
-//! with the length of the path, and it stops where the tree has no branch, so a client cannot make it longer than the
-//! deepest route.
+//! The first matching route of the file decides. The routes are sorted by host, and those of a host into a tree of path
+//! segments. One walk down the tree finds every route that matches, and the lowest number wins. Its time grows with the
+//! length of the path, and it stops where the tree has no branch, so it is never longer than the deepest route.
 //!
-//! Routes of any spelling stand in a second tree, in lower case, which is walked along the path as it came: into a segment
-//! and, at `..`, out of it again. Whichever node is passed on the way has been spelt by some reading of the path.
+//! Routes of any spelling are in a second tree, in lower case, which is walked along the original path: into a segment
+//! and, at `..`, out of it again. Every node on the way is spelt by some reading of the path.
 //!
 //! ## Why not a compiled set of patterns
-//! Exact paths and prefixes are all there is. A tree of hash tables is built in one pass, which a reload of ten
-//! thousand routes needs.
+//! There are only exact paths and prefixes. A tree of hash tables is built in one pass, which a reload of ten thousand
+//! routes needs.
 
 use super::names::Names;
 use super::{decoded, normal, segments, without_port};
 use crate::settings::{PathMatch, Route};
 use std::borrow::Cow;
 
-/// The routes of a configuration, to be searched by host and path. Numbers are places in the list of routes.
+/// The routes of a configuration, to be searched by host and path. Numbers are indexes in the list of routes.
 #[derive(Debug, Default)]
 pub struct RouteIndex {
     /// How many routes there are.
@@ -34,7 +33,7 @@ pub struct RouteIndex {
 struct Paths {
     exact: Names<usize>,
     root: Node,
-    /// The routes of any spelling; `None` where there are none, as nearly always.
+    /// The routes of any spelling; `None` if there are none, as nearly always.
     spelt: Option<Box<Spelt>>,
 }
 
@@ -65,7 +64,7 @@ impl RouteIndex {
         index
     }
 
-    /// Adds a route behind those that are there.
+    /// Adds a route after the existing ones.
     pub fn add(&mut self, route: &Route) {
         let paths = match &route.host {
             None => &mut self.every_host,
@@ -78,10 +77,10 @@ impl RouteIndex {
         self.count += 1;
     }
 
-    /// The first of the routes that takes every request of this one, so that it would never match behind them.
+    /// The first route that matches every request of this one, so that this one would never match after it.
     pub fn taking_all_of(&self, route: &Route) -> Option<usize> {
         let find = |paths: &Paths| match &route.path {
-            // Others take some of its spellings only.
+            // Others match only some of its spellings.
             path if route.any_spelling => {
                 let spelt = paths.spelt.as_ref().and_then(|spelt| spelt.taking_all_of(path));
                 first(spelt, paths.root.below)
@@ -93,7 +92,7 @@ impl RouteIndex {
         first(of_host.and_then(find), find(&self.every_host))
     }
 
-    /// The first route for this host and path. `host` may carry a port; `path` has no query and is as it came.
+    /// The first route for this host and path. `host` may have a port; `path` has no query and is not normalized.
     pub(crate) fn find(&self, host: Option<&str>, path: &str) -> Option<usize> {
         let (came, path) = (path, &*normal(path));
         let of_host = host.filter(|_| !self.hosts.is_empty()).and_then(|host| {
@@ -109,7 +108,7 @@ impl RouteIndex {
 }
 
 impl Paths {
-    /// Routes are kept by the normal form of their paths, since requests are searched by it.
+    /// Routes are stored by the normal form of their paths, since requests are searched by it.
     fn insert(&mut self, path: &PathMatch, number: usize) {
         let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
         let text = normal(text);
@@ -129,7 +128,7 @@ impl Paths {
         place.get_or_insert(number);
     }
 
-    /// The first that matches the path in its normal form, or as it came.
+    /// The first that matches the path in its normal form, or in its original form.
     fn find(&self, path: &str, came: &str) -> Option<usize> {
         let strict = first(self.exact.get(path).copied(), self.find_prefix(path));
         match &self.spelt {
@@ -141,7 +140,7 @@ impl Paths {
     /// The first prefix that matches.
     fn find_prefix(&self, path: &str) -> Option<usize> {
         let Some(segments) = path.strip_prefix('/') else {
-            // About the server as such (OPTIONS): for the route that takes everything.
+            // A request about the server itself (OPTIONS): for the route that matches everything.
             return self.root.below.filter(|_| path == "*");
         };
         let (mut found, mut node) = (None, &self.root);
@@ -168,10 +167,10 @@ impl Spelt {
         place.get_or_insert(number);
     }
 
-    /// The first that some reading of the path spells.
+    /// The first that some reading of the path matches.
     fn find(&self, path: &str) -> Option<usize> {
         let text = decoded(path).to_ascii_lowercase();
-        // `None` is a place that no route begins with.
+        // `None` is a path that no route begins with.
         let mut way = vec![Some(self)];
         let mut found = self.here;
         for segment in segments(&text) {
@@ -186,7 +185,7 @@ impl Spelt {
         first(found, way.last().copied().flatten().and_then(|node| node.exact))
     }
 
-    /// The first that takes every spelling of another route's path.
+    /// The first that matches every spelling of another route's path.
     fn taking_all_of(&self, path: &PathMatch) -> Option<usize> {
         let (PathMatch::Exact(text) | PathMatch::Prefix(text)) = path;
         let (mut found, mut node) = (self.here, self);

@@ -1,10 +1,10 @@
 //! Tables by name: hosts, paths and their segments.
 //!
 //! ## Why not the hash of the standard library
-//! It withstands strangers who choose what is inserted. Here only the configuration inserts; strangers choose what is
-//! searched, and a search of theirs takes at most as long as the worst name of the table. Each table has a seed of its own
-//! all the same, so that nobody can tell from outside which names share a place. `bench/gateway/instructions` shows what a
-//! hash costs an exchange.
+//! It resists attackers who choose what is inserted. Here only the configuration inserts; clients choose what is
+//! searched, and their searches take at most as long as the worst name of the table. Each table still has a seed of its
+//! own, so that clients cannot find out which names collide. `bench/gateway/instructions` shows what a hash costs an
+//! exchange.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,7 +13,7 @@ use twox_hash::XxHash64;
 /// A table by name.
 pub(super) type Names<T> = HashMap<Box<str>, T, Seed>;
 
-/// What the hashes of one table begin with.
+/// The initial hash state of one table.
 #[derive(Debug, Clone)]
 pub(super) struct Seed(u64);
 
@@ -41,7 +41,7 @@ impl Hasher for NameHasher {
         self.0 = XxHash64::oneshot(self.0, bytes);
     }
 
-    /// A text ends with a byte of its own, which tells nothing where it is hashed alone.
+    /// Ignores the byte that ends a text, which adds nothing to the hash of a single text.
     #[inline]
     fn write_u8(&mut self, _: u8) {}
 

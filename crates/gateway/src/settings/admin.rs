@@ -1,4 +1,4 @@
-//! Where the operator's side is served, and to whom.
+//! The settings of the admin listener: its address and its token.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Where the operator's side is served, and to whom.
+/// The settings of the admin listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admin {
-    /// Where it listens.
+    /// Its address.
     pub listen: AdminAddress,
-    /// A file with the token that every request but `/livez` and `/readyz` has to bring. An address that other
-    /// machines reach needs one.
+    /// A file with the token that every request except those to `/livez` and `/readyz` has to carry. An address that
+    /// other machines reach requires one.
     pub token_file: Option<PathBuf>,
 }
 
 impl Admin {
-    /// Whether other machines reach it: then it needs a token.
+    /// Whether other machines can reach it: then it requires a token.
     pub fn is_public(&self) -> bool {
         matches!(self.listen, AdminAddress::Tcp(address) if !address.ip().is_loopback())
     }
@@ -62,7 +62,7 @@ impl fmt::Display for AdminAddress {
     }
 }
 
-/// Neither an address with a port nor a socket's path.
+/// Neither an address with a port nor the path of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "expected an IP address and a port, such as 127.0.0.1:9901, or unix: and a path, such as unix:/run/headroom.sock"

@@ -1,4 +1,4 @@
-//! Instances of a pool, and how requests are spread over them.
+//! Instances of a pool, and how requests are distributed over them.
 
 use super::KeyBy;
 use control::balance::Weight;
@@ -10,16 +10,16 @@ use units::{Rate, Ratio};
 /// One instance of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instance {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
-    /// How large its share is beside the others.
+    /// Its weight for balancing, relative to the others.
     pub weight: Weight,
-    /// It gets no new requests, except those of clients that a cookie keeps with it.
+    /// It gets no new requests, except those of clients with an affinity cookie for it.
     pub draining: bool,
 }
 
 impl Instance {
-    /// An instance of the usual weight that takes requests.
+    /// An instance of the default weight that takes requests.
     pub fn new(address: SocketAddr) -> Self {
         Instance { address, weight: Weight::ONE, draining: false }
     }
@@ -34,20 +34,20 @@ impl From<SocketAddr> for Instance {
 /// Which instance gets the next request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Balance {
-    /// The one with the fewest requests in flight for its weight. The default: requests differ and instances stall,
-    /// and requests in flight show a stall while it lasts. Where nothing is in flight it takes turns, so that it is
-    /// never worse than round robin.
+    /// The one with the fewest requests in flight for its weight. The default: requests differ and instances stall, and
+    /// requests in flight show a stall while it lasts. With nothing in flight it picks in turn, so that it is never
+    /// worse than round robin.
     #[default]
     LeastOutstanding,
-    /// Each in its turn, by weight.
+    /// In turn, by weight.
     RoundRobin,
-    /// The one whose answer is expected soonest.
+    /// The one with the shortest expected response time.
     PeakEwma,
-    /// The one that the key of the request belongs to; a request without the header or cookie goes anywhere.
+    /// The one for the hash of the request's key; a request without the header or cookie may go to any.
     Hash(KeyBy),
 }
 
-/// Clients stay with the instance that they were given.
+/// Clients stay with the instance that they were assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Affinity {
     /// The cookie that the gateway sets for that.
@@ -57,22 +57,22 @@ pub struct Affinity {
 /// Active checks of a pool's instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
-    /// What is asked for, with GET.
+    /// The path of the GET request.
     pub path: String,
-    /// Between two checks of an instance.
+    /// The time between two checks of an instance.
     pub interval: Duration,
     /// A check that takes longer has failed.
     pub timeout: Duration,
-    /// So many passed checks in a row bring an instance back.
+    /// This many consecutive passed checks make an instance healthy.
     pub healthy_after: u32,
-    /// So many failed checks in a row take an instance out.
+    /// This many consecutive failed checks make an instance unhealthy.
     pub unhealthy_after: u32,
     /// The statuses that pass.
     pub status: RangeInclusive<u16>,
 }
 
 impl Health {
-    /// Checks of this path with the usual bounds.
+    /// Checks of this path with the default bounds.
     pub fn new(path: &str) -> Self {
         Health {
             path: path.to_owned(),
@@ -85,27 +85,27 @@ impl Health {
     }
 }
 
-/// When an instance that fails the requests of clients gets none for a while.
+/// When an instance that fails client requests gets none for a while.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ejection {
-    /// So many failures in a row eject at once.
+    /// This many consecutive failures eject at once.
     pub consecutive_failures: u32,
-    /// The success rates of the instances are compared once in so long.
+    /// How often the success rates of the instances are compared.
     pub interval: Duration,
-    /// Only instances with so many requests in the interval are compared.
+    /// Only instances with this many requests in the interval are compared.
     pub min_requests: u32,
-    /// Only so many such instances are compared at all.
+    /// The comparison needs this many such instances.
     pub min_instances: u32,
-    /// How long the first ejection lasts; the second twice as long.
+    /// The duration of the first ejection; the second is twice as long.
     pub base: Duration,
-    /// No ejection lasts longer.
+    /// The longest ejection.
     pub longest: Duration,
-    /// No more than this share of the instances is ejected at once, but one may be.
+    /// At most this share of the instances is ejected at once, but always at least one may be.
     pub max_share: Ratio,
 }
 
 impl Default for Ejection {
-    /// As Envoy's outlier detection.
+    /// The defaults of Envoy's outlier detection.
     fn default() -> Self {
         Ejection {
             consecutive_failures: 5,
@@ -122,13 +122,13 @@ impl Default for Ejection {
 /// How often requests that failed may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retries {
-    /// As a share of all requests of the last ten seconds.
+    /// As a share of all requests in the last ten seconds.
     pub budget: Ratio,
-    /// What is allowed besides, so that a service with little traffic may repeat at all.
+    /// An additional rate of retries, so that a service with little traffic can retry at all.
     pub least: Rate,
-    /// How often one request is sent at most, the first time included; 1 repeats nothing that was sent. Attempts to
-    /// connect, where nothing was sent, are not counted, and neither is a kept connection that was closed. No instance
-    /// that failed a request gets it again.
+    /// How often one request is sent at most, including the first time; 1 means that nothing that was sent is retried.
+    /// Attempts to connect, where nothing was sent, are not counted, and neither is a kept connection that was closed.
+    /// An instance that failed a request does not get it again.
     pub tries: u32,
 }
 

@@ -1,16 +1,16 @@
-//! What makes requests belong together: for a limit of each key, for balancing by hash, for the sessions of a mirror.
+//! The key that groups requests: for a limit of each key, for balancing by hash, for the sessions of a mirror.
 
 use status::Limit;
 use std::fmt;
 
-/// Which requests belong together. What becomes of a request without the header or cookie is said where a key is used.
+/// The key that groups requests. The user of a key documents how it treats requests without the header or cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyBy {
-    /// Those from one client, by its address.
+    /// The client address.
     Client,
-    /// Those with the same value of this header, in lower case.
+    /// The value of this header, whose name is in lower case.
     Header(String),
-    /// Those with the same value of this cookie.
+    /// The value of this cookie.
     Cookie(String),
 }
 

@@ -5,14 +5,14 @@ use control::concurrency::{Adaptive, Queue};
 use control::rate::RateSettings;
 use units::Ratio;
 
-/// What a rate class holds to, and for whom.
+/// The settings of a rate class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateClassSettings {
     /// How often requests may pass.
     pub rate: RateSettings,
     /// A limit for each key; `None` is one limit for all requests together.
     pub keyed: Option<Keyed>,
-    /// It decides and counts what it would have shed, and lets pass.
+    /// It decides and counts what it would have shed, and lets every request pass.
     pub shadow: bool,
 }
 
@@ -25,25 +25,24 @@ impl From<RateSettings> for RateClassSettings {
 /// A limit for each key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keyed {
-    /// Which requests belong together; one without the header or cookie belongs to its client.
+    /// The key; a request without the header or cookie is grouped by its client address.
     pub by: KeyBy,
-    /// Keys that are remembered, about 200 bytes each; at least 1. New keys beyond them share a few limits.
+    /// The number of keys that are remembered, about 200 bytes each; at least 1. New keys beyond it share a few limits.
     pub keys: u32,
 }
 
-/// What a concurrency limit holds to.
+/// The settings of a concurrency limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConcurrencySettings {
-    /// Requests in flight; the first value where the limit adapts.
+    /// Requests in flight; the first value if the limit is adaptive.
     pub limit: u32,
-    /// The limit follows the service.
+    /// The settings of an adaptive limit.
     pub adaptive: Option<Adaptive>,
-    /// Who may wait while the limit is reached; `None` sheds at once.
+    /// Which requests may wait while the limit is reached; `None` sheds at once.
     pub queue: Option<Queue>,
-    /// The share of the limit that each priority class may fill, from the lowest class on; empty where all may fill
-    /// it.
+    /// The share of the limit that each priority class may fill, from the lowest class on; empty if all may fill it.
     pub priorities: Vec<Ratio>,
-    /// It decides and counts what it would have shed, and lets pass.
+    /// It decides and counts what it would have shed, and lets every request pass.
     pub shadow: bool,
 }
 
@@ -53,16 +52,16 @@ impl From<u32> for ConcurrencySettings {
     }
 }
 
-/// How important the requests of a route are. Numbers are places in the settings' priority classes, from the lowest.
+/// The priority of a route's requests. Numbers are indexes in the settings' priority classes, from the lowest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoutePriority {
-    /// All alike.
+    /// The same for all requests.
     Class(u8),
-    /// As this header says, by the names of the classes.
+    /// By the value of this header, which is the name of a class.
     Header {
         /// Its name, in lower case.
         name: String,
-        /// Where it is absent, or says something else.
+        /// If it is absent, or has another value.
         otherwise: u8,
     },
 }

@@ -1,13 +1,13 @@
-//! How lines of the access log look and when they are written.
+//! The format of access log lines and when they are written.
 
 use std::time::Duration;
 
-/// How lines of the access log look and when they are written.
+/// The format of access log lines and when they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogForm {
-    /// How a line looks.
+    /// The format of a line.
     pub format: LogFormat,
-    /// What a worker gathers before it writes, in bytes.
+    /// The size of a worker's buffer, in bytes.
     pub buffer: u32,
     /// How long a line may wait to be written; the loop looks ten times a second.
     pub flush: Duration,
@@ -26,19 +26,19 @@ impl Default for LogForm {
     }
 }
 
-/// How a line of the access log looks.
+/// The format of an access log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// The combined form without referer and user agent, and the gateway's times and reason behind it.
+    /// The combined format without referer and user agent, followed by the gateway's times and reason.
     Extended,
-    /// nginx's combined form.
+    /// nginx's combined format.
     Combined,
-    /// An object a line.
+    /// An object per line.
     Json,
 }
 
 impl LogFormat {
-    /// All forms.
+    /// All formats.
     pub const ALL: [LogFormat; 3] = [LogFormat::Extended, LogFormat::Combined, LogFormat::Json];
 
     /// Its name in files.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use units::{Bytes, Ratio};
 
-/// Copies of the requests of some sessions to a pool whose answers nobody sees.
+/// Copies of the requests of some sessions to a pool whose responses are discarded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mirror {
     /// Its name in routes, metrics, and the field that marks its copies.
@@ -15,13 +15,13 @@ pub struct Mirror {
     pub pool: usize,
     /// Which requests are copied.
     pub choice: MirrorSettings,
-    /// What makes requests one session; one without the header or cookie belongs to its client.
+    /// The key of a session; requests without the header or cookie are grouped by client address.
     pub key: KeyBy,
     /// Copies carry `Authorization` and `Cookie`.
     pub credentials: bool,
-    /// From the moment at which the whole live request has been sent to the end of the shadow's answer.
+    /// From the moment at which the whole live request has been sent to the end of the shadow's response.
     pub deadline: Duration,
-    /// Copies that wait for their turn; further ones are dropped. At most [`Mirror::QUEUE_MAX`].
+    /// Copies that may wait; further ones are dropped. At most [`Mirror::QUEUE_MAX`].
     pub queue: u32,
     /// Copies at the shadow pool at a time.
     pub in_flight: u32,
@@ -37,8 +37,8 @@ impl Mirror {
     /// The longest queue.
     pub const QUEUE_MAX: u32 = 65_536;
 
-    /// A mirror of every session with the usual bounds to the pool with this index: safe methods only, no
-    /// credentials, sessions by the client's address.
+    /// A mirror of every session with the default bounds to the pool with this index: safe methods only, no
+    /// credentials, sessions by client address.
     pub fn new(name: &str, pool: usize) -> Self {
         Mirror {
             name: name.to_owned(),
@@ -63,15 +63,15 @@ impl Mirror {
 /// Copies of requests to a file that `headroom replay` reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
-    /// The file; it is written anew.
+    /// The file; it is overwritten.
     pub file: PathBuf,
-    /// The share of the sessions, by the client's address.
+    /// The share of the sessions, by client address.
     pub fraction: Ratio,
-    /// Header fields whose values are masked, besides those of credentials and cookies.
+    /// Header fields whose values are masked, in addition to those of credentials and cookies.
     pub mask_headers: Vec<String>,
     /// Query parameters whose values are masked.
     pub mask_query: Vec<String>,
-    /// The longest request body, as it is on the wire; a request with a longer one is left out. At most
+    /// The longest request body, as it is on the wire; a request with a longer one is omitted. At most
     /// [`Mirror::BODY_MOST`].
     pub body_max: Bytes,
 }

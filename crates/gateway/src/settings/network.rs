@@ -14,22 +14,22 @@ pub struct Network {
     bits: u8,
 }
 
-/// Text that is no range of addresses.
+/// Text that is not a range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum NetworkError {
     /// No address before the slash.
     #[error("expected an IP address or a range such as `10.0.0.0/8`")]
     Address,
-    /// A number behind the slash that this kind of address does not have.
+    /// A prefix length that this kind of address does not have.
     #[error("the number behind the slash is outside 0 to {most}")]
     Bits {
         /// The bits of such an address.
         most: u8,
     },
-    /// The address has bits behind those that count: which range was meant?
+    /// The address has bits set after the prefix, so the range is ambiguous.
     #[error("the address has bits behind the first {bits}; the range is `{range}`")]
     Between {
-        /// The bits that count.
+        /// The prefix length.
         bits: u8,
         /// The range that holds the address.
         range: Network,
@@ -37,7 +37,7 @@ pub enum NetworkError {
 }
 
 impl Network {
-    /// Whether the address lies in the range. An IPv4 address is the same in its IPv6 form.
+    /// Whether the address is in the range. An IPv4 address equals its IPv6-mapped form.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(ours), IpAddr::V4(theirs)) => {
@@ -50,7 +50,7 @@ impl Network {
         }
     }
 
-    /// Whether every address of its kind is in it.
+    /// Whether it contains every address of its kind.
     pub fn holds_all(&self) -> bool {
         self.bits == 0
     }

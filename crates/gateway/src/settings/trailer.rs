@@ -1,40 +1,40 @@
-//! Trailers of requests that may reach the instances.
+//! Trailers of requests that may be forwarded to the instances.
 //!
 //! ## Why none by default
-//! A trailer comes when everything that looks at a request has looked: routes, rules, limits, the log, and the fields by
-//! which a service identifies the client. A reader that merges trailers into the head, as RFC 9110, 6.5.1, allows for those
-//! that it knows to be harmless, would believe a stranger. So they are dropped, except those that a route names.
+//! A trailer arrives after everything that checks a request has run: routes, rules, limits, the log, and the fields by
+//! which a service identifies the client. A reader that merges trailers into the head, as RFC 9110, 6.5.1, allows for
+//! those that it knows to be harmless, would trust a stranger. So they are dropped, except those that a route names.
 
 use http::codec::header;
 use std::fmt;
 use thiserror::Error;
 
-/// The name of a trailer field that may pass, in lower case.
+/// The name of a trailer field that may be forwarded, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrailerName(String);
 
 /// A name that no trailer field may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrailerNameError {
-    /// It is no token.
+    /// It is not a token.
     #[error("no field name")]
     NoToken,
     /// It frames, routes or steers the message.
     #[error("a field that frames or routes the message")]
     Frames,
-    /// It says who asks, or where a request comes from.
+    /// It identifies the client, or the origin of a request.
     #[error("a field that identifies the client")]
     Identifies,
-    /// It says how the request or its content is to be understood.
+    /// It describes how the request or its content is to be interpreted.
     #[error("a field that says how the request or its content is to be understood")]
     Modifies,
 }
 
 impl TrailerName {
-    /// Checks a name. One that reads as a refused one by its words is refused too.
+    /// Checks a name. A name that some services read as a refused one is refused too.
     ///
     /// # Errors
-    /// Says why no trailer may have it.
+    /// Why no trailer may have the name.
     pub fn new(name: &str) -> Result<Self, TrailerNameError> {
         http::codec::write::check_name(name).map_err(|_| TrailerNameError::NoToken)?;
         let bytes = name.as_bytes();
@@ -82,7 +82,7 @@ const FRAMES: &[&str] = &[
     "upgrade",
 ];
 
-/// With those that begin with `X-Forwarded` or `Proxy`.
+/// Also those that begin with `X-Forwarded` or `Proxy`.
 const IDENTIFIES: &[&str] = &[
     "authorization",
     "cookie",
@@ -95,7 +95,7 @@ const IDENTIFIES: &[&str] = &[
     "x-request-start",
 ];
 
-/// RFC 9110, 6.5.1: controls and conditionals of requests, and what describes content. With those that begin with
+/// RFC 9110, 6.5.1: controls and conditionals of requests, and descriptions of content. Also those that begin with
 /// `Accept`, `Content` or `If`.
 const MODIFIES: &[&str] = &["cache-control", "date", "max-forwards", "pragma", "range"];
 

@@ -1,16 +1,16 @@
-//! Numbers for rate classes, concurrency limits and pools with places, by which decisions name the limit that refused.
+//! Numbers of rate classes, concurrency limits and pools with places, by which decisions name the limit that refused.
 
 use super::Shared;
 use control::ClassId;
 use std::collections::BTreeSet;
 
-/// Gives out numbers for classes. One that was taken over keeps its number, so no other may have it.
+/// Assigns numbers to classes. A class that was taken over keeps its number, so no other may have it.
 ///
-/// No two have the same: neither a configuration nor the one before it has more than
+/// Numbers are unique: neither a configuration nor the one before it has more than
 /// [`LIMITS_MAX`](crate::settings::LIMITS_MAX), half of all numbers.
 pub(super) struct Ids {
     taken: BTreeSet<u16>,
-    /// All below are taken or given out.
+    /// All below are in use or assigned.
     next: u16,
 }
 
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_reload_that_changes_every_limit_has_a_number_for_each() {
-        // The most, and such that the last number is the last that is free.
+        // The most, and such that the last number is the last free one.
         for first in [0, LIMITS_MAX as u16] {
             let taken: BTreeSet<u16> = (first..=u16::MAX).take(LIMITS_MAX).collect();
             let mut ids = Ids { taken: taken.clone(), next: 0 };

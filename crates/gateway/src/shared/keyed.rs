@@ -1,13 +1,14 @@
 //! Rate classes by key, for all cores: by client, by header, by cookie.
 //!
 //! ## Why a copy in each core
-//! A table has one owner at a time, so to ask it takes a lock. Each core therefore keeps the classes of the keys that it
-//! has met, which are shared atoms as all limits are, and asks the table about new keys only. A table forgets a key only
-//! when its class is as new, and then says so to all: they forget what they keep. A claim that is being made at that
-//! very instant is the one that may be had twice.
+//! A table has one owner at a time, so each look-up takes a lock. Each core therefore keeps the classes of the keys
+//! that it has seen, which are shared atoms like all limits, and looks up only new keys in the table. A table forgets a
+//! key only when its class is back in its initial state, and then changes its epoch: the cores drop their copies. Only
+//! a claim made at that very instant may be granted twice.
 //!
 //! ## Why several tables
-//! Where many keys are new, cores ask often. With several tables, each for a part of the keys, they rarely want the same.
+//! If many keys are new, cores look up often. With several tables, each for a part of the keys, they rarely use the
+//! same.
 
 use super::lock;
 use control::rate::{KeyedRateClasses, RateClass, RateSettings};
@@ -35,9 +36,9 @@ pub(crate) struct KeptKeys {
 }
 
 impl ByKey {
-    /// Room for `keys` keys.
+    /// Space for `keys` keys.
     pub(super) fn new(id: ClassId, settings: RateSettings, keys: u32) -> Result<Self, SettingsError> {
-        // A table of few keys would be full long before the others are.
+        // A table for few keys would be full long before the others.
         let tables = (keys / LEAST_KEYS).clamp(1, MOST_TABLES);
         let each = keys.div_ceil(tables) as usize;
         let table = |_| KeyedRateClasses::new(id, settings, each).map(Mutex::new);
@@ -53,7 +54,7 @@ impl ByKey {
         self.ask(now, key).0
     }
 
-    /// The class of a key, from what this core keeps where it has met the key.
+    /// The class of a key, from this core's copy if the core has seen the key.
     pub(crate) fn class_kept(
         &self,
         kept: &mut KeptKeys,
@@ -75,7 +76,7 @@ impl ByKey {
         class
     }
 
-    /// The class of a key, and whether the key does not share it with others.
+    /// The class of a key, and whether the key has it for itself.
     fn ask(&self, now: Timestamp, key: &Vec<u8>) -> (Arc<RateClass<AtomicU64>>, bool) {
         let table = self.hasher.hash_one(key) % self.tables.len() as u64;
         let mut table = lock(&self.tables[table as usize]);
@@ -96,7 +97,7 @@ impl ByKey {
     }
 }
 
-/// A table of its own pays from so many keys on.
+/// A table of its own pays for at least this many keys.
 const LEAST_KEYS: u32 = 1_024;
 const MOST_TABLES: u32 = 16;
 /// Keys that a core keeps.
@@ -134,10 +135,10 @@ mod tests {
         let [ann, bob] = [b"ann".to_vec(), b"bob".to_vec()];
         let first = classes.class_kept(&mut one, Timestamp::from_secs(1), &ann);
         assert!(Arc::ptr_eq(&first, &classes.class_kept(&mut one, Timestamp::from_secs(1), &ann)));
-        // Ann's class is as new, so bob gets its place.
+        // Ann's class is in its initial state, so bob gets its place.
         let bobs = classes.class_kept(&mut other, Timestamp::from_secs(9), &bob);
         assert!(bobs.claim_no_queue(Timestamp::from_secs(9)).is_ok());
-        // Now ann has no room and shares; the core must not keep that.
+        // Now ann has no place and shares a class; the core must not keep that.
         let shared = classes.class_kept(&mut one, Timestamp::from_secs(9), &ann);
         assert!(!Arc::ptr_eq(&shared, &first));
         let again = classes.class_kept(&mut one, Timestamp::from_secs(60), &ann);

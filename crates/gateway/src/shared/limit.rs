@@ -19,7 +19,7 @@ pub(crate) struct Limit {
     /// The same limit for policies in shadow, at the same value.
     pub(crate) tried: Arc<Concurrency<AtomicU64>>,
     pub(crate) waiting: Option<WaitingRoom>,
-    /// How many priority classes tell requests apart; 1 without classes.
+    /// The number of priority classes; 1 without classes.
     pub(crate) classes: usize,
     adaptive: Option<Mutex<AdaptiveLimit>>,
     /// Changes of an adaptive limit, by [`Why`] in the order of [`WHYS`].
@@ -63,12 +63,12 @@ impl Limit {
         self.count.in_flight()
     }
 
-    /// Whether workers have to bring samples.
+    /// Whether workers have to provide samples.
     pub(crate) fn is_adaptive(&self) -> bool {
         self.adaptive.is_some()
     }
 
-    /// Takes what a worker has sampled, and puts the limit into force that follows from it.
+    /// Takes the samples of a worker, and puts the resulting limit into force.
     pub(super) fn adapt(&self, now: Timestamp, samples: &Samples) -> Option<Change> {
         let mut adaptive = lock(self.adaptive.as_ref()?);
         let change = adaptive.step(now, samples)?;
@@ -79,7 +79,7 @@ impl Limit {
         Some(change)
     }
 
-    /// Where the limit's value comes from; `None` for one that does not adapt.
+    /// The source of the limit's value; `None` if it is not adaptive.
     pub(crate) fn origin(&self) -> Option<(Origin, Option<Duration>)> {
         let adaptive = lock(self.adaptive.as_ref()?);
         Some((adaptive.origin(), adaptive.baseline()))
@@ -91,10 +91,10 @@ impl Limit {
     }
 }
 
-/// The places to wait before a limit, of all workers together.
+/// The waiting queue's places before a limit, for all workers together.
 pub(crate) type WaitingRoom = Room<AtomicU64>;
 
-/// The room of a queue.
+/// The places of a queue.
 pub(super) fn waiting_room(
     id: ClassId,
     queue: Queue,

@@ -1,9 +1,9 @@
-//! What is known by its name, found by it: a reload of thousands of routes must not search a list for each.
+//! Finds items by name: a reload of thousands of routes must not search a list for each.
 
 use crate::settings::{Class, Settings};
 use std::collections::HashMap;
 
-/// Where the routes, pools and service level classes of a configuration stand, by name.
+/// The indexes of the routes, pools and service level classes of a configuration, by name.
 #[derive(Debug)]
 pub(crate) struct Named {
     routes: HashMap<Box<str>, usize>,
@@ -33,7 +33,7 @@ impl Named {
     }
 }
 
-/// The first place of each name.
+/// The first index of each name.
 fn places<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<Box<str>, usize> {
     let mut places = HashMap::with_capacity(names.size_hint().0);
     for (place, name) in names.enumerate() {
@@ -42,8 +42,8 @@ fn places<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<Box<str>, usize> 
     places
 }
 
-/// Where each class stood in the configuration before, with the same name and settings; `None` for those that are new
-/// or changed.
+/// The index of each class in the previous configuration, with the same name and settings; `None` for those that are
+/// new or changed.
 pub(super) fn stood<S: PartialEq>(now: &[Class<S>], before: Option<&[Class<S>]>) -> Vec<Option<usize>> {
     let before = before.unwrap_or_default();
     let known = places(before.iter().map(|class| &*class.name));

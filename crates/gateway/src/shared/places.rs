@@ -1,4 +1,4 @@
-//! How many requests may be at each instance, counted for the whole process.
+//! The limits of requests in flight at each instance, counted for the whole process.
 
 use super::limit::{WaitingRoom, waiting_room};
 use super::{ClassError, Ids, Shared, wrong};
@@ -18,7 +18,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Puts the limits of a configuration into force, which earlier ones may have shared with others.
+    /// Puts the limits of a configuration into force; the counts may be shared with earlier configurations.
     pub(super) fn put_into_force(shared: &Shared) {
         for (pool, places) in shared.settings.pools.iter().zip(&shared.places) {
             if let (Some(limit), Some(places)) = (pool.instance_concurrency, places) {
@@ -28,7 +28,7 @@ impl Places {
     }
 
     /// The places of each pool; `None` for those without a limit. Instances keep their count by pool and address, so
-    /// that a reload forgets no request in flight.
+    /// that a reload loses no request in flight.
     pub(super) fn of(
         settings: &Settings,
         before: Option<&Shared>,
@@ -62,7 +62,7 @@ impl Places {
     }
 }
 
-/// The pool of this name in the configuration before.
+/// The pool of this name in the previous configuration.
 struct Kept<'a> {
     pool: &'a Pool,
     places: &'a Places,

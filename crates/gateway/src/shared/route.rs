@@ -16,15 +16,15 @@ pub(crate) struct RouteLimits {
     pub(crate) level: Option<usize>,
     /// The limits that decide and apply only while the policy is engaged.
     gated: Vec<ClassId>,
-    /// Nothing below is there, so that a request needs the admission only.
+    /// None of the fields below is set, so a request needs the admission only.
     pub(crate) is_plain: bool,
     pub(crate) priority: Option<RoutePriority>,
     pub(crate) deadline_header: Option<String>,
-    /// Rate classes by key: one that always applies, one that is the policy's.
+    /// Rate classes by key: one that always applies, and the policy's.
     pub(crate) keyed: [Option<KeyedClass>; 2],
-    /// Limits in shadow: those that always apply, those of the policy.
+    /// Shadow limits: those that always apply, and those of the policy.
     pub(crate) shadows: [Option<Shadow<AtomicU64>>; 2],
-    /// The concurrency limits that decide: the one that always applies, the policy's.
+    /// The concurrency limits that decide: the one that always applies, and the policy's.
     pub(crate) limits: [Option<usize>; 2],
     /// The adaptive limits that learn from what is in shadow here, because they decide nowhere.
     pub(crate) learning: [Option<usize>; 2],
@@ -36,12 +36,12 @@ pub(crate) struct KeyedClass {
     pub(crate) by: KeyBy,
     pub(crate) classes: Arc<ByKey>,
     pub(crate) shadow: bool,
-    /// Where each worker keeps what it knows of the keys.
+    /// The index under which each worker keeps its copies of the keys.
     pub(crate) kept: usize,
 }
 
 impl RouteLimits {
-    /// The limits that a route names; `deciding` says of each concurrency limit whether it decides on any route.
+    /// The limits that a route names; `deciding` tells for each concurrency limit whether it decides on any route.
     pub(super) fn new(
         settings: &Settings,
         route: &Route,
@@ -60,7 +60,7 @@ impl RouteLimits {
             let mut part = Part::default();
             if let Some(index) = rate {
                 let class = &settings.rate_classes[index].settings;
-                // A class that decides elsewhere must not notice that a policy tries it.
+                // A class that decides elsewhere must not be affected by a policy that tries it.
                 let (rate, keyed) = match shadow && !class.shadow {
                     true => (&tried[index].rate, &tried[index].keyed),
                     false => (&rates[index], &keyed[index]),
@@ -109,7 +109,7 @@ impl RouteLimits {
         }
     }
 
-    /// Follows the gate of the policy.
+    /// Applies a transition of the policy.
     pub(super) fn apply(&self, now: Timestamp, transition: &Transition) {
         self.admission.apply(now, transition);
         let engaged = matches!(transition, Transition::Engaged { .. });
@@ -144,7 +144,7 @@ impl Part {
     }
 }
 
-/// Whether each concurrency limit decides on any route. One that does must not notice that a policy tries it.
+/// Whether each concurrency limit decides on any route. One that does must not be affected by a policy that tries it.
 pub(super) fn deciding(settings: &Settings) -> Vec<bool> {
     let mut deciding = vec![false; settings.concurrency_limits.len()];
     for route in &settings.routes {

@@ -1,4 +1,4 @@
-//! Takes clients in.
+//! Accepts clients.
 
 use super::connection::{Downstream, Phase, Readable};
 use super::crowd::Whom;
@@ -13,7 +13,7 @@ impl<N: Net> Worker<N> {
     pub(super) fn accept(&mut self) {
         self.more_clients = false;
         if self.room.crowds[self.index].is_asked() {
-            // First, so that what others were promised is not taken from who comes now.
+            // Done first, so that places promised to other workers are not given to new clients.
             self.give_places();
         }
         for _ in 0..ACCEPTED_MAX {
@@ -38,10 +38,10 @@ impl<N: Net> Worker<N> {
         self.more_clients = true;
     }
 
-    /// Takes a client in, within the bounds. Its token is that of the next vacant index.
+    /// Registers a new client, within the bounds. Its token is that of the next vacant index.
     fn take_in(&mut self, stream: N::Stream, client: SocketAddr) {
         self.counts.connections_accepted += 1;
-        // A listener for both kinds of addresses gives those of IPv4 in their IPv6 form.
+        // A dual-stack listener reports IPv4 addresses in their IPv6-mapped form.
         let client = SocketAddr::new(client.ip().to_canonical(), client.port());
         let settings = &self.local.shared.settings;
         let limits = settings.limits;
@@ -76,7 +76,7 @@ impl<N: Net> Worker<N> {
             gathering: None,
             exchange: Default::default(),
         });
-        // Afterwards, since giving up others changes which index is vacant.
+        // Done after `find_place`, which may change the vacant index by closing other connections.
         if !self.room.connection_opened(limits.connections) && !self.find_place(limits.connections) {
             self.counts.connections_refused += 1;
             self.downstreams.remove(index);
@@ -87,12 +87,12 @@ impl<N: Net> Worker<N> {
         }
         self.counts.connections_open += 1;
         self.fell_silent(index, generation);
-        // Its first head has to be whole by then. One that it sends at once is read later, at its own event.
+        // The deadline of its first head. A head that arrives at once is read later, at its own event.
         let owner = (downstream_token(index), generation);
         let until = self.now + limits.head_timeout;
         self.timers.set(owner, &mut self.downstreams[index].deadline, until);
     }
 }
 
-/// Clients that are taken in before others have their turn.
+/// Clients that are accepted before other connections are served.
 const ACCEPTED_MAX: usize = 64;

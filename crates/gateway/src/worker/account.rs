@@ -1,4 +1,4 @@
-//! What is left of a request that is over: its places at limits and instances are given back, and its line is written.
+//! The end of a request: it releases its places at limits and instances, and its log line is written.
 
 use super::{Worker, learn};
 use crate::access_log::Line;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use units::Timestamp;
 
 impl<N: Net> Worker<N> {
-    /// Gives back what an exchange holds at its limits and tells the balancer.
+    /// Releases what an exchange holds at its limits, and notifies the balancer.
     pub(super) fn release(&mut self, index: usize, local: &Rc<Local>, outcome: Outcome) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
@@ -28,8 +28,9 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Writes the line of a request that is over; `-` is the reason where an instance answered. The time of other
-    /// answers is counted here, because each of them has a line. `local` is the configuration that it began with.
+    /// Writes the log line of a finished request; the reason is `-` where an instance sent the response. The time of
+    /// the gateway's own responses is counted here, because each of them has a line. `local` is the configuration that
+    /// the request began with.
     pub(super) fn log_line(&mut self, index: usize, local: Option<&Rc<Local>>, now: Timestamp, reason: &str) {
         let exchange = &self.downstreams[index].exchange;
         let (request, answer) = (&exchange.request, &exchange.answer);

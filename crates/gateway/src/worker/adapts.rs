@@ -1,4 +1,4 @@
-//! An adaptive limit in the loop itself, in virtual time: it follows a service whose capacity changes.
+//! An adaptive limit in the event loop, in virtual time: it follows a service whose capacity changes.
 
 use super::as_simulated::Service;
 use super::{Ends, LISTENER, Worker};
@@ -17,12 +17,12 @@ use units::Timestamp;
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 2, 0, 1)), 80);
 
-/// Far above what the virtual net delays.
+/// Far longer than the delays of the virtual network.
 const SERVICE: Duration = Duration::from_millis(500);
 
 const LEVEL: ServiceLevelSettings = ServiceLevelSettings::within(Duration::from_secs(1));
 
-/// Asks again as soon as it is answered, or a second after it was refused.
+/// Sends its next request as soon as it has a response, or a second after a refusal.
 struct User {
     peer: Peer,
     input: Vec<u8>,
@@ -86,7 +86,7 @@ impl Story {
         Story { world, room, worker, service, users: Vec::new() }
     }
 
-    /// So many users come.
+    /// Adds `count` users.
     fn users(&mut self, count: u16) {
         let connect = |number: u16| {
             let peer = self.world.connect(SocketAddr::from(([10, 1, 0, 0], number))).unwrap();
@@ -96,7 +96,7 @@ impl Story {
         self.users.extend((there + 1..=there + count).map(connect));
     }
 
-    /// Goes on until so many seconds have passed; where the limit stands then.
+    /// Runs until the given number of seconds has passed; returns the limit at that time.
     fn until(&mut self, seconds: u64) -> u32 {
         let mut ready = Vec::new();
         while self.world.now() < Timestamp::from_secs(seconds) {
@@ -130,7 +130,7 @@ fn an_adaptive_limit_follows_a_service_whose_capacity_changes() {
     assert!((18..=34).contains(&third), "{limits:?}");
     let answered: u32 = story.users.iter().map(|user| user.answered).sum();
     let refused: u32 = story.users.iter().map(|user| user.refused).sum();
-    // As much as the service can: 16 slots for 140 s, 4 for 100 s, half a second each.
+    // The most that the service can do: 16 slots for 140 s, 4 for 100 s, half a second each.
     let most = (16 * 140 + 4 * 100) * 2;
     assert!(answered > most * 8 / 10, "{answered} of {most}");
     assert!(refused > 0 && story.worker.line.waiting <= 10);

@@ -1,5 +1,5 @@
-//! The limits of a route, in their order: the rate classes of the request's keys, then what `control` joins, concurrency
-//! limits and rate classes. Last, limits in shadow look at what was admitted.
+//! The limits of a route, in order: first the rate classes of the request's keys, then the concurrency limits and rate
+//! classes that `control` combines. Shadow limits come last and see the admitted requests.
 
 use super::connection::{KeyTurn, Pause, Phase};
 use super::exchange::Exchange;
@@ -14,27 +14,27 @@ use http::reactor::Net;
 use std::rc::Rc;
 use units::Timestamp;
 
-/// What has become of a request that asked its limits.
+/// The result of checking the limits for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "an admitted request has to be sent"]
 pub(super) enum Fate {
-    /// It passes: it is counted in, and to be sent to an instance.
+    /// Admitted and counted, to be sent to an instance.
     Admitted,
-    /// It is parked, and goes on by itself.
+    /// Parked; it resumes by itself.
     Waits,
-    /// It is answered, and perhaps its connection is gone.
+    /// It has its response, and its connection may be closed.
     Over,
 }
 
 impl<N: Net> Worker<N> {
-    /// Sends a request on that has passed.
+    /// Sends a request to its instance if it was admitted.
     pub(super) fn send_if(&mut self, fate: Fate, index: usize) {
         if fate == Fate::Admitted {
             self.dispatch(index);
         }
     }
 
-    /// Asks the rate classes of the request's keys, from one of them on, and then the other limits.
+    /// Checks the rate classes of the request's keys, starting at `first`, then the other limits.
     pub(super) fn ask_keyed(&mut self, index: usize, first: usize, now: Timestamp) -> Fate {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
         self.ask_admission(index, Brought::default(), now)
     }
 
-    /// Asks the concurrency limits and rate classes that are joined, for a request that may have waited for a place.
+    /// Checks the combined concurrency limits and rate classes, for a request that may have waited for a place.
     pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local() else { return Fate::Over };
@@ -81,7 +81,7 @@ impl<N: Net> Worker<N> {
         self.take_step(index, step, brought.had_turn)
     }
 
-    /// A request's turn at the rate classes that are joined has come.
+    /// The delay that the combined rate classes gave to a request is over.
     pub(super) fn have_turn(&mut self, index: usize, ticket: Ticket, now: Timestamp) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local() else { return Fate::Over };
@@ -114,7 +114,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Notes that the request passes.
+    /// Marks the request as admitted.
     fn admit(&mut self, index: usize, admitted: Admitted) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         exchange.admission.admit(admitted, self.now);
@@ -127,7 +127,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The lines before the limits of a route.
+/// The queues of the limits of a route.
 struct Before<'local> {
     local: &'local Local,
     limits: &'local RouteLimits,
@@ -146,7 +146,7 @@ impl Lines for Before<'_> {
     }
 }
 
-/// Shows an admitted request to the limits in shadow.
+/// Passes an admitted request to the shadow limits.
 fn observe(exchange: &mut Exchange, local: &Local, now: Timestamp) {
     let limits = &local.shared.routes[exchange.route()];
     for (number, shadow) in limits.shadows.iter().enumerate() {

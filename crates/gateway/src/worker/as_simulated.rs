@@ -1,8 +1,8 @@
-//! The gateway and the simulator decide alike: both are given the same requests before the same service, with one
-//! worker, and what became of them is compared, one by one, in the order in which it happened.
+//! The gateway and the simulator make the same decisions. Both get the same requests and the same service, with one
+//! worker; the outcomes are compared one by one, in the order in which they happened.
 //!
-//! A request is answered or refused for a reason, at a time. Times are at most 2 ms apart: a place that another worker, a
-//! limit or a policy has freed is found by looking.
+//! A request gets a response, or is refused for a reason, at a time. The times may differ by 2 ms, because places that
+//! another worker, a limit or a policy has freed are found by polling.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -27,37 +27,37 @@ use units::{Rate, Timestamp};
 
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 2, 0, 1)), 80);
 
-/// How far apart the same decision may be.
+/// The largest difference between the times of the same decision.
 const APART: Duration = Duration::from_millis(2);
-/// Turns of the loop in which nothing happens around it, though something does in it.
+/// Iterations of the loop without outside events, though work may remain in the loop.
 const ROUNDS: u32 = 8;
-/// How often the simulator is asked what has happened since.
+/// Interval at which the simulator is polled.
 const LOOK: Duration = Duration::from_micros(250);
 
-/// Limits, in the words of both.
+/// Limits, in a form that both understand.
 #[derive(Debug, Clone, Copy, Default)]
 struct Limits {
     rate: Option<RateSettings>,
-    /// Requests in flight: the first value, and the bounds where it adapts.
+    /// Requests in flight: the first value, and the bounds of an adaptive limit.
     concurrency: Option<(u32, Option<[u32; 2]>)>,
     queue: Option<Queue>,
 }
 
-/// A day of a service with its limits.
+/// A service with its limits and its load.
 #[derive(Debug, Clone)]
 struct Story {
     name: &'static str,
-    /// Requests that the service works on at once, and for how long on each; the others queue in it.
+    /// Requests that the service processes at once, and the time for each; the others queue in it.
     slots: usize,
     work: Duration,
     /// Requests a second, in each second.
     rates: Vec<f64>,
     always: Limits,
-    /// Limits of a policy that looks at a class with this target.
+    /// Limits of a policy on a service level class with this target.
     gated: Option<(Duration, Limits)>,
 }
 
-/// When requests ended, by what became of them.
+/// The times at which requests ended, by outcome.
 type Decisions = BTreeMap<String, Vec<Duration>>;
 
 impl Story {
@@ -75,7 +75,7 @@ impl Story {
         all
     }
 
-    /// Some time for the last ones.
+    /// Leaves some time for the last requests.
     fn end(&self) -> Timestamp {
         Timestamp::from_secs(self.rates.len() as u64 + 5)
     }
@@ -110,7 +110,7 @@ impl Story {
             policy: PolicySettings::default(),
             limits: limits(gated),
         });
-        // The last rate goes on.
+        // The last rate continues.
         let rates = self.rates.iter().copied().chain([0.0]).collect();
         let bin = Duration::from_secs(1);
         let arrivals = simulated::Arrivals::Even;
@@ -203,18 +203,18 @@ impl Story {
                 peer.close();
                 false
             });
-            // No time passes before everything has been said that follows from what has happened.
+            // Time does not advance until all consequences of the last event are done.
             quiet = if acted || before != (waiting.len(), arrivals.len()) { 0 } else { quiet + 1 };
             let next = arrivals.front().copied().into_iter().chain(service.next()).min();
             world.wake_at(if quiet < ROUNDS { now } else { next.unwrap_or(Timestamp::NEVER) });
             assert!(!worker.step(&mut ready).unwrap());
         }
-        assert!(waiting.is_empty(), "{}: {} without an answer", self.name, waiting.len());
+        assert!(waiting.is_empty(), "{}: {} without a response", self.name, waiting.len());
         decisions
     }
 }
 
-/// What became of a request, once it is known.
+/// The outcome of a request, once it is known.
 fn outcome(said: &str) -> Option<String> {
     if said.starts_with("HTTP/1.1 204") && said.ends_with("\r\n\r\n") {
         return Some("answered".to_owned());
@@ -224,7 +224,7 @@ fn outcome(said: &str) -> Option<String> {
     refused.then(|| names.into_iter().find(|name| said.contains(name)).unwrap_or("unknown").to_owned())
 }
 
-/// Works on so many requests at once, for so long on each; the others queue in it.
+/// Processes this many requests at once, for this long each; the others queue in it.
 pub(super) struct Service {
     pub(super) slots: usize,
     address: SocketAddr,
@@ -240,7 +240,7 @@ impl Service {
         Service { slots, address, work, connections, queue, busy }
     }
 
-    /// Whether there was something to do.
+    /// Whether there was work to do.
     pub(super) fn act(&mut self, world: &World) -> bool {
         let now = world.now();
         let before = (self.connections.len(), self.queue.len(), self.busy.len());
@@ -286,7 +286,7 @@ fn queue(places: u32, longest_wait: u64) -> Option<Queue> {
     Some(Queue { places, longest_wait: Duration::from_millis(longest_wait) })
 }
 
-/// Nothing here is a multiple of anything else: two things at the same instant have no order.
+/// No value is a multiple of another: the order of two events at the same instant is undefined.
 fn stories() -> Vec<Story> {
     let usual = Story {
         name: "",
@@ -342,7 +342,7 @@ fn every_decision_is_the_simulator_s() {
         };
         println!("{}: {:?}", story.name, counts(&live));
         assert_eq!(counts(&live), counts(&simulated), "{}: gateway, simulator", story.name);
-        // Where nothing always refuses, it was the policy that did.
+        // Where no unconditional limit refuses, the policy did.
         assert!(live.len() > 1, "{}: nobody was refused", story.name);
         for (name, times) in &live {
             for (number, (live, simulated)) in times.iter().zip(&simulated[name]).enumerate() {
@@ -356,7 +356,7 @@ fn every_decision_is_the_simulator_s() {
         }
         seen.extend(live);
     }
-    // Every reason has been compared somewhere.
+    // Every reason was compared at least once.
     for name in [
         "answered",
         "rate_class",

@@ -1,4 +1,4 @@
-//! A request begins: its head is read and routed, decided about and written anew for the instance.
+//! The start of a request: its head is read, routed, decided on, and rewritten for the instance.
 
 use super::Worker;
 use super::admit::Fate;
@@ -15,23 +15,23 @@ use http::codec::{Body, Refusal, request};
 use http::reactor::Net;
 use status::reason;
 
-/// What became of the bytes of a head.
+/// What was done with the bytes of a head.
 pub(super) enum Begun {
-    /// There is no whole head in them yet, or a body that is read first is not whole.
+    /// The head, or a body that is buffered first, is not complete.
     More,
-    /// So many were used.
+    /// This many bytes were used.
     Used(usize),
 }
 
-/// A request that was read, and what is to be written of it.
+/// A request that was read, and the parts of it to be written.
 struct Unwritten<'a> {
     head: &'a RequestHead<'a, 'a>,
     /// In origin form.
     target: &'a str,
     hops: &'a Hops,
-    /// What came of the body along with the head.
+    /// The part of the body that arrived with the head.
     body: &'a [u8],
-    /// What came behind that of its trailers.
+    /// The part of its trailers that followed.
     trailers: &'a [u8],
 }
 
@@ -56,7 +56,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// What stands there is no request: forgets the one before, so that its answer says nothing of it.
+    /// The input is not a request: clears the previous one, so that the response carries nothing of it.
     pub(super) fn begin_nothing(&mut self, index: usize) {
         let (at, wall_us) = (self.now, self.wall_us(self.now));
         let downstream = &mut self.downstreams[index];
@@ -64,8 +64,7 @@ impl<N: Net> Worker<N> {
         downstream.exchange = Exchange::without_request(arrival);
     }
 
-    /// Begins a request, whose head stands at the beginning of `bytes`; gives how many bytes of head and body were
-    /// used.
+    /// Begins a request, whose head is at the start of `bytes`; returns how many bytes of head and body were used.
     fn begin_request(&mut self, index: usize, head: &RequestHead<'_, '_>, bytes: &[u8]) -> usize {
         let rest = &bytes[head.head_len..];
         let target: &str = &head.target.origin_form(head.method);
@@ -86,7 +85,8 @@ impl<N: Net> Worker<N> {
         used
     }
 
-    /// A head was read: it takes the place of the request before. Gives what is known of its way to us.
+    /// Replaces the previous request by a head that was just read. Returns what is known of the hops before the
+    /// gateway.
     #[inline]
     fn take_request(&mut self, index: usize, head: &RequestHead<'_, '_>, target: &str, alone: bool) -> Hops {
         let (at, wall_us) = (self.now, self.wall_us(self.now));
@@ -106,7 +106,7 @@ impl<N: Net> Worker<N> {
         hops
     }
 
-    /// The route of a request; `None` where there is none or the request is for a WebSocket, and the client was told.
+    /// The route of a request; `None` if there is none or the request is for a WebSocket, and an error was sent.
     #[inline]
     fn find_route(&mut self, index: usize, head: &RequestHead<'_, '_>, target: &str) -> Option<usize> {
         let Some(route) = self.local.shared.index.find(head.host, route::path_of(target)) else {
@@ -116,7 +116,7 @@ impl<N: Net> Worker<N> {
             return None;
         };
         if head.upgrade.is_some_and(|protocol| protocol.eq_ignore_ascii_case(b"websocket")) {
-            // What stands behind may be of the other protocol already.
+            // The bytes that follow may already belong to the other protocol.
             self.downstreams[index].exchange.request.close_connection();
             self.counts.bad_requests += 1;
             let detail = "the gateway carries no WebSocket: connect to the service itself";
@@ -129,8 +129,7 @@ impl<N: Net> Worker<N> {
         Some(route)
     }
 
-    /// Follows what came of the body, which goes along with the head; `None` where it breaks its framing and the client
-    /// was told.
+    /// Reads the part of the body that arrived with the head; `None` if its framing is broken and an error was sent.
     #[inline]
     fn begin_body(&mut self, index: usize, rest: &[u8]) -> Option<Part> {
         let downstream = &mut self.downstreams[index];
@@ -150,7 +149,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// From here on the request is of a route of the configuration in force. `head` is its head as it came.
+    /// Binds the request to a route of the configuration in force. `head` is its original head.
     #[inline]
     fn take_route(&mut self, index: usize, route: usize, head: &[u8], hops: &Hops) {
         let exchange = &mut self.downstreams[index].exchange;
@@ -163,7 +162,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Whether a body is longer than this service takes, by what its head says or by what came of it.
+    /// Whether a body is longer than this service accepts, by its head or by what has arrived.
     #[inline]
     fn is_too_large(&self, head: &RequestHead<'_, '_>, came: &Part) -> bool {
         let Some(most) = self.local.shared.settings.limits.body_max else { return false };
@@ -171,10 +170,10 @@ impl<N: Net> Worker<N> {
         said.max(came.used as u64) > most.get()
     }
 
-    /// Asks rule and limits about a request, and sends it on if it may; `bytes` begin with its head.
+    /// Checks rule and limits for a request, and sends it if it is admitted; `bytes` begin with its head.
     #[inline]
     fn let_in(&mut self, index: usize, route: usize, unwritten: &Unwritten<'_>, bytes: &[u8]) {
-        // A rule changes what is written.
+        // A rule changes the rewritten head.
         let has_rule = self.local.rules[route].is_some();
         if has_rule {
             self.write_request(index, unwritten);
@@ -186,8 +185,8 @@ impl<N: Net> Worker<N> {
         self.send_if(fate, index);
     }
 
-    /// Writes what the instance is sent: the head, and what came of the body along with it. Not before the request is
-    /// let in, since refusals have to be cheap.
+    /// Writes what the instance is sent: the head, and the part of the body that arrived with it. This waits until the
+    /// request is admitted, since refusals have to be cheap.
     #[inline]
     fn write_request(&mut self, index: usize, unwritten: &Unwritten<'_>) {
         let Unwritten { head, target, hops, body, trailers } = unwritten;
@@ -208,7 +207,7 @@ impl<N: Net> Worker<N> {
         exchange.placement.balance_by(pool::key_of(pool, head, request.client()));
     }
 
-    /// Answers a request that broke HTTP, and closes.
+    /// Sends an error for a request that violates HTTP, and closes the connection.
     fn refuse(&mut self, index: usize, refusal: Refusal) {
         self.counts.bad_requests += 1;
         let exchange = &mut self.downstreams[index].exchange;

@@ -1,4 +1,4 @@
-//! What a request's head says of its place among others: its keys, its priority, its deadline.
+//! The limit-related values in a request's head: its keys, its priority, its deadline.
 
 use crate::key;
 use crate::local::Local;
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What the head of a request says of its place among others. Plain limits want to know nothing.
+/// The limit-related values in a request's head. Plain limits need none of them.
 #[derive(Debug)]
 pub(super) struct Claims {
     priority: Priority,
@@ -34,19 +34,19 @@ impl Claims {
         self.priority
     }
 
-    /// When the client will have gone.
+    /// When the client will have given up.
     #[inline]
     pub(super) fn deadline(&self) -> Timestamp {
         self.deadline
     }
 
-    /// The rate class of one of the keys, which is asked once.
+    /// The rate class of one of the keys; each is taken once.
     pub(super) fn take_class(&mut self, number: usize) -> Option<Arc<RateClass<AtomicU64>>> {
         self.keyed[number].take()
     }
 }
 
-/// Reads what the limits of the route want to know.
+/// Reads what the limits of the route need.
 pub(super) fn read(
     local: &Local,
     limits: &RouteLimits,
@@ -82,7 +82,8 @@ pub(super) fn read(
     claims
 }
 
-/// Writes the key of a request, which is its client's where it has no other. Keys of different kinds never meet.
+/// Writes the key of a request, which is the client address where it has no other. Keys of different kinds never
+/// collide.
 fn write_key(by: &KeyBy, head: &RequestHead<'_, '_>, client: IpAddr, key: &mut Vec<u8>) {
     key.clear();
     match key::value(by, head) {
@@ -91,8 +92,8 @@ fn write_key(by: &KeyBy, head: &RequestHead<'_, '_>, client: IpAddr, key: &mut V
     }
 }
 
-/// Writes the value of a key, as it is where it is short. Nobody may fill the memory with keys; whoever finds two with
-/// one hash shares with himself.
+/// Writes the value of a key, unchanged if it is short. This bounds the memory for keys: a client that finds two long
+/// values with the same hash only shares a rate with itself.
 pub(super) fn write_value(value: &[u8], key: &mut Vec<u8>) {
     key.push(b'=');
     key.extend_from_slice(&value[..value.len().min(LONGEST_KEY)]);
@@ -101,8 +102,8 @@ pub(super) fn write_value(value: &[u8], key: &mut Vec<u8>) {
     }
 }
 
-/// How long a client waits, by its own word: `250ms`, `1.5s`, `2m`; a plain number is seconds, or milliseconds where
-/// the header's name ends so; `grpc-timeout` has units of its own.
+/// How long a client waits, by its own header: `250ms`, `1.5s`, `2m`. A plain number is in seconds, or in milliseconds
+/// if the header's name ends so; `grpc-timeout` has units of its own.
 fn patience(header: &str, value: &[u8]) -> Option<Duration> {
     let value = std::str::from_utf8(value).ok()?.trim();
     let units: &[(&str, f64)] = if header == "grpc-timeout" {
@@ -118,10 +119,10 @@ fn patience(header: &str, value: &[u8]) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|patience| *patience <= LONGEST_PATIENCE)
 }
 
-/// Longer values count with their first bytes and a hash.
+/// Longer values are replaced by their first bytes and a hash.
 const LONGEST_KEY: usize = 128;
 
-/// What is longer is a mistake of the unit, and says nothing.
+/// Longer values are mistakes of the unit, and are ignored.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]

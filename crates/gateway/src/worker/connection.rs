@@ -1,4 +1,4 @@
-//! The two kinds of connections and what they are about.
+//! The two kinds of connections and their states.
 
 use super::exchange::Exchange;
 use super::gather::Gathering;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use units::Timestamp;
 
-/// What has been said of a socket's readiness.
+/// What is known of a socket's readiness.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Readable {
     /// A read may succeed.
     pub(super) now: bool,
-    /// The end of the stream may stand behind a short read.
+    /// The end of the stream may follow a short read.
     pub(super) closing: bool,
 }
 
 impl Readable {
-    /// A read gave `count` of at most `room` bytes.
+    /// A read returned `count` of at most `room` bytes.
     pub(super) fn took(&mut self, count: usize, room: usize) {
         self.now = count == room || self.closing;
     }
@@ -39,54 +39,54 @@ pub(super) struct Downstream<S> {
     pub(super) readable: Readable,
     /// Received and not used yet.
     pub(super) input: Vec<u8>,
-    /// The trailers of the request's body, as far as they have come.
+    /// The trailers of the request's body, as far as they have arrived.
     pub(super) trailers: Vec<u8>,
     pub(super) outbox: Outbox,
     pub(super) phase: Phase,
-    /// The client will send no more; what it has sent whole is answered.
+    /// The client will send no more; its complete requests still get responses.
     pub(super) ended: bool,
-    /// When the first byte of a head came that is not whole yet.
+    /// When the first byte of an incomplete head arrived.
     pub(super) head_since: Option<Timestamp>,
     pub(super) accepted: Timestamp,
     /// When its last exchange ended, or it was accepted.
     pub(super) idle_since: Timestamp,
     /// It has sent nothing yet.
     pub(super) silent: bool,
-    /// It counts among those of its address.
+    /// It is included in the count of its client address.
     pub(super) counted: bool,
     /// How many requests it has carried.
     pub(super) requests: u32,
     pub(super) pace: Pace,
-    /// The request at hand is read whole before it begins.
+    /// The current request is buffered whole before it begins.
     pub(super) gathering: Option<Box<Gathering>>,
     pub(super) exchange: Exchange,
 }
 
-/// What a client's connection is doing.
+/// The state of a client connection.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// Waits for a request.
+    /// Ready for a request.
     Head,
-    /// Its request waits for its turn.
+    /// Its request waits for a limit.
     Waiting(Pause),
     /// Its request is at an upstream.
     Active,
     /// Sends its last bytes, then closes.
     Closing,
-    /// All is sent; reads on until the client has seen it (RFC 9112, 9.6).
+    /// All is sent; reads on until the client has received it (RFC 9112, 9.6).
     Lingering,
 }
 
 /// What a request waits for.
 #[derive(Debug)]
 pub(super) enum Pause {
-    /// A turn at the limits of its route.
+    /// The delay of the rate classes of its route.
     Limits(Ticket),
-    /// A turn at the rate class that its rule uses; then the rule goes on.
+    /// The delay of the rate class that its rule uses; then the rule resumes.
     Rule(RuleTurn),
-    /// A turn at the rate class of its key; then the limits of its route are asked.
+    /// The delay of the rate class of its key; then the limits of its route are checked.
     Key(KeyTurn),
-    /// A place at a limit or an instance.
+    /// A place under a concurrency limit or at an instance.
     Queue(Queued),
 }
 
@@ -102,12 +102,12 @@ impl Pause {
     }
 }
 
-/// A request that waits for its turn at the rate class of its key.
+/// A request that is delayed by the rate class of its key.
 #[derive(Debug)]
 pub(super) struct KeyTurn {
     pub(super) class: Arc<RateClass<AtomicU64>>,
     pub(super) turn: Turn,
-    /// The class that is asked next.
+    /// The rate class to check next.
     pub(super) next: usize,
     pub(super) since: Timestamp,
 }
@@ -118,17 +118,17 @@ pub(super) struct Queued {
     pub(super) at: At,
     pub(super) place: admission::Queued,
     pub(super) since: Timestamp,
-    /// Its turn at the rate classes has come before.
+    /// It has already waited for the rate classes.
     pub(super) had_turn: bool,
 }
 
-/// A rule that waits.
+/// A suspended rule.
 #[derive(Debug)]
 pub(super) struct RuleTurn {
     pub(super) class: Arc<RateClass<AtomicU64>>,
     pub(super) turn: Turn,
     pub(super) suspended: Suspended,
-    /// The head that the rule may ask about.
+    /// The head that the rule may read.
     pub(super) head: Vec<u8>,
     pub(super) since: Timestamp,
 }
@@ -139,24 +139,24 @@ pub(super) struct Upstream<S> {
     pub(super) generation: u32,
     pub(super) deadline: Deadline,
     pub(super) readable: Readable,
-    /// The beginning of an answer's head.
+    /// The beginning of a response head.
     pub(super) input: Vec<u8>,
     pub(super) outbox: Outbox,
-    /// The worker's number of the instance.
+    /// The worker's index of the instance.
     pub(super) instance: usize,
     pub(super) state: UpstreamState,
-    /// It has carried an answer before.
+    /// It has carried a response before.
     pub(super) reused: bool,
-    /// When it was asked for.
+    /// When it was requested.
     pub(super) since: Timestamp,
 }
 
-/// What an upstream connection is doing.
+/// The state of an upstream connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpstreamState {
     /// For this client.
     Connecting(usize),
-    /// Waits for a request.
+    /// Ready for a request.
     Idle,
     /// Carries the request of this client.
     Busy(usize),

@@ -1,21 +1,23 @@
-//! Too many clients: who is given up so that another gets in.
+//! At the connection bound: which connections are closed to accept a new client.
 //!
-//! ## In which order
-//! First connections that have sent nothing, the oldest first: a client that connects in earnest sends its request at
-//! once. Then those that wait for a request, the longest wait first, whether they are idle since their last answer or
-//! have sent half a head since. A connection with a request is never given up. Before one is closed its socket is read
-//! once more, since what it has sent may stand there unread.
+//! ## Order
+//! First connections that have sent nothing, oldest first: a genuine client sends its request at once. Then connections
+//! that wait for a request, longest wait first, whether idle since their last response or with an incomplete head since
+//! then. A connection with a request is never closed. Before a connection is closed, its socket is read once more,
+//! since it may hold unread data.
 //!
-//! ## What it costs
-//! Nothing for a request. Those that have sent nothing stand in a row in the order of their arrival; who speaks or leaves is
-//! skipped later. The others are looked for only when the first row is empty: one walk over all connections gives an
-//! order that is good for as many of them as are still waiting when their turn comes, because whoever has been active
-//! since has waited less than everybody else in it. A walk that does not pay is not repeated at once.
+//! ## Cost
+//! A request costs nothing here. Connections that have sent nothing are in a queue, in the order of their arrival;
+//! those that have sent something or are closed are skipped later. Other connections are searched only when this queue
+//! is empty: one scan over all connections gives an order that stays valid for as many of them as still wait when their
+//! turn comes, because a connection that was active since has waited less than all others in it. A scan that found too
+//! little is not repeated at once.
 //!
 //! ## Other workers
-//! The bound is that of the process, and the kernel gives connections to workers as it likes. So a worker that has nobody
-//! to give up asks another one, wakes it, and lets its client in at once. The bound may be passed by `ASKED_MAX` for that
-//! moment. How many of a worker's wait for a request is told ten times a second.
+//! The bound applies to the whole process, and the kernel distributes connections over workers at will. So a worker
+//! that has no connection to close asks another worker, wakes it, and accepts its client at once. For that moment the
+//! bound may be exceeded by `ASKED_MAX`. Each worker publishes ten times a second how many of its connections wait for
+//! a request.
 
 use super::Worker;
 use super::connection::{Downstream, Phase};
@@ -25,45 +27,45 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use units::Timestamp;
 
-/// Those of one worker who may be given up.
+/// The connections of one worker that may be closed.
 #[derive(Debug, Default)]
 pub(super) struct Crowd {
-    /// Have sent nothing, the oldest first; with some that are gone or have spoken since.
+    /// Have sent nothing, oldest first; includes some that are closed or have sent something since.
     silent: VecDeque<(usize, u32)>,
-    /// How many there are in truth.
+    /// How many of them have really sent nothing.
     silent_count: usize,
-    /// Wait for a request, the longest wait last.
+    /// Wait for a request, longest wait last.
     waiting: Vec<(Timestamp, usize, u32)>,
     searched: Timestamp,
-    /// How many the last search has found, and how many of them were given up.
+    /// How many connections the last scan found, and how many of them were closed.
     found: usize,
     given: usize,
 }
 
-/// What the other workers know of one.
+/// What the other workers know of one worker.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Seen {
     silent: AtomicU32,
     /// Connections that waited for a request at the last tick.
     waiting: AtomicU32,
-    /// How many another worker wants given up.
+    /// How many connections other workers asked it to close.
     asked: AtomicU32,
-    /// It was asked and had nobody.
+    /// It was asked and had none to close.
     barren: AtomicBool,
 }
 
-/// Who is to be given up.
+/// Which connections may be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whom {
-    /// Somebody who has sent nothing.
+    /// Only those that have sent nothing.
     Silent,
-    /// Whoever waits for a request.
+    /// Any that waits for a request.
     Any,
 }
 
 impl Seen {
-    /// Asks for a place; whether it is to be had, and whether the worker has to be woken.
+    /// Asks for a place; returns whether there is one, and whether the worker has to be woken.
     pub(crate) fn ask(&self, whom: Whom) -> (bool, bool) {
         let asked = self.asked.load(Ordering::Relaxed);
         let silent = self.silent.load(Ordering::Relaxed);
@@ -91,19 +93,19 @@ impl Crowd {
         self.silent.push_back((index, generation));
     }
 
-    /// Looks whether so few of those in the row are still silent that it is to be tidied.
+    /// Whether so few of the queued connections are still silent that the queue should be cleaned up.
     pub(super) fn is_untidy(&self) -> bool {
         self.silent.len() > 2 * self.silent_count + 64
     }
 
-    /// A walk over all connections is worth while: the last one gave much, or is long ago.
+    /// Whether a scan over all connections pays: the last one found many, or is long ago.
     fn may_search(&self, now: Timestamp) -> bool {
         self.given * 16 >= self.found.max(1) || now.since(self.searched) >= SEARCH_EVERY
     }
 }
 
 impl<N: Net> Worker<N> {
-    /// A connection that has sent nothing is there.
+    /// Adds a connection that has sent nothing.
     pub(super) fn fell_silent(&mut self, index: usize, generation: u32) {
         self.crowd.arrived(index, generation);
         if self.crowd.is_untidy() {
@@ -114,7 +116,7 @@ impl<N: Net> Worker<N> {
         self.tell_of_crowd();
     }
 
-    /// A connection that had sent nothing has, or is gone.
+    /// A connection that had sent nothing has sent something, or is closed.
     pub(super) fn no_longer_silent(&mut self) {
         self.crowd.silent_count -= 1;
         self.tell_of_crowd();
@@ -128,7 +130,7 @@ impl<N: Net> Worker<N> {
         self.downstreams.get(index).is_some_and(|found| found.generation == generation && found.silent)
     }
 
-    /// Finds a place for a client beyond the bound, and counts it in.
+    /// Finds a place for a client beyond the bound, and counts it.
     pub(super) fn find_place(&mut self, most: u32) -> bool {
         while self.give_up(Whom::Silent) {
             if self.room.connection_opened(most) {
@@ -146,7 +148,7 @@ impl<N: Net> Worker<N> {
         self.room.ask_for_place(self.index, Whom::Any, most)
     }
 
-    /// Gives up as many as other workers have asked for.
+    /// Closes as many connections as other workers have asked for.
     #[cold]
     pub(super) fn give_places(&mut self) {
         for _ in 0..self.room.crowds[self.index].asked.swap(0, Ordering::Relaxed) {
@@ -157,7 +159,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Others may ask again, for as many as wait for a request now.
+    /// Allows other workers to ask again, for as many connections as wait for a request now.
     pub(super) fn may_be_asked(&self) {
         let seen = &self.room.crowds[self.index];
         if self.room.crowds.len() > 1 {
@@ -192,7 +194,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Closes a connection if it still has sent nothing, or has waited `since` then; whether its place is free.
+    /// Closes a connection if it still has sent nothing, or still waits since `since`; returns whether its place is
+    /// free.
     fn gives_way(&mut self, index: usize, generation: u32, since: Option<Timestamp>) -> bool {
         let has_waited = |worker: &Self| {
             let found = worker.downstreams.get(index).filter(|found| found.generation == generation);
@@ -204,11 +207,11 @@ impl<N: Net> Worker<N> {
         if has_waited(self) != Some(true) {
             return false;
         }
-        // What it has sent may not be read yet.
+        // It may have sent data that is not read yet.
         self.downstreams[index].readable.now = true;
         self.read_downstream(index);
         match has_waited(self) {
-            // It had left.
+            // The client had left.
             None => true,
             Some(false) => false,
             Some(true) => {
@@ -219,7 +222,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Looks for those that wait for a request.
+    /// Searches for connections that wait for a request.
     fn search(&mut self) -> bool {
         if !self.crowd.may_search(self.now) {
             return false;
@@ -240,15 +243,15 @@ impl<N: Net> Worker<N> {
 fn waiting_since<S>(found: &Downstream<S>) -> Option<Timestamp> {
     let waits = match found.phase {
         Phase::Head => !found.silent && found.gathering.is_none() && found.outbox.is_empty(),
-        // It has its answer, and is given time to see it.
+        // Its response is sent, and it is given time to read it.
         Phase::Lingering => true,
         Phase::Waiting(_) | Phase::Active | Phase::Closing => false,
     };
     waits.then(|| found.head_since.unwrap_or(found.idle_since))
 }
 
-/// Clients that are let in before the worker that was asked has closed a connection for each.
+/// Clients that are accepted before the worker that was asked has closed a connection for each.
 pub(crate) const ASKED_MAX: u32 = 64;
 
-/// A walk over all connections that does not pay is not repeated sooner.
+/// The least interval between scans over all connections that find too little.
 const SEARCH_EVERY: Duration = Duration::from_millis(10);

@@ -1,8 +1,9 @@
-//! May the request pass? Asks the rule and the limits of its route, and tells the ones that are shed.
+//! Decides whether a request may pass: checks the rule and the limits of its route, and sends the response of requests
+//! that are shed.
 //!
 //! A rule that fails sheds nothing: its request goes on to the limits of the route, and the failure is counted.
 //!
-//! The limits themselves are asked in `admit`.
+//! The limits themselves are checked in `admit`.
 
 use super::admit::Fate;
 use super::connection::{Pause, Phase, RuleTurn};
@@ -29,7 +30,7 @@ use std::sync::atomic::AtomicU64;
 use units::{Ratio, Timestamp};
 
 impl<N: Net> Worker<N> {
-    /// Decides about a request that has just been read; `bytes` begin with its head.
+    /// Decides on a request that has just been read; `bytes` begin with its head.
     pub(super) fn decide(
         &mut self,
         index: usize,
@@ -54,7 +55,7 @@ impl<N: Net> Worker<N> {
         self.follow(index, outcome, answers, &bytes[..head.head_len], now)
     }
 
-    /// Does what a rule has decided.
+    /// Carries out the decision of a rule.
     fn follow(
         &mut self,
         index: usize,
@@ -78,7 +79,7 @@ impl<N: Net> Worker<N> {
                 Fate::Waits
             }
             (outcome, turn) => {
-                // A turn without a rule that waits for it: the rule has failed since.
+                // A delay without a suspended rule: the rule has failed since.
                 if let Some((class, turn)) = turn {
                     class.give_up(turn);
                 }
@@ -106,7 +107,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the answer of a rule.
+    /// Sends the response of a rule.
     fn respond(&mut self, index: usize, response: &rule::Response) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         if let Some(local) = exchange.local() {
@@ -118,7 +119,7 @@ impl<N: Net> Worker<N> {
         Fate::Over
     }
 
-    /// Asks the limits of the route.
+    /// Checks the limits of the route.
     fn ask_limits(&mut self, index: usize, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local() else { return Fate::Over };
@@ -129,7 +130,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A waiting request's turn has come, or its time to wait is over.
+    /// The delay of a waiting request is over, or its time to wait has expired.
     pub(super) fn turn_came(&mut self, index: usize, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
         let exchange = &mut downstream.exchange;
@@ -166,13 +167,13 @@ impl<N: Net> Worker<N> {
         self.follow(index, outcome, answers, &waiting.head, now)
     }
 
-    /// Tells a request that it is shed.
+    /// Sheds a request: sends its response.
     pub(super) fn shed(&mut self, index: usize, reason: Reason) -> Fate {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local().cloned() else { return Fate::Over };
         let route = &local.shared.settings.routes[exchange.route()];
         local.count(exchange.route(), |count| count.shed(reason.name()));
-        // A policy stays while its own limits refuse: those that always apply say nothing about the flood.
+        // A policy stays engaged while its own limits refuse; limits that always apply do not indicate overload.
         if local.shared.routes[exchange.route()].is_gated(reason.class()) {
             exchange.answer.count_shed(&local);
         }
@@ -190,7 +191,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// What a rule asks about, for one activation.
+/// What a rule can read and use, for one activation.
 pub(super) struct Asked<'a> {
     local: &'a Rc<Local>,
     route: usize,
@@ -203,7 +204,7 @@ pub(super) struct Asked<'a> {
     pub(super) answers: Answers,
 }
 
-/// What a rule has set, said and been promised.
+/// What a rule has set, logged and reserved.
 #[derive(Default)]
 pub(super) struct Answers {
     level: Option<usize>,
@@ -213,14 +214,14 @@ pub(super) struct Answers {
 }
 
 impl<'a> Asked<'a> {
-    /// For the request that `head` is of.
+    /// For the request with this `head`.
     pub(super) fn new(
         local: &'a Rc<Local>,
         exchange: &'a Exchange,
         head: &'a RequestHead<'a, 'a>,
         now: Timestamp,
     ) -> Self {
-        // In origin form and ASCII, whatever form it came in.
+        // In origin form and ASCII, whatever its original form.
         let target = std::str::from_utf8(exchange.request.target()).unwrap_or_default();
         let path = route::normal(route::path_of(target));
         let query = target.split_once('?').map(|(_, query)| query);
@@ -247,7 +248,7 @@ impl Asked<'_> {
         self.local.shared.settings.rate_classes[class.0 as usize].settings.shadow
     }
 
-    /// A class in shadow lets pass, and counts.
+    /// A rate class in shadow counts, and lets every request pass.
     fn watch(&self, class: &RateClass<AtomicU64>) {
         if let Err(reason) = class.watch(self.now) {
             self.local.count(self.route, |count| count.would_shed(reason.name()));

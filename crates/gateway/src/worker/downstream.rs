@@ -1,4 +1,4 @@
-//! The client's side: heads in, answers out.
+//! The client's side: reads heads, sends responses.
 
 use super::begin::Begun;
 use super::connection::{Pause, Phase};
@@ -17,8 +17,8 @@ use units::Timestamp;
 impl<N: Net> Worker<N> {
     pub(super) fn downstream_ready(&mut self, index: usize, event: Ready) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
-        // Nobody is there to be answered: a request that stands unread is not begun, however often somebody sends one and
-        // resets. The event may be of a connection that had the token before.
+        // The client is gone: an unread request is not begun, however often a client sends one and resets. The event
+        // may be of a connection that had the token before.
         if event.broken && !matches!(self.net.connected(&downstream.stream), Ok(true)) {
             return self.abort(index);
         }
@@ -30,7 +30,7 @@ impl<N: Net> Worker<N> {
         self.read_downstream(index);
     }
 
-    /// Goes on with whatever the connection is about, as far as its bytes allow.
+    /// Continues the work of the connection, as far as its bytes allow.
     pub(super) fn read_downstream(&mut self, index: usize) {
         self.read_turn(index);
         if self.holding {
@@ -38,7 +38,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the answers that were held; whether the connection is still there.
+    /// Sends the held responses; returns whether the connection is still open.
     #[cold]
     fn let_go(&mut self, index: usize) -> bool {
         self.holding = false;
@@ -56,7 +56,7 @@ impl<N: Net> Worker<N> {
             let goes_on = match downstream.phase {
                 Phase::Head => self.read_head(index),
                 Phase::Active if !downstream.exchange.request.is_whole() => self.forward_body(index),
-                // Nothing is wanted of the client now; but whether it is still there matters.
+                // No data of the client is needed now; but it matters whether it is still connected.
                 Phase::Active | Phase::Waiting(_) if downstream.readable.closing => self.see_the_end(index),
                 Phase::Lingering => self.linger(index),
                 Phase::Active | Phase::Waiting(_) | Phase::Closing => false,
@@ -68,7 +68,7 @@ impl<N: Net> Worker<N> {
         self.later.push(downstream_token(index));
     }
 
-    /// Reads into the loop's buffer: how many bytes; `None` where there are none now, or the connection is gone.
+    /// Reads into the loop's buffer: how many bytes; `None` where there are none now, or the connection is closed.
     pub(super) fn receive(&mut self, index: usize) -> Option<usize> {
         let downstream = &mut self.downstreams[index];
         while downstream.readable.now {
@@ -92,8 +92,8 @@ impl<N: Net> Worker<N> {
         None
     }
 
-    /// The client will send no more. What it has sent whole is answered: it may only have closed its half. A request
-    /// that waits for its turn gives it to others.
+    /// The client will send no more. Its complete requests still get responses: it may have closed only its sending
+    /// half. A request that is delayed by a rate class gives up its position.
     fn client_left(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         downstream.readable = Default::default();
@@ -105,7 +105,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Lets go of a client and of whatever it asked for.
+    /// Drops a client and its request.
     pub(super) fn abort(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         let phase = std::mem::replace(&mut downstream.phase, Phase::Closing);
@@ -138,7 +138,7 @@ impl<N: Net> Worker<N> {
     fn read_head(&mut self, index: usize) -> bool {
         let downstream = &mut self.downstreams[index];
         if !downstream.outbox.is_empty() {
-            // The last answer first: pipelined requests wait in the socket.
+            // The last response goes first: pipelined requests wait in the socket.
             return false;
         }
         if downstream.gathering.is_some() {
@@ -157,7 +157,7 @@ impl<N: Net> Worker<N> {
                 return true;
             }
         }
-        // What stands there is no whole request.
+        // The input holds no complete request.
         if self.holding && !self.let_go(index) {
             return false;
         }
@@ -194,7 +194,8 @@ impl<N: Net> Worker<N> {
             downstream.input.extend_from_slice(&buffer[used..count]);
         }
         self.buffer = buffer;
-        // A whole head goes on at once. The beginning of one has been looked at: only new bytes can tell more.
+        // A complete head is handled at once. An incomplete one was parsed already: only new bytes can change the
+        // result.
         if matches!(begun, Begun::Used(_))
             || self.downstreams.get(index).is_some_and(|found| found.readable.now)
         {
@@ -204,7 +205,7 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// Sets the time by which a head must be whole. The first one's has begun when the connection was accepted.
+    /// Sets the deadline of a head. The deadline of the first one began when the connection was accepted.
     fn await_head(&mut self, index: usize) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
         if downstream.gathering.is_some() {
@@ -221,7 +222,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards what came of the request's body.
+    /// Forwards the request body as far as it has arrived.
     fn forward_body(&mut self, index: usize) -> bool {
         let downstream = &mut self.downstreams[index];
         let Some(upstream) = downstream.exchange.placement.upstream() else { return false };
@@ -236,13 +237,13 @@ impl<N: Net> Worker<N> {
             downstream.pace.moved(self.now, count, &self.local.shared.settings.limits);
         }
         let downstream = &mut self.downstreams[index];
-        // It does not wait for leave any more.
+        // It no longer waits for 100 (Continue).
         downstream.exchange.request.goes_on();
         let Part { used, before_trailers } = match downstream.exchange.request.read_body(&downstream.input) {
             Ok(part) => part,
             Err(refusal) => {
                 self.counts.bad_requests += 1;
-                // The upstream has had the beginning: it must not take what comes next for the end.
+                // The upstream has the beginning of the body: it must not take what follows for its end.
                 self.fail_request(index, Problem { status: 400, name: refusal.name(), detail: BODY_BROKEN });
                 return false;
             }
@@ -259,7 +260,7 @@ impl<N: Net> Worker<N> {
             self.fail_request(index, TOO_LARGE);
             return false;
         }
-        // What is behind the body is the next request.
+        // The bytes after the body are the next request.
         let behind = downstream.input.split_off(used);
         let mut part = std::mem::replace(&mut downstream.input, behind);
         if before_trailers < used {
@@ -275,7 +276,7 @@ impl<N: Net> Worker<N> {
         self.send_upstream(upstream, &part)
     }
 
-    /// The connection was said to be closing while nothing is wanted of it: reads what is there, to see.
+    /// The connection was reported as closing while none of its data is needed: reads what is there, to check.
     fn see_the_end(&mut self, index: usize) -> bool {
         if self.downstreams[index].input.len() > super::READ_BYTES {
             return false;
@@ -285,7 +286,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// Answers with problem details of the gateway's own.
+    /// Responds with the gateway's own problem details.
     pub(super) fn answer_problem(&mut self, index: usize, problem: Problem<'_>) {
         let frame = self.frame(index);
         self.head.clear();
@@ -297,7 +298,7 @@ impl<N: Net> Worker<N> {
         self.downstreams[index].exchange.frame(self.is_draining())
     }
 
-    /// Sends the answer that stands in `head`, so many bytes of it its body, and ends the exchange.
+    /// Sends the response in `head`, whose last `body_bytes` are its body, and ends the exchange.
     pub(super) fn answer_self(
         &mut self,
         index: usize,
@@ -328,7 +329,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The answer is on its way: on to the next request, or to the end of the connection.
+    /// The response is being sent: continues with the next request, or with the end of the connection.
     pub(super) fn end_exchange(&mut self, index: usize, close: bool, now: Timestamp) {
         let limits = &self.local.shared.settings.limits;
         let downstream = &mut self.downstreams[index];
@@ -348,8 +349,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// All is sent. A client that still sends would see a reset instead of the answer, so its bytes are read for a
-    /// while.
+    /// All is sent. Closing while the client still sends would give it a reset in place of the response, so its bytes
+    /// are read for a while.
     fn say_goodbye(&mut self, index: usize) {
         let now = self.now;
         let downstream = &mut self.downstreams[index];
@@ -379,10 +380,10 @@ impl<N: Net> Worker<N> {
             return;
         }
         if matches!(downstream.phase, Phase::Waiting(_)) || downstream.gathering.is_some() {
-            // Its deadline is that of its turn, or of its body.
+            // Its deadline is that of its delay, or of its body.
             return;
         }
-        // It takes its time, but it takes something.
+        // The client is slow, but makes progress.
         let idle = self.local.shared.settings.limits.idle_timeout;
         let until =
             if downstream.outbox.is_empty() { self.now + idle } else { downstream.pace.wait(self.now) };
@@ -393,7 +394,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A client's time is over.
+    /// The deadline of a client connection has expired.
     pub(super) fn downstream_due(&mut self, index: usize, now: Timestamp) {
         let downstream = &mut self.downstreams[index];
         match &downstream.phase {
@@ -420,5 +421,5 @@ impl<N: Net> Worker<N> {
 
 const BODY_BROKEN: &str = "the body of the request breaks its framing";
 
-/// How long a client may take to see the last answer.
+/// How long a client may take to receive the last response.
 const LINGER: Duration = Duration::from_secs(2);

@@ -1,17 +1,17 @@
-//! One request and its answer, in the parts of its life.
+//! One request and its response, split into the parts of its life.
 //!
 //! ## Why parts
-//! Many files of the worker act on an exchange. What may happen to a part is a method of that part, and nothing else
-//! changes it: the part shows all that can happen to it, and the files that call its methods show when it does.
+//! Many files of the worker act on an exchange. Whatever may happen to a part is a method of that part, and nothing
+//! else changes it: the part shows what can happen to it, and the files that call its methods show when.
 //!
 //! ```text
-//! request     what the client asks for, and how far its body has come
-//! outgoing    the same request as the instance is sent it
+//! request     what the client asks for, and how much of its body has arrived
+//! outgoing    the same request as it is sent to the instance
 //! admission   what its limits know of it, and how long it has waited for them
-//! placement   the instance and the connection that have it, and the instances that have failed it
+//! placement   its instance and connection, and the instances that have failed it
 //! answer      what the client is sent, and how that counts
 //! ```
-//! Copies for a mirror are `mirror`'s own part.
+//! Copies for a mirror are in `mirror`.
 
 mod admission;
 mod answer;
@@ -33,7 +33,7 @@ use request::Request;
 use std::rc::Rc;
 use units::Timestamp;
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Default)]
 pub(super) struct Exchange {
     /// The configuration that it began with; `None` between requests.
@@ -48,13 +48,13 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// For bytes that are no request: they get an answer, and the connection closes.
+    /// For bytes that are not a request: an error is sent, and the connection closes.
     pub(super) fn without_request(arrival: Arrival) -> Self {
         Exchange { request: Request::unread(arrival), ..Exchange::default() }
     }
 
-    /// Begins with a request in the place of the one before, whose buffers it uses. `target` is in origin form;
-    /// `alone` says that nothing came behind the head.
+    /// Begins a request in place of the previous one, whose buffers it reuses. `target` is in origin form; `alone`
+    /// means that nothing followed the head.
     #[inline]
     pub(super) fn begin(&mut self, arrival: Arrival, head: &RequestHead<'_, '_>, target: &str, alone: bool) {
         self.local = None;
@@ -67,7 +67,7 @@ impl Exchange {
         self.copies = Copies::default();
     }
 
-    /// The request is for a route of this configuration, which is its own until it ends.
+    /// Binds the request to a route of this configuration, which it keeps until it ends.
     #[inline]
     pub(super) fn take_route(&mut self, local: &Rc<Local>, route: usize) {
         self.route = route;
@@ -76,7 +76,7 @@ impl Exchange {
         self.local = Some(Rc::clone(local));
     }
 
-    /// The configuration that the request began with; `None` between requests, and for what has no route.
+    /// The configuration that the request began with; `None` between requests, and for requests without a route.
     #[inline]
     pub(super) fn local(&self) -> Option<&Rc<Local>> {
         self.local.as_ref()
@@ -87,22 +87,22 @@ impl Exchange {
         self.route
     }
 
-    /// It is over. Gives the configuration that it began with.
+    /// Ends the exchange. Returns the configuration that it began with.
     #[inline]
     pub(super) fn end(&mut self) -> Option<Rc<Local>> {
         self.local.take()
     }
 
-    /// What goes around an answer that is written now; `draining` says that connections close.
+    /// The connection-related properties of a response that is written now; `draining` means that connections close.
     #[inline]
     pub(super) fn frame(&self, draining: bool) -> Frame {
         let request = &self.request;
-        // Without the rest of the body the next request cannot be found.
+        // Without the rest of the body the start of the next request is unknown.
         let close = !request.keeps_connection() || !request.is_whole() || draining;
         Frame { head_only: request.is_head_only(), connection: Connection::of(close, request.is_old()) }
     }
 
-    /// Counts the request as late if its target has passed without an answer.
+    /// Counts the request as late if its target has passed without a response.
     pub(super) fn note_late(&mut self, now: Timestamp) {
         if let Some(local) = &self.local {
             self.answer.note_late(local, now.since(self.placement.sent()));

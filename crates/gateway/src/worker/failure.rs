@@ -1,5 +1,5 @@
-//! An instance gave no whole answer, or a request cannot go on: tries another instance where that is safe, or tells the
-//! client.
+//! An instance sent no complete response, or a request cannot go on: tries another instance where that is safe, or
+//! sends an error to the client.
 
 use super::{Worker, downstream_token};
 use crate::answer::Problem;
@@ -13,26 +13,26 @@ use status::reason::request;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Why an instance gave no whole answer.
+/// Why an instance sent no complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failure {
     /// No connection: nothing was sent.
     Unreachable,
     /// No connection in time: nothing was sent.
     ConnectTimeout,
-    /// The connection broke, or ended before the answer.
+    /// The connection broke, or ended before the response did.
     Broke,
-    /// No answer, or no more of it, in time.
+    /// No response, or no more of it, in time.
     Timeout,
-    /// The answer broke this rule of HTTP.
+    /// The response violated this rule of HTTP.
     Malformed(Broken),
 }
 
-/// The rule that an answer broke.
+/// The rule that a response violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     Rule(Refusal),
-    /// It changes to a protocol that nobody asked for.
+    /// It switches to a protocol that was not requested.
     Switched,
 }
 
@@ -46,7 +46,7 @@ impl Broken {
     }
 }
 
-/// For a person.
+/// For people.
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -64,10 +64,12 @@ impl Failure {
                 (504, request::UPSTREAM_CONNECT_TIMEOUT, "no instance accepted the connection in time")
             }
             Failure::Broke => {
-                (502, request::UPSTREAM_BROKE, "the instance closed the connection before it answered")
+                (502, request::UPSTREAM_BROKE, "the instance closed the connection before the response")
             }
-            Failure::Timeout => (504, request::UPSTREAM_TIMEOUT, "the instance did not answer in time"),
-            Failure::Malformed(_) => (502, request::UPSTREAM_MALFORMED, "the instance's answer broke HTTP"),
+            Failure::Timeout => (504, request::UPSTREAM_TIMEOUT, "the instance did not respond in time"),
+            Failure::Malformed(_) => {
+                (502, request::UPSTREAM_MALFORMED, "the instance's response violates HTTP")
+            }
         };
         Problem { status, name, detail }
     }
@@ -81,7 +83,7 @@ impl Failure {
 }
 
 impl<N: Net> Worker<N> {
-    /// An instance gave no whole answer: tries another where that is safe, or tells the client.
+    /// An instance sent no complete response: tries another where that is safe, or sends an error to the client.
     pub(super) fn instance_failed(&mut self, index: usize, failure: Failure) {
         let exchange = &mut self.downstreams[index].exchange;
         let Some(local) = exchange.local().cloned() else { return };
@@ -92,7 +94,7 @@ impl<N: Net> Worker<N> {
         let why = match failure {
             Failure::Unreachable => Some(Retry::Unreachable),
             Failure::ConnectTimeout => Some(Retry::ConnectTimeout),
-            // A connection that the instance was closing says nothing of the instance.
+            // A connection that the instance was closing anyway is no evidence against the instance.
             Failure::Broke if stale => Some(Retry::Stale),
             Failure::Broke => Some(Retry::Broke),
             Failure::Timeout | Failure::Malformed(_) => None,
@@ -133,7 +135,7 @@ impl<N: Net> Worker<N> {
             self.note_malformed(instance, broken);
         }
         self.release(index, &local, failure.outcome());
-        // Where the client has had nothing of the answer yet, it can be told.
+        // Where the client has nothing of the response yet, an error can be sent.
         if !self.downstreams[index].exchange.answer.take_back() {
             return self.break_off(index, problem.name);
         }
@@ -141,7 +143,7 @@ impl<N: Net> Worker<N> {
         self.resume(downstream_token(index));
     }
 
-    /// Keeps the last malformed answer until the next tick, and counts them.
+    /// Keeps the last malformed response until the next tick, and counts them.
     #[cold]
     fn note_malformed(&mut self, instance: SocketAddr, broken: Broken) {
         let before = self.malformed.take().map_or(0, |malformed| malformed.count);
@@ -149,7 +151,7 @@ impl<N: Net> Worker<N> {
         self.malformed = Some(MalformedAnswer { instance, rule, detail, count: before + 1 });
     }
 
-    /// Whether a request that got no answer may be given to an instance once more.
+    /// Whether a request without a response may be sent to an instance once more.
     fn may_retry(&mut self, index: usize, local: &Local, why: Retry) -> bool {
         let exchange = &self.downstreams[index].exchange;
         let (request, placement) = (&exchange.request, &exchange.placement);
@@ -162,17 +164,17 @@ impl<N: Net> Worker<N> {
             Retry::Unreachable | Retry::ConnectTimeout => {
                 (true, tried < pool.len().min(CONNECT_TRIES), false)
             }
-            // Only the first try uses a kept connection, and it does not count: the instance was closing the connection
-            // without regard to the request, as far as anybody knows. Where the connection took all of the request it
-            // may have worked on it, though: an instance that was killed looks the same.
+            // Only the first try uses a kept connection, and it does not count: as far as is known, the instance was
+            // closing the connection independently of the request. But if the connection took all of the request, the
+            // instance may have processed it: an instance that was killed looks the same.
             Retry::Stale => (harmless, tries > 1, placement.sends() > 0),
-            // What has broken an instance is not sent to the same one again.
+            // A request that may have broken an instance is not sent to the same one again.
             Retry::Broke => (harmless, placement.sends() < tries && tried < pool.len(), true),
         };
         pool.may_retry(self.now, why, safe, tries_left, costs)
     }
 
-    /// Ends a request that cannot go on for a reason of ours or the client's.
+    /// Ends a request that cannot go on because of the gateway or the client.
     pub(super) fn fail_request(&mut self, index: usize, problem: Problem<'_>) {
         let exchange = &mut self.downstreams[index].exchange;
         if let Some(upstream) = exchange.placement.take_upstream() {
@@ -189,7 +191,7 @@ impl<N: Net> Worker<N> {
         self.answer_problem(index, problem);
     }
 
-    /// The client has had the beginning of an answer: only a broken connection tells it that this is not the end.
+    /// The client has the beginning of a response: only a broken connection tells it that the response is incomplete.
     fn break_off(&mut self, index: usize, reason: &str) {
         let local = self.downstreams[index].exchange.end();
         self.log_line(index, local.as_ref(), self.now, reason);
@@ -197,7 +199,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Metrics know a few kinds; a client's many ways to break HTTP are one.
+/// Metrics have a few kinds; all violations of HTTP by clients are one kind.
 fn kind_of(name: &str) -> &'static str {
     match name {
         request::UPSTREAM_UNREACHABLE => request::UPSTREAM_UNREACHABLE,
@@ -207,5 +209,5 @@ fn kind_of(name: &str) -> &'static str {
     }
 }
 
-/// Instances that one request tries to reach, where none of them accepts connections.
+/// Instances that one request tries to connect to, if none of them accepts connections.
 const CONNECT_TRIES: u32 = 8;

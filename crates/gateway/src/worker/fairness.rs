@@ -1,5 +1,5 @@
-//! However much one connection has to say, the others have their turn: in a world whose bytes never run out and always
-//! fit, which no network is.
+//! However much data one connection has, the others are served: tested in a world whose bytes never run out and always
+//! fit, unlike any network.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -15,28 +15,28 @@ use std::rc::Rc;
 use std::sync::Arc;
 use units::Timestamp;
 
-/// The flood ends here at the latest, so that a loop that gives no turns is found out.
+/// The flood ends here at the latest, so that a loop that serves only one connection is detected.
 const READS: usize = 10_000;
 
-/// What stands at one end of a connection: it says these bytes, and the second ones again and again.
+/// One end of a connection: it sends these bytes, and the second ones again and again.
 #[derive(Debug, Clone, Default)]
 struct Speaker {
     once: Vec<u8>,
     forever: Vec<u8>,
-    /// What is said to it is kept.
+    /// The bytes that it receives are kept.
     listens: bool,
-    /// It speaks when it is spoken to, and is then readable under this token.
+    /// It sends only after it has received something, and is then readable under this token.
     waits: Option<Token>,
 }
 
-/// Everything that happened, and who comes.
+/// Everything that happened, and the clients to come.
 #[derive(Debug, Default)]
 struct Story {
     clients: VecDeque<Speaker>,
     instance: Speaker,
     ready: Vec<Ready>,
     reads: usize,
-    /// What was said to whoever listens.
+    /// The bytes received by the end that listens.
     heard: Vec<u8>,
 }
 
@@ -104,8 +104,8 @@ impl Net for Plenty {
     }
 }
 
-/// Lets one client begin what never ends, and another ask for something small once it is under way: how much of the
-/// first had its turn before the second was answered, in reads of its bytes and in requests that were answered.
+/// Lets one client begin an endless exchange, and another send a small request once it is under way: how much of the
+/// first was processed before the second had its response, in reads of its bytes and in requests with responses.
 fn before_the_other(flood: Speaker, instance: Speaker) -> (usize, u64) {
     let world = Plenty::default();
     world.0.borrow_mut().instance = instance;
@@ -148,7 +148,7 @@ fn before_the_other(flood: Speaker, instance: Speaker) -> (usize, u64) {
     let once = b"GET / HTTP/1.1\r\nHost: other\r\n\r\n".to_vec();
     let (reads, answers) =
         (comes(Speaker { once, listens: true, ..Speaker::default() }), worker.counts.unrouted);
-    until(&|story| !story.heard.is_empty(), &mut worker).expect("the other is answered");
+    until(&|story| !story.heard.is_empty(), &mut worker).expect("the other has its response");
     let story = world.0.borrow();
     assert!(story.heard.starts_with(b"HTTP/1.1 404"), "{}", story.heard.escape_ascii());
     (story.reads - reads, worker.counts.unrouted - answers)
@@ -171,7 +171,7 @@ fn an_endless_answer_leaves_others_their_turn() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9000000000000\r\n\r\n".to_vec();
     let instance = Speaker { once: answer, forever: b"x".to_vec(), ..Speaker::default() };
     let (reads, _) = before_the_other(Speaker { once, ..Speaker::default() }, instance);
-    assert!((1..=TURNS).contains(&reads), "{reads} reads of the answer came before another request");
+    assert!((1..=TURNS).contains(&reads), "{reads} reads of the response came before another request");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers of instances on their way to the client: head rewritten, body as it comes.
+//! Forwards responses of instances to clients: the head rewritten, the body as it arrives.
 
 use super::failure::{Broken, Failure};
 use super::pace::Pace;
@@ -14,7 +14,7 @@ use http::reactor::Net;
 use std::time::Duration;
 
 impl<N: Net> Worker<N> {
-    /// Bytes of an answer.
+    /// Bytes of a response arrived.
     pub(super) fn received(&mut self, upstream: usize, index: usize, bytes: &[u8]) {
         if self.downstreams[index].exchange.answer.is_forwarded() {
             self.head.clear();
@@ -40,8 +40,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Reads an answer's head and forwards it with what came of the body. Gives how many bytes were used while the
-    /// head is not whole; `None` once it is.
+    /// Reads the head of a response and forwards it with the part of the body that arrived. Returns how many bytes were
+    /// used while the head is incomplete; `None` once it is complete.
     fn answer_head(&mut self, index: usize, bytes: &[u8]) -> Option<usize> {
         let mut used = 0;
         loop {
@@ -58,7 +58,7 @@ impl<N: Net> Worker<N> {
             };
             used += head.head_len;
             match head.status {
-                // We never ask for another protocol.
+                // The gateway never requests another protocol.
                 101 => self.instance_failed(index, Failure::Malformed(Broken::Switched)),
                 ..200 => {
                     if self.forward_interim(index, &head) {
@@ -71,12 +71,12 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Forwards an interim answer to a client that has a use for it; whether the client is still there.
+    /// Forwards an interim response to a client that can use it; returns whether the client is still connected.
     fn forward_interim(&mut self, index: usize, head: &ResponseHead<'_, '_>) -> bool {
         let downstream = &mut self.downstreams[index];
         let request = &mut downstream.exchange.request;
         let is_continue = head.status == 100;
-        // HTTP/1.0 has no interim answers, and 100 is for clients that wait for it.
+        // HTTP/1.0 has no interim responses, and 100 is for clients that wait for it.
         if !request.is_old() && (!is_continue || request.expects_continue()) {
             if is_continue {
                 request.goes_on();
@@ -87,19 +87,19 @@ impl<N: Net> Worker<N> {
                 self.abort(index);
                 return false;
             }
-            // Hints are no progress: an instance cannot live on them for ever.
+            // Interim responses are not progress: an instance cannot extend its deadline with them.
             if is_continue || !downstream.outbox.is_empty() {
                 self.await_progress(index);
             }
         }
         if let Some(upstream) = self.downstreams[index].exchange.placement.upstream() {
-            // It has seen the request: should it break now, it was not closing before.
+            // The instance has received the request: if it breaks the connection now, it was not closing it before.
             self.upstreams[upstream].reused = false;
         }
         true
     }
 
-    /// The head of the answer has come: counts it, and forwards it with `rest`, what came of the body.
+    /// The head of the response has arrived: counts it, and forwards it with `rest`, the part of the body that arrived.
     #[inline]
     fn begin_answer(&mut self, index: usize, head: &ResponseHead<'_, '_>, rest: &[u8]) {
         let (now, draining) = (self.now, self.is_draining());
@@ -120,14 +120,14 @@ impl<N: Net> Worker<N> {
         if let Some(response) = self.ask_response_rule(index, head) {
             return self.replace_answer(index, &response, rest);
         }
-        // After the rule, which knows nothing of our cookie and may not take it away.
+        // Done after the rule, which does not see the gateway's cookie and must not remove it.
         if self.downstreams[index].exchange.placement.sets_cookie() {
             self.set_cookie(index);
         }
         self.forward_answer(index, rest);
     }
 
-    /// Sends what stands in `head` and the body's next bytes to the client.
+    /// Sends what is in `head` and the next bytes of the body to the client.
     fn forward_answer(&mut self, index: usize, bytes: &[u8]) {
         let exchange = &mut self.downstreams[index].exchange;
         let done = match exchange.answer.forward(bytes, &mut self.head, &mut exchange.copies) {
@@ -150,7 +150,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The answer is whole.
+    /// The response is complete.
     pub(super) fn finish(&mut self, index: usize) {
         self.finish_copies(index);
         let now = self.now;
@@ -172,7 +172,7 @@ impl<N: Net> Worker<N> {
         self.resume(downstream_token(index));
     }
 
-    /// Tells the client in the head of its answer which instance it belongs to from now on.
+    /// Tells the client, in the head of its response, which instance its requests go to from now on.
     fn set_cookie(&mut self, index: usize) {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local() else { return };
@@ -184,7 +184,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// Adds up what the instance says of the metrics that the route asks for.
+/// Adds up the `Server-Timing` metrics of the instance that the route asks for.
 fn note_server_timing(local: &Local, route: usize, wanted: &[String], head: &ResponseHead<'_, '_>) {
     let fields = head.headers.all().iter().filter(|field| field.name.eq_ignore_ascii_case("server-timing"));
     for field in fields {

@@ -1,7 +1,7 @@
-//! Bodies that are read whole before a request asks for a place at its limits.
+//! Bodies that are buffered whole before a request waits for a place at its limits.
 //!
-//! A route with `buffer_body` lets a slow client hold only its own connection. Its request is parsed again once the body
-//! stands behind its head, so that from there on it is one whose body came along.
+//! With `buffer_body`, a slow client holds only its own connection. Its request is parsed again when the body is
+//! complete, so that from there on it is a request whose body arrived with its head.
 
 use super::begin::Begun;
 use super::connection::Phase;
@@ -17,20 +17,20 @@ use status::reason::request;
 use std::rc::Rc;
 use units::Timestamp;
 
-/// A request whose body is read before it goes on.
+/// A request whose body is buffered before it goes on.
 #[derive(Debug)]
 pub(super) struct Gathering {
     body: Decoder,
-    /// Where in the input the body goes on.
+    /// The offset in the input at which the body continues.
     at: usize,
-    /// What head and body may take together.
+    /// The most bytes that head and body may take together.
     room: usize,
     since: Timestamp,
 }
 
 impl<N: Net> Worker<N> {
-    /// Whether the body of a request has to be read first, and is not there; begins with that then. `bytes` begin with
-    /// the head.
+    /// Whether the body of a request has to be buffered first and is incomplete; if so, begins to buffer it. `bytes`
+    /// begin with the head.
     pub(super) fn gathers(
         &mut self,
         index: usize,
@@ -55,7 +55,7 @@ impl<N: Net> Worker<N> {
         while at < bytes.len() && !body.is_done() {
             match body.decode(&bytes[at..]) {
                 Ok(step) => at += step.consumed,
-                // Whoever begins the request finds that too, and says it.
+                // The code that begins the request finds this error too, and reports it.
                 Err(_) => return None,
             }
         }
@@ -85,7 +85,7 @@ impl<N: Net> Worker<N> {
         Some(Begun::More)
     }
 
-    /// Reads on; whether there may be more to do.
+    /// Reads more; returns whether there may be more to do.
     pub(super) fn gather(&mut self, index: usize) -> bool {
         let Some(count) = self.receive(index) else { return false };
         let downstream = &mut self.downstreams[index];
@@ -104,7 +104,7 @@ impl<N: Net> Worker<N> {
             return self.end_gathering(index, TOO_LARGE);
         }
         if gathering.body.is_done() || broken {
-            // The request begins; what breaks its framing is found and told there.
+            // The request begins; broken framing is found and reported there.
             self.gathered_no_more(index);
             return true;
         }
@@ -115,7 +115,7 @@ impl<N: Net> Worker<N> {
         true
     }
 
-    /// A body came too slowly.
+    /// A body arrived too slowly.
     pub(super) fn body_too_slow(&mut self, index: usize) {
         self.end_gathering(index, TOO_SLOW);
     }
@@ -127,7 +127,7 @@ impl<N: Net> Worker<N> {
         false
     }
 
-    /// The body at hand is held no longer.
+    /// The current body is no longer buffered.
     pub(super) fn gathered_no_more(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         if downstream.gathering.take().is_some() {
@@ -155,7 +155,7 @@ impl<N: Net> Worker<N> {
         self.timers.set(owner, &mut downstream.deadline, until);
     }
 
-    /// What all bodies of this worker that are read first may take together.
+    /// The most bytes that all buffered bodies of this worker may take together.
     fn gathered_max(&self) -> usize {
         GATHERED_MAX / self.local.shared.settings.workers.get() as usize
     }
@@ -179,5 +179,5 @@ const NO_ROOM: Problem<'static> = Problem {
     detail: "too many bodies are on their way at once; try again later",
 };
 
-/// What bodies that are read first may take, of all workers together.
+/// The most bytes that buffered bodies may take, in all workers together.
 const GATHERED_MAX: usize = 64 << 20;

@@ -1,5 +1,5 @@
-//! Clients that hold what others need: connections without a request, bodies that hardly come, answers that are hardly
-//! taken. In virtual time.
+//! Clients that hold resources: connections without a request, bodies that arrive very slowly, responses that are read
+//! very slowly. In virtual time.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -20,11 +20,12 @@ fn instance() -> SocketAddr {
     SocketAddr::from(([10, 2, 0, 0], 80))
 }
 
-/// Workers of one gateway, each with a world of its own, in front of an instance that answers whole requests with 204.
+/// Workers of one gateway, each with a virtual network of its own, and an instance that answers complete requests with
+/// 204.
 struct Stage {
     workers: Vec<(World, Worker<VirtualNet>)>,
     instances: Vec<(Peer, Vec<u8>)>,
-    /// What the instance says to each request; nothing where it is empty.
+    /// The instance's response to each request; none if empty.
     answer: &'static [u8],
     now: Timestamp,
 }
@@ -75,7 +76,7 @@ impl Stage {
         self.connect_to(0, number)
     }
 
-    /// Lets time pass in small steps.
+    /// Advances time in small steps.
     fn pass(&mut self, span: Duration) {
         let end = self.now + span;
         let mut ready = Vec::new();
@@ -132,7 +133,7 @@ impl Client {
         self.ended
     }
 
-    /// The status of the last answer; 0 where there is none.
+    /// The status of the last response; 0 if there is none.
     fn status(&mut self) -> u16 {
         self.look();
         let text = String::from_utf8_lossy(&self.received);
@@ -189,7 +190,7 @@ fn then_whoever_has_waited_longest_gives_way() {
     stage.millis(300);
     assert_eq!(good.status(), 204);
     assert_eq!(closed(&mut held), [false, true, false], "the one of the longest wait");
-    // Half a head is waited for as well, and it has waited since before the others were answered.
+    // An incomplete head counts as waiting as well, and it has waited since before the other responses.
     let mut half = stage.connect(4);
     half.peer.send(b"GET / HT");
     stage.millis(300);
@@ -224,7 +225,7 @@ fn what_was_sent_and_not_read_yet_counts() {
         let mut stage = Stage::new(ConnectionLimits { connections: 1, ..FEW });
         let mut first = stage.connect(seed);
         first.peer.send(GET);
-        // Its bytes have arrived, and nobody has looked.
+        // Its bytes have arrived, and are not read yet.
         stage.workers[0].0.wake_at(Timestamp::from_millis(10));
         let mut second = stage.connect(100 + seed);
         stage.millis(500);
@@ -380,10 +381,10 @@ fn a_body_that_is_read_first_holds_no_place() {
     slow[0].peer.send(b"the end");
     stage.millis(300);
     assert_eq!(slow[0].status(), 204, "it is passed on when it is whole");
-    // The others do not come to their end.
+    // The others do not end.
     stage.millis(20_000);
     assert!(slow[1..].iter_mut().all(|client| client.status() == 408));
-    // What is longer than may be kept is not let in instead.
+    // A body longer than the buffer is not admitted instead.
     let mut large = stage.connect(201);
     large.peer.send(&upload(10_001));
     stage.millis(300);
@@ -431,7 +432,8 @@ fn events_with_long_pauses_live_and_who_takes_nothing_ends() {
     stage.millis(300);
     assert_eq!(takes.status(), 200);
     let fill = vec![b'x'; 300_000];
-    // More than its socket holds waits for one of them; the other takes all of a pause of 50 s each.
+    // One response has more waiting than its socket holds; the other client reads everything after a pause of 50 s
+    // each.
     for minute in 0..6 {
         for (peer, _) in &stage.instances {
             peer.send(if minute == 0 { &fill } else { b"data: x\n\n" });
@@ -439,7 +441,7 @@ fn events_with_long_pauses_live_and_who_takes_nothing_ends() {
         for _ in 0..50 {
             stage.millis(1_000);
             takes.look();
-            // A byte a second is less than the least rate.
+            // A byte a second is less than the minimum rate.
             lazy.peer.receive(1);
         }
     }
@@ -455,7 +457,7 @@ fn what_was_reset_before_it_was_read_is_not_begun() {
     clients[0].peer.send(GET);
     clients[0].peer.reset();
     let (world, worker) = &mut stage.workers[0];
-    // All of it arrives before the worker looks.
+    // All of it arrives before the worker reads.
     let until = world.now() + Duration::from_secs(1);
     while world.now() < until {
         world.wake_at(until);
@@ -466,7 +468,7 @@ fn what_was_reset_before_it_was_read_is_not_begun() {
         let said = Ready { token, readable: true, writable: true, closed: true, broken: true };
         worker.downstream_ready(index, said);
     }
-    assert_eq!(worker.counts.upstream_opened, 0, "nobody is there to be answered");
+    assert_eq!(worker.counts.upstream_opened, 0, "the client is gone");
     assert_eq!(worker.counts.connections_open, 1, "and of the other it was not true");
     assert!(!clients[1].is_closed());
 }

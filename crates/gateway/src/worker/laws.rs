@@ -1,13 +1,12 @@
-//! What holds for any bytes that a client or an instance may send, as functions that panic where it does not. The
-//! tests call them with mutated messages, the fuzz targets with what a fuzzer finds.
+//! Laws for any bytes that a client or an instance may send, as functions that panic if a law is violated. The tests
+//! call them with mutated messages, the fuzz targets with the input of a fuzzer.
 //!
-//! - Requests: an instance reads exactly the requests that the client's bytes hold, in their order, up to the first
-//!   that is refused.
-//! - Answers: a client reads exactly the answer that the instance's bytes hold, or an answer of the gateway's own, or a
-//!   broken connection; never a part for the whole.
+//! - Requests: an instance reads exactly the requests in the client's bytes, in order, up to the first that is refused.
+//! - Responses: a client reads exactly the response in the instance's bytes, or a response of the gateway's own, or a
+//!   broken connection; never a part as if it were the whole.
 //!
-//! Both run the whole gateway over virtual sockets, which hand on bytes in pieces by a seed. `HEADROOM_SIM_SEEDS=100000`
-//! mutates that many messages in the tests.
+//! Both run the whole gateway over virtual sockets, which pass on bytes in pieces chosen by a seed.
+//! `HEADROOM_SIM_SEEDS=100000` mutates that many messages in the tests.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -26,13 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// A request as a reader understood it: its line and its body.
+/// A request as a reader parsed it: its request line and its body.
 type Read = (Vec<u8>, Vec<u8>);
 
-/// The law of requests: a client sends these bytes, and no more. Gives how many requests the instance read.
+/// The law of requests: a client sends exactly these bytes. Returns how many requests the instance read.
 pub fn requests(bytes: &[u8], seed: u64) -> usize {
     let mut wanted = Vec::new();
-    // What stands behind a request that ends the connection is nobody's.
+    // Bytes after a request that ends the connection are ignored.
     read_requests(bytes, &mut wanted, true);
     let mut stage = Stage::new(seed);
     let client = stage.connect();
@@ -48,7 +47,7 @@ pub fn requests(bytes: &[u8], seed: u64) -> usize {
             let mut here = Vec::new();
             let used = read_requests(input, &mut here, false);
             for (index, request) in here.into_iter().enumerate() {
-                // Without a body to HEAD as to others.
+                // 204 has no body, for HEAD and for other methods.
                 peer.send(b"HTTP/1.1 204 No Content\r\n\r\n");
                 *answered += index + 1;
                 read.push(request);
@@ -61,8 +60,8 @@ pub fn requests(bytes: &[u8], seed: u64) -> usize {
     read.len()
 }
 
-/// The law of answers: an instance answers a request with these bytes and closes. Gives the status that the client
-/// read.
+/// The law of responses: an instance responds to a request with these bytes and closes. Returns the status that the
+/// client read.
 pub fn answers(bytes: &[u8], head: bool, seed: u64) -> Option<u16> {
     let to = if head { AnswerTo::Head } else { AnswerTo::Other };
     let wanted = read_answer(bytes, to, true);
@@ -102,7 +101,7 @@ pub fn answers(bytes: &[u8], head: bool, seed: u64) -> Option<u16> {
     found.map(|(status, _)| status)
 }
 
-/// Appends the whole requests at the beginning of the bytes; gives how many bytes they took.
+/// Appends the complete requests at the beginning of the bytes; returns how many bytes they took.
 fn read_requests(bytes: &[u8], read: &mut Vec<Read>, until_close: bool) -> usize {
     let mut used = 0;
     loop {
@@ -125,7 +124,7 @@ fn read_requests(bytes: &[u8], read: &mut Vec<Read>, until_close: bool) -> usize
     }
 }
 
-/// The status and body of the final answer at the beginning of the bytes.
+/// The status and body of the final response at the beginning of the bytes.
 fn read_answer(bytes: &[u8], to: AnswerTo, closed: bool) -> Option<(u16, Vec<u8>)> {
     let mut used = 0;
     loop {
@@ -142,7 +141,7 @@ fn read_answer(bytes: &[u8], to: AnswerTo, closed: bool) -> Option<(u16, Vec<u8>
     }
 }
 
-/// How many bytes a body takes, and its data; `None` where it is broken or not whole.
+/// How many bytes a body takes, and its data; `None` if it is broken or incomplete.
 fn whole_body(bytes: &[u8], framing: Body, closed: bool) -> Option<(usize, Vec<u8>)> {
     let (mut decoder, mut used, mut data) = (Decoder::new(framing), 0, Vec::new());
     while !decoder.is_done() && used < bytes.len() {
@@ -160,7 +159,7 @@ fn instance() -> SocketAddr {
     SocketAddr::from(([10, 2, 0, 0], 80))
 }
 
-/// A gateway before one instance.
+/// A gateway with one instance.
 struct Stage {
     world: World,
     worker: Worker<VirtualNet>,
@@ -195,7 +194,7 @@ impl Stage {
         self.world.connect(SocketAddr::from(([10, 1, 0, 1], 1_000))).expect("the gateway listens")
     }
 
-    /// Runs until `act` says so, or the client is gone.
+    /// Runs until `act` returns true, or the client is gone.
     fn run(&mut self, mut act: impl FnMut(&World) -> bool) {
         let (mut ready, mut was_there) = (Vec::new(), false);
         loop {
@@ -208,7 +207,7 @@ impl Stage {
             self.world.wake_at(self.world.now() + Duration::from_millis(20));
             self.worker.step(&mut ready).expect("the virtual net");
         }
-        // What is still on its way arrives.
+        // Lets data in transit arrive.
         for _ in 0..10 {
             self.world.wake_at(self.world.now() + Duration::from_millis(20));
             self.worker.step(&mut ready).expect("the virtual net");
@@ -240,7 +239,7 @@ mod tests {
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
     ];
 
-    /// Changes, drops, doubles or moves a few bytes.
+    /// Changes, drops, duplicates or moves a few bytes.
     fn mutated(text: &str, rng: &mut Rng) -> Vec<u8> {
         let mut bytes = text.as_bytes().to_vec();
         for _ in 0..rng.below(4) {

@@ -1,5 +1,5 @@
-//! What an answered request teaches: adaptive limits its response time, lines how long a place is held, limits in
-//! shadow that it has left.
+//! What a finished request reports: to adaptive limits its response time, to queues how long it held a place, to shadow
+//! limits that it has left.
 
 use super::exchange::Exchange;
 use crate::local::Local;

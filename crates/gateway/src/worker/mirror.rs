@@ -1,8 +1,8 @@
-//! Copies of live requests, as far as they are the worker's: choosing, copying, and saying what the live answer was.
+//! The worker's part in copies of live requests: choosing, copying, and reporting the live response.
 //!
-//! A request is asked about once, when it has been sent to an instance: what is shed or finds nobody is no traffic that
-//! a shadow should see. Where a route has no mirror, that is one branch. What is not chosen costs a look at the
-//! session's key and its hash; only what is chosen is copied.
+//! A request is considered once, when it has been sent to an instance: a shadow should not see requests that are shed
+//! or that find no instance. On a route without a mirror, this costs one branch. A request that is not chosen costs a
+//! read of the session's key and its hash; only chosen requests are copied.
 
 use super::Worker;
 use crate::key;
@@ -20,15 +20,15 @@ use std::time::Duration;
 use twox_hash::XxHash64;
 use units::Timestamp;
 
-/// What one exchange has to do with copies.
+/// The copies of one exchange.
 #[derive(Debug, Default)]
 pub(super) enum Copies {
-    /// Nobody has asked yet.
+    /// Not considered yet.
     #[default]
     Unasked,
-    /// There are none.
+    /// It has no copies.
     None,
-    /// There are some, which want to know what the live answer is.
+    /// It has copies, which need the outcome of the live response.
     Some(Box<Taken>),
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Copies {
 pub(super) struct Taken {
     live: Live,
     hash: XxHash64,
-    /// Those that wait for the rest of the request's body.
+    /// Copies that wait for the rest of the request's body.
     incomplete: Option<Incomplete>,
 }
 
@@ -49,7 +49,7 @@ struct Incomplete {
 }
 
 impl Copies {
-    /// Bytes of the live answer's body.
+    /// Bytes of the live response's body.
     #[inline]
     pub(super) fn answered(&mut self, data: &[u8]) {
         if let Copies::Some(taken) = self {
@@ -57,7 +57,7 @@ impl Copies {
         }
     }
 
-    /// There is no answer of an instance that they could be compared with.
+    /// There is no response of an instance to compare the copies with.
     #[inline]
     pub(super) fn forget(&mut self) {
         *self = Copies::None;
@@ -80,7 +80,7 @@ pub(super) struct Mirroring {
     mirrors: Arc<Mirrors>,
     /// By link: requests that were not chosen since the last tick.
     not_chosen: Vec<u64>,
-    /// Copies were handed over since the thread was woken last.
+    /// Copies were queued since the thread was last woken.
     offered: bool,
 }
 
@@ -93,7 +93,7 @@ impl Mirroring {
         }
     }
 
-    /// Publishes what was counted, and turns to the configuration in force.
+    /// Publishes the counts, and switches to the configuration in force.
     fn publish(&mut self, mirrors: &Arc<Mirrors>) {
         for link in self.mirrors.routes.iter().flatten() {
             let count = std::mem::take(&mut self.not_chosen[link.number]);
@@ -109,7 +109,7 @@ impl Mirroring {
 }
 
 impl<N: Net> Worker<N> {
-    /// Asks about the copies of a request that has just been sent.
+    /// Decides on the copies of a request that has just been sent.
     #[inline]
     pub(super) fn offer_copies(&mut self, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
@@ -145,12 +145,12 @@ impl<N: Net> Worker<N> {
                     continue;
                 }
             }
-            // Where the head ends matters to what is chosen only.
+            // The end of the head matters only for chosen requests.
             if end == 0 {
                 end = head::end(outgoing).unwrap_or_default();
             }
             let ticket = Ticket::new(&link.counts);
-            // Asked first: a shadow that takes nothing costs no copy.
+            // Checked first: a shadow that accepts nothing costs no copy.
             let Some(place) = Place::take(target) else {
                 ticket.dropped(Dropped::QueueFull);
                 continue;
@@ -184,7 +184,7 @@ impl<N: Net> Worker<N> {
         exchange.copies = Copies::Some(taken);
     }
 
-    /// Bytes of a request's body that have just been sent on.
+    /// Bytes of a request's body that have just been forwarded.
     #[inline]
     pub(super) fn copy_body(&mut self, index: usize, bytes: &[u8]) {
         let Some(downstream) = self.downstreams.get_mut(index) else { return };
@@ -200,7 +200,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The live answer went out whole.
+    /// The live response was sent completely.
     #[inline]
     pub(super) fn finish_copies(&mut self, index: usize) {
         let now = self.now;
@@ -209,7 +209,7 @@ impl<N: Net> Worker<N> {
         let Taken { live, hash, .. } = *taken;
         let sent = exchange.placement.sent();
         live.answered(Answered {
-            // The instance's, whatever a rule has made of it.
+            // The status of the instance, whether or not a rule changed it.
             status: exchange.answer.status_of_instance(),
             first_byte: exchange.answer.first_byte().unwrap_or(now).since(sent),
             total: now.since(sent),
@@ -219,7 +219,7 @@ impl<N: Net> Worker<N> {
         });
     }
 
-    /// Wakes the mirror's thread where it has something new; once a turn of the loop.
+    /// Wakes the mirror's thread if there is something new; once per iteration of the loop.
     #[inline]
     pub(super) fn wake_mirror(&mut self) {
         if self.mirroring.offered {
@@ -230,7 +230,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Ten times a second: publishes counts, and tells the breakers how late this loop runs.
+    /// Ten times a second: publishes counts, and reports the lag of this loop to the breakers.
     pub(super) fn tick_mirrors(&mut self, now: Timestamp, lag: Duration) {
         let mirrors = &self.local.shared.mirrors;
         self.mirroring.publish(mirrors);
@@ -241,7 +241,7 @@ impl<N: Net> Worker<N> {
 }
 
 impl Incomplete {
-    /// Adds to the body; false where the copies are dropped for it.
+    /// Adds to the body; false if the copies are dropped because of it.
     fn add(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
@@ -266,7 +266,8 @@ impl Incomplete {
         true
     }
 
-    /// The request is whole: hands its copies to the threads that take them. Whether one sleeps and must be woken.
+    /// The request is complete: passes its copies to the threads that process them. Returns whether one sleeps and must
+    /// be woken.
     fn hand_over(mut self, ends: &Ends, now: Timestamp) -> bool {
         let bytes = std::mem::take(&mut self.body);
         let nothing = self.held.another();

@@ -1,14 +1,15 @@
 //! One event loop that serves clients.
 //!
 //! ## The life of a request
-//! `downstream` reads it, `begin` routes it, `decide` asks its limits, `upstream` sends it and reads the answer, which
-//! `forwarding` brings to the client; `failure` has another instance try, or tells the client; `account` counts it out.
-//! Bytes are forwarded as they come, in one read and one write each way where they fit; while one side has no room,
-//! the other is not read. However fast a connection sends, it has its turn and then the others have theirs.
+//! `downstream` reads the request, `begin` routes it, `decide` checks its limits, `upstream` sends it and reads the
+//! response, and `forwarding` passes the response to the client. On failure, `failure` tries another instance or sends
+//! an error to the client. `account` does the accounting at the end. Bytes are forwarded as they arrive, in one read
+//! and one write each way where they fit. While one side cannot accept data, the other side is not read. No connection
+//! can starve the others: each has a limited turn.
 //!
 //! ## Ten times a second
-//! The loop comes by the shared state: it merges its counts of the service levels, notes requests that are late
-//! already, publishes its metrics, and looks whether there is a new configuration or an end.
+//! The loop visits the shared state: it merges its service level counts, counts requests that are already late,
+//! publishes its metrics, and checks for a new configuration or a shutdown.
 
 mod accept;
 mod account;
@@ -77,40 +78,40 @@ pub(crate) struct Worker<N: Net> {
     local: Rc<Local>,
     /// The view of a newer configuration, while its rules are being loaded.
     next: Option<NextView>,
-    /// Views that were replaced and still have requests.
+    /// Replaced views that still have requests.
     retired: Vec<Rc<Local>>,
-    /// The newest configuration that was seen; it is in force once `next` is.
+    /// The newest configuration that was seen; it is in force when `next` is.
     version: u64,
     downstreams: Slab<Downstream<N::Stream>>,
     upstreams: Slab<Upstream<N::Stream>>,
     instances: Vec<Instance>,
-    /// Their places in that list.
+    /// Their indexes in that list.
     numbers: HashMap<SocketAddr, usize>,
-    /// Tokens of connections to go on with once the event at hand is done with.
+    /// Tokens of connections to resume after the current event.
     resumed: Vec<usize>,
-    /// Tokens of connections that have had their turn and could go on.
+    /// Tokens of connections that have used up their turn and may have more to do.
     later: Vec<usize>,
-    /// Behind the request that is being read stands another, so that its answer may be held.
+    /// Another request follows the current one in the input, so the response may be held.
     more_follows: bool,
-    /// The connection that is being read may have answers that are held.
+    /// The connection that is being read may have held responses.
     holding: bool,
-    /// Who is given up where another client would be refused.
+    /// The connections that may be closed to make room for new clients.
     crowd: Crowd,
-    /// More clients may wait to be accepted than had their turn.
+    /// More clients may be waiting to be accepted than one turn accepts.
     more_clients: bool,
-    /// Bytes of requests whose bodies are read first.
+    /// Bytes of requests whose bodies are buffered before they are decided.
     gathered: usize,
     /// Requests that wait for a place.
     line: queue::Line,
-    /// Where the key of a request is written.
+    /// Buffer for the key of a request.
     key: Vec<u8>,
-    /// The time at which the event at hand began to be handled: one look at the clock an event.
+    /// The time at which the handling of the current event began: the clock is read once per event.
     now: Timestamp,
-    /// By token, told apart by generation.
+    /// By token and generation.
     timers: Timers<(usize, u32)>,
     generation: u32,
     buffer: Vec<u8>,
-    /// Where heads are written before they are sent.
+    /// Buffer for heads before they are sent.
     head: Vec<u8>,
     counts: Counts,
     mirroring: Mirroring,
@@ -119,13 +120,13 @@ pub(crate) struct Worker<N: Net> {
     log: Log,
     rng: Rng,
     wall_clock: fn() -> u64,
-    /// What the wall clock, in µs since 1970, showed at the beginning.
+    /// The wall clock at the start, in µs since 1970.
     wall_origin_us: u64,
     next_tick: Timestamp,
     drain_until: Option<Timestamp>,
 }
 
-/// An instance as this worker knows it: by address, whatever pools it is in.
+/// An instance as this worker knows it: by address, independent of its pools.
 #[derive(Debug)]
 struct Instance {
     address: SocketAddr,
@@ -134,7 +135,7 @@ struct Instance {
     used: bool,
 }
 
-/// Where a worker's own connections to the outside come from.
+/// Where a worker gets its own outgoing connections from.
 pub(crate) struct Ends<N: Net> {
     pub(crate) net: N,
     pub(crate) listener: N::Listener,
@@ -156,10 +157,10 @@ fn upstream_token(index: usize) -> usize {
 }
 
 impl<N: Net> Worker<N> {
-    /// Worker `index`.
+    /// Creates worker `index`.
     ///
     /// # Errors
-    /// A rule that does not fit the memory of the rules.
+    /// A rule does not fit in the rules' memory limit.
     pub(crate) fn new(mut ends: Ends<N>, index: usize, room: Arc<ControlRoom>) -> Result<Self, RuleError> {
         let now = ends.net.now();
         let (version, shared) = room.current();
@@ -206,7 +207,7 @@ impl<N: Net> Worker<N> {
         })
     }
 
-    /// Serves until it is told to end and the last request is answered, or the time for that is over.
+    /// Serves until shutdown is requested and the last request has its response, or the time for that is over.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut ready = Vec::with_capacity(1024);
         while !self.step(&mut ready)? {}
@@ -214,14 +215,14 @@ impl<N: Net> Worker<N> {
         Ok(())
     }
 
-    /// Lets go of the clients that are still there.
+    /// Closes the remaining client connections.
     fn end(&mut self) {
         let left: Vec<usize> = self.downstreams.iter().map(|(index, _)| index).collect();
         left.into_iter().for_each(|index| self.abort(index));
         self.log.flush();
     }
 
-    /// One turn of the loop; true at its end.
+    /// One iteration of the loop; true at the end.
     pub(crate) fn step(&mut self, ready: &mut Vec<Ready>) -> io::Result<bool> {
         ready.clear();
         let alarm = self.next_tick.min(self.timers.next() + GATHERED).min(self.line.look_at());
@@ -265,8 +266,8 @@ impl<N: Net> Worker<N> {
         Ok(self.drain_until.is_some_and(|until| self.downstreams.is_empty() || now >= until))
     }
 
-    /// Goes on with a connection once the event at hand is done with. Directly, one connection's progress would
-    /// run into the middle of another's, which holds the loop's buffers.
+    /// Resumes a connection after the current event. Resuming it at once would interrupt the work on another
+    /// connection, which uses the loop's buffers.
     fn resume(&mut self, token: usize) {
         self.resumed.push(token);
     }
@@ -316,7 +317,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// What happens ten times a second.
+    /// The work done ten times a second.
     fn tick(&mut self, now: Timestamp) {
         let lag = now.since(self.next_tick);
         self.next_tick = now + TICK;
@@ -346,8 +347,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Counts requests as late whose target has passed without an answer: a service that hangs would otherwise look
-    /// idle. Gives the requests in flight of each route, and those that wait.
+    /// Counts requests as late whose target has passed without a response: otherwise a service that hangs would look
+    /// idle. Returns the requests in flight and the waiting requests of each route.
     fn note_late(&mut self, now: Timestamp) -> HashMap<usize, (u64, u64)> {
         let mut under_way = HashMap::new();
         for (_, downstream) in &mut self.downstreams {
@@ -374,7 +375,7 @@ impl<N: Net> Worker<N> {
         under_way
     }
 
-    /// Takes over what retired views have counted, and lets go of those without requests.
+    /// Takes over the counts of retired views, and drops the views that have no requests.
     fn retire(&mut self) {
         let current = Rc::clone(&self.local);
         self.retired.retain(|old| {
@@ -392,7 +393,7 @@ impl<N: Net> Worker<N> {
         });
     }
 
-    /// Begins to take over a newer configuration, whether or not the one before is in force by now.
+    /// Begins to load a newer configuration, whether or not the previous one is already in force.
     fn reload(&mut self) {
         let (version, shared) = self.room.current();
         if version == self.version {
@@ -403,13 +404,13 @@ impl<N: Net> Worker<N> {
         self.load_rules();
     }
 
-    /// Loads some of the rules of a newer configuration, and puts it in force once all are loaded.
+    /// Loads some rules of a newer configuration, and puts it in force when all are loaded.
     fn load_rules(&mut self) {
         let Some(mut next) = self.next.take() else { return };
         match next.load(RULES_A_TURN) {
             Ok(true) => self.put_in_force(next),
             Ok(false) => self.next = Some(next),
-            // The rules were compiled before; where there is no memory for them, the old configuration goes on.
+            // The rules were compiled before. If there is no memory for them, the old configuration stays in force.
             Err(_) => {}
         }
     }
@@ -435,7 +436,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes no more clients and lets those go that have no request.
+    /// Accepts no more clients, and closes the connections without a request.
     fn drain(&mut self, now: Timestamp) {
         self.drain_until = Some(now + self.local.shared.settings.limits.drain_timeout);
         if let Some(listener) = self.listener.take() {
@@ -453,7 +454,7 @@ impl<N: Net> Worker<N> {
         self.closed(index);
     }
 
-    /// Counts a connection out, and gives what is left of it.
+    /// Removes a connection from the counts, and returns its state.
     fn closed(&mut self, index: usize) -> Downstream<N::Stream> {
         self.gathered_no_more(index);
         let closed = self.downstreams.remove(index);
@@ -469,8 +470,8 @@ impl<N: Net> Worker<N> {
         closed
     }
 
-    /// Closes a connection in the middle of whatever it was about. Where the client could take the end of the
-    /// connection for the end of its answer, it is reset.
+    /// Closes a connection in the middle of a request or response. The connection is reset where the client could take
+    /// its end for the end of the response.
     fn break_downstream(&mut self, index: usize) {
         let broken = self.closed(index);
         if broken.exchange.answer.is_until_close() || !broken.outbox.is_empty() {
@@ -486,7 +487,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// The worker's number for an address.
+/// The worker's index for an address.
 fn number(
     instances: &mut Vec<Instance>,
     numbers: &mut HashMap<SocketAddr, usize>,
@@ -498,18 +499,19 @@ fn number(
     })
 }
 
-/// The loop's read buffer, and so the most that one read can leave waiting for the other side.
+/// The loop's read buffer: the most data that one read can leave waiting for the other side.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Reads or requests of one connection before others have their turn.
+/// Reads or requests of one connection before others are served.
 const TURN: usize = 16;
 
-/// Rules of a newer configuration that are loaded before connections have their turn again.
+/// Rules of a newer configuration that are loaded before connections are served again.
 const RULES_A_TURN: usize = 4;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// How long a turn or the end of a time that has come may stand until the loop wakes for it alone: at some thousand
-/// events a second many are found due beside one of these, and those of one moment together. With the slack of the
-/// kernel's wait this is the precision of turns, 100 µs; nothing comes early, and no rate is passed.
+/// How long a timer that has expired may wait before the loop wakes for it alone. At some thousand events a second,
+/// many timers are found expired at another event, and those of one moment are handled together. With the slack of the
+/// kernel's wait, this is the precision of delays by rate classes: 100 µs. No delay ends early, and no rate is
+/// exceeded.
 const GATHERED: Duration = Duration::from_micros(50);

@@ -1,4 +1,4 @@
-//! What a worker tells of itself ten times a second, for metrics and whoever watches.
+//! What a worker publishes ten times a second, for metrics and observers.
 
 use super::Worker;
 use super::connection::UpstreamState;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use units::Timestamp;
 
 impl<N: Net> Worker<N> {
-    /// Publishes the counts; `under_way` are the requests of each route at the upstream, and those that wait.
+    /// Publishes the counts; `under_way` has the requests of each route at the upstream, and those that wait.
     pub(super) fn publish(&mut self, now: Timestamp, under_way: &HashMap<usize, (u64, u64)>) {
         self.counts.at = now;
         self.counts.view = Some(Arc::clone(&self.local.shared));
@@ -34,7 +34,7 @@ impl<N: Net> Worker<N> {
                 UpstreamState::Idle => instance.idle += 1,
             }
         }
-        // Instances of earlier configurations are of interest while they have requests.
+        // Instances of earlier configurations are included while they have requests.
         let mut known = self.instances.iter();
         instances.retain(|instance| {
             known.next().is_some_and(|known| known.used) || instance.in_flight + instance.idle > 0

@@ -1,22 +1,24 @@
-//! How slow a client may be with a body.
+//! How slowly a client may send or receive a body.
 //!
 //! ## A credit of time, not a mean
-//! A client has a credit of time, which runs while the gateway waits for it and grows with each byte by what the byte
-//! may take at the least rate. A mean over the whole body would let one quick megabyte pay for an hour of silence; so the
-//! credit never exceeds `idle_timeout`. While the instance is the slow one, nothing runs.
+//! A client has a credit of time. It is used up while the gateway waits for the client, and grows with each byte by the
+//! time that the byte may take at the minimum rate. With a mean over the whole body, one fast megabyte would pay for an
+//! hour of silence; so the credit never exceeds `idle_timeout`. While the gateway waits for the instance, the credit
+//! does not change.
 //!
-//! An upload begins with the credit `body_grace`, as Kestrel's `MinRequestBodyDataRate` has a grace period. An answer
-//! begins with all of `idle_timeout`: its bytes move in lumps, since a receiver opens its window in lumps.
+//! An upload begins with the credit `body_grace`, like the grace period of Kestrel's `MinRequestBodyDataRate`. A
+//! response begins with all of `idle_timeout`: its bytes move in large steps, because a receiver opens its window in
+//! large steps.
 
 use crate::settings::ConnectionLimits;
 use std::time::Duration;
 use units::Timestamp;
 
-/// The credit of one client for the body at hand.
+/// The credit of one client for the current body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     left: Duration,
-    /// Since when the client is waited for; never where it is not.
+    /// Since when the gateway waits for the client; `NEVER` if it does not.
     since: Timestamp,
     /// Bytes of the request's body, as they are on the wire.
     pub(super) received: u64,
@@ -29,25 +31,25 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// For a body of a request, of which so many bytes came along with its head.
+    /// For a request body, of which `received` bytes arrived with its head.
     pub(super) fn of_upload(limits: &ConnectionLimits, received: u64) -> Self {
         let most = limits.idle_timeout;
         let left = if limits.body_min_rate == 0 { most } else { limits.body_grace.min(most) };
         Pace { left, received, ..Pace::default() }
     }
 
-    /// For an answer.
+    /// For a response.
     pub(super) fn of_answer(limits: &ConnectionLimits) -> Self {
         Pace { left: limits.idle_timeout, ..Pace::default() }
     }
 
-    /// The client is waited for: until when.
+    /// The gateway begins to wait for the client; returns until when.
     pub(super) fn wait(&mut self, now: Timestamp) -> Timestamp {
         self.since = self.since.min(now);
         self.since + self.left
     }
 
-    /// The client is not waited for.
+    /// The gateway no longer waits for the client.
     #[inline]
     pub(super) fn pause(&mut self, now: Timestamp) {
         if self.since != Timestamp::NEVER {
@@ -56,13 +58,13 @@ impl Pace {
         }
     }
 
-    /// So many bytes came from the client, or were taken by it.
+    /// The client has sent or received this many bytes.
     pub(super) fn moved(&mut self, now: Timestamp, bytes: usize, limits: &ConnectionLimits) {
         self.pause(now);
         let most = limits.idle_timeout;
         self.left = match (bytes as u64).saturating_mul(1_000_000_000).checked_div(limits.body_min_rate) {
             Some(nanos) => (self.left + Duration::from_nanos(nanos)).min(most),
-            // Without a least rate, whoever moves anything has all the time.
+            // Without a minimum rate, any progress restores the full credit.
             None if bytes > 0 => most,
             None => self.left,
         };
@@ -84,7 +86,7 @@ mod tests {
         Timestamp::from_secs(seconds)
     }
 
-    /// When a client is given up that sends so many bytes every so many seconds, for a day.
+    /// When a client is given up that sends this many bytes at this interval, for a day.
     fn ends(mut pace: Pace, limits: &ConnectionLimits, bytes: usize, every: u64) -> Option<Timestamp> {
         (every..86_400).step_by(every as usize).find_map(|now| {
             let until = pace.wait(at(now - every));

@@ -1,9 +1,9 @@
 //! Requests that wait for a place at a concurrency limit or at an instance.
 //!
-//! ## Who gets the place
-//! A worker that frees a place gives it to its own next waiter before it does anything else. Places freed by other
-//! workers, by a limit that grew or a policy that lifted are found by looking: every few milliseconds while somebody
-//! waits, and not at all otherwise. Who it is says [`control::admission::Line`].
+//! ## Which request gets a place
+//! A worker that frees a place gives it to its own next waiting request before it does anything else. Places freed by
+//! other workers, by a limit that grew or by a policy that was lifted are found by polling: every few milliseconds
+//! while requests wait, and not at all otherwise. [`control::admission::Line`] decides which request is next.
 
 use super::admit::Fate;
 use super::connection::{Pause, Phase, Queued};
@@ -28,7 +28,7 @@ pub(super) struct Line {
     pub(super) waiting: usize,
     /// A place may have become free.
     pub(super) freed: bool,
-    /// When to look for places that others have freed.
+    /// When to look for places that other workers have freed.
     look_at: Timestamp,
 }
 
@@ -39,12 +39,12 @@ impl Default for Line {
 }
 
 impl Line {
-    /// When to look next; never where nobody waits.
+    /// When to poll next; never if no request waits.
     pub(super) fn look_at(&self) -> Timestamp {
         if self.waiting > 0 { self.look_at } else { Timestamp::NEVER }
     }
 
-    /// It is time to look.
+    /// Polls if it is time.
     pub(super) fn look(&mut self, now: Timestamp) {
         if now >= self.look_at() {
             self.freed = true;
@@ -54,7 +54,7 @@ impl Line {
 }
 
 impl<N: Net> Worker<N> {
-    /// Lets a request wait for a place, or sheds it.
+    /// Queues a request for a place, or sheds it.
     pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) -> Fate {
         let now = self.now;
         let Some(room) = room(local, at) else { return Fate::Over };
@@ -79,7 +79,7 @@ impl<N: Net> Worker<N> {
         Fate::Waits
     }
 
-    /// A request gives up its place in a line.
+    /// Removes a request from its queue.
     pub(super) fn leave_line(&mut self, local: &Local, queued: &Queued) {
         let mut queues = local.queues.borrow_mut();
         if let (Some(room), Some(line)) = (room(local, queued.at), queues.at_mut(queued.at)) {
@@ -88,7 +88,7 @@ impl<N: Net> Worker<N> {
         self.line.waiting -= 1;
     }
 
-    /// A request has waited for as long as it may.
+    /// A request has reached its longest wait.
     pub(super) fn waited_too_long(
         &mut self,
         index: usize,
@@ -107,14 +107,14 @@ impl<N: Net> Worker<N> {
         self.shed(index, reason)
     }
 
-    /// Gives places that are free to those who wait for them; whether there may have been any.
+    /// Gives free places to waiting requests; returns whether there may have been any.
     #[inline]
     pub(super) fn serve_line(&mut self) -> bool {
         if !self.line.freed || self.line.waiting == 0 {
             return false;
         }
         self.line.freed = false;
-        // Those who came under an earlier configuration have waited longest.
+        // Requests of earlier configurations have waited longest.
         for number in 0..=self.retired.len() {
             let local = Rc::clone(self.retired.get(number).unwrap_or(&self.local));
             for limit in 0..local.shared.concurrency.len() {
@@ -157,7 +157,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A request was taken from its line.
+    /// A request was taken from its queue.
     fn left_line(&mut self, request: usize) -> Option<Queued> {
         self.line.waiting -= 1;
         let downstream = &mut self.downstreams[request];
@@ -175,7 +175,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A request has the place at the limit that it waited for.
+    /// A request got the place at the limit that it waited for.
     fn go_on_with(&mut self, index: usize, local: &Rc<Local>, queued: &Queued, in_flight: u32) {
         let exchange = &self.downstreams[index].exchange;
         let always = At::Limit(local.shared.routes[exchange.route()].limits[0].unwrap_or(usize::MAX));
@@ -190,12 +190,13 @@ impl<N: Net> Worker<N> {
         let at = At::Pool(pool);
         let front = || local.queues.borrow().at(at).and_then(|line| line.front().copied());
         while let Some(front) = front() {
-            // Who comes next is not known yet, so no key or cookie decides.
+            // The next request is not known yet, so no key or cookie decides.
             let picked = local.pools[pool].borrow_mut().pick(self.now, None, &[], &mut self.rng);
             let Some(picked) = picked else { return };
             let failed = self.downstreams[front].exchange.placement.failed();
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
-            // The place was found for the first in line: where that one is refused, the next may have failed there.
+            // The place was found for the first request in the queue: if that one is refused, the next may have failed
+            // there.
             let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
                 continue;
@@ -208,7 +209,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Takes the next request from the line before a pool; `None` where it had to be refused, or nobody waits.
+    /// Takes the next request from a pool's queue; `None` if it had to be refused, or the queue is empty.
     fn next_in_line(&mut self, local: &Local, at: At) -> Option<usize> {
         let room = room(local, at)?;
         let next = {
@@ -225,8 +226,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A place for a request at the instance that was picked for it, or at another; `None` where it waits for one, or
-    /// was shed.
+    /// A place for a request at the instance that was picked for it, or at another; `None` if it is queued or was shed.
     pub(super) fn place_at(
         &mut self,
         index: usize,
@@ -269,8 +269,8 @@ impl<N: Net> Worker<N> {
         self.line.freed = true;
     }
 
-    /// Takes a place at the instance that was picked, or else at the next of its pool that has one; at one that has
-    /// failed the request only where there is no other at all.
+    /// Takes a place at the instance that was picked, or else at the next instance of its pool with a free place; at
+    /// one that has failed the request only if there is no other at all.
     fn free_place(
         &self,
         local: &Local,
@@ -282,7 +282,7 @@ impl<N: Net> Worker<N> {
         let only_failed = candidates.beside(picked).all(|(id, _)| failed.contains(&id));
         let mut beside = candidates.beside(picked).filter(|(id, _)| only_failed || !failed.contains(id));
         beside.find_map(|(id, address)| {
-            // An instance that was added since is limited as those are that come now.
+            // An instance that was added later has the limit of the new instances.
             let places = places_at(local, pool, address).or_else(|| {
                 let name = &local.shared.settings.pools[pool].name;
                 let settings = &self.local.shared.settings;
@@ -296,13 +296,13 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// An instance with a place taken at it, where those are limited.
+/// An instance with a place taken at it, if it has a limit.
 struct Found {
     id: InstanceId,
     place: Option<Arc<Concurrency<AtomicU64>>>,
 }
 
-/// What was picked, at another instance as the one that was picked is full. A client that is known stays with its own.
+/// The placement moved to another instance because the picked one is full. A client with affinity stays with its own.
 fn moved_to(picked: Placed, instance: InstanceId) -> Placed {
     match picked {
         Placed::New(_) => Placed::New(instance),
@@ -327,7 +327,7 @@ fn pace(line: &Waiters<usize>, local: &Local, at: At) -> Pace {
     line.pace(places(local, at), local.shared.settings.workers.get())
 }
 
-/// How many places there are, of all workers together.
+/// How many places there are, in all workers together.
 fn places(local: &Local, at: At) -> u32 {
     match at {
         At::Limit(limit) => local.shared.concurrency[limit].count.limit(),

@@ -1,7 +1,7 @@
 //! One exchange, replayed over an I/O seam that costs next to nothing, for counting its instructions.
 //!
 //! `bench/gateway/instructions` runs this under callgrind with and without the classes. The seam is the cheapest
-//! possible one rather than the virtual net of the simulation, whose own work would hide what is measured.
+//! possible one instead of the simulation's virtual network, whose own work would hide what is measured.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -26,23 +26,23 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 20
     Content-Type: text/plain\r\nContent-Length: 100\r\nConnection: keep-alive\r\n\r\n\
     0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
 
-/// One client that asks again as soon as it is answered, and one instance that answers at once.
+/// One client that sends its next request as soon as it has a response, and one instance that responds at once.
 pub(super) struct Replay {
     now: Timestamp,
     accepted: bool,
-    /// Requests that were read, and answers that were written.
+    /// Requests that were read, and responses that were written.
     requests: usize,
     pub(super) exchanges: usize,
-    /// Requests that come together.
+    /// Requests that arrive together.
     pipelined: usize,
     /// Writes to the client.
     writes: usize,
     upstream: Option<Token>,
-    /// The request has gone out, so that the answer is next.
+    /// The request was sent, so the response is next.
     asked: bool,
 }
 
-/// Which end a connection leads to.
+/// The peer of a connection.
 pub(super) enum Side {
     Client,
     Instance,
@@ -108,7 +108,7 @@ impl Net for Replay {
 
     fn wait(&mut self, until: Timestamp, ready: &mut Vec<Ready>) -> io::Result<()> {
         if self.exchanges > 0 && self.requests > self.exchanges && !self.asked {
-            // The request waits for its turn.
+            // The request waits for its rate class.
             self.now = self.now.max(until);
             return Ok(());
         }
@@ -132,7 +132,7 @@ fn mirrors(share: f64) -> Vec<Mirror> {
     vec![mirror]
 }
 
-/// The rate class that always applies, by what becomes of nearly all requests.
+/// A rate class that always applies, chosen by the outcome of nearly all requests.
 fn always(fate: &str) -> Class<RateClassSettings> {
     let (rate, burst, backlog) = match fate {
         "refused" => ("1/s", 1, 0),
@@ -193,10 +193,9 @@ pub(super) fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
     Worker::new(ends, 0, room).unwrap()
 }
 
-/// Runs as many exchanges as `HEADROOM_EXCHANGES` says (100 where it says nothing), with the classes where
-/// `HEADROOM_CLASSES` is `on`, nearly all of them admitted, `refused` or `waited` as `HEADROOM_FATE` says, and with a
-/// mirror where `HEADROOM_MIRROR` is `passed_over` (nothing is chosen) or `chosen` (everything is copied, and nobody
-/// takes the copies).
+/// Runs `HEADROOM_EXCHANGES` exchanges (100 if unset), with the classes if `HEADROOM_CLASSES` is `on`; nearly all are
+/// admitted, or `refused` or `waited` if `HEADROOM_FATE` is set so. `HEADROOM_MIRROR` adds a mirror: with `passed_over`
+/// nothing is chosen, with `chosen` everything is copied, and no thread takes the copies.
 #[test]
 fn an_exchange_can_be_replayed() {
     let count = std::env::var("HEADROOM_EXCHANGES").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
@@ -215,7 +214,7 @@ fn an_exchange_can_be_replayed() {
     }
     let counts = worker.local.counts.borrow();
     let [answered, shed, failed, _] = counts.counted(0).totals();
-    assert_eq!((answered + shed, failed), (count as u64, 0), "every exchange is answered");
+    assert_eq!((answered + shed, failed), (count as u64, 0), "every exchange has a response");
     let refused = if fate == "refused" { answered * 10 < shed } else { shed == 0 };
     assert!(refused, "{answered} answered, {shed} shed");
 }
@@ -228,6 +227,6 @@ fn refusals_of_pipelined_requests_leave_in_one_write() {
         assert!(!worker.step(&mut ready).unwrap());
     }
     let Replay { exchanges, writes, .. } = worker.net;
-    // One is admitted first, so that its seven have a write of their own.
+    // The first one is admitted, so the seven that follow it have a write of their own.
     assert_eq!((exchanges, writes), (800, 101));
 }

@@ -1,9 +1,8 @@
-//! A request whose instance dies is answered by another one as long as there is one, whichever the others are, in
-//! virtual time.
+//! A request whose instance dies gets a response from another one as long as there is one, whatever happens to the
+//! others. In virtual time.
 //!
 //! Each seed makes a pool, lets clients use it over kept connections, and kills some instances with requests in flight,
-//! or has them dead from the beginning. What must hold: every GET is answered with 200, and a service level class counts
-//! each request once.
+//! or starts with them dead. The invariants: every GET gets a 200, and a service level class counts each request once.
 
 use super::{Ends, LISTENER, Worker};
 use crate::access_log::Log;
@@ -24,7 +23,7 @@ use units::{Ratio, Timestamp};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     Answers,
-    /// Reads them and says nothing.
+    /// Reads them and sends nothing.
     Holds,
     Nothing,
 }
@@ -54,7 +53,7 @@ impl Instance {
         }
     }
 
-    /// Its process is gone: connections break or end, new ones are refused.
+    /// Its process is killed: connections break or end, new ones are refused.
     fn die(&mut self, world: &World, rng: &mut Rng) {
         self.does = Does::Nothing;
         world.set_reach(self.address, Reach::Refuses);
@@ -143,7 +142,7 @@ impl Story {
         Story { world, worker, instances, clients }
     }
 
-    /// Goes on until it is so, for a minute at most.
+    /// Runs until `done` holds, for a minute at most.
     fn until(&mut self, done: impl Fn(&Story) -> bool) {
         let (mut ready, end) = (Vec::new(), self.world.now() + Duration::from_secs(60));
         while !done(self) {
@@ -164,7 +163,7 @@ impl Story {
     }
 }
 
-/// The statuses that clients saw where all instances but one die, and how many instances there were.
+/// The statuses that clients saw when all instances but one die, and how many instances there were.
 fn survived(seed: u64) -> (usize, Vec<u16>) {
     let rng = &mut Rng::new(seed, "retries");
     let count = 2 + rng.below(7);
@@ -178,7 +177,7 @@ fn survived(seed: u64) -> (usize, Vec<u16>) {
     let mut pool = Pool::new("pool", (0..count).map(address).collect());
     pool.affinity = sticky.then(|| Affinity { cookie: "at".to_owned() });
     pool.balance = balance;
-    // How many may be repeated is not the question here.
+    // The retry budget is not tested here.
     pool.retries.budget = Ratio::ONE;
     pool.retries.least = units::Rate::per_second_of(100.0);
     let mut story = Story::new(seed, pool, 12);
@@ -240,7 +239,7 @@ fn a_retry_that_finds_no_instance_counts_one_late_response() {
     story.instances[0].does = Does::Holds;
     story.ask();
     story.until(|story| story.instances[0].held == 1);
-    // Late already, and counted so, before it fails.
+    // Already late, and counted as late, before it fails.
     let later = story.world.now() + LATE * 4;
     story.until(|story| story.world.now() > later);
     let world = story.world.clone();
@@ -254,5 +253,5 @@ fn a_retry_that_finds_no_instance_counts_one_late_response() {
     assert_eq!((ever.conforming, ever.total), (0, 1));
 }
 
-/// The target of the service level class: longer than the net delays, so that only requests that wait are late.
+/// The target of the service level class: longer than the network delays, so that only requests that wait are late.
 const LATE: Duration = Duration::from_millis(200);

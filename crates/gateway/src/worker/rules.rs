@@ -1,8 +1,9 @@
-//! What rules change: the request before it leaves, the answer before it goes on. And what they have to say.
+//! Applies what rules change, in the request before it is sent and in the response before it is forwarded, and collects
+//! their errors and log lines.
 //!
 //! ## Why a failed rule changes nothing
-//! A rule that fails half-way would leave a message that nobody meant. Its request goes on to the limits, its answer to
-//! the client, as they came; the failure is counted, and the last message is kept for whoever watches.
+//! A rule that fails half-way would leave a message that is partly changed. Its request goes on to the limits, and its
+//! response to the client, unchanged; the failure is counted, and the last error is kept for observers.
 
 use super::Worker;
 use super::decide::Asked;
@@ -15,7 +16,7 @@ use http::codec::{Limits, request, write};
 use http::reactor::Net;
 use rule::{Answered, Changes, RuleError};
 
-/// Lines of one rule that ran.
+/// Lines logged by one run of a rule.
 #[derive(Default)]
 pub(super) struct Logged {
     kept: Vec<String>,
@@ -32,7 +33,7 @@ impl Logged {
 }
 
 impl<N: Net> Worker<N> {
-    /// Puts what a rule has changed into the request that is about to leave; `head` is the head that came.
+    /// Applies the changes of a rule to the request that is about to be sent; `head` is its original head.
     pub(super) fn change_request(&mut self, index: usize, changes: &Changes, head: &[u8]) {
         let exchange = &mut self.downstreams[index].exchange;
         if let Some(pool) = changes.pool {
@@ -42,7 +43,7 @@ impl<N: Net> Worker<N> {
             {
                 local.count(exchange.route(), |count| count.rules.rerouted());
                 let mut slots = slots();
-                // It was read before.
+                // It was parsed before.
                 if let Ok(Some(head)) = request::parse(head, &Limits::WIDEST, &mut slots) {
                     let client = exchange.request.client();
                     let key = pool::key_of(&local.shared.settings.pools[pool], &head, client);
@@ -56,8 +57,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Asks the response rule of the route about the answer whose head stands in `head`, and puts into that what the
-    /// rule changes. Gives the answer that the client gets instead, if there is one.
+    /// Runs the response rule of the route on the response whose head is in `head`, and applies the rule's changes to
+    /// it. Returns the response that the client gets instead, if there is one.
     pub(super) fn ask_response_rule(
         &mut self,
         index: usize,
@@ -69,7 +70,7 @@ impl<N: Net> Worker<N> {
         let local = exchange.local().filter(|local| local.response_rules[route].is_some())?.clone();
         let (rule, machine) = (local.response_rules[route].as_ref()?, local.machine.as_ref()?);
         let mut slots = slots();
-        // It was read before.
+        // It was parsed before.
         let head = request::parse(exchange.request.head(), &Limits::WIDEST, &mut slots).ok()??;
         let mut asked = Asked::new(&local, exchange, &head, self.now);
         let outcome = machine.borrow_mut().run_response(rule, &mut asked, &Seen(answer));
@@ -93,14 +94,15 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the answer of a response rule in the place of the instance's; `rest` is what came of the body of that.
+    /// Sends the response of a response rule in place of the instance's; `rest` is the part of the instance's body that
+    /// has arrived.
     pub(super) fn replace_answer(&mut self, index: usize, response: &rule::Response, rest: &[u8]) {
         let draining = self.is_draining();
         let exchange = &mut self.downstreams[index].exchange;
         let frame = exchange.frame(draining);
         let body_bytes = if frame.head_only { 0 } else { response.body.len() as u64 };
         exchange.answer.replace(response.status, body_bytes, rest, frame.connection == Connection::Closes);
-        // What the instance answers is not read to its end, so there is nothing to compare copies with.
+        // The instance's response is not read to its end, so there is nothing to compare copies with.
         exchange.copies.forget();
         if let Some(local) = exchange.local() {
             local.count(exchange.route(), |count| count.rules.replaced());
@@ -116,7 +118,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Writes a rule's answer into `head`; how many bytes of it are the body.
+    /// Writes a rule's response into `head`; returns how many bytes of it are the body.
     pub(super) fn write_response(&mut self, response: &rule::Response, frame: Frame) -> usize {
         let reason = response.reason.as_deref().unwrap_or_else(|| write::reason(response.status));
         let headers: Vec<(&str, &[u8])> =
@@ -134,7 +136,7 @@ impl<N: Net> Worker<N> {
         self.rule_notes.error = Some(error);
     }
 
-    /// Counts what a rule has logged, and keeps the first lines until the next tick.
+    /// Counts the lines that a rule has logged, and keeps the first ones until the next tick.
     pub(super) fn take_lines(&mut self, index: usize, logged: Logged) {
         if logged.count == 0 {
             return;
@@ -147,7 +149,7 @@ impl<N: Net> Worker<N> {
         self.rule_notes.lines.extend(logged.kept.iter().take(room).map(|line| format!("{route}: {line}")));
     }
 
-    /// Hands on what rules have said since the last tick.
+    /// Passes on the errors and lines of rules since the last tick.
     pub(super) fn tell_of_rules(&mut self) {
         if self.rule_notes.error.is_some() || !self.rule_notes.lines.is_empty() {
             self.room.note_rules(&mut self.rule_notes);
@@ -155,7 +157,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// An instance's answer as a rule sees it.
+/// An instance's response as a rule sees it.
 struct Seen<'a>(&'a ResponseHead<'a, 'a>);
 
 impl rule::Answer for Seen<'_> {
@@ -168,5 +170,5 @@ impl rule::Answer for Seen<'_> {
     }
 }
 
-/// Lines that a worker shows in a tenth of a second: people read no more, and rules may log at each request.
+/// Lines that a worker shows in a tenth of a second: people read no more, and rules may log for each request.
 const LINES_PER_TICK: usize = 2;

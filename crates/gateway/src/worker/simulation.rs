@@ -1,8 +1,8 @@
-//! The worker in a world that is as unkind as a network may be, in virtual time.
+//! The worker in a virtual network with faults of every kind, in virtual time.
 //!
-//! Each seed makes a configuration, clients and instances with faults of every kind, and runs them to the end. What
-//! must hold whatever happens: a request that was sent whole has its own answer, once, or its connection is broken;
-//! instances see only whole requests, a POST at most once; counts and log lines agree; nothing is left in flight.
+//! Each seed makes a configuration, clients and instances with faults of every kind, and runs them to the end. The
+//! invariants: a request that was sent completely gets its own response, once, or its connection breaks; instances see
+//! only complete requests, a POST at most once; counts and log lines agree; nothing is left in flight.
 //!
 //! `HEADROOM_SIM_SEED=n` replays one seed; `HEADROOM_SIM_SEEDS=10000` runs that many.
 
@@ -36,12 +36,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What kind of world it is.
+/// The kind of faults in a seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
-    /// Nobody leaves, nobody fails.
+    /// No client leaves, no instance fails.
     Calm,
-    /// Much is sent with PUT, little by little, over connections that break under it.
+    /// Many uploads with PUT, sent in small parts over connections that break.
     Uploads,
     Mixed,
 }
@@ -50,17 +50,17 @@ enum Mood {
 struct Asked {
     id: u64,
     method: &'static str,
-    /// It asks for the end of the connection.
+    /// It asks for the connection to be closed.
     closes: bool,
-    /// By HTTP/1.0.
+    /// It uses HTTP/1.0.
     old: bool,
-    /// Where its head ends, if it waits there for leave to send its body.
+    /// Where its head ends, if it waits there for 100 (Continue).
     waits_at: Option<usize>,
     /// Where it ends in the script.
     ends: usize,
 }
 
-/// The bytes of a body from `at` on, by the request that it belongs to. Each place has its own, so that a gap shows.
+/// The bytes of a request's body from `at` on. They differ at each offset, so that a gap is detected.
 fn pattern_from(id: u64, at: usize, size: usize) -> Vec<u8> {
     let letter = |place: usize| {
         let mixed = (id << 32 ^ place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -81,7 +81,7 @@ const RULE: &str = "connection.setServiceLevelClass('level')\n\
     end\n\
     if http.getMethod() == 'PUT' and string.len(http.getPath()) % 5 == 0 then error('no') end";
 
-/// Rules that change what they may, some of the time, and fail some of the time.
+/// Rules that make permitted changes some of the time, and fail some of the time.
 const CHANGING_RULE: &str = "local length = string.len(http.getPath())\n\
     if length % 2 == 0 then pool.select('pool 0') else http.setHeader('X-Changed', string.rep('x', length)) end\n\
     if length % 3 == 0 then http.setQueryParam('a', 'b') http.removeHeader('X-Nothing') log.info('changed') end\n\
@@ -102,7 +102,7 @@ fn millis(millis: usize) -> Duration {
 
 fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings {
     let calm = mood == Mood::Calm;
-    // In a calm world whatever takes longer than a time-out is the fault of the loop.
+    // Without faults, whatever takes longer than a time-out is a bug in the loop.
     let patience = if calm { 20 } else { 1 };
     let mut pools = Vec::new();
     for number in 0..2 {
@@ -183,7 +183,7 @@ fn settings(rng: &mut Rng, log: &Path, with_rule: bool, mood: Mood) -> Settings 
     }
 }
 
-/// Bounds on who holds a connection or a request, tight ones unless it is calm.
+/// Bounds on clients that hold a connection or a request, tight unless there are no faults.
 fn holding(rng: &mut Rng, calm: bool, patience: usize) -> ConnectionLimits {
     let mut limits = ConnectionLimits { body_grace: millis(200 * patience), ..ConnectionLimits::DEFAULT };
     if !calm {
@@ -195,7 +195,7 @@ fn holding(rng: &mut Rng, calm: bool, patience: usize) -> ConnectionLimits {
     limits
 }
 
-/// Shadows with tight bounds of every kind.
+/// Mirrors to shadow pools, with tight bounds of every kind.
 fn mirrors(rng: &mut Rng, pools: &mut Vec<Pool>) -> Vec<Mirror> {
     let mut mirrors = Vec::new();
     for number in 0..rng.below(3) {
@@ -222,7 +222,7 @@ fn mirrors(rng: &mut Rng, pools: &mut Vec<Pool>) -> Vec<Mirror> {
     mirrors
 }
 
-/// The number of the first pool of shadows.
+/// The index of the first shadow pool.
 const SHADOWS: usize = 7;
 
 fn address(pool: usize, instance: usize) -> SocketAddr {
@@ -256,7 +256,7 @@ fn simulate(seed: u64) -> Result<(), String> {
     for instance in &instances {
         let reach =
             [Reach::Accepts, Reach::Accepts, Reach::Accepts, Reach::Refuses, Reach::Ignores, Reach::Fails];
-        // Mostly a healthy world.
+        // Mostly healthy.
         world.set_reach(instance.address, reach[if !calm && rng.below(3) == 0 { rng.below(6) } else { 0 }]);
     }
     let shadows: Vec<SocketAddr> =
@@ -288,7 +288,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
         if reload.is_some_and(|at| now >= at) {
             reload = None;
-            // Half of them change nothing, so that every class is taken over.
+            // Half of the reloads change nothing, so that every class is taken over.
             let same = rng.below(2) == 0;
             let next = if same { first.clone() } else { settings(rng, log.path(), with_rule, mood) };
             let (_, before) = room.current();
@@ -314,7 +314,7 @@ fn simulate(seed: u64) -> Result<(), String> {
         }
         shadows.catch_up(world.now(), rng)?;
     }
-    // Time is over for those who are still there; what they have been sent already they may read.
+    // The clients that are still connected are cut off; they may read what was already sent.
     let by_force = !worker.downstreams.is_empty();
     if by_force && world.now() < drain_at + millis(3_000) {
         return Err("the end came before its time".to_owned());
@@ -350,16 +350,16 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
                 (Some(id), Some(asked)) if id == asked.id => {}
                 (Some(id), _) if !(id == 0 && number == client.requests.len()) => {
                     let expected = asked.map(|asked| asked.id);
-                    return Err(format!("answer {number} is for request {id}, expected {expected:?}"));
+                    return Err(format!("response {number} is for request {id}, expected {expected:?}"));
                 }
                 _ => {}
             }
         }
         if answers.len() > client.asked() + 1 {
-            return Err(format!("{} answers to {} requests", answers.len(), client.asked()));
+            return Err(format!("{} responses to {} requests", answers.len(), client.asked()));
         }
         for answer in answers.iter().skip(client.asked()) {
-            // A rule may have replaced an early answer by its own.
+            // A rule may have replaced an early response by its own.
             let early = answer.id.is_some() || answer.status == 418;
             if !early && !matches!(answer.status, 400 | 404 | 408 | 413 | 502 | 503 | 504) {
                 return Err(format!("status {} to a request that was not whole", answer.status));
@@ -382,7 +382,7 @@ fn check_answers(clients: &[Client], instances: &[Instance]) -> Result<(), Strin
     }
 }
 
-/// Where nobody leaves and nobody fails, nobody may go without an answer.
+/// Where no client leaves and no instance fails, every request gets a response.
 fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Result<(), String> {
     for client in clients.iter().filter(|client| !client.left) {
         if !client.is_served()? {
@@ -390,7 +390,7 @@ fn check_all_served(worker: &mut Worker<VirtualNet>, clients: &[Client]) -> Resu
             let end = client.received.len().saturating_sub(200);
             let received = String::from_utf8_lossy(&client.received[end..]);
             return Err(format!(
-                "only {answers} answers to {asked} requests in a calm world; the last bytes: {received:?}"
+                "only {answers} responses to {asked} requests in a calm world; the last bytes: {received:?}"
             ));
         }
     }
@@ -420,7 +420,7 @@ fn check_books(worker: &mut Worker<VirtualNet>, log: &Path) -> Result<(), String
     let counts = &worker.counts;
     let expected = answered + shed + failed + counts.unrouted + counts.bad_requests - bad;
     let (accepted, refused) = (counts.connections_accepted, counts.connections_refused);
-    // Refused are also those that could not be accepted.
+    // Connections that could not be accepted count as refused too.
     let ended = counts.connections.all_ended();
     if !(accepted.saturating_sub(refused)..=accepted).contains(&ended) {
         return Err(format!("{ended} connections ended, of {accepted} accepted and {refused} refused"));
@@ -484,7 +484,7 @@ fn whatever_happens_the_books_balance() {
         None => 0..variable("HEADROOM_SIM_SEEDS").unwrap_or(1_000),
     };
     for seed in seeds {
-        // A panic in the worker has to name its seed as well.
+        // A panic in the worker has to report its seed as well.
         let outcome = std::panic::catch_unwind(|| simulate(seed));
         match outcome {
             Ok(Ok(())) => {}

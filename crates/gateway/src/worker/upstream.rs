@@ -1,4 +1,4 @@
-//! The instance's side: connections, requests out, answers in.
+//! The instance's side: connections, sending requests, reading responses.
 
 use super::connection::{Phase, Upstream, UpstreamState};
 use super::failure::Failure;
@@ -31,7 +31,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends a request to an instance that has a place for it.
+    /// Sends a request to an instance at which it has a place.
     pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, placed: Placed) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;
@@ -46,7 +46,7 @@ impl<N: Net> Worker<N> {
         let number = pool.number(placed.instance());
         drop(pool);
         self.downstreams[index].phase = Phase::Active;
-        // After a failure only a new connection can be trusted.
+        // After a failure only a new connection is reliable.
         let idle = if first { self.instances[number].idle.pop() } else { None };
         match idle {
             Some(upstream) => {
@@ -88,7 +88,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends the request on a connection that is open.
+    /// Sends the request on an open connection.
     fn send_request(&mut self, upstream: usize, index: usize) {
         let exchange = &mut self.downstreams[index].exchange;
         let connection = &mut self.upstreams[upstream];
@@ -103,8 +103,8 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The instance has not said whether it wants the body, as one of HTTP/1.0 never does. The client was not meant to
-    /// wait for ever (RFC 9110, 10.1.1), but some do.
+    /// The instance has not said whether it wants the body; an HTTP/1.0 instance never does. The client should not wait
+    /// for ever (RFC 9110, 10.1.1), but some clients do.
     pub(super) fn go_ahead(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         downstream.exchange.request.goes_on();
@@ -115,8 +115,8 @@ impl<N: Net> Worker<N> {
         self.await_progress(index);
     }
 
-    /// Whose time counts now? The client's while it has to take or to send something, else the instance's. Asked at
-    /// each progress, so that whoever makes none is the one whose time ends.
+    /// Sets the deadline that applies now: the client's while the gateway waits for the client, else the instance's.
+    /// Called at each progress, so that the deadline of the side without progress expires.
     pub(super) fn await_progress(&mut self, index: usize) {
         let downstream = &mut self.downstreams[index];
         let exchange = &downstream.exchange;
@@ -127,7 +127,7 @@ impl<N: Net> Worker<N> {
         if !downstream.outbox.is_empty() || (!request.is_whole() && connection.outbox.is_empty()) {
             connection.deadline.clear();
             let limits = &settings.limits;
-            // The instance has the word first: whether it wants the body at all.
+            // The instance decides first whether it wants the body at all.
             let until = if request.expects_continue() {
                 self.now + limits.idle_timeout.min(CONTINUE_WAIT)
             } else {
@@ -146,7 +146,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// The instance has closed, but it may have answered first: then the answer is there to be read.
+    /// The instance has closed, but it may have sent a response before: then it can be read.
     fn takes_no_more(&mut self, upstream: usize) {
         let connection = &mut self.upstreams[upstream];
         connection.readable.now = true;
@@ -155,13 +155,13 @@ impl<N: Net> Worker<N> {
         self.resume(upstream_token(upstream));
     }
 
-    /// Whether a part of a request's body may be sent on.
+    /// Whether a part of a request's body may be forwarded.
     pub(super) fn upstream_takes_more(&self, upstream: usize) -> bool {
         let connection = &self.upstreams[upstream];
         matches!(connection.state, UpstreamState::Busy(_)) && connection.outbox.is_empty()
     }
 
-    /// Sends a part of a request's body; whether there may be more.
+    /// Forwards a part of a request's body; returns whether more may be sent.
     pub(super) fn send_upstream(&mut self, upstream: usize, bytes: &[u8]) -> bool {
         let connection = &mut self.upstreams[upstream];
         let UpstreamState::Busy(index) = connection.state else { return false };
@@ -203,7 +203,7 @@ impl<N: Net> Worker<N> {
         self.read_upstream(upstream);
     }
 
-    /// Reads what came of an answer, as long as the client has room for it.
+    /// Reads the response as far as it has arrived, while the client accepts data.
     pub(super) fn read_upstream(&mut self, upstream: usize) {
         for _ in 0..TURN {
             let Some(connection) = self.upstreams.get_mut(upstream) else { return };
@@ -220,7 +220,7 @@ impl<N: Net> Worker<N> {
                 Ok(count) => {
                     connection.readable.took(count, self.buffer.len());
                     let UpstreamState::Busy(index) = connection.state else {
-                        // Nobody asked: it cannot be trusted with another request.
+                        // Unrequested data: the connection is not reliable for another request.
                         return self.remove_upstream(upstream);
                     };
                     let buffer = std::mem::take(&mut self.buffer);
@@ -255,7 +255,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Keeps a connection that has carried an answer of this pool for the next request, where it may.
+    /// Keeps a connection that has carried a response of this pool for the next request, if possible.
     pub(super) fn put_back(&mut self, upstream: usize, pool: &Pool, reusable: bool, now: Timestamp) {
         let (room, idle_timeout) = (pool.idle_connections as usize, pool.idle_timeout);
         let connection = &mut self.upstreams[upstream];
@@ -263,10 +263,10 @@ impl<N: Net> Worker<N> {
         if !reusable
             || !connection.outbox.is_empty()
             || connection.readable.closing
-            // There may be more than was asked for.
+            // There may be more data than was requested.
             || connection.readable.now
             || instance.idle.len() >= room
-            // It was removed in the meantime.
+            // The instance was removed in the meantime.
             || !instance.used
         {
             self.upstreams.remove(upstream);
@@ -280,7 +280,7 @@ impl<N: Net> Worker<N> {
         self.timers.set(owner, &mut connection.deadline, now + idle_timeout);
     }
 
-    /// An upstream connection's time is over.
+    /// The deadline of an upstream connection has expired.
     pub(super) fn upstream_due(&mut self, upstream: usize) {
         match self.upstreams[upstream].state {
             UpstreamState::Idle => self.remove_upstream(upstream),
@@ -290,5 +290,5 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// How long an instance may think about whether it wants a body before the client is told to send it.
+/// How long an instance may take to send 100 (Continue) before the gateway sends it to the client.
 const CONTINUE_WAIT: Duration = Duration::from_secs(1);

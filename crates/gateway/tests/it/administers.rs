@@ -1,4 +1,4 @@
-//! The operator's side: who may ask, what is told, what can be changed.
+//! The admin listener: access control, status, changes.
 
 use crate::peers::peer;
 use crate::sheds::{engage, protected};
@@ -55,7 +55,7 @@ fn a_token_opens_everything_but_the_probes() {
     assert_eq!(asked("/livez", &[]).status(), 200);
     assert_eq!(asked("/readyz", &[]).status(), 200);
 
-    // A token that was changed in its file counts from the next reload on; one that is none is refused.
+    // A token changed in its file takes effect at the next reload; an invalid one is refused.
     std::fs::write(token.path(), "another-token-of-some-length").unwrap();
     gateway.reload(settings.clone()).unwrap();
     assert_eq!(asked("/status", &[&right]).status(), 401);
@@ -163,7 +163,7 @@ fn the_status_says_what_the_gateway_is_and_does() {
     assert!(found.since.as_deref().is_some_and(|since| since.ends_with('Z')), "{:?}", found.since);
     assert_eq!(found.connections.open, 1);
 
-    // What does not depend on the moment stays as it is.
+    // Values that do not depend on the moment are compared exactly.
     for flow in [&mut limited.demand, &mut all.demand]
         .into_iter()
         .chain(limited.shed.values_mut())
@@ -190,7 +190,7 @@ fn the_status_says_what_the_gateway_is_and_does() {
         (2, &false.into(), &true.into())
     );
     assert!(changes[1]["reason"].as_str().unwrap().contains("conformed"), "{changes:?}");
-    // Asking takes nothing away from whoever runs the gateway.
+    // Reading the status does not consume the changes for the gateway's runner.
     assert_eq!(gateway.take_changes().len(), 2);
     assert_eq!(gateway.take_changes().len(), 0);
 }
@@ -383,7 +383,7 @@ fn a_log_is_rotated_under_load_without_losing_a_line() {
     assert_eq!(written, sent);
 }
 
-/// What `logrotate` itself does with it, where it is there.
+/// What `logrotate` itself does, if it is installed.
 #[test]
 fn logrotate_rotates_it() {
     let Some(logrotate) = peer("logrotate") else { return };

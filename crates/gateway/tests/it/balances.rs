@@ -1,4 +1,4 @@
-//! Each way of balancing spreads as it should, and keeps whom it should keep.
+//! Each balancing method distributes requests as documented, and affinity keeps clients.
 
 use crate::support::{
     Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, ok, settings, started,
@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// So many instances that answer with their number.
+/// `count` instances that respond with their number.
 pub fn named(count: usize) -> Vec<Upstream> {
     (0..count).map(|number| Upstream::answering(move |_| ok(&number.to_string()))).collect()
 }
@@ -27,12 +27,12 @@ fn balanced(upstreams: &[Upstream], balance: Balance) -> Settings {
     settings
 }
 
-/// The number of the instance that answered.
+/// The number of the instance that sent the response.
 pub fn number(answer: &Message) -> usize {
     answer.text().parse().unwrap_or_else(|_| panic!("{}: {}", answer.status(), answer.text()))
 }
 
-/// How many of so many requests each instance answers.
+/// How many of the requests each instance serves.
 pub fn shares<const N: usize>(client: &mut Peer, requests: usize) -> [usize; N] {
     let mut shares = [0; N];
     (0..requests).for_each(|_| shares[number(&client.ask(get("/")))] += 1);
@@ -68,7 +68,7 @@ fn idle_instances_take_turns_and_one_that_stalls_gets_nothing_more() {
     let gateway = started(settings(&[stalls.address, other.address]));
     let mut asks = client(&gateway);
     assert_eq!(shares(&mut asks, 20), [10, 10]);
-    // The other one answers those that it gets, so that only the first is left with one in flight.
+    // The other one responds to its requests, so that only the first is left with one in flight.
     let stalled: Vec<Peer> = (0..2)
         .map(|_| {
             let mut stalled = client(&gateway);
@@ -142,12 +142,12 @@ fn keys_stay_where_they_are_when_another_instance_goes() {
     }
 }
 
-/// Waits until the workers send an instance nothing more.
+/// Waits until the workers send no more requests to an instance.
 pub fn gone(gateway: &Gateway, upstream: &Upstream) {
     let up = format!("headroom_instance_up{{pool=\"pool\",instance=\"{}\"}} 1", upstream.address);
     eventually("nobody sends it anything", || {
         let page = admin(gateway, "/metrics").text();
-        // Before the first tick the page knows of nobody.
+        // Before the first tick the page has no instances.
         page.contains("headroom_instance_up{") && !page.contains(&up)
     });
 }
@@ -174,14 +174,14 @@ fn a_client_stays_while_its_instance_is_there() {
         assert_eq!((number(&answer), answer.header("set-cookie")), (home, None));
     }
     eventually_metric(&gateway, "headroom_affinity_total{pool=\"pool\",placed=\"kept\"}", 5.0);
-    // Draining: those who are here stay, nobody else comes.
+    // Draining: known clients stay, no new ones are assigned.
     let address = upstreams[home].address;
     gateway.change_instances("pool", InstanceChange::Drain { address }).unwrap();
     gone(&gateway, &upstreams[home]);
     assert_eq!(number(&client.ask(with_cookie(value))), home);
     let other = client.ask(get("/"));
     assert_eq!(number(&other), 1 - home);
-    // Gone: they move on, and are told.
+    // Removed: its clients move, and get a new cookie.
     gateway.change_instances("pool", InstanceChange::Remove { address }).unwrap();
     let moved = std::iter::repeat_with(|| {
         std::thread::sleep(Duration::from_millis(20));
@@ -193,7 +193,7 @@ fn a_client_stays_while_its_instance_is_there() {
     assert_eq!(number(&moved), 1 - home);
     assert_eq!(moved.header("set-cookie"), other.header("set-cookie"));
     eventually_metric(&gateway, "headroom_affinity_total{pool=\"pool\",placed=\"moved\"}", 1.0);
-    // A second gateway, or one that was started anew, knows the cookie.
+    // A second or restarted gateway knows the cookie.
     let again = started(settings);
     let answer = Peer::connect(again.address()).ask(with_cookie(value));
     assert_eq!((number(&answer), answer.header("set-cookie")), (home, None));

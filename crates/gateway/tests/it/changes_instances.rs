@@ -1,4 +1,4 @@
-//! Instances come and go under load, by reload and over the admin listener, and no request notices.
+//! Instances are added and removed under load, by reload and over the admin listener, without a failed request.
 
 use crate::balances::{addresses, gone, named, number};
 use crate::support::{Message, Peer, Upstream, client, eventually, get, ok, settings, started};
@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Clients that ask one after the other, and count every request.
+/// Clients that send one request after the other, and count every request.
 pub struct Generator {
     stop: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
@@ -48,7 +48,7 @@ impl Generator {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Lets it ask so many more.
+    /// Waits for this many more requests.
     pub fn goes_on(&self, requests: usize) {
         let begun = self.asked();
         eventually("so many requests", || self.asked() >= begun + requests);
@@ -83,7 +83,7 @@ fn nothing_is_lost_when_instances_come_and_go() {
             load.goes_on(50);
             change(InstanceChange::Drain { address: upstreams[1].address });
             change(InstanceChange::Resume { address: upstreams[1].address });
-            // The file again.
+            // Restores the file's instances.
             gateway.reload(settings.clone()).unwrap();
             load.goes_on(50);
         }

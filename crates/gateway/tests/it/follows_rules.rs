@@ -29,7 +29,7 @@ fn the_accounts_rule_in_its_outcomes() {
     }
     assert_eq!(first.ask(get("/search.cgi?60")).status(), 200);
     eventually_metric(&gateway, "headroom_conforming_ratio{class=\"Search timer\"}", 10.0 / 11.0);
-    // One passes or waits, the next one waits, the third is told that it is too much.
+    // One passes or waits, the next one waits, the third is refused.
     let mut waiting = [client(&gateway), client(&gateway)];
     waiting.iter_mut().for_each(|client| client.send(get("/search.cgi?1")));
     eventually_metric(&gateway, "headroom_backlog{class=\"Search limit\"}", 1.0);

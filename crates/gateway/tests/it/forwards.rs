@@ -1,4 +1,4 @@
-//! Bytes arrive as they were sent, both ways, whatever their framing.
+//! Bytes arrive as they were sent, in both directions and with any framing.
 
 use crate::support::{Upstream, before, client, get, ok};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn chunked(body: &[u8], size: usize) -> Vec<u8> {
     out
 }
 
-/// Answers with the body of the request, framed by length or, for `/chunked`, in chunks.
+/// Responds with the body of the request, framed by length or, for `/chunked`, in chunks.
 fn echo() -> Upstream {
     Upstream::answering(|request| {
         let mut out = Vec::new();
@@ -222,7 +222,7 @@ fn an_answer_before_the_end_of_the_request_reaches_the_client() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno");
-        // It reads what was sent before it closes, as a careful server does.
+        // It reads the request before it closes, as a careful server does.
         std::thread::sleep(Duration::from_millis(200));
     });
     let gateway = before(&upstream);

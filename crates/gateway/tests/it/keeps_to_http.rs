@@ -1,4 +1,4 @@
-//! HTTP/1.1 to the letter: trailers, interim answers, answers without bodies, early answers, other forms of targets.
+//! Conformance to HTTP/1.1: trailers, interim responses, responses without bodies, early responses, other target forms.
 
 use crate::support::{
     Message, Peer, Upstream, before, client, eventually, eventually_metric, get, ok, rate, settings, started,
@@ -35,7 +35,7 @@ fn trailers_reach_the_other_side_both_ways() {
     assert!(seen.contains("\r\nte: trailers\r\nconnection: te\r\ntrailer: X-Sum\r\n"), "{seen}");
 }
 
-/// A service that merges trailers into the head would believe them.
+/// A service that merges trailers into the head would trust them.
 #[test]
 fn trailers_of_requests_go_no_further_unless_they_are_named() {
     const CLAIMS: &str = "X-Forwarded-For: 10.0.0.1\r\nX_Forwarded_For: 10.0.0.1\r\nX-Request-Start: t=1\r\n\
@@ -53,7 +53,7 @@ fn trailers_of_requests_go_no_further_unless_they_are_named() {
         let mut client = client(&gateway);
         let head =
             "POST / HTTP/1.1\r\nHost: test\r\nTrailer: Cookie, X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n";
-        // With the head, behind it, and torn apart.
+        // With the head, after it, and split.
         let body = format!("2\r\nhi\r\n0\r\n{CLAIMS}\r\n");
         for cuts in [vec![], vec![head.len()], (head.len()..head.len() + body.len()).collect()] {
             let whole = format!("{head}{body}");
@@ -126,7 +126,7 @@ fn a_final_answer_before_100_keeps_the_body_back() {
     assert_eq!((answer.status(), answer.header("connection")), (413, Some("close")));
     refused.send("body");
     assert!(refused.is_closed());
-    // What the instance would take for the body never comes on that connection.
+    // The bytes that the instance would take for the body never arrive on that connection.
     assert_eq!(client(&gateway).ask(get("/next")).text(), "hello");
     assert_eq!(upstream.connections(), 2);
     assert!(!upstream.seen().contains("body"), "{}", upstream.seen());
@@ -143,7 +143,7 @@ fn an_instance_that_says_nothing_does_not_hold_up_a_client_that_waits() {
     assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
     patient.send("body");
     assert_eq!(patient.answer().text(), "body");
-    // One that does not wait is not told.
+    // A client that does not wait gets no 100 (Continue).
     let mut impatient = client(&gateway);
     impatient.send(EXPECTING);
     impatient.send("body");
@@ -238,7 +238,7 @@ fn other_forms_of_targets() {
         status == 501 && text.contains("WebSocket") && text.contains("upgrade_unsupported"),
         "{status} {text}"
     );
-    // Whoever only offers another protocol goes on with this one (RFC 9110, 7.8).
+    // A client that only offers another protocol continues with this one (RFC 9110, 7.8).
     let offer = "GET /h2c HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
     assert_eq!(refused(offer.to_owned()), (200, "GET /h2c HTTP/1.1".to_owned()));
     let seen = upstream.seen();
@@ -249,7 +249,7 @@ fn other_forms_of_targets() {
 fn an_early_answer_cuts_the_upload_and_dirties_both_connections() {
     let upstream = Upstream::start(|peer, number| {
         while peer.head().is_some() {
-            // It would keep the connection, and read the body whenever it comes.
+            // It would keep the connection, and read the body whenever it arrives.
             peer.send(ok(&format!("from {number}")));
         }
     });
@@ -269,7 +269,7 @@ fn an_early_answer_cuts_the_upload_and_dirties_both_connections() {
         begun.elapsed()
     });
     assert_eq!(client(&gateway).ask(get("/")).text(), "from 1");
-    // It is read for a while, so that the client sees its answer, and not for ever.
+    // It is read for a while, so that the client gets its response, but not for ever.
     assert!(upload.join().unwrap() < Duration::from_secs(20));
     eventually_metric(&gateway, "headroom_connections_open", 0.0);
 }
@@ -289,7 +289,7 @@ fn whoever_half_closes_while_it_waits_for_its_turn_has_left() {
     assert!(!upstream.seen().contains("waits"));
 }
 
-/// Sends and swallows far more than the gateway may hold; what the kernel's sockets hold comes on top.
+/// Sends and discards far more than the gateway may hold; the kernel's socket buffers add to that.
 #[test]
 fn a_side_that_does_not_read_stops_the_side_that_sends() {
     let upstream = Upstream::start(|peer, _| {

@@ -1,4 +1,4 @@
-//! Queues, priorities, keys, places at instances, adaptive limits and limits in shadow.
+//! Queues, priorities, keys, places at instances, adaptive limits and shadow limits.
 
 use crate::support::{
     Peer, Upstream, client, eventually, eventually_metric, get, metric, ok, rate, route, settings, started,
@@ -19,7 +19,7 @@ use units::Ratio;
 const ONE: &str = "headroom_concurrency{class=\"limit\"}";
 const WAITING: &str = "headroom_concurrency_waiting{class=\"limit\"}";
 
-/// One route under one concurrency limit.
+/// One route with one concurrency limit.
 fn limited(upstream: &Upstream, limit: ConcurrencySettings) -> Settings {
     let mut settings = settings(&[upstream.address]);
     settings.concurrency_limits = vec![Class::new("limit", limit)];
@@ -43,7 +43,7 @@ fn shed(gateway: &Gateway, reason: &str) -> f64 {
     metric(gateway, &format!("headroom_shed_total{{route=\"all\",reason=\"{reason}\"}}"))
 }
 
-/// Sends a request that holds its place for so many milliseconds, and waits until it has it.
+/// Sends a request that holds its place for this many milliseconds, and waits until it has it.
 fn hold(gateway: &Gateway, millis: u64) -> Peer {
     let mut holder = client(gateway);
     let before = metric(gateway, ONE);
@@ -52,7 +52,7 @@ fn hold(gateway: &Gateway, millis: u64) -> Peer {
     holder
 }
 
-/// Sends a request that has to wait, and waits until it does.
+/// Sends a request that has to wait, and returns when it does.
 fn wait(gateway: &Gateway, request: &str) -> Peer {
     let mut waiter = client(gateway);
     let before = metric(gateway, WAITING);
@@ -184,7 +184,7 @@ fn places_that_another_worker_frees_are_found() {
         })
         .collect();
     let statuses: Vec<u16> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
-    // A queue may be standing here, which sheds; but nobody may be forgotten.
+    // The queue may be standing here and shed; but no request may be lost.
     assert!(statuses.iter().filter(|&&status| status == 200).count() >= 24, "{statuses:?}");
     eventually_metric(&gateway, ONE, 0.0);
     assert_eq!(metric(&gateway, WAITING), 0.0);
@@ -275,7 +275,7 @@ fn each_key_has_a_rate_of_its_own() {
     let gateway = started(settings);
     for key in ["ann", "bob"] {
         let request = format!("GET / HTTP/1.1\r\nHost: test\r\nX-Api-Key: {key}\r\n\r\n");
-        // Whichever worker a connection comes to, the key's limit is the same.
+        // On every worker, the limit of a key is the same.
         let statuses: Vec<u16> = (0..8).map(|_| client(&gateway).ask(&request).status()).collect();
         assert_eq!(statuses[..2], [200, 200], "{key}: {statuses:?}");
         assert!(statuses.iter().filter(|&&status| status == 503).count() >= 4, "{key}: {statuses:?}");
@@ -295,7 +295,7 @@ fn a_key_may_wait_for_its_turn() {
     eventually_metric(&gateway, "headroom_waited_total{route=\"all\"}", 1.0);
 }
 
-/// Two instances, each with so many places, and counts of how many each had at once at most.
+/// Two instances with `each` places, and for each the highest number of requests at once.
 fn pool(each: u32, queue: Option<Queue>) -> (Gateway, Vec<Arc<AtomicUsize>>, Vec<Upstream>) {
     let (mut most, mut upstreams) = (Vec::new(), Vec::new());
     for _ in 0..2 {
@@ -481,7 +481,7 @@ fn a_limit_in_shadow_counts_what_the_live_one_sheds() {
     let mut client = client(&gateway);
     let mut refused = 0;
     for _ in 0..20 {
-        // Within one turn of the other, so that both see the same times but for that.
+        // In the same iteration as the other, so that both otherwise see the same times.
         refused += u32::from(client.ask(get("/live")).status() == 503);
         assert_eq!(client.ask(get("/tried")).status(), 200, "it lets pass");
     }
@@ -518,7 +518,7 @@ fn a_policy_in_shadow_engages_and_sheds_nobody() {
     eventually("it would have shed", || metric(&gateway, would) >= 15.0);
 }
 
-/// A service that works on two requests at once, 20 ms each; the others queue in it.
+/// A service that processes two requests at once, 20 ms each; the others queue in it.
 fn two_slots() -> Upstream {
     let (slots, turn) = ([Mutex::new(()), Mutex::new(())], AtomicUsize::new(0));
     Upstream::answering(move |_| {
@@ -559,7 +559,7 @@ fn an_adaptive_limit_falls_where_requests_queue_in_the_service() {
             })
         })
         .collect();
-    // How far it falls is asserted in virtual time: here the service is as fast as the machine is idle.
+    // A test in virtual time asserts how far it falls: here the speed of the service depends on the machine's load.
     let (begin, mut changes) = (Instant::now(), Vec::new());
     while !changes.iter().any(|change: &gateway::LimitChange| change.change.to < 40) {
         assert!(begin.elapsed() < Duration::from_secs(40), "it does not fall: {changes:#?}");
@@ -611,7 +611,7 @@ fn a_policy_in_shadow_leaves_the_limits_of_others_alone() {
     settings.policies[0].shadow = true;
     settings.policies[0].concurrency = Some(0);
     settings.concurrency_limits = vec![Class::new("limit", 1)];
-    // Another route holds to the same classes for real.
+    // Another route applies the same classes.
     let mut live = route("live", PathMatch::Exact("/live".to_owned()));
     (live.rate_class, live.concurrency) = (Some(0), Some(0));
     settings.routes.insert(0, live);
@@ -639,7 +639,7 @@ fn a_gateway_that_knows_no_service_time_yet_lets_wait_as_long_as_it_says() {
     settings.pools[0].instance_concurrency = Some(1);
     settings.pools[0].queue = queue(5, Duration::from_millis(800));
     let gateway = started(settings);
-    // The first answer takes longer than what is then left of the longest wait.
+    // The first response takes longer than the rest of the longest wait.
     let mut first = client(&gateway);
     first.send(get("/?500"));
     eventually("it is there", || upstream.seen().contains("/?500"));

@@ -4,53 +4,53 @@
 /// A client, a scripted server, and a gateway between them.
 mod support;
 
-/// Bytes arrive as they were sent, both ways, whatever their framing.
+/// Bytes arrive as they were sent, in both directions and with any framing.
 mod forwards;
 
-/// What is ambiguous, too large or nobody's is refused and never forwarded.
+/// Requests that are ambiguous, too large or without a route are refused and never forwarded.
 mod refuses;
 
-/// Instances that refuse, hang, break off or talk nonsense.
+/// Instances that refuse, hang, break off or send invalid data.
 mod survives_instances;
 
 /// Clients that are slow, leave, stop reading, or are too many.
 mod survives_clients;
 
-/// Each way of balancing spreads as it should.
+/// Each balancing method distributes requests as documented.
 mod balances;
 
-/// Instances come and go under load.
+/// Instances are added and removed under load.
 mod changes_instances;
 
 /// Checks, ejection, panic and retries.
 mod takes_instances_out;
 
-/// Policies engage, shed, tell and lift.
+/// Policies are engaged, shed, report and are lifted.
 mod sheds;
 
-/// Queues, priorities, keys, places at instances, adaptive limits and limits in shadow.
+/// Queues, priorities, keys, places at instances, adaptive limits and shadow limits.
 mod limits;
 
 /// Rules in Luau decide.
 mod follows_rules;
 
-/// Where features meet.
+/// Combinations of features.
 mod meets;
-/// Copies of live traffic: chosen, compared, accounted for, and never in the way.
+/// Copies of live traffic: chosen, compared, counted, without effect on live requests.
 mod mirrors;
 
-/// Rules change requests and answers, and choose the pool.
+/// Rules change requests and responses, and choose the pool.
 mod rules_change_messages;
 
 /// Start, reload, drain, metrics, log.
 mod operates;
 
-/// Trailers, interim answers, early answers, other forms of targets.
+/// Trailers, interim responses, early responses, other target forms.
 mod keeps_to_http;
 
-/// The operator's side: who may ask, what is told, what can be changed; logs and their rotation.
+/// The admin listener: access control, status, changes; logs and their rotation.
 mod administers;
-/// Who is believed about the way of a request, what the instance is told, what is counted.
+/// Which hops are trusted, what the instance is told, what is counted.
 mod tells_time;
 
 /// Programs that tests use.

@@ -1,5 +1,5 @@
-//! Where features meet: affinity with full instances, retries with full instances, queues with new instances, rules with
-//! cookies, rules with keys.
+//! Combinations of features: affinity with full instances, retries with full instances, queues with new instances,
+//! rules with cookies, rules with keys.
 
 use crate::support::{Message, Upstream, client, eventually, get, nobody, ok, settings, started};
 use control::balance::Weight;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const QUEUE: Queue = Queue { places: 50, longest_wait: Duration::from_secs(10) };
 
-/// Keeps each answer until it is let go, and counts the most that it had at once.
+/// Holds each response until it is released, and counts the most that it had at once.
 struct Slow {
     upstream: Upstream,
     most: Arc<AtomicUsize>,
@@ -54,7 +54,7 @@ fn a_new_client_gets_its_cookie_also_where_an_instance_is_full() {
     let mut held = client(&gateway);
     held.send(get("/held"));
     eventually("it is there", || slow.has("/held"));
-    // Every second of these is picked for the instance that is full.
+    // Every second one is picked for the full instance.
     for _ in 0..4 {
         let answer = client(&gateway).ask(get("/"));
         assert_eq!((answer.text().as_str(), cookie(&answer).is_some()), ("quick", true), "{}", answer.head);

@@ -1,4 +1,4 @@
-//! Copies of live traffic: chosen, compared, accounted for, and never in the way.
+//! Copies of live traffic: chosen, compared, counted, without effect on live requests.
 
 use crate::support::{
     Message, Peer, Upstream, admin, client, eventually, eventually_metric, get, metric, nobody, ok, rate,
@@ -19,7 +19,7 @@ fn mirrored(live: SocketAddr, shadows: &[SocketAddr]) -> Settings {
     for (index, shadow) in shadows.iter().enumerate() {
         settings.pools.push(Pool::new(&format!("shadow {index}"), vec![*shadow]));
         let mut mirror = Mirror::new(&format!("next {index}"), index + 1);
-        // A busy machine is no reason here.
+        // A busy machine must not trip the breaker here.
         mirror.choice.breaker = BreakerSettings { trip_at: Duration::from_secs(60), ..Default::default() };
         mirror.deadline = Duration::from_secs(30);
         settings.mirrors.push(mirror);
@@ -42,8 +42,8 @@ fn total(page: &str, name: &str) -> f64 {
     samples.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
 
-/// Waits until so many copies were chosen, all of them have come to an end and their memory is given back, which comes a
-/// moment after it; and checks the account.
+/// Waits until `chosen` copies were chosen, all of them have an outcome and their memory is released, which happens a
+/// moment later; and checks the counts.
 fn settled(gateway: &Gateway, chosen: f64) -> String {
     let mut page = String::new();
     eventually("every copy comes to its end", || {
@@ -100,7 +100,7 @@ fn answers_are_compared_by_status_size_and_body() {
         Some("/status") => b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
         Some("/size") => ok("hello, world"),
         Some("/body") => ok("hullo"),
-        // Another framing is no difference.
+        // Another framing is not a difference.
         _ => b"HTTP/1.1 200 Fine\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
             .to_vec(),
     });
@@ -139,7 +139,7 @@ fn an_answer_to_head_is_compared_without_a_body() {
     assert_eq!(shadow.connections(), 1, "connections are kept");
 }
 
-/// The answers of live requests while their copies go to this shadow, and the page afterwards.
+/// The responses of live requests while their copies go to this shadow, and the page afterwards.
 fn live_beside(shadow: SocketAddr) -> (Vec<Message>, String) {
     let live = Upstream::answering(|request| ok(request.start_line()));
     let mut settings = mirrored(live.address, &[shadow]);
@@ -157,7 +157,7 @@ fn live_beside(shadow: SocketAddr) -> (Vec<Message>, String) {
     (answers, page)
 }
 
-/// Whatever the shadow does: every live answer is the same, byte for byte, and every copy has its end.
+/// Whatever the shadow does, every live response is the same, byte for byte, and every copy has an outcome.
 fn harmless(shadow: SocketAddr) -> String {
     let (beside, page) = live_beside(shadow);
     for (number, answer) in beside.iter().enumerate() {
@@ -200,7 +200,7 @@ fn a_shadow_that_resets_or_closes_early_harms_nobody() {
             peer.request();
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf");
         } else {
-            // Bytes that were not read make this a reset.
+            // Unread bytes make this a reset.
             peer.head();
         }
     });
@@ -223,7 +223,7 @@ fn a_shadow_that_returns_without_end_is_not_read_on() {
         peer.request();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
         let part = vec![b'x'; 64 * 1024];
-        // The gateway's leaving ends this: writes fail then.
+        // Ends when the gateway closes: writes fail then.
         while std::io::Write::write_all(&mut peer.stream, &part).is_ok() {}
     });
     let page = harmless(shadow.address);
@@ -489,7 +489,7 @@ fn a_capture_is_written_and_accounted_for_beside_a_mirror() {
     assert_eq!(metric(&gateway, "headroom_capture_chosen_total{route=\"all\"}"), 11.0);
     assert_eq!(metric(&gateway, "headroom_capture_in_flight{route=\"all\"}"), 0.0);
 
-    // What is in force goes on where a change is refused.
+    // The configuration in force stays when a change is refused.
     let elsewhere = gateway::settings::Capture::new(folder.path().join("elsewhere"));
     let refused = gateway.reload(Settings { capture: Some(elsewhere), ..settings.clone() }).unwrap_err();
     assert!(refused.to_string().starts_with("`capture` cannot change while the gateway runs"), "{refused}");

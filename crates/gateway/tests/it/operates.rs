@@ -199,7 +199,7 @@ fn the_log_has_a_line_for_each_request() {
     for number in 0..500 {
         assert_eq!(first.ask(get(&format!("/{number}"))).status(), 200);
     }
-    // Who leaves is told of as well.
+    // A client that leaves is logged too.
     let mut leaves = client(&gateway);
     leaves.send("POST /leaves HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nab");
     eventually("it is in flight", || upstream.seen().contains("/leaves"));
@@ -242,7 +242,7 @@ fn the_metrics_are_prometheus_text() {
     let mut client = client(&gateway);
     (0..5).for_each(|_| drop(client.ask(get("/limited"))));
     client.ask(get("/"));
-    eventually("the answers are counted", || {
+    eventually("the responses are counted", || {
         admin(&gateway, "/metrics").text().contains("headroom_shed_total{")
     });
     let page = admin(&gateway, "/metrics");

@@ -1,4 +1,4 @@
-//! What is ambiguous, too large or nobody's is refused and never forwarded.
+//! Requests that are ambiguous, too large or without a route are refused and never forwarded.
 
 use crate::support::{Upstream, before, client, eventually_metric, get, route, settings, started};
 use gateway::settings::PathMatch;

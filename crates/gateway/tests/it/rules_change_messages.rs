@@ -1,4 +1,4 @@
-//! Rules change requests and answers, and choose the pool. The rules of examples/ do what they say.
+//! Rules change requests and responses, and choose the pool. The rules in examples/ do what they document.
 
 use crate::support::{
     Message, Upstream, client, eventually, eventually_metric, get, metric, nobody, ok, route, settings,
@@ -12,7 +12,7 @@ fn rule(source: &str) -> Option<Rule> {
     Some(Rule { name: "test.luau".to_owned(), source: source.to_owned() })
 }
 
-/// A gateway whose one route has these rules; the second instance is alone in the pool `canary`.
+/// A gateway whose one route has these rules; the pool `canary` has only the second instance.
 fn ruled(upstream: &Upstream, canary: Option<&Upstream>, request: &str, response: &str) -> Gateway {
     let mut settings = settings(&[upstream.address]);
     settings.pools.push(Pool::new("canary", vec![canary.map_or_else(nobody, |canary| canary.address)]));
@@ -21,7 +21,7 @@ fn ruled(upstream: &Upstream, canary: Option<&Upstream>, request: &str, response
     started(settings)
 }
 
-/// Answers with the head that it has seen, and what came as a body.
+/// Responds with the head that it has received, and with the received body.
 fn mirror() -> Upstream {
     Upstream::answering(|request| ok(&format!("{}\n{}", request.head, request.text())))
 }
@@ -131,7 +131,7 @@ fn a_response_rule_replaces_an_answer_by_its_own() {
         }
     }
     client.send("HEAD /nothing HTTP/1.1\r\nHost: test\r\n\r\n");
-    let answer = client.try_answer(true).expect("an answer");
+    let answer = client.try_answer(true).expect("a response");
     assert_eq!((answer.status(), answer.header("content-length")), (503, Some("5")));
     assert_eq!(client.ask(get("/ok")).text(), "fine", "the connection goes on");
     eventually_metric(&gateway, "headroom_rule_replaced_total{route=\"all\"}", f64::from(asked) + 1.0);

@@ -1,4 +1,4 @@
-//! Policies engage, shed, tell and lift.
+//! Policies are engaged, shed, report and are lifted.
 
 use crate::support::{
     Message, Upstream, client, eventually, eventually_metric, get, metric, ok, rate, route, settings, started,
@@ -9,8 +9,8 @@ use gateway::Gateway;
 use gateway::settings::{Class, PathMatch, Policy, Settings, ShedAnswer};
 use std::time::Duration;
 
-/// A service level class with a target of 30 ms over half a second, and a rate class of two a second without a place
-/// to wait, which applies to `/limited` while the class does not conform.
+/// A service level class with a target of 30 ms over half a second, and a rate class of two a second without a backlog,
+/// which applies to `/limited` while the class does not conform.
 pub fn protected(upstream: &Upstream, shed: ShedAnswer) -> Settings {
     let mut settings = settings(&[upstream.address]);
     let (target, window) = (Duration::from_millis(30), Duration::from_millis(500));
@@ -25,7 +25,7 @@ pub fn protected(upstream: &Upstream, shed: ShedAnswer) -> Settings {
     settings
 }
 
-/// Makes one response late and waits until the policy has noticed.
+/// Makes one response late and waits until the policy is engaged.
 pub fn engage(gateway: &Gateway) {
     assert_eq!(client(gateway).ask(get("/limited?60")).status(), 200);
     eventually_metric(gateway, "headroom_policy_engaged{policy=\"protect\"}", 1.0);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes; a test that waits this long has failed.
+/// Longer than any step takes; a test that waits this long has failed.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One end of a connection that reads whole messages.
@@ -19,7 +19,7 @@ pub struct Peer {
     seen: Option<Arc<Mutex<Vec<u8>>>>,
 }
 
-/// A request or an answer.
+/// A request or a response.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub head: String,
@@ -59,11 +59,11 @@ impl Peer {
     }
 
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        // The other side may have left: the test sees that by what it reads.
+        // The other side may have left: the test detects that when it reads.
         let _ = self.stream.write_all(bytes.as_ref());
     }
 
-    /// False at the end of the stream, however it came.
+    /// Reads more; false at the end of the stream, for any reason.
     pub fn more(&mut self) -> bool {
         let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer) {
@@ -112,12 +112,12 @@ impl Peer {
         std::mem::take(&mut self.input)
     }
 
-    /// What came and was not taken yet.
+    /// The bytes that arrived and were not taken yet.
     pub fn so_far(&self) -> &[u8] {
         &self.input
     }
 
-    /// Forgets what came.
+    /// Drops the bytes that arrived.
     pub fn discard(&mut self) {
         self.input.clear();
         if let Some(seen) = &self.seen {
@@ -160,14 +160,14 @@ impl Peer {
         }
     }
 
-    /// The next whole request; `None` at the end of the connection.
+    /// The next complete request; `None` at the end of the connection.
     pub fn request(&mut self) -> Option<Message> {
         let head = self.head()?;
         let body = self.body(&head, false)?;
         Some(Message { head, body })
     }
 
-    /// The next whole answer, interim ones included; `None` where the connection ends before it is whole.
+    /// The next complete response, interim ones included; `None` if the connection ends before it is complete.
     pub fn try_answer(&mut self, to_head: bool) -> Option<Message> {
         let head = self.head()?;
         let status = Message { head: head.clone(), body: Vec::new() }.status();
@@ -177,7 +177,7 @@ impl Peer {
     }
 
     pub fn answer(&mut self) -> Message {
-        self.try_answer(false).expect("an answer")
+        self.try_answer(false).expect("a response")
     }
 
     pub fn ask(&mut self, request: impl AsRef<[u8]>) -> Message {
@@ -185,12 +185,12 @@ impl Peer {
         self.answer()
     }
 
-    /// Whether the other side has closed in an orderly way, within the patience.
+    /// Whether the other side has closed in an orderly way, within `PATIENCE`.
     pub fn is_closed(&mut self) -> bool {
         self.input.is_empty() && !self.more()
     }
 
-    /// Whether the stream ends by a reset.
+    /// Whether the stream ends with a reset.
     pub fn is_reset(&mut self) -> bool {
         let mut buffer = [0; 16 * 1024];
         loop {
@@ -207,7 +207,7 @@ impl Peer {
     }
 }
 
-/// A scripted server: one thread a connection.
+/// A scripted server: one thread per connection.
 pub struct Upstream {
     pub address: SocketAddr,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -215,7 +215,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// `serve` is given each connection with its number, from 0.
+    /// `serve` is called with each connection and its number, from 0.
     pub fn start(serve: impl Fn(&mut Peer, usize) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -228,7 +228,7 @@ impl Upstream {
                 let Ok(stream) = stream else { return };
                 let number = connections.fetch_add(1, Ordering::SeqCst);
                 let mut peer = Peer::new(stream, Some(Arc::clone(&seen)));
-                // The server is patient: idle connections are the gateway's to close.
+                // The server has no time-out: closing idle connections is up to the gateway.
                 peer.stream.set_read_timeout(None).unwrap();
                 let serve = Arc::clone(&serve);
                 std::thread::spawn(move || serve(&mut peer, number));
@@ -237,7 +237,7 @@ impl Upstream {
         upstream
     }
 
-    /// Answers every request with `answer`, for as long as the connection lasts.
+    /// Responds to every request with `answer`, for as long as the connection lasts.
     pub fn answering(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start(move |peer, _| {
             while let Some(request) = peer.request() {
@@ -246,7 +246,7 @@ impl Upstream {
         })
     }
 
-    /// Answers with `hello`, or after the milliseconds that the query says (`?50`).
+    /// Responds with `hello`, or after the milliseconds in the query (`?50`).
     pub fn hello() -> Self {
         Self::answering(|request| {
             if let Some(millis) = request
@@ -266,7 +266,7 @@ impl Upstream {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// What it was sent since this was last asked.
+    /// What it received since the last call.
     pub fn take_seen(&self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut *self.seen.lock().unwrap())).into_owned()
     }
@@ -276,7 +276,7 @@ impl Upstream {
     }
 }
 
-/// A plain answer.
+/// A plain response.
 pub fn ok(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
@@ -294,7 +294,7 @@ pub fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 
-/// A gateway with one route for everything.
+/// A gateway with one route that matches everything.
 pub fn settings(instances: &[SocketAddr]) -> Settings {
     Settings {
         admin: Some(loopback().into()),
@@ -305,14 +305,14 @@ pub fn settings(instances: &[SocketAddr]) -> Settings {
     }
 }
 
-/// A rate of requests a second; so many may wait, for longer than anything here takes.
+/// A rate of requests a second; `backlog` requests may wait, for longer than any test takes.
 pub fn rate(per_second: &str, burst: u32, backlog: u32) -> RateSettings {
     let per_second = Some(Limit { rate: per_second.parse().unwrap(), burst });
     let longest_wait = if backlog > 0 { PATIENCE } else { Duration::ZERO };
     RateSettings { per_second, per_minute: None, backlog, longest_wait }
 }
 
-/// Lets the rate class `rate` always apply to the one route.
+/// Makes the rate class `rate` always apply to the one route.
 pub fn under_rate(mut settings: Settings, rate: impl Into<RateClassSettings>) -> Settings {
     settings.rate_classes = vec![Class::new("rate", rate)];
     settings.routes[0].rate_class = Some(0);
@@ -336,7 +336,7 @@ pub fn client(gateway: &Gateway) -> Peer {
     Peer::connect(gateway.address())
 }
 
-/// Waits until something holds.
+/// Waits until the condition holds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !holds() {
@@ -345,14 +345,14 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// The page of an admin path.
+/// The response for an admin path.
 pub fn admin(gateway: &Gateway, path: &str) -> Message {
     let mut peer = Peer::connect(gateway.admin_address().unwrap());
     peer.ask(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
-/// The value of a sample on the metrics page, such as `headroom_shed_total{route="all",reason="rule"}`; zero where
-/// there is none.
+/// The value of a sample on the metrics page, such as `headroom_shed_total{route="all",reason="rule"}`; zero if there
+/// is none.
 pub fn metric(gateway: &Gateway, sample: &str) -> f64 {
     let page = admin(gateway, "/metrics").text();
     page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' ')?.parse().ok()).unwrap_or(0.0)

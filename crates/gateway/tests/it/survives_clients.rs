@@ -47,7 +47,7 @@ fn one_byte_a_second_is_a_408_and_nobody_else_notices() {
     for slow in slow {
         let (status, took) = slow.join().unwrap();
         assert_eq!(status, 408);
-        // Counted from when the gateway has accepted, which is a little earlier.
+        // Counted from when the gateway accepted, which is a little earlier.
         assert!((550..1_500).contains(&(took.as_millis() as u64)), "{took:?}");
     }
     assert!(!upstream.seen().contains("slow"));
@@ -141,7 +141,7 @@ fn whose_turn_has_not_come_gives_it_back_by_leaving() {
     assert_eq!(client(&gateway).ask(get("/")).status(), 503, "one place to wait");
     drop(waiting);
     eventually_metric(&gateway, "headroom_backlog{class=\"rate\"}", 0.0);
-    // The turn itself is free as well: this one gets it, within the second.
+    // The rate class has capacity again as well: this request gets it, within the second.
     let begin = Instant::now();
     assert_eq!(client(&gateway).ask(get("/")).status(), 200);
     assert!(begin.elapsed() < Duration::from_millis(1_200), "{:?}", begin.elapsed());
@@ -156,14 +156,14 @@ fn too_many_with_requests_are_closed_at_once_and_room_is_found_again() {
     let hold = std::sync::Mutex::new(hold);
     let upstream = Upstream::answering(move |request| {
         if request.start_line().contains("/held") {
-            // Until the test lets go.
+            // Until the test releases it.
             let _ = hold.lock().map(|hold| hold.recv());
         }
         ok("hello")
     });
     let mut settings = settings(&[upstream.address]);
     settings.limits.connections = 3;
-    // Whichever worker the kernel gives a connection to.
+    // The kernel may give a connection to any worker.
     settings.workers = NonZeroU32::new(3).unwrap();
     let gateway = started(settings);
     let mut clients: Vec<Peer> = (0..3).map(|_| client(&gateway)).collect();

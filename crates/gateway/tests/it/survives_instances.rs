@@ -1,4 +1,4 @@
-//! Instances that refuse, hang, break off or talk nonsense.
+//! Instances that refuse, hang, break off or send invalid data.
 
 use crate::support::{
     Peer, Upstream, before, client, eventually, eventually_metric, get, metric, nobody, ok, settings, started,
@@ -110,7 +110,7 @@ fn one_that_talks_nonsense_is_a_502() {
     }
 }
 
-/// Such as some servers of embedded devices write, with blanks up to a fixed width.
+/// Some servers of embedded devices write this, with blanks up to a fixed width.
 #[test]
 fn a_chunk_size_that_is_padded_is_a_502_and_the_log_says_why() {
     let upstream = Upstream::answering(|_| {
@@ -182,7 +182,7 @@ fn half_an_answer_breaks_the_clients_connection() {
         let upstream = Upstream::start(move |peer, _| {
             peer.request();
             peer.send(half);
-            // What is wrong comes when the client has had the beginning.
+            // The invalid part arrives when the client has the beginning.
             std::thread::sleep(Duration::from_millis(100));
             peer.send(more);
         });
@@ -194,7 +194,7 @@ fn half_an_answer_breaks_the_clients_connection() {
     }
 }
 
-/// To a client of HTTP/1.0 the end of the connection is the end of the answer: only a reset says that it is not.
+/// For a client of HTTP/1.0 the end of the connection is the end of the response: only a reset shows that it is not.
 #[test]
 fn half_an_answer_that_looks_whole_ends_with_a_reset() {
     let upstream = Upstream::start(|peer, _| {
@@ -209,7 +209,7 @@ fn half_an_answer_that_looks_whole_ends_with_a_reset() {
 
 #[test]
 fn a_stale_connection_is_no_failure_where_the_request_may_be_sent_again() {
-    // The first connection breaks at its second request, as one does that its server was closing.
+    // The first connection breaks at its second request, like one that its server was closing.
     let upstream = Upstream::start(|peer, number| {
         peer.request();
         peer.send(ok("hello"));
@@ -253,25 +253,25 @@ fn a_stale_connection_is_retried_on_a_new_one_whichever_instance_it_is() {
     }
 }
 
-/// One of two is killed as a process is: its connections break, new ones are refused.
+/// One of two is killed like a process: its connections break, new ones are refused.
 #[test]
 fn requests_in_flight_on_a_killed_instance_are_answered_by_the_other() {
     let doomed = Killable::start();
     let other = Upstream::hello();
     let mut settings = settings(&[doomed.address, other.address]);
     settings.pools[0].retries.budget = units::Ratio::ONE;
-    // In turn, so that half of the requests is where it is to be, however fast the other answers.
+    // Round robin, so that half of the requests go there, however fast the other one responds.
     settings.pools[0].balance = gateway::settings::Balance::RoundRobin;
     let gateway = started(settings);
     let mut clients: Vec<_> = (0..100).map(|_| client(&gateway)).collect();
-    // All connections are kept ones by then.
+    // By then all connections are kept ones.
     for _ in 0..2 {
         clients.iter_mut().for_each(|client| client.send(get("/")));
         clients.iter_mut().for_each(|client| assert_eq!(client.answer().text(), "hello"));
     }
     doomed.hold();
     clients.iter_mut().for_each(|client| client.send(get("/")));
-    eventually("the other half is answered", || doomed.held() >= 40);
+    eventually("the other half has its responses", || doomed.held() >= 40);
     doomed.kill();
     let failed: Vec<_> = clients
         .iter_mut()
@@ -290,12 +290,12 @@ fn one_healthy_instance_is_found_behind_three_dead_ones() {
     for number in 0..50 {
         assert_eq!(client.ask(get("/")).text(), "hello", "request {number}");
     }
-    // To connect was all that was repeated: that spends nothing of the budget.
+    // Only connecting was retried: that does not use the budget.
     let spent = "headroom_retries_total{pool=\"pool\",reason=\"unreachable\",outcome=\"out_of_budget\"}";
     assert_eq!(metric(&gateway, spent), 0.0);
 }
 
-/// A server that answers, or holds what it is asked, until its process would be killed.
+/// A server that sends responses, or holds requests, until its process is killed.
 struct Killable {
     address: SocketAddr,
     state: Arc<(AtomicBool, AtomicUsize)>,
@@ -341,7 +341,7 @@ impl Killable {
     }
 
     fn kill(&self) {
-        // Ends the accepting thread, with which the port closes: a listener that is shut down refuses.
+        // Ends the accepting thread, which closes the port: a listener that is shut down refuses.
         let listener = socket2::SockRef::from(&self.listener);
         let _ = listener.shutdown(Shutdown::Both);
         for stream in self.streams.lock().unwrap().drain(..) {
@@ -415,7 +415,7 @@ fn an_instance_that_takes_no_more_of_a_body_is_a_504() {
     let gateway = started(settings);
     let mut client = client(&gateway);
     let mut writer = client.stream.try_clone().unwrap();
-    // Made before it is sent: to make it takes as long as a client may be idle here.
+    // Built before it is sent: building it takes as long as a client may be idle here.
     let mut request = b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 90000000\r\n\r\n".to_vec();
     request.resize(request.len() + 90_000_000, b'x');
     let upload = std::thread::spawn(move || {

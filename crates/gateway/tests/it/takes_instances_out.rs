@@ -1,4 +1,4 @@
-//! Instances that fail are taken out and come back; what does no harm is sent again, within its budget.
+//! Instances that fail are taken out and return; safe requests are retried, within the budget.
 
 use crate::balances::{addresses, named, number, shares};
 use crate::changes_instances::Generator;
@@ -41,7 +41,7 @@ fn an_instance_that_fails_is_ejected_and_comes_back() {
     settings.pools[0].ejection = Some(Ejection { consecutive_failures: 3, base, ..Ejection::default() });
     let gateway = started(settings);
     let mut client = client(&gateway);
-    // The third failure is the sixth request; from then on, all go to the other one.
+    // The third failure is the sixth request; from then on, all requests go to the other instance.
     assert_eq!(shares(&mut client, 6), [3, 3]);
     assert_eq!(shares(&mut client, 10), [0, 10]);
     eventually_metric(&gateway, &state(&fails, "ejected"), 1.0);
@@ -66,12 +66,12 @@ fn the_last_one_is_never_ejected_and_refusals_do_not_count() {
     let gateway = started(settings);
     let mut client = client(&gateway);
     assert_eq!(shares(&mut client, 2), [1, 1]);
-    // 503 is what an instance says that is at its limit: to eject it would hand its load to the next.
+    // An instance at its limit responds with 503: ejecting it would move its load to the next one.
     assert_eq!(shares(&mut client, 10), [0, 10]);
     eventually_metric(&gateway, &state(&busy, "available"), 1.0);
 }
 
-/// Answers with its number; its checks pass while the flag says so.
+/// Responds with its number; its checks pass while the flag is set.
 fn checked(number: usize, healthy: &Arc<AtomicBool>) -> Upstream {
     let healthy = Arc::clone(healthy);
     Upstream::answering(move |request| match request.start_line() {
@@ -158,7 +158,7 @@ fn where_all_are_ill_all_are_used() {
     eventually_metric(&gateway, "headroom_pool_panic{pool=\"pool\"}", 0.0);
 }
 
-/// Takes requests and closes without an answer.
+/// Accepts requests and closes without a response.
 fn breaks() -> Upstream {
     Upstream::start(|peer, _| {
         peer.request();
@@ -180,7 +180,7 @@ fn what_does_no_harm_is_sent_to_another_instance() {
         assert_eq!(number(&client.ask(get("/"))), 1);
     }
     eventually_metric(&gateway, &retried("broke", "repeated"), broken.connections() as f64);
-    // A POST may have been acted on: it is for the client to know.
+    // A POST may have been processed: the client has to decide.
     let post = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n";
     let statuses: Vec<u16> = (0..2).map(|_| client.ask(post).status()).collect();
     assert!(statuses.contains(&502) && statuses.contains(&200), "{statuses:?}");
@@ -189,7 +189,7 @@ fn what_does_no_harm_is_sent_to_another_instance() {
 
 #[test]
 fn an_instance_that_dies_slowly_loses_no_get() {
-    // It closes a kept connection, and takes one more request before it is gone: so does a process that is killed.
+    // It closes a kept connection, and accepts one more request before it ends: so does a process that is killed.
     let (dying, good) = (
         Upstream::start(|peer, number| {
             if peer.request().is_some() && number == 0 {
@@ -288,10 +288,10 @@ fn a_check_that_hangs_has_failed() {
     let mut settings = in_turns(&[&hangs, &good]);
     let timeout = Duration::from_millis(50);
     settings.pools[0].health = often().map(|health| Health { timeout, unhealthy_after: 1, ..health });
-    // The machine may be too busy for the other one's answer to come in time as well.
+    // The machine may be too busy for the other one's response to arrive in time as well.
     settings.pools[0].panic_below = Ratio::ZERO;
     let gateway = started(settings);
     eventually_metric(&gateway, &state(&hangs, "unhealthy"), 1.0);
     let mut peer = Peer::connect(gateway.address());
-    eventually("the other answers", || peer.ask(get("/")).text() == "1");
+    eventually("the other responds", || peer.ask(get("/")).text() == "1");
 }

@@ -1,4 +1,4 @@
-//! Honest time: who is believed about the way of a request, what the instance is told, what is counted.
+//! Times: which hops are trusted, what the instance is told, what is counted.
 
 use crate::support::{
     Peer, Upstream, before, client, eventually, eventually_metric, get, metric, ok, rate, settings, started,

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use units::Timestamp;
 
-/// A disk that fails while it is told to, after half of what is written.
+/// A disk that fails on request, after half of what is written.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<(Vec<u8>, bool)>>);
 
@@ -97,7 +97,7 @@ fn a_request_is_written_when_it_is_answered_without_its_secrets() {
         b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
     );
     assert!(!world.writer.look());
-    assert!(world.entries().is_empty(), "its answer is not known yet");
+    assert!(world.entries().is_empty(), "its response is not known yet");
     live.answered(answered());
     world.writer.look();
     let text = String::from_utf8(world.disk.0.lock().unwrap().0.clone()).unwrap();

@@ -17,17 +17,17 @@ pub(super) struct Connection<S> {
     pub(super) lane: usize,
     pub(super) instance: usize,
     pub(super) state: State,
-    /// It has carried an answer before.
+    /// It has carried a response before.
     pub(super) reused: bool,
 }
 
-/// What a connection is doing.
+/// The state of a connection.
 pub(super) enum State {
     /// For this copy.
     Connecting(Box<Job>),
     /// Carries this copy.
     Busy(Box<Job>),
-    /// Waits for a copy.
+    /// Ready for a copy.
     Idle,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Job {
     pub(super) copy: Box<Copy>,
     begun: Timestamp,
     written: usize,
-    /// The shadow takes no more of the request.
+    /// The shadow accepts no more of the request.
     pub(super) refused: bool,
     /// The beginning of a head.
     input: Vec<u8>,
@@ -53,7 +53,7 @@ struct Answer {
     keep_alive: bool,
 }
 
-/// What bytes of an answer have led to.
+/// The result of reading bytes of a response.
 pub(super) enum Step {
     More,
     Whole { reusable: bool },
@@ -67,7 +67,7 @@ impl<S> Connection<S> {
         Connection { stream, generation, deadline, lane, instance, state, reused: false }
     }
 
-    /// The connection stands; the deadline of its copy.
+    /// The connection is established; returns the deadline of its copy.
     pub(super) fn connected(&mut self) -> Option<Timestamp> {
         let State::Connecting(job) = std::mem::replace(&mut self.state, State::Idle) else { return None };
         let deadline = match &job.copy.target.sink {
@@ -78,7 +78,7 @@ impl<S> Connection<S> {
         deadline
     }
 
-    /// Its shadow takes no more of the request.
+    /// Its shadow accepts no more of the request.
     pub(super) fn is_refused(&self) -> bool {
         matches!(&self.state, State::Busy(job) if job.refused)
     }
@@ -90,7 +90,7 @@ impl Job {
         Box::new(Job { copy, begun: now, written: 0, refused: false, input, answer, repeated: false })
     }
 
-    /// What is still to be sent, or a part of it.
+    /// The bytes still to be sent, or a part of them.
     pub(super) fn left(&self) -> &[u8] {
         let head = &self.copy.head;
         match (head.get(self.written..), &self.copy.body) {
@@ -104,17 +104,17 @@ impl Job {
         self.written += count;
     }
 
-    /// Whether nothing has come of it and it may be sent once more.
+    /// Whether no response has begun and it may be sent once more.
     pub(super) fn may_repeat(&self) -> bool {
         self.copy.repeatable && !self.repeated && self.answer.is_none() && self.input.is_empty()
     }
 
-    /// Begins anew.
+    /// Starts again.
     pub(super) fn again(&mut self) {
         (self.written, self.refused, self.repeated) = (0, false, true);
     }
 
-    /// Bytes of the answer.
+    /// Bytes of the response.
     pub(super) fn received(&mut self, bytes: &[u8], now: Timestamp) -> Step {
         if self.answer.is_some() {
             return self.body(bytes);
@@ -166,7 +166,7 @@ impl Job {
             answer.hash.write(&bytes[used..][step.data]);
             used += step.consumed;
             if step.done {
-                // Bytes behind the answer were not asked for.
+                // Bytes after the response were not requested.
                 return Step::Whole { reusable: answer.keep_alive && used == bytes.len() };
             }
             if used == bytes.len() {
@@ -174,7 +174,7 @@ impl Job {
             }
         }
         match self.copy.live.get() {
-            // Whatever comes now, it is not the same.
+            // Whatever follows, the responses differ.
             Some(Some(live)) if answer.bytes > live.bytes => Step::Whole { reusable: false },
             // There is nothing to compare it with.
             Some(None) => Step::Whole { reusable: false },
@@ -193,7 +193,7 @@ impl Job {
         }
     }
 
-    /// What came of it.
+    /// The outcome of the copy.
     pub(super) fn outcome(&self, now: Timestamp) -> Answered {
         let total = now.since(self.begun);
         match &self.answer {

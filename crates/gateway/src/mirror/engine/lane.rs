@@ -1,4 +1,4 @@
-//! The copies of one mirror: those that wait, and how many are under way.
+//! The copies of one mirror: those that wait, and how many are in flight.
 
 use crate::mirror::{Copy, Dropped, Sink, Target};
 use std::collections::VecDeque;
@@ -8,13 +8,13 @@ use units::Timestamp;
 
 pub(super) struct Lane {
     pub(super) target: Arc<Target>,
-    /// Bounded by the places of the target.
+    /// Bounded by the queue places of the target.
     pub(super) queue: VecDeque<Box<Copy>>,
     /// Copies at the shadow.
     pub(super) active: u32,
-    /// The instance that is next: shadows take turns.
+    /// The next instance: round robin.
     turn: usize,
-    /// Connections that wait for a request, by instance.
+    /// Connections without a request, by instance.
     idle: Vec<Vec<usize>>,
 }
 
@@ -24,7 +24,7 @@ impl Lane {
         Lane { target: Arc::clone(target), queue, active: 0, turn: 0, idle }
     }
 
-    /// The next copy that may go, if one may. Those whose deadline has come are dropped.
+    /// The next copy that may be sent, if any. Copies past their deadline are dropped.
     pub(super) fn next(&mut self, now: Timestamp) -> Option<Box<Copy>> {
         let Sink::Shadow(shadow) = &self.target.sink else { return None };
         while self.active < shadow.in_flight() {
@@ -37,19 +37,19 @@ impl Lane {
         None
     }
 
-    /// The instance whose turn it is.
+    /// The next instance in turn.
     pub(super) fn pick(&mut self, instances: &[SocketAddr]) -> Option<(usize, SocketAddr)> {
         self.turn = (self.turn + 1) % instances.len().max(1);
         self.idle.resize_with(instances.len(), Vec::new);
         Some((self.turn, *instances.get(self.turn)?))
     }
 
-    /// A connection to an instance that waits.
+    /// An idle connection to an instance.
     pub(super) fn idle(&mut self, instance: usize) -> Option<usize> {
         self.idle.get_mut(instance)?.pop()
     }
 
-    /// Keeps a connection; false where there are enough.
+    /// Keeps a connection; false if there are enough.
     pub(super) fn put_back(&mut self, instance: usize, connection: usize, most: usize) -> bool {
         let idle = &mut self.idle[instance];
         let room = idle.len() < most;
@@ -59,12 +59,12 @@ impl Lane {
         room
     }
 
-    /// An idle connection has gone.
+    /// An idle connection was closed.
     pub(super) fn gone(&mut self, instance: usize, connection: usize) {
         self.idle[instance].retain(|&idle| idle != connection);
     }
 
-    /// The idle connections to an instance, which are idle no more.
+    /// The idle connections to an instance, which are no longer idle.
     pub(super) fn forget(&mut self, instance: usize) -> Vec<usize> {
         std::mem::take(&mut self.idle[instance])
     }
@@ -73,7 +73,7 @@ impl Lane {
         self.idle.concat()
     }
 
-    /// No configuration has this mirror, and nothing is under way.
+    /// No configuration has this mirror, and no copy is in flight.
     pub(super) fn is_over(&self) -> bool {
         self.queue.is_empty() && self.active == 0 && Arc::strong_count(&self.target) == 1
     }

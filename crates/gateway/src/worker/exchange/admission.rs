@@ -12,34 +12,34 @@ use units::Timestamp;
 /// What the limits of its route know of a request.
 #[derive(Debug, Default)]
 pub(in crate::worker) struct Admission {
-    /// Counted in by the limits.
+    /// What the limits gave it when they counted it.
     admitted: Option<Admitted>,
     /// Since when.
     at: Timestamp,
     claims: Claims,
-    /// What the limits in shadow made of it.
+    /// What the shadow limits recorded for it.
     watched: [Option<Watched>; 2],
     waited: Duration,
 }
 
 impl Admission {
-    /// Its head was read for what limits beyond the plain ones want to know.
+    /// Sets the values in its head that limits beyond the plain ones need.
     pub(in crate::worker) fn claim(&mut self, claims: Claims) {
         self.claims = claims;
     }
 
-    /// The rate class of one of its keys, which is asked once.
+    /// The rate class of one of its keys; each is taken once.
     pub(in crate::worker) fn take_class(&mut self, number: usize) -> Option<Arc<RateClass<AtomicU64>>> {
         self.claims.take_class(number)
     }
 
-    /// It has waited so long for a turn or a place.
+    /// Adds the time that it has waited for a rate class or a place.
     #[inline]
     pub(in crate::worker) fn add_wait(&mut self, waited: Duration) {
         self.waited += waited;
     }
 
-    /// Its limits let it pass, and count it in.
+    /// Its limits admit it, and count it.
     #[inline]
     pub(in crate::worker) fn admit(&mut self, admitted: Admitted, now: Timestamp) {
         self.waited += admitted.waited();
@@ -47,17 +47,17 @@ impl Admission {
         self.at = now;
     }
 
-    /// A limit in shadow has seen it admitted.
+    /// A shadow limit has seen it admitted.
     pub(in crate::worker) fn watch(&mut self, number: usize, watched: Watched) {
         self.watched[number] = Some(watched);
     }
 
-    /// What the limits in shadow made of it, to be given back to them.
+    /// What the shadow limits recorded for it, to be returned to them.
     pub(in crate::worker) fn take_watched(&mut self) -> [Option<Watched>; 2] {
         std::mem::take(&mut self.watched)
     }
 
-    /// It is counted out: gives what the limits gave, if they did.
+    /// It is no longer counted: returns what the limits gave it, if they did.
     #[inline]
     pub(in crate::worker) fn leave(&mut self) -> Option<Admitted> {
         self.admitted.take()
@@ -78,13 +78,13 @@ impl Admission {
         self.claims.priority()
     }
 
-    /// When its client will have gone.
+    /// When its client will have given up.
     #[inline]
     pub(in crate::worker) fn deadline(&self) -> Timestamp {
         self.claims.deadline()
     }
 
-    /// How long it has waited for turns and places.
+    /// How long it has waited for rate classes and places.
     #[inline]
     pub(in crate::worker) fn waited(&self) -> Duration {
         self.waited

@@ -1,7 +1,7 @@
 //! What the client is sent, and how that counts.
 //!
-//! An answer is an instance's, which is forwarded, or the gateway's own. Its service level class counts it once: when
-//! the first byte of an instance's answer comes, or as late before that.
+//! A response is forwarded from an instance, or is the gateway's own. Its service level class counts it once: when the
+//! first byte of an instance's response arrives, or as late before that.
 
 use super::Request;
 use crate::answer::Connection;
@@ -17,42 +17,42 @@ use units::Timestamp;
 /// What the client is sent, and how that counts.
 #[derive(Debug, Default)]
 pub(in crate::worker) struct Answer {
-    /// The service level class that it counts in.
+    /// The service level class that counts it.
     level: Option<usize>,
-    /// Counted as late before it came.
+    /// Counted as late before it arrived.
     late: bool,
     first_byte: Option<Timestamp>,
     status: u16,
     body_bytes: u64,
-    /// How long the instance wants to be left alone.
+    /// The instance's `Retry-After`: how long it wants no requests.
     stay_away: Option<Duration>,
     broken: Option<(&'static str, SocketAddr)>,
     forwarding: Option<Forwarding>,
 }
 
-/// An instance's answer whose head was read.
+/// An instance's response whose head was read.
 #[derive(Debug)]
 pub(in crate::worker) struct Forwarding {
     status: u16,
-    /// The client has been sent something of it.
+    /// The client has been sent part of it.
     begun: bool,
     body: Decoder,
-    /// Chunks are taken apart for a client that does not know them.
+    /// The chunked coding is removed for a client that does not know it.
     unchunk: bool,
     close: bool,
-    /// The client knows the end of the answer by the end of the connection.
+    /// The end of the connection marks the end of the response.
     until_close: bool,
     reusable: bool,
 }
 
 impl Answer {
-    /// It counts in this service level class, if one is named.
+    /// Counts it in this service level class, if one is given.
     #[inline]
     pub(in crate::worker) fn judge_by(&mut self, level: Option<usize>) {
         self.level = level.or(self.level);
     }
 
-    /// Counts it as late, but once, and not after it has come.
+    /// Counts it as late, at most once, and not after it has arrived.
     pub(in crate::worker) fn count_late(&mut self, local: &Local) {
         let late = std::mem::replace(&mut self.late, true);
         if !late && self.first_byte.is_none() {
@@ -60,12 +60,12 @@ impl Answer {
         }
     }
 
-    /// Counts a request that its own policy has refused.
+    /// Counts a request that was refused by its own policy.
     pub(in crate::worker) fn count_shed(&self, local: &Local) {
         local.tally(self.level, |tally| tally.record_shed());
     }
 
-    /// Counts it as late where its target is shorter than `elapsed`, the time since the request was sent.
+    /// Counts it as late if its target is shorter than `elapsed`, the time since the request was sent.
     pub(super) fn note_late(&mut self, local: &Local, elapsed: Duration) {
         let Some(level) = self.level else { return };
         if self.first_byte.is_none() && local.shared.levels[level].settings.is_late(elapsed) {
@@ -73,8 +73,8 @@ impl Answer {
         }
     }
 
-    /// The head of an instance's answer has come. Gives how the client learns where the body ends, and what becomes of
-    /// its connection; `draining` says that connections close.
+    /// The head of an instance's response has arrived. Returns how the client finds the end of the body, and whether
+    /// its connection closes; `draining` means that connections close.
     #[inline]
     pub(in crate::worker) fn begin(
         &mut self,
@@ -85,13 +85,13 @@ impl Answer {
     ) -> (Body, Connection) {
         self.first_byte = Some(now);
         self.status = head.status;
-        // 429 speaks to one client, 503 of the instance.
+        // 429 is about one client, 503 about the instance.
         if head.status == 503 {
             self.stay_away = head.headers.find("retry-after").and_then(seconds);
         }
         let unchunk = request.is_old() && head.framing == Body::Chunked;
         let framed = if unchunk { Body::UntilClose } else { head.framing };
-        // An answer before the end of the request: the rest of the request has no reader any more.
+        // A response before the end of the request: nothing reads the rest of the request any more.
         let early = !request.is_whole();
         let until_close = framed == Body::UntilClose;
         let close = !request.keeps_connection() || until_close || early || draining;
@@ -118,13 +118,13 @@ impl Answer {
         }
     }
 
-    /// A response rule gives it another status.
+    /// A response rule changes its status.
     pub(in crate::worker) fn change_status(&mut self, status: u16) {
         self.status = status;
     }
 
-    /// Takes the next bytes of an instance's body: appends to `out` what the client is sent of them. Whether it is the
-    /// last. It has one caller, and a call of its own would cost each exchange 40 instructions.
+    /// Takes the next bytes of an instance's body: appends to `out` what the client is sent of them. Returns whether it
+    /// was the last part. It has one caller, and a separate call would cost each exchange 40 instructions.
     #[inline(always)]
     pub(in crate::worker) fn forward(
         &mut self,
@@ -150,14 +150,14 @@ impl Answer {
         if !forwarding.unchunk {
             out.extend_from_slice(&bytes[..used]);
         }
-        // Bytes behind the answer were not asked for.
+        // Bytes after the response were not requested.
         forwarding.reusable &= used == bytes.len();
         forwarding.begun = true;
         Ok(forwarding.body.is_done())
     }
 
-    /// A response rule's answer goes out in the place of the instance's, of whose body `rest` has come; `close` says
-    /// whether the client's connection closes after it.
+    /// The response of a response rule replaces that of the instance, of whose body `rest` has arrived; `close` means
+    /// that the client's connection closes after it.
     pub(in crate::worker) fn replace(&mut self, status: u16, body_bytes: u64, rest: &[u8], close: bool) {
         if let Some(forwarding) = &mut self.forwarding {
             forwarding.replaced(rest, close);
@@ -165,54 +165,54 @@ impl Answer {
         }
     }
 
-    /// The gateway answers itself.
+    /// The gateway sends its own response.
     #[inline]
     pub(in crate::worker) fn own(&mut self, status: u16, body_bytes: u64) {
         (self.status, self.body_bytes) = (status, body_bytes);
     }
 
-    /// The client did not wait for it.
+    /// The client left before the end of the response.
     pub(in crate::worker) fn client_left(&mut self) {
         if self.forwarding.is_none() {
             self.status = CLIENT_LEFT;
         }
     }
 
-    /// It broke this rule of HTTP, and came from this instance.
+    /// It violated this rule of HTTP, and came from this instance.
     pub(in crate::worker) fn broke(&mut self, rule: &'static str, instance: SocketAddr) {
         self.broken = Some((rule, instance));
     }
 
-    /// Forgets an instance's answer of which the client has had nothing, so that it can be told something else; false
-    /// where it has had the beginning.
+    /// Drops an instance's response of which the client has received nothing, so that another can be sent; false if the
+    /// client has received part of it.
     pub(in crate::worker) fn take_back(&mut self) -> bool {
         self.forwarding.take_if(|forwarding| !forwarding.begun);
         self.forwarding.is_none()
     }
 
-    /// The instance has closed its connection: whether that is the end of the answer.
+    /// The instance has closed its connection: returns whether that is the end of the response.
     pub(in crate::worker) fn ends_here(&mut self) -> bool {
         self.forwarding.as_mut().is_some_and(|forwarding| forwarding.body.closed().is_ok())
     }
 
-    /// It went out whole: gives what was forwarded.
+    /// It was sent completely: returns what was forwarded.
     #[inline]
     pub(in crate::worker) fn finish(&mut self) -> Option<Forwarding> {
         self.forwarding.take()
     }
 
-    /// The head of an instance's answer has come.
+    /// The head of an instance's response has arrived.
     #[inline]
     pub(in crate::worker) fn is_forwarded(&self) -> bool {
         self.forwarding.is_some()
     }
 
-    /// A client could take the end of its connection for the end of the answer.
+    /// Whether a client could take the end of its connection for the end of the response.
     pub(in crate::worker) fn is_until_close(&self) -> bool {
         self.forwarding.as_ref().is_some_and(|forwarding| forwarding.until_close)
     }
 
-    /// The status that the instance gave, whatever a rule made of it.
+    /// The status that the instance sent, whether or not a rule changed it.
     pub(in crate::worker) fn status_of_instance(&self) -> u16 {
         self.forwarding.as_ref().map_or(self.status, |forwarding| forwarding.status)
     }
@@ -228,19 +228,19 @@ impl Answer {
         self.body_bytes
     }
 
-    /// When the first byte of an instance's answer came.
+    /// When the first byte of an instance's response arrived.
     #[inline]
     pub(in crate::worker) fn first_byte(&self) -> Option<Timestamp> {
         self.first_byte
     }
 
-    /// How long the instance wants to be left alone.
+    /// The instance's `Retry-After`: how long it wants no requests.
     #[inline]
     pub(in crate::worker) fn stay_away(&self) -> Option<Duration> {
         self.stay_away
     }
 
-    /// The rule that it broke, and the instance that gave it.
+    /// The rule that it violated, and the instance that sent it.
     #[inline]
     pub(in crate::worker) fn broken(&self) -> Option<(&'static str, SocketAddr)> {
         self.broken
@@ -248,10 +248,10 @@ impl Answer {
 }
 
 impl Forwarding {
-    /// Another answer goes out in its place.
+    /// Another response replaces it.
     fn replaced(&mut self, rest: &[u8], close: bool) {
-        // The connection goes on only where the whole of the other body is there already: reading an unknown amount for
-        // nobody costs more than a new connection.
+        // The connection is kept only if the whole of the other body is already there: reading and dropping an unknown
+        // amount costs more than a new connection.
         let mut used = 0;
         while !self.body.is_done() && used < rest.len() {
             match self.body.decode(&rest[used..]) {
@@ -263,7 +263,7 @@ impl Forwarding {
         (self.until_close, self.close) = (false, close);
     }
 
-    /// What the instance said, whatever a rule made of it.
+    /// The instance's response, whether or not a rule changed it.
     #[inline]
     pub(in crate::worker) fn status(&self) -> u16 {
         self.status
@@ -287,7 +287,7 @@ fn seconds(value: &[u8]) -> Option<Duration> {
     std::str::from_utf8(value).ok()?.parse().ok().map(Duration::from_secs)
 }
 
-/// What logs call a request whose client did not wait for the answer.
+/// The status in the log of a request whose client did not wait for the response.
 const CLIENT_LEFT: u16 = 499;
 
 #[cfg(test)]
@@ -298,7 +298,7 @@ mod tests {
     use http::codec::header::slots;
     use http::codec::response;
 
-    /// An answer that has begun with this text's head, what the client is told of it, and the rest of the text.
+    /// A response that has begun with this text's head, what the client is told of it, and the rest of the text.
     fn answering<'a>(request: &Request, text: &'a str) -> (Answer, (Body, Connection), &'a [u8]) {
         let mut slots = slots();
         let bytes = text.as_bytes();

@@ -1,4 +1,4 @@
-//! The request as the instance is sent it: its head written anew, with as much of the body as came with it.
+//! The request as it is sent to the instance: its head rewritten, with the part of the body that arrived with it.
 
 use crate::forward;
 use crate::hops::Hops;
@@ -9,16 +9,16 @@ use http::codec::request::RequestHead;
 use rule::Changes;
 use std::time::Duration;
 
-/// The request as the instance is sent it.
+/// The request as it is sent to the instance.
 #[derive(Debug, Default)]
 pub(in crate::worker) struct Outgoing {
     bytes: Vec<u8>,
-    /// Where in them a field may be added.
+    /// The offset in them at which a field may be added.
     place: usize,
 }
 
 impl Outgoing {
-    /// Another request is to be written.
+    /// Clears it for another request.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
@@ -39,25 +39,25 @@ impl Outgoing {
         self.place = forward::request(&mut self.bytes, head, target, hops, arrived_us, pool, trailers);
     }
 
-    /// Adds what came of the body along with the head.
+    /// Adds the part of the body that arrived with the head.
     #[inline]
     pub(in crate::worker) fn add_body(&mut self, body: &[u8]) {
         self.bytes.extend_from_slice(body);
     }
 
-    /// Ends the body with those of its trailers that may pass.
+    /// Ends the body with those of its trailers that may be forwarded.
     pub(in crate::worker) fn end_body(&mut self, section: &[u8], names: &[TrailerName]) {
         trailers::end(&mut self.bytes, section, names);
     }
 
-    /// Puts in what a rule has changed of the head.
+    /// Applies the changes of a rule to the head.
     pub(in crate::worker) fn change(&mut self, changes: &Changes) {
         if let Some(place) = rewrite::request(&mut self.bytes, changes) {
             self.place = place;
         }
     }
 
-    /// Tells the instance how long the request has waited for its turn.
+    /// Adds the field that tells the instance how long the request has waited.
     pub(in crate::worker) fn say_waited(&mut self, waited: Duration) {
         forward::waited(&mut self.bytes, self.place, waited);
     }

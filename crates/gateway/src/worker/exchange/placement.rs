@@ -1,4 +1,4 @@
-//! The instance and the connection that have a request, and the instances that have failed it.
+//! The instance and the connection of a request, and the instances that have failed it.
 
 use crate::pool::Attempt;
 use control::balance::{InstanceId, Placed};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use units::Timestamp;
 
-/// A place at an instance where those are limited.
+/// A place at an instance with a concurrency limit.
 type Place = Arc<Concurrency<AtomicU64>>;
 
 /// Where a request is.
@@ -15,18 +15,18 @@ type Place = Arc<Concurrency<AtomicU64>>;
 pub(in crate::worker) struct Placement {
     /// The pool of the route, or the one that a rule has chosen.
     pool: usize,
-    /// What its pool balances by.
+    /// The key that its pool balances by.
     key: Option<u64>,
     instance: InstanceId,
     /// The instance counts it as in flight.
     in_flight: bool,
-    /// The client has to be told its instance.
+    /// The client has to be told its instance, by a cookie.
     sets_cookie: bool,
     sent: Timestamp,
     /// The connection that carries it.
     upstream: Option<usize>,
     attempt: Attempt,
-    /// None of them twice. A stale connection says nothing of its instance.
+    /// Without duplicates. A stale connection is no evidence against its instance.
     failed: Vec<InstanceId>,
     sends: u32,
     /// The place that it holds at its instance.
@@ -55,13 +55,13 @@ impl Default for Placement {
 }
 
 impl Placement {
-    /// It goes to this pool.
+    /// Assigns it to this pool.
     #[inline]
     pub(in crate::worker) fn choose_pool(&mut self, pool: usize) {
         self.pool = pool;
     }
 
-    /// Its pool balances by this.
+    /// Sets the key that its pool balances by.
     #[inline]
     pub(in crate::worker) fn balance_by(&mut self, key: Option<u64>) {
         self.key = key;
@@ -77,12 +77,12 @@ impl Placement {
         self.picked.take()
     }
 
-    /// It holds a place at an instance, where those are limited.
+    /// It holds a place at an instance with a concurrency limit.
     pub(in crate::worker) fn hold(&mut self, place: Option<Place>) {
         self.held = place;
     }
 
-    /// The place that it held, to be given back.
+    /// The place that it held, to be released.
     #[inline]
     pub(in crate::worker) fn take_place(&mut self) -> Option<Place> {
         self.held.take()
@@ -103,31 +103,32 @@ impl Placement {
         self.upstream = Some(upstream);
     }
 
-    /// It has its connection no more: gives that, if there was one.
+    /// Releases its connection: returns it, if there was one.
     #[inline]
     pub(in crate::worker) fn take_upstream(&mut self) -> Option<usize> {
         self.upstream.take()
     }
 
-    /// It was handed to its connection, as far as it had come.
+    /// The part that has arrived was passed to its connection.
     #[inline]
     pub(in crate::worker) fn handed_over(&mut self) {
         self.sends += 1;
     }
 
-    /// It has left its instance: which one, unless it was at none.
+    /// It has left its instance: returns which one, unless it had none.
     #[inline]
     pub(in crate::worker) fn leave(&mut self) -> Option<InstanceId> {
         std::mem::take(&mut self.in_flight).then_some(self.instance)
     }
 
-    /// Its connection was stale, which says nothing of the instance: it is to be sent again. Gives the instance.
+    /// Its connection was stale, which is no evidence against the instance: it is to be sent again. Returns the
+    /// instance.
     pub(in crate::worker) fn again_after_stale(&mut self) -> InstanceId {
         self.sends = 0;
         self.again()
     }
 
-    /// Its instance has failed it: it is to be sent to another. Gives the instance.
+    /// Its instance has failed: it is to be sent to another. Returns the instance.
     pub(in crate::worker) fn again_elsewhere(&mut self) -> InstanceId {
         if !self.failed.contains(&self.instance) {
             self.failed.push(self.instance);
@@ -151,19 +152,19 @@ impl Placement {
         self.key
     }
 
-    /// The instance that it is at, or was at last.
+    /// Its current or last instance.
     #[inline]
     pub(in crate::worker) fn instance(&self) -> InstanceId {
         self.instance
     }
 
-    /// The client has to be told its instance.
+    /// The client has to be told its instance, by a cookie.
     #[inline]
     pub(in crate::worker) fn sets_cookie(&self) -> bool {
         self.sets_cookie
     }
 
-    /// When it went to its instance.
+    /// When it was sent to its instance.
     #[inline]
     pub(in crate::worker) fn sent(&self) -> Timestamp {
         self.sent
@@ -186,7 +187,7 @@ impl Placement {
         &self.failed
     }
 
-    /// How often the whole of it, as far as it had come, was handed to a connection; a stale one does not count.
+    /// How often all of it that had arrived was passed to a connection; a stale connection does not count.
     pub(in crate::worker) fn sends(&self) -> u32 {
         self.sends
     }

@@ -1,4 +1,4 @@
-//! What the client asks for, and how far its body has come.
+//! What the client asks for, and how much of its body has arrived.
 
 use http::codec::body::Decoder;
 use http::codec::request::RequestHead;
@@ -13,7 +13,7 @@ pub(in crate::worker) struct Arrival {
     pub(in crate::worker) at: Timestamp,
     /// The wall clock then, in µs since 1970.
     pub(in crate::worker) wall_us: u64,
-    /// The client, beyond the trusted hops: whom logs, keys and hashes are to mean.
+    /// The client address, beyond the trusted hops: the one for logs, keys and hashes.
     pub(in crate::worker) client: IpAddr,
 }
 
@@ -23,12 +23,12 @@ pub(in crate::worker) struct Request {
     arrival: Arrival,
     method: Vec<u8>,
     target: Vec<u8>,
-    /// The head as it came, where a response rule may ask about it; otherwise empty.
+    /// The original head, if a response rule may read it; otherwise empty.
     head: Vec<u8>,
-    /// Referer and user agent, with a zero byte between them, where the log wants them.
+    /// Referer and user agent, with a zero byte between them, if the log needs them.
     agent: Vec<u8>,
     body: Decoder,
-    /// All of it came at once, so that it is kept.
+    /// All of it arrived at once, so that it is kept.
     came_whole: bool,
     idempotent: bool,
     head_only: bool,
@@ -37,12 +37,12 @@ pub(in crate::worker) struct Request {
     expects_continue: bool,
 }
 
-/// What came of a request's body.
+/// The part of a request's body that has arrived.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::worker) struct Part {
-    /// Bytes of the input that are of the body.
+    /// Bytes of the input that belong to the body.
     pub(in crate::worker) used: usize,
-    /// So many of them are before its trailers.
+    /// How many of them are before its trailers.
     pub(in crate::worker) before_trailers: usize,
 }
 
@@ -67,12 +67,12 @@ impl Default for Request {
 }
 
 impl Request {
-    /// What could not be read, so that its connection closes.
+    /// For input that could not be read, so that its connection closes.
     pub(super) fn unread(arrival: Arrival) -> Self {
         Request { arrival, keep_alive: false, ..Request::default() }
     }
 
-    /// A head was read. `target` is in origin form; `alone` says that nothing came behind the head.
+    /// A head was read. `target` is in origin form; `alone` means that nothing followed the head.
     #[inline]
     pub(super) fn begin(&mut self, arrival: Arrival, head: &RequestHead<'_, '_>, target: &str, alone: bool) {
         *self = Request {
@@ -91,7 +91,7 @@ impl Request {
         };
     }
 
-    /// Keeps what the log wants to know of the client's program.
+    /// Keeps what the log needs of the client's program.
     pub(in crate::worker) fn keep_agent(&mut self, head: &RequestHead<'_, '_>) {
         self.agent.extend_from_slice(head.headers.find("referer").unwrap_or_default());
         self.agent.push(0);
@@ -103,7 +103,7 @@ impl Request {
         self.head.extend_from_slice(head);
     }
 
-    /// Follows what came of the body along with the head.
+    /// Reads the part of the body that arrived with the head.
     #[inline]
     pub(in crate::worker) fn begin_body(&mut self, input: &[u8]) -> Result<Part, Refusal> {
         let part = self.read_body(input)?;
@@ -111,7 +111,7 @@ impl Request {
         Ok(part)
     }
 
-    /// Follows the body as far as the input goes.
+    /// Reads the body as far as the input goes.
     pub(in crate::worker) fn read_body(&mut self, input: &[u8]) -> Result<Part, Refusal> {
         let mut part = Part::default();
         while part.used < input.len() && !self.body.is_done() {
@@ -124,13 +124,13 @@ impl Request {
         Ok(part)
     }
 
-    /// The client need not wait for 100 (Continue) any more: somebody said it, or it did not wait.
+    /// The client no longer waits for 100 (Continue): it was sent, or the client did not wait.
     #[inline]
     pub(in crate::worker) fn goes_on(&mut self) {
         self.expects_continue = false;
     }
 
-    /// The connection closes after the answer.
+    /// The connection closes after the response.
     #[inline]
     pub(in crate::worker) fn close_connection(&mut self) {
         self.keep_alive = false;
@@ -164,46 +164,46 @@ impl Request {
         &self.target
     }
 
-    /// The head as it came, if it was kept; otherwise nothing.
+    /// The original head, if it was kept; otherwise empty.
     pub(in crate::worker) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Referer and user agent, with a zero byte between them, if they were kept; otherwise nothing.
+    /// Referer and user agent, with a zero byte between them, if they were kept; otherwise empty.
     #[inline]
     pub(in crate::worker) fn agent(&self) -> &[u8] {
         &self.agent
     }
 
-    /// All of the body has come.
+    /// All of the body has arrived.
     #[inline]
     pub(in crate::worker) fn is_whole(&self) -> bool {
         self.body.is_done()
     }
 
-    /// Sending it twice does what sending it once does.
+    /// Sending it twice has the same effect as sending it once.
     pub(in crate::worker) fn is_idempotent(&self) -> bool {
         self.idempotent
     }
 
-    /// It could be sent again, and that would do no harm.
+    /// It can be sent again without harm.
     pub(in crate::worker) fn is_repeatable(&self) -> bool {
         self.came_whole && self.idempotent
     }
 
-    /// Its answer has no body.
+    /// Its response has no body.
     #[inline]
     pub(in crate::worker) fn is_head_only(&self) -> bool {
         self.head_only
     }
 
-    /// What its answer is read as the answer to.
+    /// The kind of request that its response is parsed for.
     #[inline]
     pub(in crate::worker) fn answer_to(&self) -> AnswerTo {
         if self.head_only { AnswerTo::Head } else { AnswerTo::Other }
     }
 
-    /// The client speaks HTTP/1.0 and understands no chunks.
+    /// The client speaks HTTP/1.0 and does not know the chunked coding.
     #[inline]
     pub(in crate::worker) fn is_old(&self) -> bool {
         self.old
@@ -215,14 +215,14 @@ impl Request {
         self.keep_alive
     }
 
-    /// The client waits for 100 (Continue), and nobody has said it yet.
+    /// The client waits for 100 (Continue), which was not sent yet.
     #[inline]
     pub(in crate::worker) fn expects_continue(&self) -> bool {
         self.expects_continue
     }
 }
 
-/// A buffer with other bytes, taken out of its place.
+/// Takes the buffer out and puts other bytes in its place.
 #[inline]
 fn refilled(buffer: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
     let mut buffer = std::mem::take(buffer);

@@ -1,4 +1,4 @@
-//! A scripted client: asks, reads at its own pace, breaks HTTP, leaves anywhere.
+//! A scripted client: sends requests, reads at its own pace, violates HTTP, leaves anywhere.
 
 use super::{Asked, Mood, pattern};
 use http::codec::body::Decoder;
@@ -17,34 +17,34 @@ pub(super) struct Client {
     pub(super) requests: Vec<Asked>,
     script: Vec<u8>,
     sent: usize,
-    /// Leaves once so many bytes are sent.
+    /// Leaves after this many bytes are sent.
     leaves_at: Option<usize>,
     pipelines: bool,
     half_closes: bool,
     slow: bool,
     /// Sends a little at a time.
     trickles: bool,
-    /// Sends a body without leave, though it has asked for it.
+    /// Sends a body without waiting for the 100 (Continue) that it asked for.
     impatient: bool,
     pub(super) received: Vec<u8>,
     end: Option<End>,
     pub(super) next: Timestamp,
-    /// Left without waiting, or was never let in: it is owed nothing.
+    /// Left without waiting, or was never accepted: it expects nothing.
     pub(super) left: bool,
     pub(super) done: bool,
 }
 
-/// One answer as the client understood it.
+/// One response as the client parsed it.
 #[derive(Debug)]
 pub(super) struct Got {
     pub(super) status: u16,
     pub(super) closes: bool,
-    /// The request that an instance says it answers; `None` for the gateway's own answers.
+    /// The request that the instance says it responds to; `None` for the gateway's own responses.
     pub(super) id: Option<u64>,
 }
 
 impl Client {
-    /// In a `calm` world it asks, reads and waits until it is answered.
+    /// In a `calm` world it sends requests, reads, and waits for all responses.
     pub(super) fn new(number: usize, first_id: u64, rng: &mut Rng, routes: &[&str], mood: Mood) -> Self {
         let calm = mood == Mood::Calm;
         let mut client = Client {
@@ -150,7 +150,7 @@ impl Client {
         self.next = now + pause(rng, self.slow);
         let Some(peer) = &self.peer else {
             self.peer = world.connect(self.from);
-            // Nobody listens any more.
+            // The listener is closed.
             (self.left, self.done) = (self.peer.is_none(), self.peer.is_none());
             return;
         };
@@ -195,21 +195,21 @@ impl Client {
         }
     }
 
-    /// The whole answers so far.
+    /// The complete responses so far.
     ///
     /// # Errors
-    /// Bytes that are no answer, or an answer's body that is not what its instance sent.
+    /// Bytes that are not a response, or a response body that is not what its instance sent.
     pub(super) fn answers(&self) -> Result<Vec<Got>, String> {
         self.read().map(|(answers, _)| answers)
     }
 
-    /// The whole answers so far, and whether there is leave to send the body that belongs to the next.
+    /// The complete responses so far, and whether a 100 (Continue) for the next request has arrived.
     fn read(&self) -> Result<(Vec<Got>, bool), String> {
         let (mut rest, mut answers, mut leave) = (&self.received[..], Vec::new(), false);
         while !rest.is_empty() {
             let asked = self.requests.get(answers.len());
             let heads = asked.is_some_and(|asked| asked.method == "HEAD");
-            // Whoever gives up on the head of a request cannot know that it would have been HEAD.
+            // A gateway that gives up on a request head cannot know that the method would have been HEAD.
             let gave_up = [&b"HTTP/1.1 400"[..], b"HTTP/1.1 408"].iter().any(|line| rest.starts_with(line));
             let to = if heads && !gave_up { AnswerTo::Head } else { AnswerTo::Other };
             let mut slots = slots();
@@ -241,11 +241,11 @@ impl Client {
             let id = number("x-id");
             if let Some(id) = id {
                 if !pattern(id, body.len()).starts_with(&body) {
-                    return Err(format!("the answer to {id} has other bytes than its instance sent"));
+                    return Err(format!("the response to {id} has other bytes than its instance sent"));
                 }
                 let whole = number("x-length").unwrap_or(0);
                 if decoder.is_done() && to == AnswerTo::Other && body.len() as u64 != whole {
-                    return Err(format!("the answer to {id} ends after {} of {whole} bytes", body.len()));
+                    return Err(format!("the response to {id} ends after {} of {whole} bytes", body.len()));
                 }
             }
             if !decoder.is_done() {
@@ -257,25 +257,25 @@ impl Client {
         Ok((answers, leave))
     }
 
-    /// Whether everything that it asked is answered.
+    /// Whether all its requests have a response.
     ///
     /// # Errors
     /// See [`Client::answers`].
     pub(super) fn is_served(&self) -> Result<bool, String> {
         let answers = self.answers()?;
         let closes = |asked: &Asked| asked.closes;
-        // Behind an answer that closes the connection, nothing more is owed.
+        // No response is expected after one that closes the connection.
         let owed = self.requests.iter().position(closes).map_or(self.requests.len(), |last| last + 1);
         Ok(answers.len() >= owed || answers.last().is_some_and(|last| last.closes))
     }
 
-    /// Requests that were sent whole.
+    /// Requests that were sent completely.
     pub(super) fn asked(&self) -> usize {
         self.requests.iter().filter(|request| request.ends <= self.sent).count()
     }
 }
 
-/// Nearly no time, a while, or long enough to miss every time-out.
+/// Nearly no time, some time, or long enough to exceed every time-out.
 pub(super) fn pause(rng: &mut Rng, slow: bool) -> Duration {
     let most = match rng.below(if slow { 40 } else { 150 }) {
         0 => 1_500_000,

@@ -1,4 +1,4 @@
-//! A scripted instance: answers in every framing, late, early, half, twice, or not at all.
+//! A scripted instance: responds in every framing, late, early, partly, twice, or not at all.
 
 use super::client::pause;
 use super::{Mood, pattern, pattern_from};
@@ -17,9 +17,9 @@ pub(super) struct Instance {
     pub(super) address: SocketAddr,
     connections: Vec<Connection>,
     pub(super) next: Timestamp,
-    /// How often it does anything but answer, out of 100.
+    /// Percentage of its actions that are faults.
     trouble: usize,
-    /// How often each request came, with its method.
+    /// How often each request arrived, with its method.
     pub(super) seen: BTreeMap<u64, (String, u32)>,
 }
 
@@ -27,11 +27,11 @@ struct Connection {
     peer: Peer,
     input: Vec<u8>,
     planned: VecDeque<(Timestamp, Act)>,
-    /// It answered before the end of a request, whose rest it still reads: which, and from where on.
+    /// It responded before the end of a request, whose rest it still reads: which request, and from which offset.
     unfinished: Option<(u64, usize, Decoder)>,
-    /// It has given leave to send the body that it waits for, or decided not to.
+    /// It has sent 100 (Continue), or decided not to.
     told: bool,
-    /// It has answered at least once.
+    /// It has sent at least one response.
     used: bool,
     closed: bool,
 }
@@ -40,12 +40,12 @@ enum Act {
     Send(Vec<u8>),
     Close,
     Reset,
-    /// Reads no more, says no more.
+    /// Stops reading and sending.
     Hang,
 }
 
 impl Instance {
-    /// In a `calm` world it answers everything.
+    /// In a `calm` world it responds to everything.
     pub(super) fn new(address: SocketAddr, rng: &mut Rng, mood: Mood) -> Self {
         let trouble = if mood == Mood::Calm { 0 } else { [1, 5, 40][rng.below(3)] };
         Instance { address, connections: Vec::new(), next: Timestamp::ZERO, trouble, seen: BTreeMap::new() }
@@ -119,7 +119,7 @@ impl Connection {
             while used < self.input.len() && !decoder.is_done() {
                 let step = decoder
                     .decode(&self.input[used..])
-                    .map_err(|refusal| format!("behind an early answer: {refusal}"))?;
+                    .map_err(|refusal| format!("after an early response: {refusal}"))?;
                 let data = &self.input[used..][step.data];
                 if *id != 0 && pattern_from(*id, *at, data.len()) != data {
                     return Err(format!(
@@ -159,13 +159,13 @@ impl Connection {
             body.extend_from_slice(&self.input[at..][step.data]);
             at += step.consumed;
         }
-        // Id 0 is of those who break HTTP on purpose.
+        // Id 0 marks requests that violate HTTP on purpose.
         if id != 0 && !pattern(id, body.len()).starts_with(&body) {
             return Err(format!("request {id} reached an instance with other bytes than its client sent"));
         }
         let early = !decoder.is_done();
         hops_are_told(&head)?;
-        // The client sends one that its route may let pass, and one that none does.
+        // The client sends one trailer that its route may forward, and one that no route forwards.
         if !early && head.framing == Body::Chunked {
             let passes = head.headers.find("trailer").is_some();
             let end = if passes { format!("0\r\nX-Sum: {id}\r\n\r\n") } else { "0\r\n\r\n".to_owned() };
@@ -252,8 +252,8 @@ impl Connection {
             1 => plan(Act::Close),
             2 => plan(Act::Reset),
             kind @ 3..=4 => {
-                // Not the last byte, so that it is half of any answer whose framing can tell; one that cannot is
-                // told by the reset.
+                // Not the last byte, so that the response is incomplete in any framing that shows it; otherwise the
+                // reset shows it.
                 let half = rng.below(out.len());
                 out.truncate(half);
                 plan(Act::Send(out));
@@ -261,7 +261,7 @@ impl Connection {
             }
             5 => plan(Act::Send(b"SSH-2.0-nonsense\r\n".to_vec())),
             _ => {
-                // More than was asked for, where that is no part of the body.
+                // Extra bytes, where they are not part of the body.
                 if framed {
                     out.extend_from_slice(EXTRA);
                 }
@@ -274,7 +274,7 @@ impl Connection {
     }
 }
 
-/// Each request says once where and when it came in.
+/// Each request states once where and when it arrived.
 fn hops_are_told(head: &RequestHead<'_, '_>) -> Result<(), String> {
     let values = |name: &'static str| {
         let named = move |field: &&Header<'_>| field.name.eq_ignore_ascii_case(name);

@@ -1,4 +1,4 @@
-//! Limits of every kind, as a seed draws them, and what must be left of them at the end.
+//! Limits of every kind, drawn from a seed, and what must be left of them at the end.
 
 use super::millis;
 use crate::settings::{
@@ -11,7 +11,7 @@ use units::Ratio;
 pub(super) const PRIORITIES: [&str; 2] = ["low", "high"];
 pub(super) const PATIENCE: &str = "x-patience";
 
-/// What a request says of itself.
+/// The limit-related headers of a request.
 pub(super) fn headers(rng: &mut Rng) -> String {
     let mut headers = String::new();
     if rng.below(3) == 0 {

@@ -1,4 +1,4 @@
-//! Pools of every kind, whose instances come and go, fall ill and recover.
+//! Pools of every kind, whose instances are added and removed, fail and recover.
 
 use super::{address, millis};
 use crate::control_room::ControlRoom;
@@ -12,7 +12,7 @@ use units::{Rate, Ratio, Timestamp};
 pub(super) fn random(number: usize, rng: &mut Rng, calm: bool) -> Pool {
     let instances = (0..=rng.below(3)).map(|instance| Instance {
         weight: weight(rng),
-        // The first takes requests.
+        // The first one takes requests.
         draining: instance > 0 && rng.below(6) == 0,
         ..Instance::new(address(number, instance))
     });
@@ -46,10 +46,10 @@ pub(super) fn random(number: usize, rng: &mut Rng, calm: bool) -> Pool {
             ..Health::new("/healthz")
         }),
         slow_start: (rng.below(3) == 0).then(|| millis(1 + rng.below(800))),
-        // An instance that was added is not healthy before its checks have passed; somebody has to serve until then.
+        // An added instance is not healthy before its checks have passed; some instance has to serve until then.
         panic_below: if calm { Ratio::ONE } else { share(rng) },
         retries: Retries {
-            // What is safe to repeat has to be repeated in a calm world, where only idle connections close.
+            // Without faults, every request that is safe to retry has to be retried; there only idle connections close.
             budget: if calm { Ratio::ONE } else { share(rng) },
             least: Rate::per_second_of(if calm { 100.0 } else { rng.below(5) as f64 }),
             tries: 1 + u32::from(calm) + rng.below(3) as u32,
@@ -58,7 +58,7 @@ pub(super) fn random(number: usize, rng: &mut Rng, calm: bool) -> Pool {
     }
 }
 
-/// What a request may carry that pools balance by.
+/// A header that pools may balance by.
 pub(super) fn mark(id: u64, rng: &mut Rng) -> String {
     match rng.below(6) {
         0 => format!("X-User: {}\r\n", id % 5),
@@ -80,7 +80,7 @@ fn share(rng: &mut Rng) -> Ratio {
     Ratio::new(rng.below(5) as f64 / 4.0).unwrap_or(Ratio::ONE)
 }
 
-/// What happens to the instances while requests are under way.
+/// Changes of the instances while requests are in flight.
 pub(super) struct Upheaval {
     next: Timestamp,
     calm: bool,
@@ -93,7 +93,7 @@ impl Upheaval {
         Upheaval { next, calm }
     }
 
-    /// An instance comes, goes, drains, or has been checked.
+    /// An instance is added, removed, drained or checked.
     pub(super) fn act(&mut self, room: &ControlRoom, now: Timestamp, rng: &mut Rng) -> Result<(), String> {
         if now < self.next {
             return Ok(());
@@ -108,7 +108,7 @@ impl Upheaval {
             3 => InstanceChange::Remove { address },
             _ => {
                 let (_, shared) = room.current();
-                // In a calm world no check fails.
+                // Without faults no check fails.
                 shared.pools[number].checked(address, self.calm || rng.below(2) == 0);
                 return Ok(());
             }

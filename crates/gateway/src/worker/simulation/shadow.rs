@@ -1,5 +1,5 @@
-//! Shadows of the simulation: the mirror's loop in a world of its own, whose clock follows the worker's; and the
-//! capture, on a disk of memory.
+//! Shadows of the simulation: the mirror's loop in a virtual network of its own, whose clock follows the worker's; and
+//! the capture, on a disk in memory.
 
 use super::Mood;
 use super::instance::Instance;
@@ -22,12 +22,12 @@ pub(super) struct Shadows {
     instances: Vec<Instance>,
     ready: Vec<Ready>,
     capture: Writer<Vec<u8>>,
-    /// Every configuration that there was, for its account.
+    /// Every configuration that was in force, for its counts.
     seen: Vec<Arc<Shared>>,
 }
 
 impl Shadows {
-    /// Shadows at these addresses, of every kind; `ends` becomes the way to them.
+    /// Shadows at these addresses, of every kind; `ends` is set to lead to them.
     pub(super) fn new(addresses: &[SocketAddr], ends: &Ends, seed: u64, rng: &mut Rng) -> Self {
         let world = World::new(seed ^ 0x5ade);
         let (end, copies, bell) = queue(None);
@@ -53,7 +53,7 @@ impl Shadows {
         self.seen.push(Arc::clone(shared));
     }
 
-    /// Goes on until this instant.
+    /// Runs until this instant.
     pub(super) fn catch_up(&mut self, until: Timestamp, rng: &mut Rng) -> Result<(), String> {
         if self.seen.iter().all(|shared| shared.mirrors.targets.is_empty()) {
             return Ok(());
@@ -63,7 +63,7 @@ impl Shadows {
             let now = self.world.now();
             for instance in self.instances.iter_mut().filter(|instance| instance.next <= now) {
                 instance.act(&self.world, rng).map_err(|wrong| format!("a shadow: {wrong}"))?;
-                // Unhurried, so that shadows do not double the work of a seed.
+                // Slow, so that shadows do not double the work of a seed.
                 instance.next = instance.next.max(now + Duration::from_millis(4));
             }
             if now >= until {
@@ -76,7 +76,7 @@ impl Shadows {
         Err(format!("the mirror's loop spins at {}", self.world.now()))
     }
 
-    /// Every chosen copy has its end, and nothing is held.
+    /// Every chosen copy has an outcome, and nothing is held.
     pub(super) fn check(&mut self, rng: &mut Rng) -> Result<(), String> {
         self.catch_up(self.world.now() + Duration::from_secs(5), rng)?;
         for shared in &self.seen {
