@@ -1,5 +1,5 @@
-//! What an arrival costs: nanoseconds each, for every kind of schedule, whole and as one shard of eight; and what
-//! it costs to note how punctual a start was.
+//! The cost of an arrival in nanoseconds, for every kind of schedule, whole and as one shard of eight; and the cost of
+//! recording how punctual a start was.
 //!
 //! `cargo run --release -p load --example schedule_cost`
 

@@ -1,8 +1,8 @@
-//! A bare timer loop: how late this machine wakes a thread that does nothing but wait for the next instant of an even
-//! schedule. What a load generator's pacing is measured against; see `bench/load`.
+//! A bare timer loop: how late this machine wakes a thread that only waits for the next instant of an even schedule. It
+//! is the reference for the pacing of a load generator; see `bench/load`.
 //!
-//! It waits as the generator's event loop does, by a timer descriptor with an absolute end, and skips the wait where
-//! the instant has passed already.
+//! It waits like the generator's event loop, with a timer descriptor and an absolute end, and skips the wait if the
+//! instant has already passed.
 //!
 //! ```text
 //! timer_loop RATE SECONDS        prints JSON: lateness, and |actual gap - intended gap|, in µs

@@ -2,7 +2,7 @@
 //!
 //! ## Why the queue is a number
 //! Arrivals that are due and have no connection yet wait in the order of the schedule. The schedule is pure, so a
-//! second walk over it says which one is next: a backlog of a million arrivals takes no memory, and none is lost.
+//! second pass over it yields the next one: a backlog of a million arrivals takes no memory, and none is lost.
 
 use crate::Schedule;
 use measure::Histogram;
@@ -11,29 +11,29 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::iter::Peekable;
 use units::Timestamp;
 
-/// An arrival whose turn has come.
+/// An arrival that is due.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) intended: Timestamp,
     pub(crate) who: Who,
 }
 
-/// Whose arrival it is.
+/// The origin of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// The arrival of this number, of all workers together.
+    /// The arrival with this number, counted over all workers.
     New(u64),
-    /// The next request of a user who is under way.
+    /// The next request of a user in an iteration.
     User(u32),
 }
 
-/// What is due and what comes next, of one worker.
+/// What is due and what comes next, for one worker.
 pub(crate) struct Agenda {
     source: Source,
-    /// The numbers of our arrivals: the first, and from one to the next.
+    /// The numbers of this worker's arrivals: the first, and the step from one to the next.
     first: u64,
     stride: u64,
-    /// Users who think, by the end of their thought.
+    /// Users in think time, by its end.
     thinking: BinaryHeap<Reverse<(Timestamp, u32)>>,
     /// Users whose next request is due, in order.
     ready: VecDeque<(Timestamp, u32)>,
@@ -56,14 +56,14 @@ enum Source {
         taken: u64,
         retry_at: Timestamp,
     },
-    /// All arrivals are those of users who are under way; `left` says whether any of them may begin another turn.
+    /// All arrivals are those of users in an iteration; `left` says whether any of them may begin another iteration.
     Users {
         left: bool,
     },
 }
 
 impl Agenda {
-    /// Arrivals of a schedule, of which this is shard `index` of `count`; `limit` is its share of a bound.
+    /// Arrivals of a schedule, of which this is shard `index` of `count`; `limit` is its share of a limit.
     pub(crate) fn open(schedule: Schedule, index: u32, count: u32, limit: u64, end: Timestamp) -> Self {
         let schedule = schedule.shard(index, count);
         let source = Source::Open {
@@ -76,12 +76,12 @@ impl Agenda {
         Agenda::of(source, index, count, end)
     }
 
-    /// Whoever is free sends at once.
+    /// A free user sends at once.
     pub(crate) fn closed(left: u64, index: u32, count: u32, end: Timestamp) -> Self {
         Agenda::of(Source::Closed { left, taken: 0, retry_at: Timestamp::ZERO }, index, count, end)
     }
 
-    /// Only users who are under way.
+    /// Only users in an iteration.
     pub(crate) fn users(index: u32, count: u32, end: Timestamp) -> Self {
         Agenda::of(Source::Users { left: true }, index, count, end)
     }
@@ -102,7 +102,7 @@ impl Agenda {
         self.thinking.push(Reverse((at, user)));
     }
 
-    /// Counts what has come due, and says when the next will; `lag` takes how late this look was.
+    /// Counts what has become due, and returns when the next will; `lag` records how late this call was.
     pub(crate) fn note_due(&mut self, now: Timestamp, lag: &mut Histogram) -> Timestamp {
         while let Some(&Reverse((at, user))) = self.thinking.peek()
             && at <= now
@@ -195,7 +195,7 @@ impl Agenda {
         [user, fresh].into_iter().flatten().min()
     }
 
-    /// How many that wait are at least so old.
+    /// How many of those that wait are at least this old.
     pub(crate) fn waiting_since(&self, before: Timestamp) -> u64 {
         let users = self.ready.iter().take_while(|&&(at, _)| at <= before).count() as u64;
         let fresh = match &self.source {
@@ -208,7 +208,7 @@ impl Agenda {
         users + fresh
     }
 
-    /// Whether users think who will still send.
+    /// Whether users in think time will still send.
     pub(crate) fn has_thinkers(&self) -> bool {
         !self.thinking.is_empty()
     }
@@ -218,14 +218,14 @@ impl Agenda {
         matches!(self.source, Source::Closed { left, retry_at, .. } if left > 0 && now < retry_at.min(self.end))
     }
 
-    /// A connection could not be made: in the closed model nothing else would slow the next attempt down.
+    /// A connection could not be opened: in the closed model nothing else would delay the next attempt.
     pub(crate) fn hold_until(&mut self, at: Timestamp) {
         if let Source::Closed { retry_at, .. } = &mut self.source {
             *retry_at = at;
         }
     }
 
-    /// No user will begin another turn, whatever time is left: all that were asked for are under way, or the data
+    /// No user will begin another iteration, whatever time is left: all requested iterations have begun, or the data
     /// has ended.
     pub(crate) fn exhausted(&mut self) {
         if let Source::Users { left } = &mut self.source {

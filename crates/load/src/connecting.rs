@@ -1,4 +1,4 @@
-//! How connections are made: protocol, TLS, addresses.
+//! How connections are opened: protocol, TLS, addresses.
 
 use http::dial::{Address, Origin, ResolveError, Resolver};
 use http::tls;
@@ -7,34 +7,33 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// How connections are made.
+/// How connections are opened.
 #[derive(Debug, Clone, Default)]
 pub struct Connecting {
-    /// What is spoken on them.
+    /// The protocol on them.
     pub protocol: Protocol,
-    /// Opens TLS sessions; `None` where no URL is https.
+    /// Opens TLS sessions; `None` if no URL is https.
     pub tls: Option<tls::Client>,
-    /// Local addresses to connect from, in turn; none leaves the choice to the system.
+    /// Local addresses to connect from, in turn; if empty, the system chooses.
     pub local_addresses: Vec<IpAddr>,
-    /// Finds addresses; its rules are curl's.
+    /// Resolves names; its rules are curl's.
     pub resolver: Resolver,
-    /// Whether each connection asks for the address of its name again, as a client without a cache does.
+    /// Whether each connection resolves its name again, like a client without a cache.
     pub resolve_each: bool,
-    /// Whether public addresses that the plan does not name may be loaded too, where a redirect or a value leads
-    /// there.
+    /// Whether public addresses that the plan does not name may be loaded too, if a redirect or a value leads there.
     pub strangers: bool,
-    /// Bounds on the heads of answers in HTTP/1.1; longer ones are malformed answers. They have no target.
+    /// Bounds on response heads in HTTP/1.1; longer ones are malformed responses. They have no target.
     pub answer_head: http::codec::Limits,
-    /// The largest list of header fields of an answer in HTTP/2, in bytes, as the protocol counts it; a longer one ends its
-    /// connection. `None` is the usual bound of [`http::h2::Settings`].
+    /// The largest header list of a response in HTTP/2, in bytes, as the protocol counts it; a longer one ends its
+    /// connection. `None` is the default bound of [`http::h2::Settings`].
     pub answer_list_max: Option<u32>,
     /// Whether a request counts as failed that would otherwise be sent again: because its kept connection was closed
-    /// before anything of the answer came (safe requests only), or because an HTTP/2 server said that it had not
-    /// worked on it.
+    /// before any byte of the response (safe requests only), or because an HTTP/2 server reported that it had not
+    /// processed it.
     pub no_resend: bool,
 }
 
-/// What is spoken on connections.
+/// The protocol on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// HTTP/1.1, one request at a time.
@@ -44,7 +43,7 @@ pub enum Protocol {
     Http2 {
         /// The most requests in flight on one connection.
         streams: NonZeroU32,
-        /// Whether it is spoken on TLS too without asking.
+        /// Whether it is used on TLS too without negotiation.
         prior_knowledge: bool,
     },
 }
@@ -68,16 +67,16 @@ impl Protocol {
     }
 }
 
-/// A server and where it is.
+/// A server and its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// Its scheme, host and port.
     pub origin: Arc<Origin>,
-    /// Where it is, in the order in which to try. At least one.
+    /// Its addresses, in the order in which to try them. At least one.
     pub addresses: Arc<[Address]>,
 }
 
-/// Finds servers, and asks for each name once.
+/// Resolves servers, and looks up each name once.
 #[derive(Debug)]
 pub struct Servers<'r> {
     resolver: &'r Resolver,
@@ -85,15 +84,15 @@ pub struct Servers<'r> {
 }
 
 impl<'r> Servers<'r> {
-    /// Nothing asked for yet.
+    /// Nothing looked up yet.
     pub fn new(resolver: &'r Resolver) -> Self {
         Servers { resolver, known: HashMap::new() }
     }
 
-    /// Where a server is.
+    /// The addresses of a server.
     ///
     /// # Errors
-    /// Where the name leads nowhere.
+    /// The name cannot be resolved.
     pub fn find(&mut self, origin: &Origin) -> Result<Server, ResolveError> {
         if let Some(server) = self.known.get(origin) {
             return Ok(server.clone());

@@ -1,4 +1,4 @@
-//! One connection of a worker and what it is doing.
+//! One connection of a worker and its state.
 
 use crate::exchange::Exchange;
 use crate::streams::Streams;
@@ -7,7 +7,7 @@ use http::tls::Session;
 use std::time::Duration;
 use units::Timestamp;
 
-/// One request on its way.
+/// One request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) intended: Timestamp,
@@ -15,17 +15,17 @@ pub(crate) struct Job {
     /// The number of its arrival.
     pub(crate) number: u64,
     pub(crate) what: What,
-    /// The place of its endpoint in the results.
+    /// The index of its endpoint in the results.
     pub(crate) endpoint: u32,
-    /// How many times it was sent without being worked on: on connections that the other side was closing, or on
+    /// How many times it was sent without being processed: on connections that the other side was closing, or on
     /// streams that it refused.
     pub(crate) resends: u8,
 }
 
-/// Where the bytes of a request are.
+/// The source of a request's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// The prepared request at this place.
+    /// The prepared request with this index.
     Prepared(u32),
     /// A prepared request that a user sends.
     PreparedOf {
@@ -34,12 +34,12 @@ pub(crate) enum What {
         /// Which user.
         user: u32,
     },
-    /// The request that this user's walk through the scenario has come to.
+    /// The request of this user's current step.
     StepOf(u32),
 }
 
 impl What {
-    /// The user who sends it, where there is one.
+    /// The user who sends it, if there is one.
     pub(crate) fn user(self) -> Option<u32> {
         match self {
             What::Prepared(_) => None,
@@ -52,11 +52,11 @@ impl What {
 pub(crate) enum State {
     /// The socket is not connected yet.
     Connecting(Job),
-    /// The TLS handshake is under way.
+    /// The TLS handshake is in progress.
     Handshaking(Job),
     /// HTTP/1.1, and free.
     Idle,
-    /// HTTP/1.1, and waiting for an answer.
+    /// HTTP/1.1, and waiting for a response.
     Busy(Job, Exchange),
     /// HTTP/2.
     Many(Box<Streams>),
@@ -68,27 +68,27 @@ pub(crate) struct Connection<S> {
     /// Which of the server's addresses it goes to.
     pub(crate) address: usize,
     pub(crate) state: State,
-    /// Tells this connection apart from a later one in the same place.
+    /// Tells this connection apart from a later one with the same index.
     pub(crate) generation: u32,
     pub(crate) deadline: Deadline,
-    /// When the attempt to connect began; once there is a connection, when it was there.
+    /// When the attempt to connect began; for an open connection, when it was opened.
     pub(crate) since: Timestamp,
     pub(crate) tls: Option<Box<Session>>,
-    /// What waits to be encrypted, in HTTP/2.
+    /// Bytes that wait to be encrypted, in HTTP/2.
     pub(crate) clear: Vec<u8>,
-    /// What could not be written yet, and how much of it is written by now.
+    /// Bytes that could not be written yet, and how many of them are written by now.
     pub(crate) out: Vec<u8>,
     pub(crate) written: usize,
-    /// The beginning of an answer that waits for more.
+    /// The beginning of an incomplete response.
     pub(crate) pending: Vec<u8>,
-    /// Whether it has carried an answer before.
+    /// Whether it has carried a response before.
     pub(crate) reused: bool,
     /// How long the attempt to connect took.
     pub(crate) took: Duration,
 }
 
 impl<S> Connection<S> {
-    /// What it carries or was opened for.
+    /// The requests that it carries or was opened for.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
         let (one, many) = match &self.state {
             State::Connecting(job) | State::Handshaking(job) | State::Busy(job, _) => (Some(*job), None),

@@ -1,20 +1,20 @@
-//! One request and its answer in HTTP/1.1, from the client's side, as a state machine without I/O.
+//! One request and its response in HTTP/1.1, from the client's side, as a state machine without I/O.
 
 use http::codec::Refusal;
 use http::codec::body::Decoder;
 use http::codec::response::{AnswerTo, Scan, Scanner};
 
-/// The answer to one request, as far as it has come.
+/// The response to one request, as far as it has arrived.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     answer_to: AnswerTo,
     head: Option<Scan>,
     body: Decoder,
-    /// What is kept of the answer, where somebody reads it.
+    /// The kept part of the response, if a scenario reads it.
     pub(crate) kept: Option<Box<Kept>>,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -22,14 +22,14 @@ pub(crate) struct Answer {
     pub(crate) keep_alive: bool,
 }
 
-/// What is kept of an answer, for a scenario that reads it.
+/// The kept part of a response, for a scenario that reads it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
     /// Header lines with their line ends.
     pub(crate) head: Vec<u8>,
     /// The body, up to [`Kept::BODY_MAX`].
     pub(crate) body: Vec<u8>,
-    /// How long the body is.
+    /// The length of the body.
     pub(crate) body_bytes: u64,
 }
 
@@ -41,14 +41,14 @@ impl Kept {
         self.body.extend_from_slice(&data[..data.len().min(room)]);
     }
 
-    /// Forgets it and keeps the memory.
+    /// Clears it and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.head.clear();
         self.body.clear();
         self.body_bytes = 0;
     }
 
-    /// What is beyond is counted and not kept: no scenario reads values from the end of a download.
+    /// Bytes beyond this are counted and not kept: no scenario reads values from the end of a download.
     pub(crate) const BODY_MAX: usize = 4 << 20;
 }
 
@@ -57,8 +57,8 @@ impl Exchange {
         Exchange { answer_to, head: None, body: Decoder::new(http::codec::Body::None), kept }
     }
 
-    /// Takes bytes that arrived: how many were used, and the answer once it is whole. Unused bytes of a head come
-    /// again with what arrives next.
+    /// Takes bytes that arrived: returns how many were used, and the response once it is complete. The caller passes
+    /// unused bytes of a head again with the bytes that follow.
     pub(crate) fn received(
         &mut self,
         scanner: &mut Scanner,
@@ -75,7 +75,7 @@ impl Exchange {
                 return Ok((used, None));
             };
             let end = used + scan.head_len;
-            // An interim answer: the one that counts is still to come.
+            // An interim response: the final one is still to come.
             if scan.status >= 200 {
                 if let Some(kept) = &mut self.kept {
                     kept.head.extend_from_slice(&input[used..end]);
@@ -103,12 +103,12 @@ impl Exchange {
         }
     }
 
-    /// Whether any of the answer has come, interim ones left aside.
+    /// Whether any part of the response has arrived, except interim responses.
     pub(crate) fn has_begun(&self) -> bool {
         self.head.is_some()
     }
 
-    /// The other side closed: was that the end of the answer?
+    /// The other side closed: returns the response if that was its end.
     pub(crate) fn closed(&mut self) -> Option<Answer> {
         let head = self.head?;
         self.body.closed().ok()?;

@@ -1,5 +1,5 @@
-//! How a run is divided in its results: endpoints, stages, checks. The same for all workers, so that what they
-//! measured adds up place by place.
+//! The divisions of a run's results: endpoints, stages, checks. They are the same for all workers, so that their
+//! results can be added index by index.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use units::Timestamp;
 pub(crate) struct Layout {
     /// The kinds of requests: their names and tags. At least one.
     pub(crate) endpoints: Vec<(String, BTreeMap<String, String>)>,
-    /// The names of the conditions on answers.
+    /// The names of the checks.
     pub(crate) checks: Vec<String>,
-    /// The stretches of the run, without gaps. At least one.
+    /// The stages of the run, without gaps. At least one.
     pub(crate) stages: Vec<Span>,
     /// When the schedule ends.
     pub(crate) end: Timestamp,
 }
 
-/// One stretch of a run.
+/// One stage of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) name: String,
@@ -28,22 +28,22 @@ pub(crate) struct Span {
 }
 
 impl Layout {
-    /// The stage in which an arrival is due; `guess` is where to look first.
+    /// The stage in which an arrival is due; `guess` is the index to try first.
     pub(crate) fn stage_at(&self, intended: Timestamp, guess: usize) -> usize {
         let holds = |span: &Span| span.from <= intended && intended < span.until;
         if self.stages.get(guess).is_some_and(holds) {
             return guess;
         }
-        // What is due at the very end belongs to the last one.
+        // An arrival that is due at the very end belongs to the last one.
         self.stages.iter().position(holds).unwrap_or(self.stages.len() - 1)
     }
 
-    /// How long the warm-up is.
+    /// The length of the warm-up.
     pub(crate) fn warm_up(&self) -> Duration {
         self.stages.iter().filter(|span| span.warm_up).map(|span| span.until.since(span.from)).sum()
     }
 
-    /// Lays a warm-up over the stages: the one it ends in is cut in two.
+    /// Adds a warm-up to the stages: the stage in which it ends is cut in two.
     pub(crate) fn with_warm_up(stages: Vec<Span>, length: Duration) -> Vec<Span> {
         let border = Timestamp::ZERO + length;
         let mut laid = Vec::with_capacity(stages.len() + 1);

@@ -1,7 +1,7 @@
-//! Drives load at a service and records what came of every arrival.
+//! Sends load to a service and records the outcome of every arrival.
 //!
-//! A [`Plan`] says what to send, when and for how long. [`start`] runs it on one event loop a worker and gives a
-//! [`Running`], whose progress can be watched and which can be stopped at any moment; [`Running::finish`] gives the
+//! A [`Plan`] describes what to send, when and for how long. [`start`] runs it on one event loop per worker and returns
+//! a [`Running`], whose progress can be watched and which can be stopped at any moment; [`Running::finish`] returns the
 //! [`measure::Measurement`].
 #![warn(missing_docs)]
 

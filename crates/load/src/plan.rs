@@ -15,27 +15,27 @@ use units::{Rate, Timestamp};
 pub struct Plan {
     /// What is sent.
     pub work: Work,
-    /// Who decides when a request is sent.
+    /// What determines when a request is sent.
     pub model: Model,
-    /// When the schedule ends; `None` where its stages or only `requests` end it.
+    /// When the schedule ends; `None` if only its stages or `requests` end it.
     pub duration: Option<Duration>,
     /// After how many arrivals the schedule ends.
     pub requests: Option<u64>,
     /// How long a request may take from its actual start before it is given up.
     pub timeout: Duration,
-    /// An answer with 2xx is good if it came within this time of the intended start.
+    /// A response with 2xx is good if it is complete within this time of the intended start.
     pub good_within: Duration,
     /// Event loops; each has a thread of its own.
     pub workers: NonZeroU32,
     /// Arrivals that are due within this time of the beginning are left out of the results.
     pub warm_up: Duration,
-    /// How connections are made.
+    /// How connections are opened.
     pub connecting: Connecting,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
-    /// The seed of what is random in a scenario.
+    /// The seed of everything random in a scenario.
     pub seed: u64,
-    /// A header that carries the number of each arrival, so that what arrived can be joined with what was sent.
+    /// A header that carries the number of each arrival, so that requests received can be matched with requests sent.
     pub arrival_header: Option<String>,
 }
 
@@ -44,32 +44,32 @@ pub struct Plan {
 pub enum Work {
     /// Prepared requests, in turn.
     Targets(Targets),
-    /// Users who walk through a scenario.
+    /// Users who execute a scenario.
     Scenario {
-        /// What they do.
+        /// The scenario.
         scenario: Arc<Scenario>,
         /// The servers that it names, the one of its base first.
         servers: Arc<[Server]>,
     },
 }
 
-/// Prepared requests and the endpoints that their results are kept under.
+/// Prepared requests and the endpoints of their results.
 #[derive(Debug, Clone)]
 pub struct Targets {
-    /// In the order in which they are sent, from the first again after the last. At least one.
+    /// In the order in which they are sent, repeated from the first. At least one.
     pub list: Arc<[Target]>,
-    /// Which one each arrival sends, by the arrival's number; in turn where there is none.
+    /// Which request each arrival sends, by the arrival's number; in turn if `None`.
     pub(crate) order: Option<Arc<[u32]>>,
-    /// What the header of [`Plan::arrival_header`] says of each arrival, in place of its number.
+    /// The values of [`Plan::arrival_header`] by arrival, in place of its number.
     pub(crate) labels: Option<Arc<[u32]>>,
-    /// Each one's place in the endpoints.
+    /// The index of each request's endpoint.
     pub(crate) endpoint_of: Arc<[u32]>,
     pub(crate) endpoints: Arc<[String]>,
 }
 
 impl Targets {
-    /// Requests in turn. Those of one name make one endpoint; beyond [`Targets::ENDPOINTS_MAX`] names, the rest make
-    /// one that is called `other`.
+    /// Requests in turn. Requests with the same name share an endpoint; beyond [`Targets::ENDPOINTS_MAX`] names, the
+    /// rest share one named `other`.
     pub fn new(list: Vec<Target>) -> Self {
         let mut endpoints: Vec<String> = Vec::new();
         let mut places: BTreeMap<&str, u32> = BTreeMap::new();
@@ -94,13 +94,12 @@ impl Targets {
         Targets { order: Some(order), ..self }
     }
 
-    /// The same requests, but the header of [`Plan::arrival_header`] says `labels[n]` of arrival n, such as its user.
+    /// The same requests, but [`Plan::arrival_header`] carries `labels[n]` for arrival n, such as its user.
     pub fn labelled(self, labels: Arc<[u32]>) -> Self {
         Targets { labels: Some(labels), ..self }
     }
 
-    /// The most endpoints that results are kept under, one for the rest left aside: each takes some hundred
-    /// kilobytes of histograms.
+    /// The most endpoints in the results, except the one for the rest: each takes some hundred kilobytes of histograms.
     pub const ENDPOINTS_MAX: usize = 100;
 }
 
@@ -110,18 +109,18 @@ impl From<Target> for Work {
     }
 }
 
-/// Who decides when a request is sent.
+/// What determines when a request is sent.
 #[derive(Debug, Clone)]
 pub enum Model {
-    /// Each user sends the next request when the last is answered: the service sets the rate.
+    /// Each user sends the next request after the response to the last one: the service sets the rate.
     Closed {
         /// How many users there are, each with a connection of its own; in a scenario, with one to each server that it
-        /// comes to.
+        /// uses.
         users: Users,
     },
-    /// Requests come when the schedule says, whatever the service does.
+    /// Requests are sent when the schedule says, whatever the service does.
     Open {
-        /// How the rate goes, of all workers together.
+        /// The course of the rate, for all workers together.
         course: Course,
         /// How the arrivals are spaced.
         arrivals: Arrivals,
@@ -135,18 +134,18 @@ pub enum Model {
 pub enum Users {
     /// The same number all the time.
     Constant(NonZeroU32),
-    /// A number that goes over time.
+    /// A number that changes over time.
     Stages(Arc<UserProfile>),
 }
 
-/// How the rate of the open model goes over time.
+/// The course of the open model's rate over time.
 #[derive(Debug, Clone)]
 pub enum Course {
-    /// Always the same.
+    /// Constant.
     Rate(Rate),
     /// In stages.
     Stages(Arc<Profile>),
-    /// So many in each bin of a trace.
+    /// The given number in each bin of a trace.
     Trace(Trace),
     /// At these instants: a recording is replayed.
     Recorded(Arc<[Timestamp]>),
@@ -157,7 +156,7 @@ pub enum Course {
 pub enum Arrivals {
     /// Every gap has the same length.
     Even,
-    /// Exponential gaps, as of many independent users.
+    /// Exponential gaps, like those of many independent users.
     Poisson {
         /// The same seed gives the same arrivals.
         seed: u64,
@@ -175,7 +174,7 @@ impl Model {
         Model::Open { course: Course::Rate(rate), arrivals, connections }
     }
 
-    /// The highest rate that the plan asks for; `None` where the service sets it.
+    /// The highest rate of the plan; `None` if the service sets the rate.
     pub fn peak_rate(&self) -> Option<Rate> {
         let Model::Open { course, .. } = self else { return None };
         Some(match course {
@@ -200,7 +199,7 @@ impl Model {
         NonZeroU32::new(cores.min(most)).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// The most connections at a time; `None` where there is no bound.
+    /// The most connections at a time; `None` if there is no bound.
     pub fn connections(&self) -> Option<NonZeroU32> {
         match self {
             Model::Closed { users } => NonZeroU32::new(users.max()),
@@ -220,7 +219,7 @@ impl Users {
 }
 
 impl Plan {
-    /// A plan with the usual settings: no end yet, 30 s of patience, one worker.
+    /// A plan with the default settings: no end yet, a time-out of 30 s, one worker.
     pub fn new(work: impl Into<Work>, model: Model) -> Self {
         Plan {
             work: work.into(),
@@ -238,7 +237,7 @@ impl Plan {
         }
     }
 
-    /// Where the load goes, for people: the first URL.
+    /// The target of the load, for people: the first URL.
     pub fn url(&self) -> &str {
         match &self.work {
             Work::Targets(targets) => targets.list.first().map_or("", |target| &target.url),
@@ -258,7 +257,7 @@ impl Plan {
         Some(schedule.limit(self.requests))
     }
 
-    /// When the schedule ends; never where only a number of requests ends it.
+    /// When the schedule ends; never if only a number of requests ends it.
     pub fn end(&self) -> Timestamp {
         let asked = self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration);
         let planned = match &self.model {
@@ -307,7 +306,7 @@ impl Plan {
         Layout { endpoints, checks, stages, end: self.end() }
     }
 
-    /// The stretches in which the load is meant to be one thing.
+    /// The spans in which the load is meant to be uniform.
     fn spans(&self) -> Vec<Span> {
         let end = self.end();
         let stages: Vec<(String, Duration)> = match &self.model {
@@ -351,12 +350,12 @@ fn busiest_second(times: &[Timestamp]) -> Rate {
     Rate::of(most as u64, Duration::from_secs(1))
 }
 
-/// The part of worker `worker`, as even as whole numbers allow.
+/// The share of worker `worker`, as even as whole numbers allow.
 pub(crate) fn share(all: u32, worker: u32, workers: u32) -> u32 {
     all / workers + u32::from(worker < all % workers)
 }
 
-/// How long a request may take where nothing else was said.
+/// How long a request may take by default.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Below this many requests a second, one worker is enough for any machine.
 const ONE_WORKER: f64 = 10_000.0;

@@ -1,13 +1,13 @@
-//! Records what became of every arrival of one worker.
+//! Records the outcome of every arrival of one worker.
 //!
 //! ## Why open seconds
-//! An answer may come long after the second in which its request was due, and counts in that second. So the last
-//! seconds stay open, with histograms that record in nanoseconds; a second that no answer can reach any more is
-//! closed into sparse ones, and the histograms are used again. Memory is bounded by the time-out, not by the run.
+//! A response may arrive long after the second in which its request was due, and counts in that second. So the last
+//! seconds stay open, with histograms that record in nanoseconds; a second that no response can reach any more is
+//! closed into sparse ones, and its histograms are reused. Memory is bounded by the time-out, not by the run.
 //!
 //! ## Why a time is recorded once
-//! A response time goes into one cell: its second, stage, endpoint and outcome. All that a reader asks for (a stage,
-//! an endpoint, the whole) is a sum of cells, added when a second is closed.
+//! A response time goes into one cell: its second, stage, endpoint and outcome. All figures for readers (a stage, an
+//! endpoint, the whole) are sums of cells, added when a second is closed.
 
 use crate::layout::Layout;
 use crate::scenario::{Scenario, StepFailure, StepId};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// The times of one request, and which endpoint it is of.
+/// The times of one request, and its endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) endpoint: u32,
@@ -44,11 +44,11 @@ struct OpenCell {
     times: Histogram,
 }
 
-/// What came of the arrivals of one endpoint in one stage.
+/// The outcomes of the arrivals of one endpoint in one stage.
 #[derive(Debug, Default)]
 struct PartRecord {
     accounting: Accounting,
-    /// Answers that had come when the stage ended, and when the schedule did.
+    /// Complete responses when the stage ended, and when the schedule did.
     completed: (u64, u64),
     statuses: Vec<(u16, u64)>,
     failures: BTreeMap<Failure, u64>,
@@ -63,24 +63,24 @@ pub(crate) struct Recorder {
     layout: Arc<Layout>,
     good_within: Duration,
     open: VecDeque<OpenSecond>,
-    /// Used again, so that a run does not allocate as it goes on.
+    /// Reused, so that a run does not allocate as it goes on.
     spare: Vec<OpenSecond>,
     spare_cells: Vec<Histogram>,
     seconds: Vec<Second>,
-    /// By stage and endpoint; made when the first arrival of one comes.
+    /// By stage and endpoint; created at the first arrival of one.
     parts: Vec<Option<Box<PartRecord>>>,
-    /// The stage of the last arrival: the next one is nearly always of the same.
+    /// The stage of the last arrival: the next one is nearly always in the same.
     stage: usize,
-    /// Where the arrivals of all stages so far went.
+    /// The outcomes of the arrivals of all stages so far.
     so_far: Accounting,
     /// Response times since the last progress report.
     recent: Histogram,
     recent_good: u64,
-    /// Answers with a status from 200 to 399, and how many of them came below each of the bounds.
+    /// Responses with a status from 200 to 399, and how many of them were within each of the bounds.
     succeeded: u64,
     bounds: Vec<Duration>,
     within: Vec<u64>,
-    /// How late the loop looked at each due arrival.
+    /// How late the loop handled each due arrival.
     pub(crate) lag: Histogram,
     /// Arrivals that waited for a free connection.
     pub(crate) waited: u64,
@@ -140,8 +140,8 @@ impl Recorder {
         &mut self.open[offset]
     }
 
-    /// Where an arrival's second stands among the open ones. Nothing comes for a closed second: it is closed only when
-    /// nothing of it is left.
+    /// The index of an arrival's second among the open ones. A second is closed only when nothing of it is left, so no
+    /// arrival belongs to a closed one.
     fn offset(&self, intended: Timestamp) -> usize {
         ((intended.as_nanos() / 1_000_000_000) as usize).saturating_sub(self.seconds.len())
     }
@@ -155,7 +155,7 @@ impl Recorder {
         self.parts[index].get_or_insert_default()
     }
 
-    /// Enters a time into its cell.
+    /// Adds a time to its cell.
     fn time(&mut self, part: usize, intended: Timestamp, outcome: Outcome, response: Duration) {
         let part = part as u32;
         let offset = self.offset(intended);
@@ -182,7 +182,7 @@ impl Recorder {
         self.part(part).accounting.scheduled += 1;
     }
 
-    /// A scheduled arrival that was answered, with any status.
+    /// A scheduled arrival got a response, with any status.
     pub(crate) fn answered(&mut self, times: Times, status: u16) {
         let fate = Fate::of_status(status);
         let response = times.ended.since(times.intended);
@@ -220,7 +220,7 @@ impl Recorder {
         self.time(index, times.intended, Outcome::of_status(status), response);
     }
 
-    /// A scheduled arrival that was sent and given up.
+    /// A scheduled arrival was sent and given up.
     pub(crate) fn timed_out(&mut self, times: Times) {
         self.enter(times.endpoint, times.intended, Fate::TimedOut);
         let response = times.ended.since(times.intended);
@@ -232,7 +232,7 @@ impl Recorder {
         part.dispatch.record(times.started.since(times.intended));
     }
 
-    /// A scheduled arrival that got no answer.
+    /// A scheduled arrival got no response.
     pub(crate) fn failed(&mut self, times: Times, failure: Failure) {
         self.enter(times.endpoint, times.intended, Fate::Failed(failure));
         let index = self.part_index(times.endpoint, times.intended);
@@ -240,7 +240,7 @@ impl Recorder {
         *self.part(index).failures.entry(failure).or_default() += 1;
     }
 
-    /// A scheduled arrival that was never sent, or is still in flight when all ends.
+    /// A scheduled arrival was never sent, or is still in flight at the end.
     pub(crate) fn enter(&mut self, endpoint: u32, intended: Timestamp, fate: Fate) {
         self.so_far.enter(fate);
         self.second(intended).accounting.enter(fate);
@@ -256,14 +256,14 @@ impl Recorder {
         self.part(part).accounting.resent += 1;
     }
 
-    /// An answer met a condition, or did not.
+    /// A response passed or failed a check.
     pub(crate) fn checked(&mut self, check: usize, passed: bool) {
         if let Some((passes, failures)) = self.checks.get_mut(check) {
             *(if passed { passes } else { failures }) += 1;
         }
     }
 
-    /// A walk through the scenario is over.
+    /// An iteration of the scenario ended.
     pub(crate) fn iteration_over(&mut self, completed: bool, took: Duration) {
         if completed {
             self.iterations.completed += 1;
@@ -273,14 +273,14 @@ impl Recorder {
         }
     }
 
-    /// A walk through the scenario broke off at a step.
+    /// An iteration of the scenario failed at a step.
     pub(crate) fn step_failed(&mut self, scenario: &Scenario, step: StepId, failure: StepFailure) {
         let name = || format!("{}: {}", scenario.step(step).name, scenario.describe(failure));
         self.step_names.entry((step, failure)).or_insert_with(name);
         *self.step_failures.entry((step, failure)).or_default() += 1;
     }
 
-    /// What the first failure of a kind said.
+    /// Keeps the message of the first failure of a kind.
     pub(crate) fn first_failure(&mut self, failure: Failure, what: impl FnOnce() -> String) {
         self.first_failures.entry(failure).or_insert_with(what);
     }
@@ -289,12 +289,12 @@ impl Recorder {
         self.so_far
     }
 
-    /// Answers with a status from 200 to 399, and how many of them came below each bound.
+    /// Responses with a status from 200 to 399, and how many of them were within each bound.
     pub(crate) fn succeeded(&self) -> (u64, &[u64]) {
         (self.succeeded, &self.within)
     }
 
-    /// What was answered or given up since the last call: the distribution, and how many were good.
+    /// Responses and time-outs since the last call: the distribution, and how many were good.
     pub(crate) fn take_recent(&mut self) -> (Histogram, u64) {
         let recent = self.recent.clone();
         self.recent.clear();
@@ -329,7 +329,7 @@ impl Recorder {
             cell.times.clear();
             self.spare_cells.push(cell.times);
         }
-        // Where all goes well, the three are the same.
+        // Without failures, the three histograms are equal and share memory.
         let mut response = response.sparse();
         if let [only] = &cells[..] {
             response = response.or_shared(&only.times);
@@ -347,7 +347,7 @@ impl Recorder {
         self.spare.push(second);
     }
 
-    /// What was measured so far, without the series: for conditions that may end the run.
+    /// The results so far, without the series: for conditions that may end the run.
     pub(crate) fn so_far(&self, elapsed: Duration) -> Measurement {
         let mut measured = self.summed();
         measured.elapsed = elapsed - self.layout.warm_up().min(elapsed);
@@ -367,7 +367,7 @@ impl Recorder {
         measured
     }
 
-    /// All that this worker measured.
+    /// All results of this worker.
     pub(crate) fn finish(mut self, elapsed: Duration, cpu: Duration) -> Finished {
         while !self.open.is_empty() {
             self.close_first();
@@ -446,7 +446,7 @@ impl Recorder {
         measured
     }
 
-    /// The whole: the sum of the endpoints, which leave the warm-up aside.
+    /// The whole: the sum of the endpoints, which exclude the warm-up.
     fn whole(&self, measured: &mut Measurement) {
         let mut whole = Part::default();
         measured.endpoints.iter().for_each(|endpoint| whole.add(&endpoint.part));
@@ -468,7 +468,7 @@ impl PartRecord {
     }
 }
 
-/// What one worker brings home.
+/// The results of one worker.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) measurement: Measurement,

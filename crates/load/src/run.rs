@@ -1,4 +1,4 @@
-//! Runs a plan: one thread a worker, watched and stopped from outside.
+//! Runs a plan: one thread per worker, watched and stopped from outside.
 
 use crate::plan::Plan;
 use crate::validity::{OwnSigns, judge};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use thiserror::Error;
 use units::Timestamp;
 
-/// Why a run could not begin or ended without a measurement.
+/// Why a run could not start or ended without a measurement.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The plan never ends.
@@ -25,12 +25,12 @@ pub enum StartError {
     /// There is nothing to send.
     #[error("a rate of 0/s sends nothing; expected more than 0/s")]
     NoRate,
-    /// The event loop or its thread could not be made.
+    /// The event loop or its thread could not be created.
     #[error("cannot set up worker {worker}; see `ulimit -n` and `ulimit -u`")]
     Worker {
-        /// Which one.
+        /// The index of the worker.
         worker: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A worker ended before its work.
@@ -38,14 +38,14 @@ pub enum StartError {
     Lost,
 }
 
-/// How a run stands, of all its workers together.
+/// The progress of a run, for all its workers together.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// When this was said, since the beginning.
+    /// The time of the report, since the start of the run.
     pub at: Timestamp,
-    /// Where the arrivals of all seconds so far went.
+    /// The outcomes of the arrivals of all seconds so far.
     pub accounting: Accounting,
-    /// Sent and not answered.
+    /// Sent, without a response yet.
     pub in_flight: u64,
     /// Due, and waiting for a connection.
     pub waiting: u64,
@@ -53,17 +53,17 @@ pub struct Progress {
     pub oldest: Option<Timestamp>,
     /// Open connections.
     pub connections: u64,
-    /// Response times of the answers and time-outs since progress was last asked for.
+    /// Response times of the responses and time-outs since the last call.
     pub recent: Histogram,
     /// How many of them were good.
     pub recent_good: u64,
-    /// How late the loops looked at due arrivals, at the 99th percentile of the run so far.
+    /// How late the loops handled due arrivals, at the 99th percentile of the run so far.
     pub lag: Duration,
-    /// The longest time for which a loop that wanted to run did not.
+    /// The longest time for which a loop that was ready to run did not run.
     pub longest_stall: Duration,
-    /// Answers with a status from 200 to 399.
+    /// Responses with a status from 200 to 399.
     pub succeeded: u64,
-    /// How many of them came within each of the [`Watch::bounds`].
+    /// How many of them were within each of the [`Watch::bounds`].
     pub within: Vec<u64>,
     /// Requests without an end that are older than each of the bounds.
     pub overdue: Vec<u64>,
@@ -72,9 +72,9 @@ pub struct Progress {
 /// How closely a run is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
-    /// Response times that requests are counted by in [`Progress`]; an answer is within a bound below it.
+    /// Response times by which requests are counted in [`Progress`]; a response is within a bound if it is below it.
     pub bounds: Vec<Duration>,
-    /// How often the workers say how they stand.
+    /// How often the workers report their progress.
     pub every: Duration,
 }
 
@@ -85,11 +85,11 @@ impl Default for Watch {
     }
 }
 
-/// Where a worker leaves its progress and looks whether to stop.
+/// Where a worker stores its progress and checks whether to stop.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     pub(crate) stop: AtomicBool,
-    /// Whether somebody wants to see what was measured so far.
+    /// Whether a snapshot of the results was requested.
     wants_snapshot: AtomicBool,
     snapshot: Mutex<Option<Box<Measurement>>>,
     progress: Mutex<Progress>,
@@ -109,11 +109,11 @@ impl Slot {
     }
 }
 
-/// A run under way. Dropping it stops it.
+/// A running load. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
     plan: Plan,
-    /// What the machine said before the run.
+    /// The sample of the machine before the run.
     before: Sample,
     workers: Vec<Thread>,
 }
@@ -129,15 +129,15 @@ struct Thread {
 /// Starts a run.
 ///
 /// # Errors
-/// Where the plan never ends or sends nothing, or where the system gives no thread or descriptor.
+/// The plan never ends or sends nothing, or the system provides no thread or descriptor.
 pub fn start(plan: Plan) -> Result<Running, StartError> {
     start_watched(plan, &Watch::default())
 }
 
-/// Starts a run that says more of itself while it goes on.
+/// Starts a run with more detailed progress.
 ///
 /// # Errors
-/// As [`start`].
+/// As for [`start`].
 pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartError> {
     if plan.end() == Timestamp::NEVER && plan.requests.is_none() {
         return Err(StartError::Endless);
@@ -145,19 +145,19 @@ pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartErro
     if plan.model.peak_rate() == Some(units::Rate::ZERO) {
         return Err(StartError::NoRate);
     }
-    // A worker without a connection would leave its part of the arrivals undone.
+    // A worker without a connection would not send its part of the arrivals.
     if let Some(connections) = plan.model.connections() {
         plan.workers = plan.workers.min(connections);
     }
     let mut prepared = Vec::new();
-    // The loops are made first, so that the clock starts when everything is ready.
+    // The loops are created first, so that the clock starts when everything is ready.
     let clock = Clock::starting_now();
     for worker in 0..plan.workers.get() {
         let net = KernelNet::new(clock).map_err(|source| StartError::Worker { worker, source })?;
         let waker = net.waker().map_err(|source| StartError::Worker { worker, source })?;
         let lookup = plan.connecting.resolve_each.then(|| {
             let (resolver, waker) = (plan.connecting.resolver.clone(), Arc::clone(&waker));
-            // A worker that cannot be woken sees the answer with its next report.
+            // A worker that cannot be woken sees the result with its next report.
             Lookup::start(resolver, LOOKUPS, move || drop(waker.wake()))
         });
         let lookup = lookup.transpose().map_err(|source| StartError::Worker { worker, source })?;
@@ -171,7 +171,7 @@ pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartErro
             std::thread::Builder::new()
                 .name(format!("load-{worker}"))
                 .spawn(move || {
-                    // Sleeps end when they should; where that is refused, 50 µs later.
+                    // Makes sleeps end on time; if that is refused, they end 50 µs later.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                     Worker::new(net, &plan, &watch, worker, lookup).run(&slot)
                 })
@@ -183,7 +183,7 @@ pub fn start_watched(mut plan: Plan, watch: &Watch) -> Result<Running, StartErro
 }
 
 impl Running {
-    /// How the run stands; the recent part is what came since this was last asked.
+    /// The progress of the run; the recent part covers the time since the last call.
     pub fn progress(&self) -> Progress {
         let mut all = Progress::default();
         for worker in &self.workers {
@@ -207,8 +207,8 @@ impl Running {
         all
     }
 
-    /// What was measured when this was last asked, without its series; `None` where not all workers have said it yet.
-    /// They say it again with one of their next reports.
+    /// The results at the last call, without the series; `None` if not all workers have reported them yet. They report
+    /// them again with one of their next reports.
     pub fn so_far(&self) -> Option<Measurement> {
         let mut all = Measurement::default();
         let mut complete = true;
@@ -223,7 +223,7 @@ impl Running {
         complete.then_some(all)
     }
 
-    /// Tells the workers to stop at once; what is in flight is counted so.
+    /// Tells the workers to stop at once; requests in flight are counted as in flight.
     pub fn stop(&self) {
         for worker in &self.workers {
             worker.slot.stop.store(true, Ordering::Relaxed);
@@ -237,10 +237,10 @@ impl Running {
         self.workers.iter().all(|worker| worker.handle.as_ref().is_none_or(JoinHandle::is_finished))
     }
 
-    /// Waits for the end and gives the whole measurement.
+    /// Waits for the end and returns the whole measurement.
     ///
     /// # Errors
-    /// Where a worker ended before its work.
+    /// A worker ended before its work was done.
     pub fn finish(mut self) -> Result<Measurement, StartError> {
         let mut measured = Measurement::default();
         let mut lag = Histogram::new();
@@ -265,7 +265,7 @@ impl Running {
     }
 }
 
-/// The most names of one worker that wait to be looked up.
+/// The most names of one worker that wait for resolution.
 const LOOKUPS: usize = 4_096;
 
 /// Adds element by element; the shorter one grows.

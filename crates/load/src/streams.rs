@@ -11,13 +11,13 @@ use units::Timestamp;
 pub(crate) struct Streams {
     pub(crate) machine: h2::Connection,
     slots: Slab<Stream>,
-    /// Whether it stands among the free connections of its server.
+    /// Whether it is in the list of free connections of its server.
     pub(crate) listed: bool,
-    /// Whether it is noted as having something to write.
+    /// Whether it is marked as having something to write.
     pub(crate) dirty: bool,
-    /// Whether the server has said how many streams it takes, or was given up waiting for.
+    /// Whether the server has sent its stream limit, or the wait for it has ended.
     pub(crate) settled: bool,
-    /// Whether nothing can be written any more; what the server has said by then is still to be read.
+    /// Whether nothing can be written any more; data that the server has already sent is still to be read.
     pub(crate) closing: bool,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Stream {
     pub(crate) kept: Option<Box<Kept>>,
 }
 
-/// How a request came out.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Answered,
     Malformed(h2::Malformed),
-    /// Ended by the other side, which has not worked on it where `unseen` is set.
+    /// Ended by the other side, which has not processed it if `unseen` is set.
     Reset {
         unseen: bool,
         code: ErrorCode,
@@ -56,7 +56,7 @@ impl Streams {
         }
     }
 
-    /// Sends a request; there is room for it.
+    /// Sends a request; a stream is available.
     pub(crate) fn request(
         &mut self,
         head: &h2::RequestHead,
@@ -71,7 +71,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes what was received; `ended` tells which requests came to their end.
+    /// Takes received bytes; `ended` lists the requests that ended.
     pub(crate) fn received(
         &mut self,
         input: &[u8],
@@ -82,7 +82,7 @@ impl Streams {
         self.machine.received(input, out, &mut listener)
     }
 
-    /// Takes a request out that has come to its end.
+    /// Removes a request that has ended.
     pub(crate) fn take(&mut self, key: u32) -> Option<Stream> {
         self.slots.try_remove(key as usize)
     }
@@ -158,6 +158,6 @@ impl h2::Sink for Listener<'_> {
         self.ended.push((key, Ending::Malformed(why)));
     }
 
-    // The machine has no capacity from then on, which is all that there is to know.
+    // The machine has no capacity from then on, which is all that matters.
     fn goaway(&mut self, _: ErrorCode, _: &[u8]) {}
 }

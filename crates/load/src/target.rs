@@ -1,6 +1,6 @@
-//! A request that is sent as it is, again and again.
+//! A request that is sent repeatedly without changes.
 //!
-//! It is written once, before the run: every connection sends the same bytes.
+//! It is rendered once, before the run: every connection sends the same bytes.
 
 use crate::connecting::{Server, Servers};
 use crate::scenario::{self, Cookies, Definition, Flow, Item, Scenario, Step, StepId, Template, Think};
@@ -10,16 +10,16 @@ use http::dial::{Origin, OriginError, ResolveError, Resolver};
 use std::net::SocketAddr;
 use thiserror::Error;
 
-/// A request and where it goes.
+/// A request and its destination.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// What results call it: the path, where nothing else was said.
+    /// Its name in results: by default, the path.
     pub name: String,
     /// The URL as it was given.
     pub url: String,
     /// Where to connect.
     pub server: Server,
-    /// The path that is asked for, without its query.
+    /// The path, without its query.
     pub path: String,
     pub(crate) method: String,
     pub(crate) path_and_query: String,
@@ -27,13 +27,13 @@ pub struct Target {
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is nothing to send.
+/// Why a request cannot be prepared.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// Not a URL that can be sent to.
+    /// An invalid URL.
     #[error(transparent)]
     Url(#[from] OriginError),
-    /// The name leads nowhere.
+    /// The name cannot be resolved.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// A header that cannot be sent.
@@ -53,7 +53,8 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Prepares a request. `headers` are `Name: value`; a `Host`, `User-Agent` or `Accept` among them replaces ours.
+    /// Prepares a request. `headers` are `Name: value`; a `Host`, `User-Agent` or `Accept` among them replaces the
+    /// default.
     ///
     /// # Errors
     /// Names the part that cannot be used, and how to write it.
@@ -65,7 +66,7 @@ impl Target {
     /// As [`Target::new`], with addresses from `servers`.
     ///
     /// # Errors
-    /// As [`Target::new`].
+    /// As for [`Target::new`].
     pub fn at(
         servers: &mut Servers<'_>,
         url: &str,
@@ -93,13 +94,13 @@ impl Target {
         })
     }
 
-    /// The same request under another name in results.
+    /// The same request with another name in results.
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.to_owned();
         self
     }
 
-    /// A scenario of this one request, with a pause after each answer.
+    /// A scenario of this one request, with a pause after each response.
     pub fn as_scenario(&self, think: Think) -> Scenario {
         let fixed = |bytes: &[u8]| {
             let mut template = Template::default();
@@ -134,7 +135,7 @@ impl Target {
         self.server.addresses.iter().all(http::dial::Address::is_loopback)
     }
 
-    /// Where to connect over TCP; `None` for a unix socket.
+    /// The TCP address to connect to; `None` for a unix socket.
     pub fn socket_address(&self) -> Option<SocketAddr> {
         self.server.addresses.iter().find_map(|address| match address {
             http::dial::Address::Tcp(address) => Some(*address),
@@ -142,7 +143,7 @@ impl Target {
         })
     }
 
-    /// The bytes to send; `server` is the place of its server among those of the worker.
+    /// The bytes to send; `server` is the index of its server in the worker.
     pub(crate) fn wire(&self, server: u32, endpoint: u32, form: &crate::wire::Form) -> Wire {
         let mut wire = Wire::default();
         let headers = self.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));

@@ -1,19 +1,17 @@
-//! What a run must hold: k6's thresholds, over what headroom measures.
+//! Conditions on a run: k6's thresholds, over headroom's metrics.
 //!
 //! ## Why an unknown name is an error
-//! A threshold on a metric or a tag that does not exist would hold for ever, and a misspelt gate is an open one. So
-//! metrics are checked when the text is read, tags against the plan before the run begins ([`Known`]).
+//! A threshold on a metric or a tag that does not exist would always hold, and a misspelt gate would always be open. So
+//! metrics are checked when the text is read, and tags against the plan before the run begins ([`Known`]).
 //!
-//! ## Against k6
-//! The grammar is k6's: `http_req_duration{endpoint:login}: p(95)<500ms`. Three things differ, each on the side of
-//! truth:
+//! ## Differences from k6
+//! The grammar is k6's: `http_req_duration{endpoint:login}: p(95)<500ms`. Three things differ, each in favour of
+//! accuracy:
 //!
-//! - `http_req_duration` counts from the intended start, as `response_time` does: k6 counts from the moment it got
-//!   round to sending, which is `service_time` here.
-//! - A quantile that lies among requests that were given up is longer than any number known, so it is never shown
-//!   to lie below a bound.
-//! - Where nothing was measured, nothing was shown to hold: k6 lets such a threshold pass, here it is missed. (A
-//!   count of zero was measured.)
+//! - `http_req_duration` counts from the intended start, as `response_time` does: k6 counts from the actual start,
+//!   which is `service_time` here.
+//! - A quantile among requests that were given up is longer than any known number, so it is never below a bound.
+//! - A threshold without measured values is missed, where k6 passes it. (A count of zero is a measured value.)
 //!
 //! Follows <https://grafana.com/docs/k6/latest/using-k6/thresholds/>.
 
@@ -31,25 +29,25 @@ use std::fmt;
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio};
 
-/// One condition that a run must hold.
+/// One condition on a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// What is looked at.
+    /// The metric.
     pub metric: Metric,
-    /// Which requests: those that have all of these tags, each a key and a value.
+    /// Selects the requests that have all of these tags, each a key and a value.
     pub tags: Vec<(String, String)>,
-    /// What must hold.
+    /// The condition.
     pub condition: Condition,
     /// Whether the run ends as soon as it does not hold.
     pub abort_on_fail: bool,
-    /// How long after the run's beginning that is looked at first.
+    /// How long after the start of the run it is first evaluated for that.
     pub delay_abort: Duration,
 }
 
-/// What must hold of a metric.
+/// The condition on a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// Which number of the metric.
+    /// The statistic of the metric.
     pub statistic: Statistic,
     /// How it compares with the bound.
     pub sign: Sign,
@@ -57,7 +55,7 @@ pub struct Condition {
     pub bound: Bound,
 }
 
-/// Which number of a metric.
+/// A statistic of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
     /// The arithmetic mean of times.
@@ -70,9 +68,9 @@ pub enum Statistic {
     Quantile(Quantile),
     /// The share of cases, of a metric that is a share.
     Share,
-    /// How often it happened.
+    /// The number of events.
     Count,
-    /// How often it happened, per time.
+    /// The number of events per time.
     PerTime,
 }
 
@@ -88,7 +86,7 @@ pub enum Sign {
     NotEqual,
 }
 
-/// What a number is compared with.
+/// The bound of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs)]
 pub enum Bound {
@@ -99,7 +97,7 @@ pub enum Bound {
 }
 
 impl Threshold {
-    /// The same threshold, but the run ends as soon as it does not hold, looked at `delay` after the beginning first.
+    /// The same threshold, but the run ends as soon as it does not hold; first evaluated `delay` after the start.
     pub fn aborting(mut self, delay: Duration) -> Self {
         (self.abort_on_fail, self.delay_abort) = (true, delay);
         self
@@ -133,7 +131,7 @@ impl Bound {
 }
 
 impl fmt::Display for Threshold {
-    /// As it is typed: `response_time{endpoint:login}: p(95)<500ms`.
+    /// In its text form: `response_time{endpoint:login}: p(95)<500ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.metric.name())?;
         if !self.tags.is_empty() {

@@ -1,4 +1,4 @@
-//! Was the generator itself the bottleneck?
+//! Whether the generator itself was the bottleneck.
 
 use crate::plan::{Model, Plan};
 use host::Disturbance;
@@ -6,22 +6,22 @@ use measure::{Histogram, Measurement, Reason, Validity};
 use std::time::Duration;
 use units::{Quantile, Ratio};
 
-/// What the workers saw of themselves.
+/// The workers' measurements of themselves.
 #[derive(Debug)]
 pub(crate) struct OwnSigns<'a> {
-    /// How late the loops looked at due arrivals.
+    /// How late the loops handled due arrivals.
     pub(crate) lag: &'a Histogram,
     /// Arrivals that waited for a free connection.
     pub(crate) waited: u64,
     /// The busiest worker's processor time as a share of the time that it ran.
     pub(crate) busiest: f64,
-    /// The longest time for which a loop that wanted to run did not.
+    /// The longest time for which a loop that was ready to run did not run.
     pub(crate) longest_stall: Duration,
-    /// What happened on the machine meanwhile.
+    /// The disturbance on the machine during the run.
     pub(crate) disturbance: Disturbance,
 }
 
-/// Weighs what the workers saw of themselves.
+/// Judges the validity by the workers' measurements of themselves.
 pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -> Validity {
     let mut reasons = Vec::new();
     reasons.extend(measured.no_good_answer().map(Reason::NoGoodAnswer));
@@ -69,34 +69,34 @@ pub(crate) fn judge(plan: &Plan, measured: &Measurement, signs: &OwnSigns<'_>) -
     Validity::of(reasons)
 }
 
-/// A loop that is up to this late at p99 is on time: a timer and a switch of threads cost that much.
+/// A loop that is late by up to this at p99 is on time: a timer and a thread switch cost that much.
 const LAG_FLOOR: Duration = Duration::from_millis(2);
 
-/// A worker that had more than a fifth of its time left and was late all the same was kept from running by others.
+/// A worker that had more than a fifth of its time left and was late anyway was kept from running by other processes.
 const HARDLY_IDLE: f64 = 0.8;
 
-/// So many times the bound, and the schedule was another one, whoever is to blame.
+/// At this multiple of the bound the schedule was a different one, whatever the cause.
 const HOPELESS: u32 = 10;
 
 /// A worker that used more than this share of a core had no time left to be on time.
 const BUSY: f64 = 0.97;
 
-/// More than one unsent arrival in so many is a different schedule from the one that was asked for.
+/// With more than one unsent arrival in this many, the schedule differs from the requested one.
 const UNSENT_ONE_IN: u64 = 1_000;
 
-/// More than one request in so many that was sent again is load that the schedule does not show.
+/// With more than one request in this many sent again, the load differs from the schedule.
 const RESENT_ONE_IN: u64 = 100;
 
-/// Where more than this share of arrivals waited for a connection, the reader must know.
+/// If more than this share of arrivals waited for a connection, the reader is told.
 const WAITED: f64 = 0.01;
 
-/// More stolen time than this shows in the quantiles.
+/// More stolen time than this affects the quantiles.
 const STOLEN: f64 = 0.05;
 
-/// A quota cuts whole periods of 100 ms: little of it is much of p99.
+/// A quota cuts whole periods of 100 ms: a small share affects p99 strongly.
 const THROTTLED: f64 = 0.01;
 
-/// A loop that did not run for this long saw a machine that stood still.
+/// If a loop did not run for this long, the machine stood still.
 const STALL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

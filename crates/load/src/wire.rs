@@ -1,4 +1,4 @@
-//! A request in the form in which it is sent.
+//! A rendered request.
 
 use http::codec::method::is_idempotent;
 use http::h2::RequestHead;
@@ -6,21 +6,21 @@ use http::h2::RequestHead;
 /// A request that is ready to be sent, any number of times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wire {
-    /// The place of its server among those of the worker.
+    /// The index of its server in the worker.
     pub(crate) server: u32,
-    /// The place of its endpoint in the results.
+    /// The index of its endpoint in the results.
     pub(crate) endpoint: u32,
     /// The whole request of HTTP/1.1.
     pub(crate) bytes: Vec<u8>,
-    /// Where in it the body begins.
+    /// The offset of its body.
     body_at: usize,
-    /// The head for HTTP/2, where that is spoken.
+    /// The head for HTTP/2, if that is used.
     pub(crate) h2: Option<Box<H2Head>>,
-    /// Where the digits of the arrival's number are, if it carries one.
+    /// The offset of the digits of the arrival's number, if it carries one.
     number_at: Option<usize>,
-    /// Whether the answer to it has no body whatever its head says.
+    /// Whether its response has no body whatever the response head states.
     pub(crate) head: bool,
-    /// Whether sending it twice does what sending it once does (RFC 9110, 9.2.2).
+    /// Whether sending it twice has the same effect as sending it once (RFC 9110, 9.2.2).
     pub(crate) idempotent: bool,
 }
 
@@ -28,18 +28,18 @@ pub(crate) struct Wire {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct H2Head {
     pub(crate) block: RequestHead,
-    /// What to render it from again for each arrival's number: method, scheme, authority, path, headers.
+    /// The parts to render it again with for each arrival's number: method, scheme, authority, path, headers.
     numbered: Option<[String; 4]>,
     headers: Vec<(String, Vec<u8>)>,
 }
 
-/// What all requests of a plan have in common.
+/// What all requests of a plan share.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
     pub(crate) keep_alive: bool,
     /// The header that carries the number of each arrival.
     pub(crate) arrival_header: Option<String>,
-    /// Whether HTTP/2 may be spoken.
+    /// Whether HTTP/2 may be used.
     pub(crate) h2: bool,
 }
 
@@ -50,12 +50,12 @@ impl Default for Form {
 }
 
 impl Wire {
-    /// The body, as it is.
+    /// The body, unchanged.
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.body_at..]
     }
 
-    /// Writes an arrival's number into the request, where it carries one.
+    /// Writes an arrival's number into the request, if it carries one.
     pub(crate) fn set_number(&mut self, number: u64) {
         let Some(at) = self.number_at else { return };
         let mut digits = [b'0'; NUMBER_DIGITS];
@@ -73,13 +73,13 @@ impl Wire {
                 value.extend_from_slice(&digits);
             }
             let headers = h2.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
-            // It was rendered before with other digits, and digits are no reason to refuse it.
+            // It was rendered before with other digits, so it cannot be refused because of digits.
             let _ = h2.block.render(method, scheme, authority, path, headers);
         }
     }
 }
 
-/// What a request says, its headers left aside.
+/// The content of a request, except its headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub(crate) method: &'a str,
@@ -91,8 +91,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Writes it into `wire`, in the memory that it has. A `Host`, `User-Agent` or `Accept` among the headers
-    /// replaces ours.
+    /// Writes it into `wire`, reusing its memory. A `Host`, `User-Agent` or `Accept` among the headers replaces the
+    /// default.
     pub(crate) fn write<'h>(
         &self,
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])> + Clone,
@@ -158,7 +158,7 @@ impl Parts<'_> {
         h2.headers.clear();
         let ours = ours.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
         h2.headers.extend(ours);
-        // As curl does: what is about a connection of HTTP/1.1 is left out.
+        // Like curl: fields about a connection of HTTP/1.1 are left out.
         let kept = headers.filter(|(name, _)| !HOP_BY_HOP.iter().any(|hop| name.eq_ignore_ascii_case(hop)));
         h2.headers
             .extend(kept.map(|(name, value)| (String::from_utf8_lossy(name).into_owned(), value.to_vec())));
@@ -167,8 +167,8 @@ impl Parts<'_> {
         }
         let scheme = if self.secure { "https" } else { "http" };
         let fields = h2.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
-        // What HTTP/1.1 takes and HTTP/2 does not was left out; a head that is refused all the same stays empty, and
-        // sending it fails.
+        // Fields that HTTP/1.1 accepts and HTTP/2 does not were left out; a head that is refused anyway stays empty,
+        // and sending it fails.
         let _ = h2.block.render(self.method, scheme, self.authority, self.path, fields);
         h2.numbered = form
             .arrival_header
@@ -180,7 +180,7 @@ impl Parts<'_> {
 const HOP_BY_HOP: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
-/// Who we are, honestly: a server's operator must be able to tell load from users.
+/// An honest user agent: a server's operator must be able to tell load from users.
 pub(crate) const USER_AGENT: &str = concat!("headroom/", env!("CARGO_PKG_VERSION"));
 
 const NO_NUMBER: &str = "00000000000000000000";

@@ -1,4 +1,4 @@
-//! What a scenario reads from an answer: extraction and checks.
+//! What a scenario reads from a response: extraction and checks.
 
 use super::value::Value;
 use regex::bytes::Regex;
@@ -6,17 +6,17 @@ use std::cell::OnceCell;
 use std::time::Duration;
 use units::Bytes;
 
-/// One answer, complete.
+/// One complete response.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     /// The status, 100 to 999.
     pub status: u16,
-    /// The header fields as lines `Name: value`; a status line before them is passed over. May be empty where
-    /// nobody reads it, see [`super::Scenario::needs_head`].
+    /// The header fields as lines `Name: value`; a status line before them is skipped. May be empty if no step reads
+    /// it, see [`super::Scenario::needs_head`].
     pub head: &'a [u8],
-    /// The body without framing. May be empty where nobody reads it, see [`super::Scenario::needs_body`].
+    /// The body without framing. May be empty if no step reads it, see [`super::Scenario::needs_body`].
     pub body: &'a [u8],
-    /// The size of the body, also where `body` was not kept.
+    /// The size of the body, even if `body` was not kept.
     pub body_bytes: u64,
     /// From the intended start to the last byte.
     pub response_time: Duration,
@@ -33,7 +33,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// The body.
@@ -44,7 +44,7 @@ pub enum Part {
     Json(String),
 }
 
-/// An answer whose body is read as JSON at most once.
+/// A response whose body is parsed as JSON at most once.
 pub(crate) struct Reader<'a> {
     pub(crate) answer: Answer<'a>,
     json: OnceCell<Option<serde_json::Value>>,
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         Reader { answer, json: OnceCell::new() }
     }
 
-    /// Bytes of a part; `None` where the answer has no such part.
+    /// The bytes of a part; `None` if the response has no such part.
     fn find<R>(&self, part: &Part, read: impl FnOnce(Found) -> R) -> Option<R> {
         match part {
             Part::Body => Some(read(Found::Bytes(self.answer.body))),
@@ -94,17 +94,17 @@ impl Found<'_> {
 pub struct Extract {
     /// Where it is kept: an index of [`super::Definition::names`].
     pub slot: usize,
-    /// Where it stands.
+    /// The part to read it from.
     pub part: Part,
-    /// The first group of this, or all that it matches; without it, the whole part.
+    /// The first group of this, or the whole match; without it, the whole part.
     pub regex: Option<Regex>,
 }
 
-/// Longer values are taken for a mistake: each user keeps a copy.
+/// Longer values are rejected as a mistake: each user keeps a copy.
 const EXTRACTED_BYTES_MAX: usize = 64 * 1024;
 
 impl Extract {
-    /// The value, or `None` where the answer does not have it, or has it longer than 64 KiB.
+    /// The value, or `None` if the response does not have it, or if it is longer than 64 KiB.
     pub(crate) fn from(&self, reader: &Reader) -> Option<Value> {
         let value = reader.find(&self.part, |found| match &self.regex {
             None => (found.bytes().len() <= EXTRACTED_BYTES_MAX).then(|| found.into_value()),
@@ -117,38 +117,38 @@ impl Extract {
     }
 }
 
-/// Something that must hold for an answer. It is counted; it does not end the iteration.
+/// A condition on a response. Its result is counted; it does not end the iteration.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// What results call it.
+    /// Its name in results.
     pub name: String,
-    /// What must hold.
+    /// The condition.
     pub demand: Demand,
 }
 
-/// What a check demands.
+/// The condition of a check.
 #[derive(Debug, Clone)]
 pub enum Demand {
     /// The status is in one of these ranges, both ends included.
     Status(Vec<(u16, u16)>),
-    /// A part is there, and is as it should be.
+    /// The part exists, and passes the test.
     Part(Part, Test),
-    /// The body has at most so many bytes.
+    /// The body has at most this size.
     SizeMax(Bytes),
     /// The response time is at most this.
     Within(Duration),
 }
 
-/// How a part should be.
+/// The condition on a part.
 #[derive(Debug, Clone)]
 pub enum Test {
-    /// There at all.
+    /// It exists.
     Exists,
-    /// Exactly this; a JSON value that is no text is compared as compact JSON.
+    /// It equals this; a JSON value other than a string is compared as compact JSON.
     Equals(String),
-    /// With this somewhere in it.
+    /// It contains this.
     Contains(String),
-    /// With a match somewhere in it.
+    /// A match in any position.
     Matches(Regex),
 }
 

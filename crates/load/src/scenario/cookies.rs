@@ -1,12 +1,12 @@
 //! The cookies of one user: the core of RFC 6265.
 //!
 //! ## Why not a crate
-//! The kept ones read the clock. Here time is an argument, so that a run can be repeated, and a user's jar is bounded
-//! in count and size, because there may be fifty thousand users and a server that sets what it likes.
+//! The maintained ones read the clock. Here time is an argument, so that a run can be repeated, and a user's jar is
+//! bounded in count and size, because there may be fifty thousand users and a server that sets many cookies.
 //!
-//! ## Why `Expires` counts from the answer's `Date`
-//! A run has no calendar. The difference of the two dates is the age that the server meant, whatever our clock says.
-//! Without `Date`, only a date long ago means something: that is how cookies are deleted.
+//! ## Why `Expires` counts from the response's `Date`
+//! A run has no calendar. The difference of the two dates is the age that the server meant, whatever our clock shows.
+//! Without `Date`, only a date long ago has an effect: that is how cookies are deleted.
 //!
 //! Left out: the public suffix list (a domain attribute needs a dot instead) and what browsers add for pages.
 
@@ -26,7 +26,7 @@ struct Cookie {
     name: Vec<u8>,
     value: Vec<u8>,
     domain: String,
-    /// Whether only the host that set it gets it.
+    /// Whether it is sent only to the host that set it.
     host_only: bool,
     path: String,
     secure: bool,
@@ -42,7 +42,7 @@ impl Jar {
         self.0.clear();
     }
 
-    /// Takes the value of one `Set-Cookie` from `path` of `origin`; `date` is the answer's `Date`, if it has one.
+    /// Takes the value of one `Set-Cookie` from `path` of `origin`; `date` is the response's `Date`, if it has one.
     pub(crate) fn set(
         &mut self,
         now: Timestamp,
@@ -133,7 +133,7 @@ fn parsed(now: Timestamp, origin: &Origin, path: &str, line: &[u8], date: Option
             _ => {}
         }
     }
-    // A domain without a dot, such as `com`, is no one's own.
+    // A domain without a dot, such as `com`, belongs to no single site.
     let above = cookie.domain.contains('.') && is_below(origin.host(), &cookie.domain);
     if cookie.domain != origin.host() && !above {
         return None;
@@ -168,7 +168,7 @@ fn age(value: &[u8]) -> Option<i64> {
     Some(std::str::from_utf8(digits).ok()?.parse().unwrap_or(i64::MAX))
 }
 
-/// Whether a host is a subdomain; an IP address is below nothing.
+/// Whether a host is a subdomain; an IP address has no parent domain.
 fn is_below(host: &str, domain: &str) -> bool {
     let named = host.parse::<std::net::IpAddr>().is_err();
     named && host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))

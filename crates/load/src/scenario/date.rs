@@ -1,6 +1,6 @@
 //! Dates of cookies, read as leniently as RFC 6265, 5.1.1 asks: servers write them in many ways.
 
-/// Seconds since 1970 of a date such as `Sat, 21 Nov 2026 12:00:00 GMT`; `None` where it is none.
+/// Seconds since 1970 of a date such as `Sat, 21 Nov 2026 12:00:00 GMT`; `None` if it is invalid.
 pub(crate) fn unix_seconds(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':');

@@ -1,8 +1,8 @@
 //! Data: rows of a CSV or NDJSON file, one for each iteration.
 //!
 //! ## Why a row is a function of the arrival or the user
-//! A cursor that all users share would need a lock, and its rows would depend on who comes first. A row that follows
-//! from the number of the arrival is the same on one machine and on ten, and so are the requests.
+//! A cursor shared by all users would need a lock, and its rows would depend on timing. A row that follows from the
+//! number of the arrival is the same on one machine and on ten, and so are the requests.
 
 use super::value::Value;
 use serde_json::{Map, Value as Json};
@@ -12,11 +12,11 @@ use thiserror::Error;
 /// Which row an iteration gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The first arrival gets the first row, the second the second.
+    /// The n-th arrival gets the n-th row.
     InOrder,
-    /// Any, drawn from the user's seed; rows may come again.
+    /// A random row, drawn from the user's seed; rows may repeat.
     Random,
-    /// The first user keeps the first row, the second the second.
+    /// The n-th user keeps the n-th row.
     PerUser,
 }
 
@@ -51,7 +51,7 @@ pub enum FeedError {
     Header {
         /// The column.
         column: usize,
-        /// What stands there.
+        /// What was found there.
         name: String,
     },
     /// A row has more or fewer columns than the header.
@@ -59,7 +59,7 @@ pub enum FeedError {
     Columns {
         /// The line on which the row begins.
         line: u64,
-        /// The first column that is absent or too many.
+        /// The first column that is missing or too many.
         column: u64,
         /// How many the row has.
         found: u64,
@@ -74,7 +74,7 @@ pub enum FeedError {
         /// The column.
         column: u64,
     },
-    /// A line that is no JSON object.
+    /// A line that is not a JSON object.
     #[error("line {line}, column {column}: {message}")]
     Json {
         /// The line.
@@ -90,7 +90,7 @@ impl Feed {
     /// Reads comma-separated values (RFC 4180) whose first line names the columns.
     ///
     /// # Errors
-    /// The first row that is not like the header.
+    /// The first row whose columns differ from the header.
     pub fn csv(name: &str, text: &[u8], order: Order, on_end: OnEnd) -> Result<Self, FeedError> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let mut reader = csv::ReaderBuilder::new().has_headers(true).from_reader(text);
@@ -105,10 +105,10 @@ impl Feed {
         Feed::checked(name, columns, cells, order, on_end)
     }
 
-    /// Reads one JSON object a line. The first names the columns; later ones may hold more, but not fewer.
+    /// Reads one JSON object per line. The first names the columns; later ones may have more, but not fewer.
     ///
     /// # Errors
-    /// The first line that is no such object.
+    /// The first line that is not such an object.
     pub fn ndjson(name: &str, text: &[u8], order: Order, on_end: OnEnd) -> Result<Self, FeedError> {
         let mut columns: Vec<String> = Vec::new();
         let mut cells = Vec::new();
@@ -146,7 +146,7 @@ impl Feed {
         Ok(Feed { name: name.to_owned(), columns, cells, order, on_end })
     }
 
-    /// What placeholders call it.
+    /// Its name in placeholders.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -177,7 +177,7 @@ impl Feed {
     }
 }
 
-/// A column is called by its name, which `}` would end.
+/// A column is referred to by its name, which a `}` would end.
 fn check_columns(columns: &[String]) -> Result<(), FeedError> {
     for (index, name) in columns.iter().enumerate() {
         let unusable = name.is_empty() || name.contains('}') || name.chars().any(char::is_control);

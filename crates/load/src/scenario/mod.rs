@@ -1,20 +1,18 @@
 //! Scenarios: what a user does, request after request.
 //!
-//! A [`Scenario`] is fixed before the run; a [`User`] walks through it. For each iteration a user draws one of the
-//! flows by weight and sends its steps in sequence, each with data, with what earlier answers held, and with the
-//! cookies it was given.
+//! A [`Scenario`] is fixed before the run; a [`User`] executes it. For each iteration a user draws one of the flows by
+//! weight and sends its steps in sequence, each with data, with values of earlier responses, and with its cookies.
 //!
 //! ## Why a state machine without I/O and clock
-//! Every protocol and both models of load, open and closed, can drive it, and a test can run a thousand users in a
+//! Every protocol and both load models, open and closed, can drive it, and a test can run a thousand users in a
 //! millisecond. Time is an argument; all draws come from the seed, so that a user with the same number and seed makes
 //! the same requests.
 //!
-//! ## Why an answer that lacks something is data
-//! A service under load answers with errors, and an error page has no cart number. That is a result of the run, so it
-//! is a [`StepFailure`] to be counted by kind; it ends the iteration, because later steps would be about nothing.
+//! ## Why a response without an expected value is data
+//! A service under load responds with errors, and an error page has no cart number. That is a result of the run, so it
+//! is a [`StepFailure`] to be counted by kind; it ends the iteration, because later steps depend on the value.
 //!
-//! Deliberately absent: conditions and loops. Who needs them needs a program; mixing by weight covers what reports
-//! are made of.
+//! Deliberately absent: conditions and loops. They would require a program; mixing by weight covers what reports need.
 
 mod answer;
 mod cookies;
@@ -46,31 +44,31 @@ pub struct StepId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CheckId(pub usize);
 
-/// A request and what is done with its answer.
+/// A request and the processing of its response.
 #[derive(Debug, Clone, Default)]
 pub struct Step {
-    /// What results call it; steps of the same name and tags are one endpoint.
+    /// Its name in results; steps with the same name and tags are one endpoint.
     pub name: String,
-    /// Tags of its results, those of the scenario among them.
+    /// Tags of its results, including those of the scenario.
     pub tags: BTreeMap<String, String>,
     /// The method, a token.
     pub method: String,
     /// A path, which begins with `/`, or an absolute URL.
     pub url: Template,
-    /// Header fields as lines `Name: value` with CR and LF, those of the scenario among them; without `Host`,
-    /// `Content-Length` and whatever else the protocol sets.
+    /// Header fields as lines `Name: value` with CR and LF, including those of the scenario; without `Host`,
+    /// `Content-Length` and other fields that the protocol sets.
     pub headers: Template,
     /// The body; empty for none.
     pub body: Template,
-    /// What later steps need of the answer.
+    /// The values that later steps need from the response.
     pub extract: Vec<Extract>,
-    /// What must hold for the answer.
+    /// The checks on the response.
     pub checks: Vec<Check>,
-    /// How long the user waits after the answer.
+    /// The think time after the response.
     pub think: Think,
 }
 
-/// What stands at one place of a flow.
+/// An item of a flow.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// One step.
@@ -82,7 +80,7 @@ pub enum Item {
 /// Steps in sequence.
 #[derive(Debug, Clone)]
 pub struct Flow {
-    /// What the file calls it.
+    /// Its name in the file.
     pub name: String,
     /// How often it is drawn, in proportion to the weights of the others.
     pub weight: u32,
@@ -97,7 +95,7 @@ pub enum Cookies {
     Off,
     /// Until the iteration ends: each arrival is a new visitor.
     Iteration,
-    /// For the whole run: a user comes back.
+    /// For the whole run: a returning user.
     #[default]
     User,
 }
@@ -105,11 +103,11 @@ pub enum Cookies {
 /// All parts of a scenario.
 #[derive(Debug, Clone, Default)]
 pub struct Definition {
-    /// What results call it.
+    /// Its name in results.
     pub name: String,
-    /// Where steps go whose URL is a path. A path of the base is a part of the steps' templates.
+    /// The origin of steps whose URL is a path. A path of the base is a part of the steps' templates.
     pub base: Option<Origin>,
-    /// Names of what is extracted; their indices are slots.
+    /// Names of extracted values; their indexes are slots.
     pub names: Vec<String>,
     /// Data.
     pub feeds: Vec<Feed>,
@@ -123,7 +121,7 @@ pub struct Definition {
     pub redirects: u32,
 }
 
-/// What results are kept by: a step's name and tags.
+/// The key of results: a step's name and tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// The name.
@@ -132,16 +130,16 @@ pub struct Endpoint {
     pub tags: BTreeMap<String, String>,
 }
 
-/// A check as results name it.
+/// A check as named in results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckName {
-    /// The step whose answers it judges.
+    /// The step whose responses it checks.
     pub step: StepId,
     /// The name.
     pub name: String,
 }
 
-/// What users do. The same for all of them, and unchanged during a run.
+/// What users do. The same for all users, and unchanged during a run.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     definition: Definition,
@@ -155,7 +153,7 @@ impl Scenario {
     /// Completes a definition.
     ///
     /// # Panics
-    /// Where a flow or mix has no weight or steps, or names a step or slot that there is not: whoever makes a
+    /// A flow or mix has no weight or steps, or names a step or slot that does not exist: the code that makes a
     /// definition checks it, so that no user can panic.
     pub fn new(definition: Definition) -> Self {
         assert!(total(definition.flows.iter().map(|flow| flow.weight)) > 0, "some flow has a weight");
@@ -197,7 +195,7 @@ impl Scenario {
         &self.definition.steps[id.0]
     }
 
-    /// What results are kept by, in the order of the file.
+    /// The keys of results, in the order of the file.
     pub fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
     }
@@ -216,12 +214,12 @@ impl Scenario {
         CheckId(self.first_check[step.0] + index)
     }
 
-    /// Whether anything reads the bodies of the answers to a step.
+    /// Whether anything reads the bodies of a step's responses.
     pub fn needs_body(&self, step: StepId) -> bool {
         self.parts(step).any(|part| matches!(part, Part::Body | Part::Json(_)))
     }
 
-    /// Whether anything reads the header fields of the answers to a step.
+    /// Whether anything reads the header fields of a step's responses.
     pub fn needs_head(&self, step: StepId) -> bool {
         let followed = self.definition.cookies != Cookies::Off || self.definition.redirects > 0;
         followed || self.parts(step).any(|part| matches!(part, Part::Header(_)))
@@ -236,7 +234,7 @@ impl Scenario {
         step.extract.iter().map(|extract| &extract.part).chain(checked)
     }
 
-    /// What a failure says to a person, with the name of what was not there.
+    /// The description of a failure for people, with the name of the missing value.
     pub fn describe(&self, failure: StepFailure) -> String {
         match failure {
             StepFailure::NotExtracted { slot } => {

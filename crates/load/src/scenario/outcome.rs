@@ -1,4 +1,4 @@
-//! What a user asks of the event loop, and what it says of an answer.
+//! The messages between a user and the event loop: the next action, and the evaluation of a response.
 
 use super::{CheckId, StepId};
 use std::time::Duration;
@@ -12,12 +12,12 @@ pub enum Next<'a> {
         step: StepId,
         /// The request.
         request: Rendered<'a>,
-        /// How long after the end of the previous answer it is sent; zero for the first of an iteration.
+        /// The time from the end of the previous response to sending it; zero for the first of an iteration.
         after: Duration,
     },
-    /// The request of this step cannot be written. It is counted, nothing is sent, and the iteration is over: the
-    /// next call says so. A user of the closed model without think times may fail for ever in this way; the event
-    /// loop looks at its clock in between.
+    /// The request of this step cannot be written. It is counted, nothing is sent, and the iteration is over: the next
+    /// call reports that. A user of the closed model without think times may fail for ever in this way; the event loop
+    /// checks its clock in between.
     Failed {
         /// The step.
         step: StepId,
@@ -26,17 +26,17 @@ pub enum Next<'a> {
     },
     /// The iteration is over.
     IterationDone {
-        /// Whether all its steps were answered and nothing was missing.
+        /// Whether all its steps had responses and no value was missing.
         completed: bool,
-        /// The think time after the last step: how long a user of the closed model waits before it begins again.
-        /// In the open model, where each iteration is another arrival, it means nothing.
+        /// The think time after the last step: how long a user of the closed model waits before the next iteration. In
+        /// the open model, where each iteration is another arrival, it has no effect.
         after: Duration,
     },
     /// The data has ended: no iteration begins.
     Stop,
 }
 
-/// A request, written.
+/// A rendered request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rendered<'a> {
     /// The method.
@@ -63,35 +63,35 @@ impl<'a> Rendered<'a> {
     }
 }
 
-/// What the scenario says of an answer.
+/// The scenario's evaluation of a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// The checks of the step and whether each held. Empty for a redirect that is followed.
+    /// The checks of the step and whether each passed. Empty for a redirect that is followed.
     pub checks: Vec<(CheckId, bool)>,
     /// Why the iteration ends here.
     pub failure: Option<StepFailure>,
-    /// The answer is a redirect, and the next request follows it.
+    /// The response is a redirect, and the next request follows it.
     pub redirected: bool,
 }
 
-/// Why a step failed although its answer came, or before it could be sent. Counted by kind.
+/// Why a step failed although its response arrived, or before it could be sent. Counted by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StepFailure {
-    /// The answer does not hold what was to be extracted.
+    /// The response does not contain the value to extract.
     NotExtracted {
-        /// What: an index of [`super::Definition::names`].
+        /// The value: an index of [`super::Definition::names`].
         slot: usize,
     },
-    /// The request needs what no earlier answer of this iteration held.
+    /// The request needs a value that no earlier response of this iteration contained.
     Missing {
-        /// What: an index of [`super::Definition::names`].
+        /// The value: an index of [`super::Definition::names`].
         slot: usize,
     },
-    /// A value with a line break would stand in a header.
+    /// A header value contains a line break.
     LineBreak,
-    /// The URL is no path and no `http` or `https` URL once its placeholders are filled in.
+    /// The URL is neither a path nor an `http` or `https` URL once its placeholders are filled in.
     BadUrl,
-    /// More redirects than the scenario allows; a loop ends so.
+    /// More redirects than the scenario allows; this ends loops.
     TooManyRedirects,
     /// A redirect to something that is not HTTP, or that cannot be read.
     BadRedirect,

@@ -1,12 +1,12 @@
 //! Texts with placeholders: `/carts/${cart}`, compiled once and rendered for each request.
 //!
 //! ## Why placeholders and not a script
-//! A script engine costs a machine per user and hides from the reader what is sent. A placeholder costs a copy, and
-//! every name in it can be checked before the run.
+//! A script engine needs an interpreter per user and hides from the reader what is sent. A placeholder costs a copy,
+//! and every name in it can be checked before the run.
 //!
 //! ## Why each place escapes in its own way
-//! Values come from files and from answers. Without escaping, a blank in one would end a request line, a quote would
-//! end a JSON text, and a line break would begin another header.
+//! Values come from files and from responses. Without escaping, a blank in one would end a request line, a quote would
+//! end a JSON string, and a line break would begin another header.
 
 use super::feed::Feed;
 use super::value::Value;
@@ -15,22 +15,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Where a text stands, which says how the values in it are escaped.
+/// The position of a text, which determines how the values in it are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A URL: bytes that cannot stand in one are percent-encoded; `/`, `?`, `&` and `%` stay, so that a value may be
-    /// a link.
+    /// A URL: invalid bytes are percent-encoded; `/`, `?`, `&` and `%` stay, so that a value may be a link.
     Url,
-    /// A name or value of a query or form (`application/x-www-form-urlencoded`): everything but letters, digits
-    /// and `-._*` is encoded, in the fixed text too.
+    /// A name or value of a query or form (`application/x-www-form-urlencoded`): everything except letters, digits and
+    /// `-._*` is encoded, in the fixed text too.
     Form,
-    /// A header field: as it is; a value with a line break is refused.
+    /// A header field: unchanged; a value with a line break is refused.
     Header,
-    /// Inside a JSON text, between its quotes, the fixed text too.
+    /// Inside a JSON string, between its quotes, the fixed text too.
     JsonText,
     /// A whole JSON value: quoted, unless the value is a number, truth value, list or object itself.
     JsonValue,
-    /// As it is.
+    /// Unchanged.
     Raw,
 }
 
@@ -41,12 +40,12 @@ pub struct Scope<'a> {
     pub variables: BTreeMap<String, String>,
     /// Data, whose columns are `${feed.column}`.
     pub feeds: &'a [Feed],
-    /// What earlier steps extract, and the slot that holds it.
+    /// The values that earlier steps extract, and their slots.
     pub extracted: BTreeMap<String, usize>,
 }
 
 impl Scope<'_> {
-    /// Whether a name means the same in every text, so that nothing else may be called so.
+    /// Whether a name is predefined in every text, so that nothing else may have it.
     pub fn is_builtin(name: &str) -> bool {
         BUILTINS.contains(&name) || name.starts_with("random.")
     }
@@ -65,7 +64,7 @@ impl Scope<'_> {
 /// Names that every text may use.
 const BUILTINS: [&str; 5] = ["user", "iteration", "arrival", "uuid", "random.int(1,100)"];
 
-/// Why a text is no template. Ranges are bytes of the text.
+/// Why a text is not a valid template. Ranges are bytes of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
     /// `${` without its `}`.
@@ -74,7 +73,7 @@ pub enum TemplateError {
         /// The rest of the text.
         at: Range<usize>,
     },
-    /// A name that means nothing here.
+    /// An unknown name.
     #[error("unknown name `{name}`")]
     Unknown {
         /// The name as it was written.
@@ -113,7 +112,7 @@ enum Segment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Template(Vec<Segment>);
 
-/// What the placeholders of a user stand for at this moment.
+/// The current values of a user's placeholders.
 #[derive(Debug)]
 pub(crate) struct Values<'a> {
     pub(crate) feeds: &'a [Feed],
@@ -137,14 +136,14 @@ impl Template {
     /// Compiles a text. `$${` stands for `${`.
     ///
     /// # Errors
-    /// The first placeholder that means nothing.
+    /// The first invalid placeholder.
     pub fn compile(text: &str, place: Place, scope: &Scope) -> Result<Self, TemplateError> {
         let mut template = Template::default();
         template.append(text, place, scope)?;
         Ok(template)
     }
 
-    /// Adds text that holds no placeholders and is not escaped.
+    /// Adds text that has no placeholders and is not escaped.
     pub fn fixed(&mut self, bytes: &[u8]) {
         match self.0.last_mut() {
             Some(Segment::Fixed(last)) => last.extend_from_slice(bytes),
@@ -156,12 +155,12 @@ impl Template {
     /// Adds a text, see [`Template::compile`].
     ///
     /// # Errors
-    /// The first placeholder that means nothing.
+    /// The first invalid placeholder.
     pub fn append(&mut self, text: &str, place: Place, scope: &Scope) -> Result<(), TemplateError> {
         let mut at = 0;
         while let Some(found) = text[at..].find("${").map(|found| at + found) {
             if text[at..found].ends_with('$') {
-                // The first `$` goes; what follows is text.
+                // The first `$` is removed; the rest is text.
                 self.literal(&text[at..found - 1], place);
                 self.literal("${", place);
                 at = found + 2;
@@ -187,7 +186,7 @@ impl Template {
         Ok(())
     }
 
-    /// Text that the author of the file wrote: a URL and a header are taken as written.
+    /// Text written by the author of the file: a URL and a header are used as written.
     fn literal(&mut self, text: &str, place: Place) {
         match place {
             Place::Form | Place::JsonText if !text.is_empty() => {
@@ -209,7 +208,7 @@ impl Template {
         }
     }
 
-    /// The bytes, where there is no placeholder.
+    /// The bytes, if there is no placeholder.
     pub fn as_fixed(&self) -> Option<&[u8]> {
         match self.0.as_slice() {
             [] => Some(b""),
@@ -218,7 +217,7 @@ impl Template {
         }
     }
 
-    /// What stands before the first placeholder.
+    /// The text before the first placeholder.
     pub fn prefix(&self) -> &[u8] {
         match self.0.first() {
             Some(Segment::Fixed(bytes)) => bytes,

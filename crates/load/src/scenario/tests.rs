@@ -35,7 +35,7 @@ fn answer<'a>(status: u16, head: &'a str, body: &'a str) -> Answer<'a> {
     Answer { status, head, body, body_bytes: body.len() as u64, response_time }
 }
 
-/// What is next, in a line.
+/// The next action, in a line.
 fn told(user: &mut User, scenario: &Scenario) -> String {
     match user.next(scenario, 0, NOW) {
         Next::Request { step, request, .. } => {

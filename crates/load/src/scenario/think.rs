@@ -1,4 +1,4 @@
-//! Think time: how long a user waits after an answer.
+//! Think time: how long a user waits after a response.
 
 use stats::Rng;
 use std::time::Duration;
@@ -9,21 +9,21 @@ pub enum Think {
     /// No wait.
     #[default]
     None,
-    /// Always the same.
+    /// Constant.
     Constant(Duration),
-    /// Any length between the two is as likely.
+    /// Uniformly distributed between the two.
     Uniform {
         /// The shortest.
         from: Duration,
         /// The longest, not below `from`.
         to: Duration,
     },
-    /// Short waits are likely and long ones rare, as between the calls of many strangers.
+    /// Short waits are likely and long ones rare, like the gaps between many independent callers.
     Exponential {
         /// The mean.
         mean: Duration,
     },
-    /// What people reading pages do: most waits near the median, with a long tail.
+    /// The pattern of people who read pages: most waits near the median, with a long tail.
     Lognormal {
         /// Half of the waits are shorter.
         median: Duration,
@@ -32,7 +32,7 @@ pub enum Think {
     },
 }
 
-/// A distribution without an end may draw a wait that outlasts every run.
+/// An unbounded distribution may draw a wait that outlasts every run.
 const LONGEST: Duration = Duration::from_secs(3_600);
 /// The 95 % quantile of the normal distribution.
 const NORMAL_P95: f64 = 1.644_853_626_951_472_2;

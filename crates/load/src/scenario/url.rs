@@ -1,8 +1,8 @@
-//! URLs as far as a scenario needs them: where a request goes, and where a redirect leads (RFC 3986).
+//! The part of URLs that a scenario needs: where a request is sent, and where a redirect leads (RFC 3986).
 
 use super::value::stands_in_url;
 
-/// Scheme, host and port: what a connection is opened to.
+/// Scheme, host and port: the destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// `https` rather than `http`.
@@ -25,8 +25,8 @@ impl Origin {
     }
 }
 
-/// Splits `http://host:port/path?query` into origin and path with query, which begins with `/` or is empty.
-/// `None` where it is no such URL, or holds what cannot be sent.
+/// Splits `http://host:port/path?query` into origin and path with query, which begins with `/` or is empty. `None` if
+/// it is not such a URL, or contains something that cannot be sent.
 pub fn split(url: &str) -> Option<(Origin, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let secure = match scheme {
@@ -45,8 +45,8 @@ pub fn split(url: &str) -> Option<(Origin, &str)> {
     Some((Origin { secure, authority: authority.to_ascii_lowercase() }, path))
 }
 
-/// Where `reference`, such as the value of `Location`, leads from `path` of `origin`: origin, and path with query.
-/// `None` where it leads to something that is not HTTP, or cannot be sent.
+/// The target of `reference`, such as the value of `Location`, relative to `path` of `origin`: origin, and path with
+/// query. `None` if it is not HTTP, or cannot be sent.
 pub(crate) fn resolve(origin: &Origin, path: &str, reference: &str) -> Option<(Origin, String)> {
     let reference = reference.split('#').next().unwrap_or_default();
     if !reference.bytes().all(stands_in_url) {

@@ -1,4 +1,4 @@
-//! One user: which request comes next, and what its answer means.
+//! One user: determines the next request, and evaluates its response.
 
 mod redirect;
 
@@ -20,20 +20,20 @@ enum State {
     Idle,
     /// The next item of the flow is to be sent.
     Ready,
-    /// The request of this step is written; asked again, the user says the same again.
+    /// The request of this step is written; another call returns the same request.
     Waiting(StepId),
     /// The iteration ended.
     Done { completed: bool },
 }
 
-/// A virtual user. It knows no clock and no socket; the event loop asks what is next and tells what came.
+/// A virtual user. It has no clock and no socket; the event loop asks for the next action and reports the responses.
 #[derive(Debug)]
 pub struct User {
     number: u64,
     /// Iterations begun.
     iteration: u64,
     arrival: u64,
-    /// Draws that make requests what they are; apart from the waits, so that other think times leave them the same.
+    /// Draws for the content of requests; separate from think times, so that other think times do not change requests.
     choices: Rng,
     waits: Rng,
     slots: Vec<Option<Value>>,
@@ -51,7 +51,7 @@ pub struct User {
 }
 
 impl User {
-    /// The user of this number, counted from 0, in a run with this seed.
+    /// The user with this number, counted from 0, in a run with this seed.
     pub fn new(scenario: &Scenario, number: u64, seed: u64) -> Self {
         // Spreads the numbers over all bits, so that no user shares its stream with one of a nearby seed.
         let own = seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -76,8 +76,8 @@ impl User {
         }
     }
 
-    /// What comes next. Between iterations this begins one, which gets the number `arrival`, counted from 0 over all
-    /// users; otherwise `arrival` means nothing. Before an answer it gives the same request again.
+    /// The next action. Between iterations this begins one, with the number `arrival`, counted from 0 over all users;
+    /// otherwise `arrival` is ignored. Before a response it returns the same request again.
     pub fn next<'a>(&'a mut self, scenario: &'a Scenario, arrival: u64, now: Timestamp) -> Next<'a> {
         if self.state == State::Idle && !self.begin(scenario, arrival) {
             return Next::Stop;
@@ -108,7 +108,7 @@ impl User {
         }
     }
 
-    /// The answer to the request that [`User::next`] gave last. `now` is when it was complete.
+    /// The response to the request that [`User::next`] returned last. `now` is when it was complete.
     pub fn answered(&mut self, scenario: &Scenario, now: Timestamp, answer: &Answer) -> Judged {
         let State::Waiting(id) = self.state else { return Judged::default() };
         let step = scenario.step(id);
@@ -139,8 +139,8 @@ impl User {
         Judged { checks, failure, redirected: false }
     }
 
-    /// The request that [`User::next`] gave last got no answer. Ends the iteration; the think time is kept, so that a
-    /// user does not hammer a service that is down.
+    /// The request that [`User::next`] returned last got no response. Ends the iteration; the think time still applies,
+    /// so that a user does not hammer a service that is down.
     pub fn failed(&mut self, scenario: &Scenario) {
         if let State::Waiting(step) = self.state {
             self.end(scenario.step(step));
@@ -152,7 +152,7 @@ impl User {
         self.state = State::Done { completed: false };
     }
 
-    /// Whether an iteration began: every feed has a row for it.
+    /// Begins an iteration if every feed has a row for it; returns whether it began.
     fn begin(&mut self, scenario: &Scenario, arrival: u64) -> bool {
         let definition = scenario.definition();
         self.rows.clear();
@@ -182,7 +182,7 @@ impl User {
         }
     }
 
-    /// Writes what is not fixed of a step's request.
+    /// Renders the parts of a step's request that are not fixed.
     fn write(&mut self, scenario: &Scenario, id: StepId, now: Timestamp) -> Result<(), StepFailure> {
         let step = scenario.step(id);
         let values = Values {
@@ -204,7 +204,7 @@ impl User {
                 })?;
             }
         }
-        // A fixed URL was checked when the file was read; only with cookies its parts matter again.
+        // A fixed URL was checked when the file was read; its parts are needed again only for cookies.
         let cookies = scenario.definition().cookies != Cookies::Off;
         if cookies || step.url.as_fixed().is_none() {
             self.write_cookies(scenario, step, now)?;
@@ -221,7 +221,7 @@ impl User {
         Ok(())
     }
 
-    /// Origin and path of the request that is written.
+    /// Origin and path of the rendered request.
     fn place<'a>(&'a self, scenario: &'a Scenario, step: &'a Step) -> Option<(Cow<'a, Origin>, &'a str)> {
         let url = self.request(step).url;
         if url.starts_with('/') {
@@ -247,12 +247,12 @@ impl User {
         self.jar = jar;
     }
 
-    /// The request that is written.
+    /// The rendered request.
     fn request<'a>(&'a self, step: &'a Step) -> Rendered<'a> {
         let redirect = self.redirect.as_ref();
         let becomes_get = redirect.is_some_and(|redirect| redirect.becomes_get);
         let changed = redirect.is_some_and(|redirect| redirect.becomes_get || redirect.foreign);
-        // Templates hold text, and values are text; a URL's other bytes are percent-encoded.
+        // Templates are text, and values are text; a URL's other bytes are percent-encoded.
         let url = std::str::from_utf8(whole(&step.url, &self.url)).unwrap_or_default();
         Rendered {
             method: if becomes_get { "GET" } else { &step.method },
@@ -264,7 +264,7 @@ impl User {
     }
 }
 
-/// The fixed bytes of a template, or what was written of it.
+/// The fixed bytes of a template, or its rendered text.
 fn whole<'a>(template: &'a Template, written: &'a [u8]) -> &'a [u8] {
     template.as_fixed().unwrap_or(written)
 }

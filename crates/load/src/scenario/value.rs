@@ -1,12 +1,12 @@
-//! Values that placeholders stand for, and how each place writes them.
+//! Values of placeholders, and how each place writes them.
 
 use super::template::Place;
 
-/// A value from data or from an answer.
+/// A value from data or from a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
     text: String,
-    /// Whether it is JSON that is not a text: a number, truth value, null, list or object.
+    /// Whether it is JSON other than a string: a number, truth value, null, list or object.
     json: bool,
 }
 
@@ -20,7 +20,7 @@ impl Value {
         Value { text: text.to_owned(), json: true }
     }
 
-    /// Bytes of an answer; what is no UTF-8 is replaced.
+    /// Bytes of a response; invalid UTF-8 is replaced.
     pub(crate) fn bytes(bytes: &[u8]) -> Self {
         Value::text(String::from_utf8_lossy(bytes).into_owned())
     }
@@ -59,7 +59,7 @@ impl Value {
     }
 }
 
-/// Whether a byte may stand in a URL that is sent (RFC 3986, 2); a fragment is never sent.
+/// Whether a byte may occur in a URL that is sent (RFC 3986, 2); a fragment is never sent.
 pub fn stands_in_url(byte: u8) -> bool {
     byte.is_ascii_graphic() && !br##""<>\^`{|}#"##.contains(&byte)
 }

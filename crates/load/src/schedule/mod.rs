@@ -1,17 +1,16 @@
 //! When each request is due.
 //!
 //! ## Why a pure iterator
-//! The intended start of every request follows from the plan and the seed alone, never from what the service did.
-//! So it can be asked for again: the worker walks it once to see what is due and once to see what to send next,
-//! and the requests that wait need no queue.
+//! The intended start of every request follows from the plan and the seed alone, never from what the service did. So it
+//! can be computed again: the worker iterates once to see what is due and once to see what to send next, and the
+//! waiting requests need no queue.
 //!
 //! ## Why shards take every n-th arrival
-//! Arrivals are numbered, and shard i of n has those whose number leaves i when divided by n: the shards' union is
-//! the schedule, whatever their number and whatever the kind. Even spacing, profiles with even spacing, evenly
-//! spaced traces and recorded times go straight to the next number. Random spacing cannot: each instant rests on
-//! the draw before it, so a shard of n draws n numbers an arrival (`examples/schedule_cost.rs` prints what that
-//! costs). Independent processes, one a shard, would draw less, but then the arrivals would depend on the number
-//! of workers.
+//! Arrivals are numbered, and shard i of n has those whose number leaves i when divided by n: the union of the shards
+//! is the schedule, for any number of shards and any kind. Even spacing, profiles with even spacing, evenly spaced
+//! traces and recorded times skip directly to the next number. Random spacing cannot: each instant depends on the draw
+//! before it, so a shard of n draws n numbers per arrival (`examples/schedule_cost.rs` prints the cost). Independent
+//! processes, one per shard, would draw fewer, but then the arrivals would depend on the number of workers.
 
 mod profile;
 mod stage;
@@ -33,14 +32,14 @@ use std::time::Duration;
 use trace::Walk;
 use units::{Rate, Timestamp};
 
-/// The intended starts, in order, from the beginning of the run.
+/// The intended starts, in order, from the start of the run.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     kind: Kind,
     limit: u64,
-    /// The number of our next arrival, counted over all shards.
+    /// The number of this shard's next arrival, counted over all shards.
     next: u64,
-    /// From one of our arrivals to the next.
+    /// The step from one arrival of this shard to the next.
     stride: u64,
 }
 
@@ -51,7 +50,7 @@ enum Kind {
     Recorded(Arc<[Timestamp]>),
 }
 
-/// At which counts the arrivals come: at the whole numbers, or at the points of a Poisson process of rate 1.
+/// The counts at which arrivals happen: whole numbers, or the points of a Poisson process of rate 1.
 #[derive(Debug, Clone)]
 enum Spacing {
     Even,
@@ -70,13 +69,13 @@ enum Course {
     Profile { profile: Arc<Profile>, stage: usize },
 }
 
-/// Why recorded times are no schedule.
+/// Why recorded times are not a valid schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "recorded time {index} ({at}) lies before the one before it ({before}); sort the times in ascending order"
 )]
 pub struct NotAscending {
-    /// Which one, counted from 0.
+    /// Its index, counted from 0.
     pub index: usize,
     /// The time.
     pub at: Timestamp,
@@ -85,24 +84,24 @@ pub struct NotAscending {
 }
 
 impl Schedule {
-    /// Arrivals at a constant rate until `length` has passed or `limit` have come, whichever is first.
+    /// Arrivals at a constant rate until `length` has passed or `limit` have happened, whichever is first.
     pub fn constant(rate: Rate, arrivals: Arrivals, length: Option<Duration>, limit: Option<u64>) -> Self {
         let end = length.map_or(Timestamp::NEVER, |length| Timestamp::ZERO + length);
         let course = Course::Constant { rate: rate.per_second(), end };
         Schedule::of(Kind::Spaced(Spacing::of(arrivals), course)).limit(limit)
     }
 
-    /// Arrivals at a rate that goes over time.
+    /// Arrivals at a rate that changes over time.
     ///
-    /// Evenly spaced, the k-th comes when the integral of the rate passes k (the first at the beginning). Poisson
-    /// arrivals come when it passes the k-th point of a Poisson process of rate 1: rescaled time gives a Poisson
+    /// Evenly spaced, the k-th happens when the integral of the rate passes k (the first at the beginning). Poisson
+    /// arrivals happen when it passes the k-th point of a Poisson process of rate 1: rescaled time gives a Poisson
     /// process of exactly that rate.
     pub fn profile(profile: impl Into<Arc<Profile>>, arrivals: Arrivals) -> Self {
         let course = Course::Profile { profile: profile.into(), stage: 0 };
         Schedule::of(Kind::Spaced(Spacing::of(arrivals), course))
     }
 
-    /// So many arrivals in each bin of a trace.
+    /// The given number of arrivals in each bin of a trace.
     pub fn trace(trace: Trace, arrivals: Arrivals) -> Self {
         Schedule::of(Kind::Trace(Walk::new(trace, arrivals)))
     }
@@ -110,7 +109,7 @@ impl Schedule {
     /// Arrivals at exactly these instants.
     ///
     /// # Errors
-    /// Where an instant lies before the one before it; equal ones are allowed.
+    /// An instant is before the previous one; equal ones are allowed.
     pub fn recorded(times: Arc<[Timestamp]>) -> Result<Self, NotAscending> {
         match times.windows(2).position(|pair| pair[1] < pair[0]) {
             Some(at) => Err(NotAscending { index: at + 1, at: times[at + 1], before: times[at] }),
@@ -130,7 +129,7 @@ impl Schedule {
 
     /// The part of worker `shard` of `shards`, counted from 0: every arrival belongs to exactly one.
     ///
-    /// A shard can be divided again, so machines can share a schedule and the workers of each its part. A shard
+    /// A shard can be divided again, so that machines can share a schedule and the workers of each its part. A shard
     /// that does not exist has no arrivals.
     pub fn shard(mut self, shard: u32, shards: u32) -> Self {
         if shard >= shards.max(1) {
@@ -141,8 +140,8 @@ impl Schedule {
         self
     }
 
-    /// When the schedule ends: no arrival comes then or later. [`Timestamp::NEVER`] where only a number of arrivals
-    /// ends it, or nothing does.
+    /// When the schedule ends: no arrival is due then or later. [`Timestamp::NEVER`] if only a number of arrivals ends
+    /// it, or nothing does.
     pub fn end(&self) -> Timestamp {
         match &self.kind {
             Kind::Spaced(_, Course::Constant { end, .. }) => *end,
@@ -154,14 +153,14 @@ impl Schedule {
         }
     }
 
-    /// How long the schedule lasts; `None` where [`Schedule::end`] is never.
+    /// How long the schedule lasts; `None` if [`Schedule::end`] is never.
     pub fn length(&self) -> Option<Duration> {
         let end = self.end();
         (end != Timestamp::NEVER).then(|| end.since(Timestamp::ZERO))
     }
 
-    /// How many arrivals all shards have together: the exact number, of Poisson arrivals the mean before the limit.
-    /// `None` where nothing ends the schedule.
+    /// How many arrivals all shards have together: the exact number, or for Poisson arrivals the mean before the limit.
+    /// `None` if nothing ends the schedule.
     pub fn expected_count(&self) -> Option<f64> {
         let count = match &self.kind {
             Kind::Spaced(spacing, course) => {
@@ -219,10 +218,10 @@ impl Spacing {
         }
     }
 
-    /// The count at which arrival `index` comes; the indices ascend.
+    /// The count at which arrival `index` happens; the indexes ascend.
     fn count_at(&mut self, index: u64) -> f64 {
         match self {
-            // From the index, not from the last one: sums of rounded gaps drift.
+            // Computed from the index, not from the last one: sums of rounded gaps drift.
             Spacing::Even => index as f64,
             Spacing::Poisson { rng, drawn, sum } => {
                 while *drawn <= index {
@@ -236,7 +235,7 @@ impl Spacing {
 }
 
 impl Course {
-    /// The number of arrivals, where they are evenly spaced rounded up; infinite where nothing ends them.
+    /// The number of arrivals, rounded up if they are evenly spaced; infinite if nothing ends them.
     fn count(&self) -> f64 {
         match self {
             Course::Constant { rate: 0.0, .. } => 0.0,

@@ -1,21 +1,21 @@
-//! How the arrival rate goes over time.
+//! The course of the arrival rate over time.
 //!
 //! ## Why linear pieces
 //! Holds, ramps, steps and spikes are all stages with a rate at their beginning and one at their end. The number of
-//! arrivals up to an instant is then a piecewise quadratic, known exactly, and so is its inverse: the instant at
-//! which the count passes k. Arrivals that are placed by that inverse neither drift over a ramp nor get lost where
-//! one stage meets the next.
+//! arrivals up to an instant is then a piecewise quadratic, known exactly, and so is its inverse: the instant at which
+//! the count passes k. Arrivals placed by that inverse neither drift over a ramp nor get lost where one stage meets the
+//! next.
 //!
-//! ## Against k6
-//! A stage of k6 (`30s:200`) always ramps from where the last one ended to its target. Here `30s:200/s` holds the
-//! rate from the first instant, and a ramp is written with two dots: `30s:..200/s`. See [`super::StageText`].
+//! ## Difference from k6
+//! A stage of k6 (`30s:200`) always ramps from the end of the last one to its target. Here `30s:200/s` holds the rate
+//! from the first instant, and a ramp is written with two dots: `30s:..200/s`. See [`super::StageText`].
 
 use super::Stage;
 use std::sync::Arc;
 use std::time::Duration;
 use units::{Rate, Timestamp};
 
-/// Why stages are no profile.
+/// Why stages are not a valid profile.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ProfileError {
     /// No stage at all.
@@ -26,31 +26,31 @@ pub enum ProfileError {
         "stage {stage} (`{name}`) has a length of zero; give it one, such as 30s (a jump needs no stage)"
     )]
     NoLength {
-        /// Which one, counted from 1.
+        /// Its number, counted from 1.
         stage: usize,
         /// Its name.
         name: Arc<str>,
     },
-    /// A rate above what a nanosecond can tell apart.
+    /// A rate whose gaps are shorter than a nanosecond.
     #[error("stage {stage} (`{name}`) has a rate of {found}, at most {max} can be told apart", max = rate_max())]
     TooFast {
-        /// Which one, counted from 1.
+        /// Its number, counted from 1.
         stage: usize,
         /// Its name.
         name: Arc<str>,
-        /// The higher one of its rates.
+        /// The higher of its rates.
         found: Rate,
     },
-    /// Stages that last longer than an instant can say.
+    /// The stages are longer than a timestamp can represent.
     #[error("the stages last longer than 584 years together; make them shorter")]
     TooLong,
 }
 
-/// How the rate goes over time: stages one after another.
+/// The course of the rate over time: stages one after another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     stages: Vec<Stage>,
-    /// When each stage begins, and how many arrivals come before it; one entry more than stages, for the end.
+    /// When each stage begins, and how many arrivals are before it; one more entry than stages, for the end.
     marks: Vec<Mark>,
 }
 
@@ -64,8 +64,8 @@ impl Profile {
     /// Stages one after another.
     ///
     /// # Errors
-    /// Where there is none, one has no length or a rate above a thousand million a second, or all of them together
-    /// are longer than 584 years.
+    /// There is none, one has no length or a rate above a thousand million a second, or all of them together are longer
+    /// than 584 years.
     pub fn new(stages: Vec<Stage>) -> Result<Self, ProfileError> {
         if stages.is_empty() {
             return Err(ProfileError::Empty);
@@ -91,18 +91,18 @@ impl Profile {
         Ok(Profile { stages, marks })
     }
 
-    /// The same rate all the time.
+    /// A constant rate.
     ///
     /// # Errors
-    /// As [`Profile::new`].
+    /// As for [`Profile::new`].
     pub fn constant(rate: Rate, length: Duration) -> Result<Self, ProfileError> {
         Profile::new(vec![Stage::hold(rate, length)])
     }
 
-    /// From one rate to another in a straight line.
+    /// From one rate to another, linearly.
     ///
     /// # Errors
-    /// As [`Profile::new`].
+    /// As for [`Profile::new`].
     pub fn ramp(from: Rate, to: Rate, length: Duration) -> Result<Self, ProfileError> {
         Profile::new(vec![Stage::ramp(from, to, length)])
     }
@@ -110,7 +110,7 @@ impl Profile {
     /// `steps` rates from `first` to `last`, equally far apart, each held for `each`.
     ///
     /// # Errors
-    /// As [`Profile::new`]; no step is no stage.
+    /// As for [`Profile::new`]; zero steps mean no stage.
     pub fn steps(first: Rate, last: Rate, steps: u32, each: Duration) -> Result<Self, ProfileError> {
         let (first, last) = (first.per_second(), last.per_second());
         let stages = (0..steps).map(|step| {
@@ -123,7 +123,7 @@ impl Profile {
     /// A base rate, a sudden peak, and the base rate again.
     ///
     /// # Errors
-    /// As [`Profile::new`].
+    /// As for [`Profile::new`].
     pub fn spike(
         base: Rate,
         peak: Rate,
@@ -138,10 +138,10 @@ impl Profile {
         ])
     }
 
-    /// The same stages so many times, one round after another.
+    /// The same stages `times` times, one round after another.
     ///
     /// # Errors
-    /// As [`Profile::new`]; zero times is no stage.
+    /// As for [`Profile::new`]; zero times mean no stage.
     pub fn repeated(&self, times: u32) -> Result<Self, ProfileError> {
         Profile::new((0..times).flat_map(|_| self.stages.iter().cloned()).collect())
     }
@@ -166,14 +166,14 @@ impl Profile {
         self.last_mark().count
     }
 
-    /// Which stage an instant falls into, counted from 0; `None` from the end on. A boundary belongs to the stage
-    /// that begins there.
+    /// The stage at an instant, counted from 0; `None` from the end on. A boundary belongs to the stage that begins
+    /// there.
     pub fn stage_at(&self, at: Timestamp) -> Option<usize> {
         let index = self.marks.partition_point(|mark| mark.at <= at) - 1;
         (index < self.stages.len()).then_some(index)
     }
 
-    /// When a stage begins; `None` where there is no such stage.
+    /// When a stage begins; `None` if there is no such stage.
     pub fn start_of(&self, stage: usize) -> Option<Timestamp> {
         (stage < self.stages.len()).then(|| self.marks[stage].at)
     }
@@ -193,8 +193,8 @@ impl Profile {
         mark.count + self.stages[index].count_after(at.since(mark.at).as_secs_f64())
     }
 
-    /// The instant at which the count passes `count`; `None` where the profile ends before. While the rate is zero
-    /// no count is passed, so an arrival never falls into a pause, but on its end.
+    /// The instant at which the count passes `count`; `None` if the profile ends before. While the rate is zero no
+    /// count is passed, so an arrival is never inside a pause, but at its end.
     pub fn time_of(&self, count: f64) -> Option<Timestamp> {
         self.time_of_from(&mut 0, count)
     }
@@ -216,8 +216,8 @@ impl Profile {
     }
 }
 
-/// A count that misses a whole number only by rounding is that number: 0.1/s for 30 s is three arrivals, the fourth
-/// belongs to the next stage.
+/// A count that differs from a whole number only by rounding is that number: 0.1/s for 30 s is three arrivals, the
+/// fourth belongs to the next stage.
 pub(super) fn snap(count: f64) -> f64 {
     let whole = count.round();
     if (count - whole).abs() <= 1e-12 * whole { whole } else { count }
@@ -306,7 +306,7 @@ pub(super) mod tests {
         fn time_inverts_count(profile in any_profile(), share in 0.0_f64..1.0) {
             let count = share * profile.count();
             if let Some(at) = profile.time_of(count) {
-                // Within what one nanosecond and the rounding of the boundaries make of a count.
+                // Within the effect of one nanosecond and of the rounding at the boundaries.
                 prop_assert!((profile.count_until(at) - count).abs() < 1e-5, "{} {count}", profile.count_until(at));
                 prop_assert!(at < profile.end());
             } else {

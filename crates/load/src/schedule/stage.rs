@@ -1,35 +1,35 @@
-//! A stretch of time in which the arrival rate goes in a straight line, and how many arrivals it has.
+//! A span of time in which the arrival rate changes linearly, and how many arrivals it has.
 
 use std::sync::Arc;
 use std::time::Duration;
 use units::Rate;
 
-/// A part of a profile in which the rate goes in a straight line.
+/// A part of a profile in which the rate changes linearly.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stage {
     /// How long it lasts, above zero.
     pub length: Duration,
     /// The rate at its beginning.
     pub from: Rate,
-    /// The rate that it reaches at its end.
+    /// The rate at its end.
     pub to: Rate,
-    /// What results call it.
+    /// Its name in results.
     pub name: Arc<str>,
 }
 
 impl Stage {
-    /// The same rate all the time.
+    /// A constant rate.
     pub fn hold(rate: Rate, length: Duration) -> Self {
         Stage::ramp(rate, rate, length)
     }
 
-    /// From one rate to another in a straight line.
+    /// From one rate to another, linearly.
     pub fn ramp(from: Rate, to: Rate, length: Duration) -> Self {
         let name = if from == to { format!("{length:?}:{to}") } else { format!("{length:?}:{from}..{to}") };
         Stage { length, from, to, name: name.into() }
     }
 
-    /// The same stage under another name.
+    /// The same stage with another name.
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
         self
@@ -51,12 +51,12 @@ impl Stage {
         if self.from == self.to {
             return count / from;
         }
-        // The root in the form that does not subtract: also exact for slopes near zero.
+        // The form of the root without a subtraction: also exact for slopes near zero.
         let root = (from * from + 2.0 * self.slope() * count).max(0.0).sqrt();
         if count <= 0.0 { 0.0 } else { 2.0 * count / (from + root) }
     }
 
-    /// How much the rate grows, per second and second.
+    /// The change of the rate, per second and second.
     pub(super) fn slope(&self) -> f64 {
         (self.to.per_second() - self.from.per_second()) / self.length.as_secs_f64()
     }

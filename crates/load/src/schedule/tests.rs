@@ -39,7 +39,7 @@ fn a_profile_of_one_rate_is_the_constant_schedule() {
 fn a_ramp_neither_drifts_nor_loses_an_arrival_at_a_boundary() {
     let hold = |rate, secs| Stage::hold(Rate::per_second_of(rate), Duration::from_secs(secs));
     let ramp = Stage::ramp(Rate::per_second_of(0.1), Rate::per_second_of(99.9), Duration::from_secs(100));
-    // 0.1/s for 30 s is 3.0000000000000004 in floating point: three arrivals all the same.
+    // 0.1/s for 30 s is 3.0000000000000004 in floating point, but three arrivals.
     let profile = Profile::new(vec![hold(0.1, 30), ramp, hold(99.9, 10)]).unwrap();
     assert_eq!(profile.count(), 3.0 + 5_000.0 + 999.0);
     let all: Vec<_> = Schedule::profile(profile.clone(), Arrivals::Even).collect();

@@ -1,13 +1,13 @@
-//! Stages as they are typed: `30s:200/s`, `1m:..500/s`, `30s:50`.
+//! The text form of stages: `30s:200/s`, `1m:..500/s`, `30s:50`.
 //!
-//! ## What a stage says
-//! A length, a colon, and where the load goes: `200/s` holds a rate of arrivals, `0/s..200/s` goes from one to the
-//! other in a straight line, `..200/s` begins where the last stage ended (the first one at zero). Numbers without a
-//! unit of rate are users of the closed model: `30s:50`, `30s:10..50`, `30s:..50`.
+//! ## Grammar
+//! A length, a colon, and the load: `200/s` holds a rate of arrivals, `0/s..200/s` changes linearly from one to the
+//! other, `..200/s` begins where the last stage ended (the first one at zero). Numbers without a unit of rate are users
+//! of the closed model: `30s:50`, `30s:10..50`, `30s:..50`.
 //!
-//! ## Against k6
-//! `--stage 30s:50` of k6 ramps: it means `30s:..50` here. A hold is what most people read into a stage, and in k6
-//! it needs two of them. All stages of a run are of one kind, so that it is never open and closed at once.
+//! ## Difference from k6
+//! `--stage 30s:50` of k6 ramps: it means `30s:..50` here. Most people read a stage as a hold, and in k6 a hold needs
+//! two stages. All stages of a run are of one kind, so that a run is never both open and closed.
 
 use super::{Profile, ProfileError, Stage, UserProfile, UserStage};
 use std::fmt;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{Rate, parse_duration};
 
-/// Where the load of a stage goes.
+/// The load of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Level {
-    /// So many arrivals a second (the open model).
+    /// Arrivals a second (the open model).
     Rate(Rate),
-    /// So many users at a time (the closed model).
+    /// Users at a time (the closed model).
     Users(u32),
 }
 
@@ -30,15 +30,15 @@ pub enum Level {
 pub struct StageText {
     /// How long it lasts, above zero.
     pub length: Duration,
-    /// Where it begins; `None` where the last stage ended.
+    /// The load at its beginning; `None` for the end of the last stage.
     pub from: Option<Level>,
-    /// Where it ends; of the same kind as its beginning.
+    /// The load at its end; of the same kind as at its beginning.
     pub to: Level,
     /// The text, which is also its name in results.
     pub text: Arc<str>,
 }
 
-/// A text that is no stage.
+/// A text that is not a valid stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no stage: `{found}` is no {expected}, such as 30s:200/s, 30s:0/s..200/s, 30s:..200/s or 30s:50"
@@ -46,7 +46,7 @@ pub struct StageText {
 pub struct StageError {
     /// The whole text.
     pub text: String,
-    /// The part that cannot be read.
+    /// The invalid part.
     pub found: String,
     /// What was expected there.
     pub expected: &'static str,
@@ -103,16 +103,16 @@ const LENGTH: &str = "length above zero with its unit";
 const LEVEL: &str = "rate with its unit and no whole number of users";
 const ONE_KIND: &str = "range of one kind (rates have a unit on both sides of the dots, users on neither)";
 
-/// What all stages of a run say together.
+/// The combined stages of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stages {
-    /// How the arrival rate goes (the open model).
+    /// The course of the arrival rate (the open model).
     Rates(Profile),
-    /// How the number of users goes (the closed model).
+    /// The course of the number of users (the closed model).
     Users(UserProfile),
 }
 
-/// Why stages do not go together.
+/// Why stages cannot be combined.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StagesError {
     /// Rates and users in one run.
@@ -125,7 +125,7 @@ pub enum StagesError {
         /// The first one of the other kind.
         other: Arc<str>,
     },
-    /// They are no profile.
+    /// They are not a valid profile.
     #[error(transparent)]
     Profile(#[from] ProfileError),
 }
@@ -134,7 +134,7 @@ impl Stages {
     /// Puts typed stages one after another.
     ///
     /// # Errors
-    /// Where rates and users are mixed, or as [`Profile::new`].
+    /// Rates and users are mixed, or as for [`Profile::new`].
     pub fn new(typed: &[StageText]) -> Result<Self, StagesError> {
         let first = typed.first().ok_or(ProfileError::Empty)?;
         if let Some(other) = typed.iter().find(|stage| !stage.to.same_kind(first.to)) {

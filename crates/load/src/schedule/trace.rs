@@ -1,11 +1,11 @@
-//! Arrivals that follow a trace: so many in each bin of time, such as requests per minute.
+//! Arrivals that follow a trace: a number for each bin of time, such as requests per minute.
 //!
 //! ## Why exactly that many
-//! A Poisson process with the trace's rate would have other numbers in every bin, and the noise of two runs would
-//! hide what a change did. Given how many arrivals of a Poisson process fall into a bin, they lie there like that
-//! many independent uniform instants. Those are drawn here, and drawn in ascending order, so that a bin of a
-//! million needs no list: of r uniform points in an interval, the lowest leaves the share U^(1/r) of it above
-//! itself, U being uniform (L. Devroye, Non-Uniform Random Variate Generation, chapter V).
+//! A Poisson process with the trace's rate would have other numbers in every bin, and the noise of two runs would hide
+//! the effect of a change. Given how many arrivals of a Poisson process are in a bin, they are distributed like that
+//! many independent uniform instants. Those are drawn here, in ascending order, so that a bin of a million needs no
+//! list: of r uniform points in an interval, the lowest leaves the share U^(1/r) of it above itself, U being uniform
+//! (L. Devroye, Non-Uniform Random Variate Generation, chapter V).
 
 use crate::plan::Arrivals;
 use stats::Rng;
@@ -20,7 +20,7 @@ pub struct Trace {
     bin: Duration,
 }
 
-/// Why counts are no trace.
+/// Why counts are not a valid trace.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum TraceError {
     /// No bin at all.
@@ -32,24 +32,24 @@ pub enum TraceError {
         /// The length.
         found: Duration,
     },
-    /// A factor that cannot be.
+    /// A factor outside its range.
     #[error("the {field} of a trace is {found}; it must be above 0 and at most 1000000, such as 2 or 0.5")]
     Factor {
-        /// Which one: `speed` or `amplitude`.
+        /// Its name: `speed` or `amplitude`.
         field: &'static str,
         /// The number.
         found: f64,
     },
-    /// More than can be counted or lasts longer than an instant can say.
+    /// More arrivals than can be counted, or a length that a timestamp cannot represent.
     #[error("the trace has more arrivals than 64 bits count, or lasts longer than 584 years")]
     TooLarge,
 }
 
 impl Trace {
-    /// So many arrivals in each bin of this length.
+    /// The given number of arrivals in each bin of this length.
     ///
     /// # Errors
-    /// Where there is no bin, a bin is shorter than 1 µs, or the whole is too large to count.
+    /// There is no bin, a bin is shorter than 1 µs, or the whole is too large to count.
     pub fn new(counts: Vec<u64>, bin: Duration) -> Result<Self, TraceError> {
         if counts.is_empty() {
             return Err(TraceError::Empty);
@@ -70,7 +70,7 @@ impl Trace {
     /// The same arrivals in less time (a speed above 1) or more.
     ///
     /// # Errors
-    /// Where the speed is not above 0 and at most a million, or bins become shorter than 1 µs or too long.
+    /// The speed is not above 0 and at most a million, or bins become shorter than 1 µs or too long.
     pub fn speed(self, speed: f64) -> Result<Self, TraceError> {
         let speed = factor("speed", speed)?;
         let bin = Duration::try_from_secs_f64(self.bin.as_secs_f64() / speed);
@@ -79,11 +79,11 @@ impl Trace {
 
     /// More arrivals (an amplitude above 1) or fewer in the same time.
     ///
-    /// A fraction of an arrival becomes one with that chance, so that a bin of 1 at half the amplitude is one in
-    /// every second bin and not none in all of them. The same seed rounds in the same way.
+    /// A fraction of an arrival becomes one with that probability, so that a bin of 1 at half the amplitude is one in
+    /// every second bin and not none in all of them. The same seed gives the same rounding.
     ///
     /// # Errors
-    /// Where the amplitude is not above 0 and at most a million, or the whole becomes too large to count.
+    /// The amplitude is not above 0 and at most a million, or the whole becomes too large to count.
     pub fn amplitude(self, amplitude: f64, seed: u64) -> Result<Self, TraceError> {
         let amplitude = factor("amplitude", amplitude)?;
         let mut rng = Rng::new(seed, "rounding");
@@ -128,10 +128,10 @@ fn factor(field: &'static str, found: f64) -> Result<f64, TraceError> {
     if found > 0.0 && found <= 1e6 { Ok(found) } else { Err(TraceError::Factor { field, found }) }
 }
 
-/// Bins shorter than this say nothing that a nanosecond can tell apart.
+/// Shorter bins are too close to the resolution of a nanosecond.
 const BIN_MIN: Duration = Duration::from_micros(1);
 
-/// Walks a trace arrival by arrival.
+/// Iterates over the arrivals of a trace.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     trace: Trace,
@@ -151,7 +151,7 @@ struct Draw {
 }
 
 impl Walk {
-    /// Evenly spaced within each bin, or drawn there.
+    /// Evenly spaced within each bin, or drawn at random.
     pub(super) fn new(trace: Trace, arrivals: Arrivals) -> Self {
         let draw = match arrivals {
             Arrivals::Even => None,
@@ -166,7 +166,7 @@ impl Walk {
         &self.trace
     }
 
-    /// The instant of arrival `index`; the indices ascend.
+    /// The instant of arrival `index`; the indexes ascend.
     pub(super) fn time_of(&mut self, index: u64) -> Option<Timestamp> {
         let count = loop {
             let count = *self.trace.counts.get(self.bin)?;
@@ -195,7 +195,7 @@ impl Walk {
 }
 
 impl Draw {
-    /// Draws until `wanted` of the bin's `count` arrivals are drawn. Those that a shard skips are drawn too, so that
+    /// Draws until `wanted` of the bin's `count` arrivals are drawn. Arrivals that a shard skips are drawn too, so that
     /// all shards see the same ones.
     fn up_to(&mut self, wanted: u64, count: u64) {
         while self.drawn < wanted {
@@ -237,7 +237,7 @@ mod tests {
         for at in Schedule::trace(trace, Arrivals::Poisson { seed: 1 }) {
             tenths[(at.as_nanos() % 1_000_000_000 / 100_000_000) as usize] += 1;
         }
-        // Of 100,000 a tenth has 10,000 with a standard deviation of 95.
+        // A tenth of 100,000 is 10,000, with a standard deviation of 95.
         assert!(tenths.iter().all(|count| count.abs_diff(10_000) < 400), "{tenths:?}");
     }
 

@@ -1,46 +1,46 @@
 //! How many users the closed model has over time.
 //!
 //! ## Why each user knows its own times
-//! User k runs while there are more than k users. When it starts and stops then follows from the profile alone, so
-//! workers and machines divide the users by their numbers and never talk to each other: together they have exactly
-//! the users of the profile at every instant.
+//! User k runs while there are more than k users. So its start and stop times follow from the profile alone, and
+//! workers and machines divide the users by their numbers without communication: together they have exactly the users
+//! of the profile at every instant.
 //!
-//! ## Why the last part of a user counts as one
-//! Between two whole numbers a ramp has the higher one: a ramp up from zero begins with a user and not with a
-//! pause, and one down to zero keeps its last user to the end.
+//! ## Why a fraction of a user counts as one
+//! Between two whole numbers a ramp has the higher one: a ramp up from zero begins with a user and not with a pause,
+//! and one down to zero keeps its last user to the end.
 
 use super::ProfileError;
 use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// A part of a profile in which the number of users goes in a straight line.
+/// A part of a profile in which the number of users changes linearly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserStage {
     /// How long it lasts, above zero.
     pub length: Duration,
     /// The users at its beginning.
     pub from: u32,
-    /// The users that it reaches at its end.
+    /// The users at its end.
     pub to: u32,
-    /// What results call it.
+    /// Its name in results.
     pub name: Arc<str>,
 }
 
-/// From when to when a user runs.
+/// The span in which a user runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserSpan {
     /// Its first instant.
     pub start: Timestamp,
-    /// The first instant at which it runs no more.
+    /// The first instant at which it no longer runs.
     pub stop: Timestamp,
 }
 
-/// How the number of users goes over time: stages one after another.
+/// The course of the number of users over time: stages one after another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserProfile {
     stages: Vec<UserStage>,
-    /// When each stage begins; one entry more than stages, for the end.
+    /// When each stage begins; one more entry than stages, for the end.
     starts: Vec<Timestamp>,
 }
 
@@ -48,7 +48,7 @@ impl UserProfile {
     /// Stages one after another.
     ///
     /// # Errors
-    /// Where there is none, one has no length, or all of them together are longer than 584 years.
+    /// There is none, one has no length, or all of them together are longer than 584 years.
     pub fn new(stages: Vec<UserStage>) -> Result<Self, ProfileError> {
         if stages.is_empty() {
             return Err(ProfileError::Empty);
@@ -82,12 +82,12 @@ impl UserProfile {
         self.end().since(Timestamp::ZERO)
     }
 
-    /// The most users at a time, and so one more than the highest number of a user.
+    /// The most users at a time, which is one more than the highest number of a user.
     pub fn users_max(&self) -> u32 {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// Which stage an instant falls into, counted from 0; `None` from the end on.
+    /// The stage at an instant, counted from 0; `None` from the end on.
     pub fn stage_at(&self, at: Timestamp) -> Option<usize> {
         let index = self.starts.partition_point(|&start| start <= at) - 1;
         (index < self.stages.len()).then_some(index)
@@ -99,12 +99,12 @@ impl UserProfile {
         let stage = &self.stages[index];
         let (from, to, length) = (i128::from(stage.from), i128::from(stage.to), stage.nanos());
         let passed = i128::from((at - self.starts[index].since(Timestamp::ZERO)).as_nanos());
-        // Rounded up, in whole numbers, so that the users' own times agree to the nanosecond.
+        // Rounded up, in whole numbers, so that it agrees with the users' own times to the nanosecond.
         let scaled = from * length + (to - from) * passed;
         u32::try_from((scaled + length - 1) / length).expect("a stage stays between its two ends")
     }
 
-    /// When user `user` (counted from 0) runs, in order: while there are more users than its number.
+    /// The spans in which user `user` (counted from 0) runs, in order: while there are more users than its number.
     pub fn spans_of(&self, user: u32) -> impl Iterator<Item = UserSpan> + '_ {
         let mut turns = self.turns_of(user).peekable();
         std::iter::from_fn(move || {
@@ -131,12 +131,12 @@ impl UserProfile {
         (shard..end).step_by(shards.max(1) as usize)
     }
 
-    /// The instants at which a user starts and stops, in turn.
+    /// The instants at which a user starts and stops, alternating.
     fn turns_of(&self, user: u32) -> impl Iterator<Item = Timestamp> + '_ {
         let mut running = false;
         let stages = self.stages.iter().zip(&self.starts);
         stages.flat_map(move |(stage, &start)| {
-            // At most two turns a stage: a jump at its beginning, and one on its way.
+            // At most two changes per stage: a jump at its beginning, and one within it.
             let jump = (stage.from > user) != running;
             running ^= jump;
             let turn = stage.turn_of(user);
@@ -147,15 +147,15 @@ impl UserProfile {
 }
 
 impl UserStage {
-    /// When the user starts or stops on the way from the first instant of the stage to its last one.
+    /// When the user starts or stops between the first instant of the stage and its last one.
     fn turn_of(&self, user: u32) -> Option<Duration> {
         let (from, to, at) = (i128::from(self.from), i128::from(self.to), i128::from(user));
         let length = self.nanos();
         let after = if self.from <= user && user < self.to {
-            // The first nanosecond at which the level lies above the user's number.
+            // The first nanosecond at which the level is above the user's number.
             (at - from) * length / (to - from) + 1
         } else if self.to <= user && user < self.from {
-            // The first one at which it no longer does.
+            // The first one at which it no longer is.
             ((from - at) * length + (from - to) - 1) / (from - to)
         } else {
             return None;

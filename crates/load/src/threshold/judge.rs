@@ -1,4 +1,4 @@
-//! Judges thresholds by what was measured.
+//! Evaluates thresholds on a measurement.
 
 use super::known::{CHECK, ENDPOINT, STAGE};
 use super::{Metric, Statistic, Threshold};
@@ -7,20 +7,20 @@ use std::fmt;
 use std::time::Duration;
 use units::{Quantile, Rate, Ratio, Timestamp, show_duration};
 
-/// A threshold with what was seen.
+/// A threshold with the observed value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The threshold.
     pub threshold: Threshold,
-    /// What was seen.
+    /// The observed value.
     pub observed: Observed,
     /// Whether it holds.
     pub met: bool,
-    /// The samples beyond the quantile, where they are too few for the next run to give the same number.
+    /// The number of samples above the quantile, if they are too few for a repeatable value.
     pub few_beyond: Option<u64>,
 }
 
-/// What was seen of a metric.
+/// An observed value of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Observed {
     /// A time, perhaps a lower bound.
@@ -31,24 +31,24 @@ pub enum Observed {
     Count(u64),
     /// A number per time.
     Rate(Rate),
-    /// Nothing to take a time or a share of.
+    /// No values for a time or a share.
     Nothing,
 }
 
-/// Judges thresholds by a measurement: of a whole run, or of what has come so far.
+/// Evaluates thresholds on a measurement: of a whole run, or of a run so far.
 pub fn evaluate(thresholds: &[Threshold], measured: &Measurement) -> Vec<Judged> {
     thresholds.iter().map(|threshold| judge(threshold, measured)).collect()
 }
 
 impl Judged {
-    /// Whether the run ends now: the threshold says so, its delay is over, and something was seen.
+    /// Whether the run ends now: the threshold aborts, its delay is over, and there are observed values.
     pub fn aborts(&self, now: Timestamp) -> bool {
         let due = self.threshold.abort_on_fail && now.since(Timestamp::ZERO) >= self.threshold.delay_abort;
         due && !self.met && self.observed != Observed::Nothing
     }
 }
 
-/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
+/// A quantile needs this many samples above it: with fewer, it varies from run to run.
 const BEYOND: f64 = 30.0;
 
 fn judge(threshold: &Threshold, measured: &Measurement) -> Judged {
@@ -57,7 +57,7 @@ fn judge(threshold: &Threshold, measured: &Measurement) -> Judged {
     let holds = |number: f64| condition.sign.holds(number, condition.bound.number());
     let met = match observed {
         Observed::Nothing => false,
-        // The true time is longer: what holds here must hold of every longer one as well.
+        // The true time is longer: the condition must hold for every longer time as well.
         Observed::Time(time) if time.censored => holds(time.at.as_secs_f64()) && holds(f64::INFINITY),
         Observed::Time(time) => holds(time.at.as_secs_f64()),
         Observed::Share(share) => holds(share.get()),
@@ -115,7 +115,7 @@ fn share(part: u64, whole: u64) -> Observed {
 
 fn of_times(statistic: Statistic, times: &Histogram) -> (Observed, Option<u64>) {
     let observed = match statistic {
-        // Of given-up requests only the time that they had reached is known, so their mean is a lower bound.
+        // For requests that were given up only a lower bound is known, so their mean is a lower bound.
         Statistic::Average => times.mean().map(|at| Value { at, censored: times.censored() > 0 }),
         Statistic::Min => times.quantile(LOWEST),
         Statistic::Quantile(quantile) => times.quantile(quantile),
@@ -124,7 +124,7 @@ fn of_times(statistic: Statistic, times: &Histogram) -> (Observed, Option<u64>) 
     let few = match statistic {
         Statistic::Quantile(quantile) => {
             let beyond = (1.0 - quantile.get()) * times.count() as f64;
-            // The product of a whole number of samples may lie a rounding below it.
+            // The product of a whole number of samples may be slightly below it, due to rounding.
             (times.count() > 0 && beyond + 1e-6 < BEYOND).then_some((beyond + 1e-6) as u64)
         }
         _ => None,
@@ -135,10 +135,10 @@ fn of_times(statistic: Statistic, times: &Histogram) -> (Observed, Option<u64>) 
 /// Below every sample but the first.
 const LOWEST: Quantile = Quantile::new(1e-15).expect("above 0 and below 1");
 
-/// The requests that a threshold chooses.
+/// The requests that a threshold selects.
 struct Requests {
     part: Part,
-    /// Response times, where all requests are chosen: a measurement has them apart.
+    /// Response times, if all requests are selected: a measurement has them separately.
     response: Option<Histogram>,
     elapsed: Duration,
 }
@@ -180,13 +180,13 @@ impl Requests {
         self.response.unwrap_or_else(|| self.part.response())
     }
 
-    /// Requests with an end: answered, shed, failed or given up.
+    /// Requests with an end: with a response, shed, failed or given up.
     fn ended(&self) -> u64 {
         let accounting = self.part.accounting;
         accounting.answered + accounting.shed + accounting.failed + accounting.timed_out
     }
 
-    /// Requests that k6 expects to come out as they did: those with a status from 200 to 399.
+    /// Requests that k6 counts as expected responses: those with a status from 200 to 399.
     fn succeeded(&self) -> u64 {
         self.part.statuses.range(200..400).map(|(_, count)| count).sum()
     }

@@ -1,5 +1,5 @@
-//! Which tags a plan has, so that a threshold on another one is an error before the run and not a gate that is
-//! always open.
+//! The tags of a plan, so that a threshold on another tag is an error before the run and not a gate that is always
+//! open.
 
 use super::metric::Division;
 use super::{Metric, Threshold};
@@ -16,7 +16,7 @@ pub struct Known {
 /// A threshold on something that the plan does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TagError {
-    /// The metric is not divided by anything.
+    /// The metric is not divided by tags.
     #[error("threshold `{threshold}`: `{}` is not kept by tag; leave `{{{key}:...}}` out", .metric.name())]
     Undivided {
         /// The threshold.
@@ -33,7 +33,7 @@ pub enum TagError {
         threshold: String,
         /// The key.
         key: String,
-        /// The keys that there are.
+        /// The existing keys.
         known: Vec<String>,
     },
     /// No request has this value.
@@ -45,7 +45,7 @@ pub enum TagError {
         key: String,
         /// The value.
         value: String,
-        /// The values that there are.
+        /// The existing values.
         known: Vec<String>,
     },
     /// Results are kept by stage and by endpoint, not by both at once.
@@ -83,7 +83,7 @@ impl Known {
 }
 
 impl From<&Plan> for Known {
-    /// What the results of a plan will be divided by.
+    /// The divisions of a plan's results.
     fn from(plan: &Plan) -> Self {
         let layout = plan.layout();
         let mut known = Known::new();
@@ -100,8 +100,7 @@ impl Threshold {
     /// Checks its tags against those of the plan.
     ///
     /// # Errors
-    /// Where there is no such key or value, the metric is not kept by tag, or the tags ask for a stage and something
-    /// else.
+    /// There is no such key or value, the metric is not kept by tag, or the tags combine a stage with something else.
     pub fn check(&self, known: &Known) -> Result<(), TagError> {
         let threshold = || self.to_string();
         for (key, value) in &self.tags {
@@ -140,12 +139,12 @@ impl Threshold {
     }
 }
 
-/// The keys of an endpoint's name: ours, and k6's.
+/// The keys of an endpoint's name: headroom's, and k6's.
 pub(super) const ENDPOINT: [&str; 2] = ["endpoint", "name"];
 pub(super) const STAGE: &str = "stage";
 pub(super) const CHECK: &str = "check";
 
-/// What may have been meant, and all that there is. A third of the letters may be wrong; more is another word.
+/// The likely intended name, and all existing ones. Up to a third of the letters may be wrong; more is another word.
 pub(super) fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let distance = |name: &str| strsim::damerau_levenshtein(&found.to_lowercase(), &name.to_lowercase());

@@ -1,15 +1,15 @@
-//! What thresholds can look at.
+//! The metrics of thresholds.
 
-/// What a threshold looks at.
+/// The metric of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
-    /// From intended start to the last byte: answers other than shed ones, and time-outs as censored values.
+    /// From intended start to the last byte: responses except shed ones, and time-outs as censored values.
     ResponseTime,
     /// From actual start to the last byte: the same requests.
     ServiceTime,
     /// From intended start to actual start: the same requests.
     DispatchDelay,
-    /// The share of the requests with an end that were not answered with a status from 200 to 399.
+    /// The share of the requests with an end that did not get a response with a status from 200 to 399.
     Failed,
     /// The share of the requests with an end that were refused on purpose: 429 and 503.
     Shed,
@@ -19,17 +19,17 @@ pub enum Metric {
     Unsent,
     /// The share of checks that passed.
     Checks,
-    /// Walks through the scenario that reached its end.
+    /// Complete iterations of the scenario.
     Iterations,
     /// How long those took, think times included.
     IterationTime,
-    /// From the attempt to connect to the connection.
+    /// From the attempt to connect to the open connection.
     ConnectTime,
     /// The TLS handshake.
     TlsTime,
 }
 
-/// Of what kind the numbers of a metric are (k6: trend, rate, counter).
+/// The kind of a metric's numbers (k6: trend, rate, counter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Times,
@@ -37,18 +37,18 @@ pub(super) enum Kind {
     Counter,
 }
 
-/// By what a metric can be divided.
+/// The tags by which a metric can be divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Division {
     /// By endpoint, its tags, and stage.
     Requests,
     /// By check.
     Checks,
-    /// By nothing.
+    /// None.
     None,
 }
 
-/// Every name, ours first and then k6's where it has one.
+/// Every name, headroom's first and then k6's if there is one.
 const NAMES: [(Metric, &[&str]); 12] = [
     (Metric::ResponseTime, &["response_time", "http_req_duration"]),
     (Metric::ServiceTime, &["service_time"]),
@@ -65,17 +65,17 @@ const NAMES: [(Metric, &[&str]); 12] = [
 ];
 
 impl Metric {
-    /// Its own name.
+    /// Its name in headroom.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(metric, _)| *metric == self).map_or("", |(_, names)| names[0])
     }
 
-    /// The metric with this name, be it ours or k6's.
+    /// The metric with this name, headroom's or k6's.
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, names)| names.contains(&name)).map(|&(metric, _)| metric)
     }
 
-    /// All names that lead to a metric.
+    /// All names of metrics.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().flat_map(|(_, names)| names.iter().copied())
     }

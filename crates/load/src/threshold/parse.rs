@@ -7,10 +7,10 @@ use control::search::{bound_named, quantile_named};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A text that is no threshold.
+/// A text that is not a valid threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
-    /// A part that cannot be read.
+    /// An invalid part.
     #[error("threshold `{text}`: `{found}` is no {expected}")]
     Part {
         /// The whole text.
@@ -34,7 +34,7 @@ impl FromStr for Threshold {
     type Err = ThresholdError;
 
     /// Reads `METRIC{TAG:VALUE,...}: STATISTIC SIGN BOUND`. Without a metric, `rate` means the share that failed and
-    /// everything else response times; the name of a share may stand for its rate, as in `failed<1%`.
+    /// everything else means response times; the name of a share may be used for its rate, as in `failed<1%`.
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
         let wrong = |found: &str, expected| ThresholdError::Part {
             text: text.to_string(),
@@ -76,13 +76,13 @@ fn tags(text: &str) -> Result<Vec<(String, String)>, &str> {
     if text.trim().is_empty() { Ok(Vec::new()) } else { text.split(',').map(read).collect() }
 }
 
-/// The share that a condition names in the place of a statistic: `failed<1%`.
+/// The share that a condition names in place of a statistic: `failed<1%`.
 fn share_named(condition: &str) -> Option<Metric> {
     let name = condition.split(['<', '>', '=', '!']).next().unwrap_or_default();
     Metric::named(name.trim()).filter(|metric| metric.kind() == Kind::Share)
 }
 
-/// A condition, or the part that is wrong and what was expected there.
+/// A condition, or the invalid part and what was expected there.
 fn read_condition(metric: Metric, text: &str) -> Result<Condition, (&str, &'static str)> {
     let start = text.find(['<', '>', '=', '!']).ok_or((text, CONDITION))?;
     let end = text[start..].find(|c| !"<>=!".contains(c)).map_or(text.len(), |length| start + length);

@@ -1,4 +1,4 @@
-//! From a request without a connection to a connection that can carry it.
+//! Opens a connection for a request that has none.
 
 use super::{RETRY_AFTER, Worker};
 use crate::connection::{Connection, Job, State};
@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use units::Timestamp;
 
-/// Requests whose server's address is being asked for.
+/// Requests whose server's address is being resolved.
 #[derive(Debug)]
 pub(super) struct Resolving {
     lookup: Option<Lookup>,
@@ -33,7 +33,7 @@ impl Resolving {
         self.jobs.len()
     }
 
-    /// Whether a connection to this server will be made once its address is there.
+    /// Whether a connection to this server will be opened once its address is resolved.
     pub(super) fn asks_for(&self, server: usize) -> bool {
         self.jobs.iter().any(|(_, &(_, asked, _))| asked == server)
     }
@@ -58,7 +58,7 @@ impl<N: Net> Worker<'_, N> {
         self.connect(job, server, (place, &address), job.started);
     }
 
-    /// Takes the addresses that have been found.
+    /// Takes the resolved addresses.
     pub(super) fn resolved(&mut self) {
         while let Some(answer) = self.resolving.lookup.as_ref().and_then(Lookup::poll) {
             let Some((job, server, since)) = self.resolving.jobs.try_remove(answer.id as usize) else {
@@ -122,12 +122,12 @@ impl<N: Net> Worker<'_, N> {
     pub(super) fn connect_failed(&mut self, job: Job, server: usize, place: usize, error: &io::Error) {
         let now = self.now();
         let upstream = &mut self.upstreams[server];
-        // A name often has an address that nobody listens on, such as ::1 for localhost.
+        // A name often has an address without a listener, such as ::1 for localhost.
         let is_last = upstream.proven || upstream.current + 1 >= upstream.server.addresses.len();
         if place == upstream.current && !is_last {
             upstream.current += 1;
         }
-        // Other attempts may have led on to the next address in the meantime.
+        // Other attempts may already have moved on to the next address.
         if place < upstream.current {
             return self.open(Job { started: now, ..job }, server);
         }
@@ -165,7 +165,7 @@ impl<N: Net> Worker<'_, N> {
         self.write(index);
     }
 
-    /// What a handshake said, as far as it has come.
+    /// Continues a handshake with the bytes that have arrived.
     pub(super) fn shaken(&mut self, index: usize) {
         let now = self.now();
         let connection = &mut self.connections[index];
@@ -178,7 +178,7 @@ impl<N: Net> Worker<'_, N> {
         self.established(index, job, agreed.as_deref(), true);
     }
 
-    /// The connection is there: the request that it was opened for goes out.
+    /// The connection is open: sends the request that it was opened for.
     fn established(&mut self, index: usize, job: Job, agreed: Option<&[u8]>, secure: bool) {
         let h2 = self.speaks_h2(agreed, secure);
         let connection = &mut self.connections[index];
@@ -204,19 +204,19 @@ impl<N: Net> Worker<'_, N> {
         self.send(index, job);
     }
 
-    /// TLS broke off; the other side is told why, if it still listens.
+    /// TLS failed; sends the alert to the other side, if possible.
     pub(super) fn tls_failed(&mut self, index: usize, failure: TlsFailure) {
         let connection = &mut self.connections[index];
         if let Some(session) = &mut connection.tls {
             session.flush(&mut connection.out);
         }
         let why = match failure {
-            // The names that it is for.
+            // The names in the certificate.
             TlsFailure::NameMismatch => connection.tls.as_ref().and_then(|session| session.detail()),
             _ => None,
         };
         let why = why.map_or_else(|| failure.to_string(), |names| format!("{failure}: {names}"));
-        // The last words are sent as far as they fit; nothing waits for them.
+        // The alert is sent as far as it fits; nothing waits for it.
         if connection.written < connection.out.len() {
             let _ = self.net.write(&mut connection.stream, &connection.out[connection.written..]);
         }
@@ -240,11 +240,10 @@ impl<N: Net> Worker<'_, N> {
     }
 }
 
-/// How long a server of HTTP/2 is waited for to say how many streams it takes, at least: it is the first thing that it
-/// sends.
+/// The least time to wait for an HTTP/2 server's stream limit: it is the first thing that it sends.
 const SETTINGS_PATIENCE: Duration = Duration::from_millis(100);
 
-/// And at least so many times as long as it took to connect, which is a round trip.
+/// And at least this multiple of the time that connecting took, which is a round trip.
 const SETTINGS_ROUND_TRIPS: u32 = 4;
 
 pub(super) fn failure_of(error: &io::Error) -> Failure {

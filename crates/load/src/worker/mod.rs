@@ -1,12 +1,12 @@
-//! One event loop that sends requests and waits for their answers.
+//! One event loop that sends requests and waits for their responses.
 //!
 //! ```text
 //! agenda (what is due) → next_job → place (which connection) → send → receive → answered → next_job …
 //! ```
 //!
 //! ## Two system calls a request
-//! Readiness is edge-triggered, so a connection is registered once. An answer is read in one call into a buffer of
-//! the loop; the next request is written at once. Only the parts of an answer that wait for more are kept.
+//! Readiness is edge-triggered, so a connection is registered once. A response is read in one call into a buffer of the
+//! loop; the next request is written at once. Only incomplete responses are kept.
 
 mod connect;
 mod receive;
@@ -42,27 +42,27 @@ use std::time::Duration;
 use units::Timestamp;
 use walk::Came;
 
-/// A server that requests go to, and the connections to it that are free.
+/// A server that requests are sent to, and its free connections.
 #[derive(Debug)]
 struct Upstream {
     server: Server,
     /// Which of its addresses is tried.
     current: usize,
-    /// Whether that address has ever answered.
+    /// Whether that address has ever sent a response.
     proven: bool,
-    /// Connections that are being made.
+    /// Connections that are being opened.
     opening: usize,
-    /// HTTP/2 connections whose server has not said yet how many streams it takes.
+    /// HTTP/2 connections whose server has not sent its stream limit yet.
     unsettled: usize,
-    /// It was asked for HTTP/2 and speaks HTTP/1.1.
+    /// HTTP/2 was offered and it speaks HTTP/1.1.
     single: bool,
-    /// The one that was free last carries the next request; the one that was free first is the first to be closed by
-    /// the server.
+    /// The connection that was used last carries the next request; the one that was free for longest is the first to be
+    /// closed by the server.
     idle: VecDeque<usize>,
 }
 
 impl Upstream {
-    /// Takes a connection out of the free ones: nearly always the one that was free last or first.
+    /// Removes a connection from the free ones: nearly always the first or the last in the list.
     fn unlist(&mut self, index: usize) {
         if self.idle.back() == Some(&index) {
             self.idle.pop_back();
@@ -72,7 +72,7 @@ impl Upstream {
     }
 }
 
-/// One event loop that sends requests and waits for their answers.
+/// One event loop that sends requests and waits for their responses.
 pub(crate) struct Worker<'a, N: Net> {
     net: N,
     plan: &'a Plan,
@@ -81,11 +81,11 @@ pub(crate) struct Worker<'a, N: Net> {
     limit: Option<usize>,
     end: Timestamp,
     wires: Vec<Wire>,
-    /// The request of a scenario's user, written when it is sent, and whose it is.
+    /// The request of a scenario's user, rendered when it is sent, and its user.
     step: Wire,
     step_of: Option<u32>,
     upstreams: Vec<Upstream>,
-    /// Servers that redirects and values led to and that cannot or must not be loaded: scheme, authority, why.
+    /// Servers that redirects and values led to and that cannot or must not be loaded: scheme, authority, reason.
     unreachable: Vec<(Scheme, String, Failure)>,
     agenda: Agenda,
     users: Slab<User>,
@@ -94,14 +94,14 @@ pub(crate) struct Worker<'a, N: Net> {
     next_iteration: u64,
     /// Requests that were taken and found no connection yet, or lost it.
     stash: VecDeque<Job>,
-    /// How many of the schedule's arrivals were looked at for having waited.
+    /// How many of the schedule's arrivals were already checked for having waited.
     waited_until: u64,
     connections: Slab<Connection<N::Stream>>,
     resolving: Resolving,
-    /// Requests in flight, those whose connection is being made among them.
+    /// Requests in flight, including those whose connection is being opened.
     busy: usize,
     generation: u32,
-    /// Counts connections, to take local addresses in turn.
+    /// Counts connections, to use local addresses in turn.
     opened: usize,
     timers: Timers<(usize, u32)>,
     scanner: Scanner,
@@ -109,19 +109,19 @@ pub(crate) struct Worker<'a, N: Net> {
     plain: Vec<u8>,
     /// HTTP/2 connections with something to write.
     dirty: Vec<usize>,
-    /// HTTP/2 connections that cannot be written any more, each with its generation and why.
+    /// HTTP/2 connections that cannot be written any more, each with its generation and the reason.
     doomed: Vec<(usize, u32, Failure)>,
     ended: Vec<(u32, Ending)>,
     #[expect(clippy::vec_box, reason = "an exchange holds a pointer, which goes back and forth")]
     spare_kept: Vec<Box<Kept>>,
     recorder: Recorder,
     longest_stall: Duration,
-    /// Whether arrivals come so close together that several are dealt with at a time. At such rates a loop would sleep
-    /// for a few microseconds between two, and spend more on falling asleep and waking up than on sending.
+    /// Whether arrivals are so close together that several are handled at a time. At such rates a loop would sleep for
+    /// a few microseconds between two, and spend more on falling asleep and waking up than on sending.
     dense: bool,
 }
 
-/// What a worker brings home beside its record.
+/// A worker's results besides its record.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) finished: Finished,
@@ -129,7 +129,7 @@ pub(crate) struct Home {
 }
 
 impl<'a, N: Net> Worker<'a, N> {
-    /// Worker `index` of the plan's workers. `lookup` is there where each connection asks for its address.
+    /// Worker `index` of the plan's workers. `lookup` is present if each connection resolves its name.
     pub(crate) fn new(net: N, plan: &'a Plan, watch: &'a Watch, index: u32, lookup: Option<Lookup>) -> Self {
         let workers = plan.workers.get();
         let end = plan.end();
@@ -148,8 +148,8 @@ impl<'a, N: Net> Worker<'a, N> {
             arrival_header: plan.arrival_header.clone(),
             h2: matches!(plan.connecting.protocol, Protocol::Http2 { .. }),
         };
-        // A user who walks has a connection to each server that it comes to, as a browser has; it has one request in
-        // flight, which is the bound.
+        // A scenario's user has a connection to each server that it uses, like a browser; it has one request in flight,
+        // which is the bound.
         let is_walked = matches!((&plan.model, &plan.work), (Model::Closed { .. }, Work::Scenario { .. }));
         let mut worker = Worker {
             net,
@@ -200,7 +200,7 @@ impl<'a, N: Net> Worker<'a, N> {
         worker
     }
 
-    /// Runs until the schedule is done and every answer has come or been given up, or until told to stop.
+    /// Runs until the schedule is done and every request has a response or was given up, or until it is stopped.
     pub(crate) fn run(mut self, slot: &Slot) -> io::Result<Home> {
         let mut ready: Vec<Ready> = Vec::with_capacity(1024);
         let mut next_report = Timestamp::ZERO + self.watch.every;
@@ -220,7 +220,7 @@ impl<'a, N: Net> Worker<'a, N> {
             }
             let mut until = next_due.min(self.timers.next()).min(next_report);
             if self.dense && next_due != Timestamp::NEVER {
-                // What is due and what has come until the beat is over is dealt with together.
+                // Everything that becomes due or arrives until the end of the beat is handled together.
                 until = beat_after(now);
                 self.net.nap(until);
             }
@@ -235,7 +235,7 @@ impl<'a, N: Net> Worker<'a, N> {
             self.check_deadlines(woke);
             if woke >= next_report {
                 self.report(slot, woke, next_due);
-                // In step with the run's beginning, so that what is compared from report to report has the same length.
+                // Aligned with the start of the run, so that successive reports cover the same length.
                 next_report += self.watch.every;
                 if next_report <= woke {
                     next_report = woke + self.watch.every;
@@ -245,7 +245,7 @@ impl<'a, N: Net> Worker<'a, N> {
         Ok(self.finish(schedule_end, slot))
     }
 
-    /// The place of a server among ours.
+    /// The index of a server in this worker.
     fn upstream_of(&mut self, server: &Server) -> u32 {
         let known = self.upstreams.iter().position(|known| known.server.origin == server.origin);
         let place = known.unwrap_or_else(|| {
@@ -264,13 +264,13 @@ impl<'a, N: Net> Worker<'a, N> {
         place as u32
     }
 
-    /// The next request whose turn has come.
+    /// The next request that is due.
     fn next_job(&mut self, now: Timestamp) -> Option<Job> {
         while let Some(job) = self.stash.pop_front() {
             if job.resends == 0 {
                 return Some(Job { started: now, ..job });
             }
-            // It was sent before: its patience and its service time count from then.
+            // It was sent before: its time-out and its service time count from then.
             if now == Timestamp::NEVER || now.since(job.started) < self.plan.timeout {
                 return Some(job);
             }
@@ -311,7 +311,7 @@ impl<'a, N: Net> Worker<'a, N> {
         }
     }
 
-    /// The number of a turn that begins now, if there may be another.
+    /// The number of an iteration that begins now, if another is allowed.
     fn iteration(&mut self) -> Option<u64> {
         let Some(left) = self.iterations_left.checked_sub(1) else {
             self.agenda.exhausted();
@@ -341,14 +341,14 @@ impl<'a, N: Net> Worker<'a, N> {
         Job { intended, started, number, what, endpoint, resends: 0 }
     }
 
-    /// Sends what is due on free connections, and opens new ones as far as that is allowed.
+    /// Sends what is due on free connections, and opens new ones if allowed.
     fn dispatch(&mut self, mut now: Timestamp) {
         let mut first = true;
         let held = self.agenda.held_until();
-        // Where one fails at once in the closed model, nothing else would slow down the next.
+        // If one fails at once in the closed model, nothing else delays the next.
         while self.has_room(now) && self.agenda.held_until() == held {
             if !first {
-                // Each of many that are due at once starts at its own time.
+                // Each of many that are due at once has its own actual start.
                 now = self.net.now();
             }
             first = false;
@@ -358,8 +358,8 @@ impl<'a, N: Net> Worker<'a, N> {
                 break;
             }
         }
-        // Each arrival is counted once, when it is first left waiting; those counted before and sent since came
-        // first, so what is new is what stands above the old mark.
+        // Each arrival is counted once, when it first has to wait; those counted before and sent since were earlier in
+        // the schedule, so the new ones are above the old mark.
         let noted = self.agenda.noted();
         let waiting = self.agenda.waiting() + self.stash.len() as u64;
         self.recorder.waited += noted.saturating_sub(self.waited_until.max(noted.saturating_sub(waiting)));
@@ -376,7 +376,7 @@ impl<'a, N: Net> Worker<'a, N> {
         self.limit.is_none_or(|limit| self.connections.len() + self.resolving.len() < limit)
     }
 
-    /// Finds a connection for a request and sends it; says whether there was one.
+    /// Finds a connection for a request and sends it; returns whether there was one.
     fn place(&mut self, job: Job) -> bool {
         let server = match self.server_of(&job) {
             Ok(server) => server as usize,
@@ -394,13 +394,13 @@ impl<'a, N: Net> Worker<'a, N> {
             return true;
         }
         if !self.may_open() {
-            // A connection to another server that nobody needs now makes room.
+            // An unused connection to another server is closed to make room.
             let free = self.upstreams.iter().flat_map(|upstream| &upstream.idle);
             let unused = free.copied().find(|&index| self.connections[index].jobs().next().is_none());
             let Some(index) = unused else { return false };
             self.remove(index);
         }
-        // An HTTP/2 connection that is being made will take many: one at a time is enough for a schedule.
+        // An HTTP/2 connection that is being opened will take many: one at a time is enough for a schedule.
         let upstream = &self.upstreams[server];
         let shared = self.form.h2 && self.plan.keep_alive && !upstream.single;
         let many = shared && matches!(self.plan.model, Model::Open { .. });
@@ -411,7 +411,7 @@ impl<'a, N: Net> Worker<'a, N> {
         true
     }
 
-    /// Nothing more will come: all was sent and answered, or the time for answers has passed too.
+    /// Nothing more will come: all was sent and has its response, or the time for responses has passed too.
     fn is_done(&self, now: Timestamp) -> bool {
         let grace_over = now >= self.end + self.plan.timeout;
         let waiting = self.agenda.waiting() > 0
@@ -421,7 +421,7 @@ impl<'a, N: Net> Worker<'a, N> {
         grace_over || (!waiting && self.busy == 0)
     }
 
-    /// Whether this run speaks HTTP/2 on a connection without TLS, or with one that did not ask.
+    /// Whether this run uses HTTP/2 on a connection without TLS, or on one without ALPN.
     fn speaks_h2(&self, agreed: Option<&[u8]>, secure: bool) -> bool {
         match self.plan.connecting.protocol {
             Protocol::Http1 => false,
@@ -436,7 +436,7 @@ impl<'a, N: Net> Worker<'a, N> {
     }
 }
 
-/// The users of the closed model whose turns need an agenda.
+/// The users of the closed model whose iterations need an agenda.
 fn closed_users(plan: &Plan, who: &Users, index: u32, users: &mut Slab<User>) -> Agenda {
     let workers = plan.workers.get();
     let mut agenda = Agenda::users(index, workers, plan.end());
@@ -464,20 +464,20 @@ fn times(job: &Job, ended: Timestamp) -> Times {
     Times { endpoint: job.endpoint, intended: job.intended, started: job.started, ended }
 }
 
-/// The end of the beat that an instant is in.
+/// The end of the beat at an instant.
 fn beat_after(now: Timestamp) -> Timestamp {
     let beat = BEAT.as_nanos() as u64;
     Timestamp::from_nanos((now.as_nanos() / beat + 1) * beat)
 }
 
-/// With more arrivals a second than this, a loop deals with several at a time.
+/// With more arrivals a second than this, a loop handles several at a time.
 const DENSE: f64 = 30_000.0;
 
-/// How long apart a loop then looks: requests start, and answers are seen, up to this much late, which is part of the
-/// response time. A closed loop at its limit sees answers later than that.
+/// The length of a beat: requests start, and responses are seen, up to this much late, which is part of the response
+/// time. A closed loop at its limit sees responses later than that.
 const BEAT: Duration = Duration::from_micros(80);
 
-/// A loop's read buffer: an answer of a page or a picture's first part in one call.
+/// A loop's read buffer: holds the response for a page or the first part of a picture in one call.
 const READ_BYTES: usize = 64 * 1024;
 
 /// After a failed connection attempt, the closed model waits this long: nothing else would slow it down.

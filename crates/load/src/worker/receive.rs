@@ -1,4 +1,4 @@
-//! From bytes on a socket to answers, and to what comes of requests that get none.
+//! Reads responses from sockets, and handles requests that get none.
 
 use super::connect::failure_of;
 use super::walk::Came;
@@ -57,8 +57,8 @@ impl<N: Net> Worker<'_, N> {
             } else {
                 self.received(index, &buffer[..count]);
             }
-            // A short read has taken everything; only the end of the stream may still be behind it. And what is at
-            // this place now may be another connection.
+            // A short read has taken everything; only the end of the stream may still follow. And another connection
+            // may have this index by now.
             if !self.is_still(index, generation) || (count < buffer.len() && !closed) {
                 break;
             }
@@ -66,7 +66,7 @@ impl<N: Net> Worker<'_, N> {
         self.buffer = buffer;
     }
 
-    /// Whether the connection at this place is still the one that it was.
+    /// Whether the connection with this index is still the same.
     fn is_still(&self, index: usize, generation: u32) -> bool {
         self.connections.get(index).is_some_and(|found| found.generation == generation)
     }
@@ -96,12 +96,12 @@ impl<N: Net> Worker<'_, N> {
         if let Err(failure) = taken {
             self.tls_failed(index, failure);
         } else if ended {
-            // Its goodbye is the end of what it sends, whatever becomes of the socket.
+            // A close_notify ends the data, whatever happens to the socket.
             self.closed(index);
         }
     }
 
-    /// Takes bytes of answers.
+    /// Takes bytes of responses.
     fn received(&mut self, index: usize, input: &[u8]) {
         let connection = &mut self.connections[index];
         match &mut connection.state {
@@ -119,7 +119,7 @@ impl<N: Net> Worker<'_, N> {
                         self.broken(index, Failure::Malformed);
                     }
                     Ok((used, Some(answer))) => {
-                        // Bytes after the answer were not asked for, and a server that answers before it has the
+                        // Bytes after the response were not requested, and a server that responds before it has the
                         // whole request will not read the rest.
                         let ended = connection.tls.as_ref().is_some_and(|session| session.peer_closed());
                         let clean = used == whole.len() && connection.out.is_empty() && !ended;
@@ -160,7 +160,7 @@ impl<N: Net> Worker<'_, N> {
                     self.offer(index);
                 }
             }
-            // Bytes that nobody asked for: the connection cannot be trusted with a request.
+            // Unrequested bytes: the connection is not reliable for a request.
             State::Idle => self.remove(index),
             State::Connecting(_) | State::Handshaking(_) => self.broken(index, Failure::Malformed),
         }
@@ -171,7 +171,7 @@ impl<N: Net> Worker<'_, N> {
         let State::Many(streams) = &mut connection.state else { return };
         let Some(stream) = streams.take(key) else { return };
         connection.reused |= !matches!(ending, Ending::Reset { unseen: true, .. });
-        // It works on some of what this connection carried, so it works on the rest elsewhere.
+        // The server processes some of this connection's requests, so it processes the rest elsewhere.
         let is_leaving = streams.machine.last_stream().is_some_and(|last| last > 0);
         self.busy -= 1;
         let now = self.net.now();
@@ -200,7 +200,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// An HTTP/2 connection may have room again, or have come to its end.
+    /// An HTTP/2 connection may have a free stream again, or have ended.
     fn offer(&mut self, index: usize) {
         let Some(connection) = self.connections.get_mut(index) else { return };
         let State::Many(streams) = &mut connection.state else { return };
@@ -211,7 +211,7 @@ impl<N: Net> Worker<'_, N> {
         if is_over && streams.len() == 0 {
             let fruitless = !connection.reused && self.plan.keep_alive;
             if fruitless {
-                // As where the server closes it: the next one is unlikely to do better.
+                // As for a close by the server: the next one is unlikely to do better.
                 let now = self.net.now();
                 self.agenda.hold_until(now + RETRY_AFTER);
             }
@@ -243,7 +243,7 @@ impl<N: Net> Worker<'_, N> {
                 Some(job) => match self.server_of(&job) {
                     Ok(0) => self.send(index, job),
                     _ => {
-                        // A server that nobody knew of until now.
+                        // A server that was unknown until now.
                         self.stash.push_front(job);
                         self.free(index);
                         self.dispatch(now);
@@ -257,7 +257,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// A connection has nothing to do.
+    /// A connection has become free.
     pub(super) fn free(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         if let State::Idle = connection.state {
@@ -282,7 +282,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// The connection is of no further use.
+    /// The connection cannot be used any more.
     pub(super) fn broken(&mut self, index: usize, failure: Failure) {
         let connection = &self.connections[index];
         let untouched = connection.reused && connection.pending.is_empty();
@@ -290,7 +290,7 @@ impl<N: Net> Worker<'_, N> {
         let begun = matches!(&connection.state, State::Busy(_, exchange) if exchange.has_begun());
         let single = matches!(connection.state, State::Busy(..));
         let server = connection.server as usize;
-        // It never got as far as a request: the next one is unlikely to, and nothing else would slow it down.
+        // It never carried a request: the next one is unlikely to, and nothing else would delay it.
         let fruitless = match connection.state {
             State::Handshaking(_) => true,
             State::Many(_) => !connection.reused,
@@ -302,8 +302,8 @@ impl<N: Net> Worker<'_, N> {
             self.agenda.hold_until(now + RETRY_AFTER);
         }
         for job in jobs {
-            // The other side closed an idle connection while our request was on its way: that says nothing about
-            // the request, and a client may send it again (RFC 9112, 9.3.1).
+            // The other side closed an idle connection while the request was in transit: that says nothing about the
+            // request, and a client may send it again (RFC 9112, 9.3.1).
             let closing = matches!(failure, Failure::Reset | Failure::ClosedEarly);
             let again = single && untouched && closing && !begun && job.resends == 0;
             if again && self.is_idempotent(&job) {
@@ -319,7 +319,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Reads what is left on connections that cannot be written, and takes them out; says whether there were any.
+    /// Reads what is left on connections that cannot be written, and removes them; returns whether there were any.
     pub(super) fn bury(&mut self) -> bool {
         let doomed = mem::take(&mut self.doomed);
         for &(index, generation, failure) in &doomed {
@@ -340,7 +340,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Takes a connection out; what it carried has been dealt with, or is dealt with by the caller.
+    /// Removes a connection; its requests were handled, or the caller handles them.
     pub(super) fn remove(&mut self, index: usize) {
         let connection = self.connections.remove(index);
         let upstream = &mut self.upstreams[connection.server as usize];
@@ -414,6 +414,6 @@ impl<N: Net> Worker<'_, N> {
     }
 }
 
-/// After so many times a request that the server refuses on a connection that goes on counts as failed: it refuses
-/// more than its settings say.
+/// After this many refusals on a connection that stays open, a request counts as failed: the server refuses more than
+/// its settings allow.
 const REFUSALS_MAX: u8 = 3;

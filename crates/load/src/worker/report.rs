@@ -1,4 +1,4 @@
-//! What a worker says of itself: ten times a second, and at the end.
+//! A worker's reports: ten times a second, and at the end.
 
 use super::connect::Resolving;
 use super::{Home, Worker};
@@ -26,7 +26,7 @@ impl<N: Net> Worker<'_, N> {
         self.watch.bounds.iter().map(older).collect()
     }
 
-    /// `next_due` is when the next arrival is due that nobody has looked at yet; it may have come by now.
+    /// `next_due` is when the next uncounted arrival is due; that may have passed by now.
     pub(super) fn report(&mut self, slot: &Slot, now: Timestamp, next_due: Timestamp) {
         let sent = self.jobs().map(|job| job.intended).min();
         let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
@@ -68,7 +68,7 @@ impl<N: Net> Worker<'_, N> {
         self.busy = 0;
         self.connections.clear();
         self.resolving = Resolving::new(None);
-        // What is due and was not sent, with the endpoint that it would have gone to.
+        // Arrivals that are due and were not sent, with the endpoint that they would have gone to.
         while self.agenda.waiting() > 0
             && let Some(job) = self.next_job(Timestamp::NEVER)
         {

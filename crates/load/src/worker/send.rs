@@ -1,4 +1,4 @@
-//! From a request to bytes on a socket.
+//! Writes requests to sockets.
 
 use super::connect::failure_of;
 use super::{RETRY_AFTER, Worker};
@@ -10,7 +10,7 @@ use measure::Failure;
 use std::io::ErrorKind;
 
 impl<N: Net> Worker<'_, N> {
-    /// Sends a request on a connection that has room for it.
+    /// Sends a request on a connection that can take it.
     pub(super) fn send(&mut self, index: usize, job: Job) {
         let mut kept = None;
         if let What::StepOf(user) = job.what {
@@ -69,7 +69,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// As one of many on a connection. The bytes go out with those of others, when the loop is through.
+    /// As one of many on a connection. The bytes are written with those of others, at the end of the iteration.
     fn send_stream(&mut self, index: usize, job: Job, kept: Option<Box<Kept>>) {
         let wire = match job.what {
             What::Prepared(wire) | What::PreparedOf { wire, .. } => &mut self.wires[wire as usize],
@@ -89,7 +89,7 @@ impl<N: Net> Worker<'_, N> {
             return self.failed(job, Failure::Other, now);
         };
         if streams.request(head, wire.body(), job, kept, out).is_err() {
-            // It took fewer than it had said; another connection will do.
+            // It took fewer than it had announced; another connection is used.
             self.busy -= 1;
             self.stash.push_back(job);
         } else if job.resends > 0 {
@@ -109,7 +109,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Writes what requests have left on HTTP/2 connections.
+    /// Writes the pending bytes of HTTP/2 connections.
     pub(super) fn flush(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for index in dirty.drain(..) {
@@ -128,7 +128,7 @@ impl<N: Net> Worker<'_, N> {
             }
             self.write(index);
         }
-        // Writing makes nothing dirty, so the memory can be used again.
+        // Writing marks no connection as dirty, so the memory can be reused.
         if self.dirty.is_empty() {
             self.dirty = dirty;
         }
@@ -142,7 +142,7 @@ impl<N: Net> Worker<'_, N> {
                 Ok(0) => return self.write_failed(index, Failure::ClosedEarly),
                 Ok(count) => connection.written += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    // On a connection that is never quite drained, what is written would pile up.
+                    // On a connection that is never fully drained, written bytes would accumulate.
                     if connection.written > connection.out.len() / 2 {
                         connection.out.drain(..connection.written);
                         connection.written = 0;
@@ -161,7 +161,7 @@ impl<N: Net> Worker<'_, N> {
     fn write_failed(&mut self, index: usize, failure: Failure) {
         let connection = &mut self.connections[index];
         let State::Many(streams) = &mut connection.state else { return self.broken(index, failure) };
-        // What the server has said before is still to be read: a GOAWAY names the requests that it did not work on.
+        // Earlier data of the server is still to be read: a GOAWAY names the requests that it did not process.
         streams.closing = true;
         if streams.listed {
             streams.listed = false;

@@ -1,8 +1,8 @@
-//! The worker in a world that is as unkind as a network may be, in virtual time.
+//! The worker in a virtual network with faults of every kind, in virtual time.
 //!
-//! Each seed makes a plan and servers with faults of every kind, and runs the plan to its end. What must hold whatever
-//! happens: the run ends in time and does not spin; every arrival has one fate; seconds, stages and endpoints are the
-//! whole in parts; nobody sends more requests at a time than there may be.
+//! Each seed makes a plan and servers with faults of every kind, and runs the plan to its end. The invariants: the run
+//! ends in time and does not spin; every arrival has one fate; seconds, stages and endpoints add up to the whole; there
+//! are never more requests in flight than allowed.
 //!
 //! `HEADROOM_SIM_SEED=n` replays one seed; `HEADROOM_SIM_SEEDS=10000` runs that many.
 
@@ -24,15 +24,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use units::Timestamp;
 
-/// The virtual net, with servers that play whenever the worker waits.
+/// The virtual network, with servers that act whenever the worker waits.
 struct Played<'a> {
     net: VirtualNet,
     world: World,
     servers: Vec<Server>,
     slot: &'a Slot,
-    /// When somebody stops the run.
+    /// When the run is stopped.
     stop_at: Timestamp,
-    /// When it must be over.
+    /// The latest end of the run.
     bound: Timestamp,
     waits: (Timestamp, u32),
 }
@@ -107,7 +107,7 @@ fn simulate(seed: u64) {
     let h2 = plan.connecting.protocol.streams() > 1;
     let calm = rng.below(4) == 0;
     if calm {
-        // Whatever takes longer is the fault of the worker.
+        // Longer times are a bug of the worker.
         plan.timeout = Duration::from_secs(20);
     }
     let servers: Vec<Server> = (0..3).map(|number| Server::new(number, rng, h2, calm)).collect();
@@ -120,7 +120,7 @@ fn simulate(seed: u64) {
     if std::env::var_os("HEADROOM_SIM_SEED").is_some() {
         println!("{plan:#?}");
     }
-    // Where only a number of requests ends it, each of them may meet the time-out.
+    // If only a number of requests ends it, each of them may time out.
     let longest = plan.requests.map_or(Duration::ZERO, |requests| plan.timeout * (2 * requests as u32 + 10));
     let scheduled = if plan.end() == Timestamp::NEVER { Timestamp::ZERO + longest } else { plan.end() };
     let stop_at =
@@ -139,7 +139,7 @@ fn simulate(seed: u64) {
     check(&plan, &home.finished.measurement, calm && stop_at == Timestamp::NEVER);
 }
 
-/// What holds for every run.
+/// The invariants of every run.
 fn check(plan: &Plan, measured: &Measurement, calm: bool) {
     let accounting = measured.accounting;
     assert!(accounting.balances(), "{accounting:?}");
@@ -180,7 +180,7 @@ fn check(plan: &Plan, measured: &Measurement, calm: bool) {
     }
     assert_eq!(whole.failed, 0, "{:?} {:?}", measured.failures, measured.first_failures);
     assert_eq!(whole.timed_out + whole.unsent + whole.in_flight, 0, "{whole:?}");
-    // A walk whose turn comes after the end is left where it is.
+    // An iteration that becomes due after the end is left out.
     let walks = matches!(plan.work, Work::Scenario { .. });
     if let Some(requests) =
         plan.requests.filter(|_| plan.duration.is_none() && plan.end() == Timestamp::NEVER)

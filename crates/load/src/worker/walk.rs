@@ -1,4 +1,4 @@
-//! Users and their walks: what they send, and where they go from an answer.
+//! Users in scenarios: what they send, and how they continue after a response.
 
 use super::{RETRY_AFTER, Worker};
 use crate::connecting::Server;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Came {
-    /// An answer of this status, and what was kept of it.
+    /// A response with this status, and its kept part.
     Answer(u16, Option<Box<Kept>>),
-    /// No answer.
+    /// No response.
     Nothing,
 }
 
@@ -31,7 +31,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// A user's walk begins an iteration.
+    /// A user begins an iteration.
     pub(super) fn begin(&mut self, user: u32, number: u64, now: Timestamp) {
         if let Some(walk) = self.users.get_mut(user as usize).and_then(|user| user.walk.as_mut()) {
             walk.iteration = Some(number);
@@ -40,7 +40,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// The request that a user's walk has come to, if it has come to one.
+    /// The current request of a user's iteration, if there is one.
     pub(super) fn step_job(&mut self, user: u32, intended: Timestamp, now: Timestamp) -> Option<Job> {
         let scenario = self.scenario()?;
         if self.users.get(user as usize)?.walk.as_ref()?.iteration.is_none() {
@@ -56,8 +56,8 @@ impl<N: Net> Worker<'_, N> {
         Some(Job { intended, started: now, number, what: What::StepOf(user), endpoint, resends: 0 })
     }
 
-    /// Follows a walk to its next request: which step, and how long the user thinks before it. Where the iteration is
-    /// over, the user's next one goes into the agenda, or the user leaves.
+    /// Moves an iteration to its next request: which step, and how long the user thinks before it. At the end of an
+    /// iteration, the user's next one goes into the agenda, or the user leaves.
     fn advance(&mut self, scenario: &Scenario, user: u32, now: Timestamp) -> Option<(StepId, Duration)> {
         loop {
             let entry = self.users.get_mut(user as usize)?;
@@ -71,7 +71,7 @@ impl<N: Net> Worker<'_, N> {
                 Next::IterationDone { completed, after } => {
                     walk.iteration = None;
                     self.recorder.iteration_over(completed, now.since(walk.began));
-                    // A walk that fails before it sends anything must not turn into a loop without end.
+                    // An iteration that fails before it sends anything must not turn into an endless loop.
                     let pause = if completed { after } else { after.max(RETRY_AFTER) };
                     let next = if entry.is_passing() { None } else { entry.next_at(now + pause) };
                     match next.filter(|&at| at < self.end) {
@@ -83,7 +83,7 @@ impl<N: Net> Worker<'_, N> {
                     }
                 }
                 Next::Stop => {
-                    // There was no data for it, so it did not begin after all.
+                    // There was no data for it, so it did not begin.
                     self.recorder.iterations.started -= 1;
                     self.agenda.exhausted();
                     break;
@@ -94,7 +94,7 @@ impl<N: Net> Worker<'_, N> {
         None
     }
 
-    /// A request has come to its end: its user goes on.
+    /// A request has ended: its user continues.
     pub(super) fn over(&mut self, job: &Job, came: Came, now: Timestamp) {
         let Some(key) = job.what.user() else { return };
         if self.step_of == Some(key) {
@@ -117,7 +117,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// A user hears the answer to its request, or that there is none.
+    /// Passes the response of its request to a user, or that there is none.
     fn heard(&mut self, scenario: &Scenario, key: u32, job: &Job, came: Came, now: Timestamp) {
         let Some(walk) = self.users.get_mut(key as usize).and_then(|user| user.walk.as_mut()) else { return };
         let Came::Answer(status, kept) = came else { return walk.user.failed(scenario) };
@@ -138,7 +138,7 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Whether something of the answer to a user's request is read.
+    /// Whether any part of the response to a user's request is read.
     pub(super) fn keeps(&self, user: u32) -> bool {
         let Work::Scenario { scenario, .. } = &self.plan.work else { return false };
         let walk = self.users.get(user as usize).and_then(|user| user.walk.as_ref());
@@ -148,7 +148,7 @@ impl<N: Net> Worker<'_, N> {
         })
     }
 
-    /// Where a request goes: the place of its server.
+    /// The destination of a request: the index of its server.
     pub(super) fn server_of(&mut self, job: &Job) -> Result<u32, Failure> {
         match job.what {
             What::Prepared(wire) | What::PreparedOf { wire, .. } => Ok(self.wires[wire as usize].server),
@@ -159,11 +159,11 @@ impl<N: Net> Worker<'_, N> {
         }
     }
 
-    /// Writes the request that a user's walk has come to.
+    /// Renders the current request of a user's iteration.
     pub(super) fn write_step(&mut self, key: u32) -> Result<(), Failure> {
         let Some(scenario) = self.scenario() else { return Err(Failure::Other) };
         let now = self.net.now();
-        // The user is taken out, so that its request can be written while it is looked at.
+        // The user is taken out, so that its request can be rendered while the user is borrowed.
         let Some(mut walk) = self.users.get_mut(key as usize).and_then(|user| user.walk.take()) else {
             return Err(Failure::Other);
         };
@@ -182,7 +182,7 @@ impl<N: Net> Worker<'_, N> {
         iteration: u64,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        // Asked again before the answer, a user says the same request again.
+        // Called again before the response, a user returns the same request.
         let Next::Request { step, request, .. } = user.next(scenario, iteration, now) else {
             return Err(Failure::Other);
         };
@@ -206,7 +206,7 @@ impl<N: Net> Worker<'_, N> {
         Ok(())
     }
 
-    /// The place of a server that a request names; one that nobody knew of is looked for.
+    /// The index of a server that a request names; an unknown one is resolved.
     fn server_named(&mut self, origin: &scenario::Origin) -> Result<u32, Failure> {
         let scheme = if origin.secure { Scheme::Https } else { Scheme::Http };
         let same = |known: &Origin| known.scheme == scheme && known.authority == origin.authority;
@@ -220,14 +220,14 @@ impl<N: Net> Worker<'_, N> {
             return Err(failure);
         }
         self.find_server(scheme, &origin.authority).inspect_err(|&failure| {
-            // A value may lead to any number of names; those beyond are asked for again.
+            // A value may lead to any number of names; those beyond are resolved again.
             if self.unreachable.len() < UNREACHABLE_MAX {
                 self.unreachable.push((scheme, origin.authority.clone(), failure));
             }
         })
     }
 
-    /// Looks for a server. This blocks the loop, once for each that a redirect or a value leads to.
+    /// Resolves a server. This blocks the loop, once for each server that a redirect or a value leads to.
     fn find_server(&mut self, scheme: Scheme, authority: &str) -> Result<u32, Failure> {
         let named = Origin::new(scheme, authority).map_err(|_| Failure::NameNotResolved)?;
         let addresses = self.plan.connecting.resolver.addresses(&named).map_err(|error| {
@@ -246,5 +246,5 @@ impl<N: Net> Worker<'_, N> {
     }
 }
 
-/// The most names that are remembered for leading nowhere.
+/// The most unresolvable names that are remembered.
 const UNREACHABLE_MAX: usize = 1_000;

@@ -19,7 +19,7 @@ fn failures_are_counted_by_kind() {
     let resets = server(|stream| {
         let mut stream = stream;
         let _ = stream.read(&mut [0; 10]);
-        // What it did not read makes its close a reset.
+        // Unread bytes make its close a reset.
     });
     let resets_in_the_answer = server(|stream| {
         let mut stream = stream;
@@ -152,7 +152,7 @@ fn some_failures_leave_the_others_alone() {
     }
 }
 
-/// In a process of its own, because the limit is the process's.
+/// In a process of its own, because the limit applies to the process.
 #[test]
 fn descriptors_that_run_out_are_counted_as_ours() {
     const CHILD: &str = "LOAD_TEST_FEW_DESCRIPTORS";

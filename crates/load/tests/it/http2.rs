@@ -1,4 +1,4 @@
-//! HTTP/2, against the `h2` crate's server and against one that breaks its rules.
+//! HTTP/2, against the `h2` crate's server and against one that violates the protocol.
 
 pub mod odd;
 mod server;
@@ -25,7 +25,7 @@ fn target(address: SocketAddr, method: &str, path: &str, body: &[u8]) -> Target 
     Target::new(&format!("http://{address}{path}"), method, &[], body).unwrap()
 }
 
-/// Runs GETs of a path with so many streams a connection.
+/// Runs GETs of a path with `m` streams per connection.
 fn run(address: SocketAddr, path: &str, model: Model, m: u32, change: impl FnOnce(&mut Plan)) -> Measurement {
     let mut plan = plan(target(address, "GET", path, b""), model);
     plan.connecting.protocol = streams(m);
@@ -90,7 +90,7 @@ fn a_server_may_allow_fewer_streams() {
         );
         assert!(measured.accounting.answered >= 1, "{:?}", measured.accounting);
         assert!(gauge.most() <= in_flight, "{}", gauge.most());
-        // It was never sent more than it takes, also before it had said how many that is.
+        // It was never sent more than its limit, even before it had announced the limit.
         assert_eq!((measured.accounting.resent, gauge.all()), (0, measured.accounting.answered));
     }
 }
@@ -376,12 +376,12 @@ fn a_run_can_be_looked_at_and_stopped_in_the_middle() {
     }
 }
 
-/// A server that does all as it should.
+/// A correct server.
 pub fn fine() -> SocketAddr {
     serve(Service::default())
 }
 
-/// A request that such a server takes 10 ms for, and who is at it.
+/// A request that such a server takes 10 ms for; `gauge` counts those in progress.
 pub fn waiting(gauge: &Arc<Gauge>) -> Target {
     let address = serve(Service { gauge: Arc::clone(gauge), ..Service::default() });
     target(address, "GET", "/wait/10", b"")

@@ -1,4 +1,4 @@
-//! Where requests go and come from: unix sockets, local addresses, names.
+//! Destinations and sources of requests: unix sockets, local addresses, names.
 
 use crate::servers::{answer_each, closed, get, nobody, ok, open, plan, run_plan, server, slow};
 use http::dial::{Address, Origin, Resolver};
@@ -77,7 +77,7 @@ fn a_name_whose_first_address_is_dead_leads_to_the_next() {
 fn each_connection_asks_for_its_address_where_that_is_wanted() {
     let alive = slow(Duration::ZERO);
     let port = alive.port();
-    // The first of the two is a loopback address that nobody listens on.
+    // The first of the two is a loopback address without a listener.
     let rule = format!("service.test:{port}:127.0.0.9,127.0.0.1");
     let resolver = Resolver::new(&[rule], &[], None).unwrap();
     for model in [closed(2), open(100.0, 0), open(100.0, 2)] {

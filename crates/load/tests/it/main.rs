@@ -1,7 +1,7 @@
-//! Runs against small servers: what came of every arrival, whatever the server does.
+//! Runs against small servers: the outcome of every arrival, whatever the server does.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-/// Tests that measure, on a machine that others use too.
+/// Tests that measure, on a machine with other load.
 #[path = "../../../../tests/disturbance.rs"]
 mod disturbance;
 mod failures;

@@ -55,7 +55,7 @@ fn a_number_of_requests_ends_the_run() {
 
 #[test]
 fn a_stall_shows_in_the_response_time_of_all_that_waited() {
-    // One connection; every answer takes 20 ms; arrivals every 10 ms. The wait grows by 10 ms with each arrival.
+    // One connection; every response takes 20 ms; arrivals every 10 ms. The wait grows by 10 ms with each arrival.
     let address = server(|stream| {
         answer_each(stream, |stream, _| {
             std::thread::sleep(Duration::from_millis(20));
@@ -95,7 +95,7 @@ fn a_service_that_closes_after_each_answer_is_no_failure() {
 
 #[test]
 fn an_idle_connection_that_the_service_closed_costs_no_request() {
-    // Closes without a word after the answer: some requests meet the closed connection on their way.
+    // Closes silently after the response: some requests are sent to a closed connection.
     let address = server(|stream| {
         answer_each(stream, |stream, _| {
             ok(stream);

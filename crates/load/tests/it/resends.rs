@@ -1,4 +1,4 @@
-//! Requests that are sent again, against servers that keep a record of what they received.
+//! Requests that are sent again, against servers that record what they received.
 
 use crate::http2::odd::{Odd, odd};
 use crate::http2::streams;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// A server of HTTP/1.1 that closes every `every`th request of a connection without an answer; it counts what came.
+/// An HTTP/1.1 server that closes at every `every`th request of a connection without a response; it counts the
+/// requests.
 fn closes_every(every: u64) -> (SocketAddr, Arc<AtomicU64>) {
     let received = Arc::new(AtomicU64::new(0));
     let record = Arc::clone(&received);
@@ -86,7 +87,7 @@ fn what_is_not_safe_to_repeat_is_sent_once() {
     assert!(measured.accounting.failed >= 15, "{:?}", measured.accounting);
 }
 
-/// A server of HTTP/2 frames; the numbers of requests that reached it, and of those that it answered.
+/// A server of HTTP/2 frames; counts the requests that reached it.
 fn frames(kind: Odd) -> (SocketAddr, Arc<AtomicU64>) {
     let heads = Arc::new(AtomicU64::new(0));
     let record = Arc::clone(&heads);

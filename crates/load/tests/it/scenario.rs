@@ -1,4 +1,4 @@
-//! Users who walk through a scenario.
+//! Users who execute a scenario.
 
 mod parts;
 
@@ -19,7 +19,7 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a server was asked: path and cookie.
+/// The requests of a server: path and cookie.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
 /// A server of `answer(path)`: status, header lines, body.
@@ -186,7 +186,7 @@ fn redirects_are_followed_and_a_loop_of_them_ends() {
 
 #[test]
 fn a_redirect_to_where_nothing_may_be_sent_is_a_failure() {
-    // An address of the internet, to which nothing must be sent: the guard is before the connection.
+    // An address of the internet, to which nothing must be sent: the guard checks before connecting.
     for (location, failure, text) in [
         ("http://nowhere.invalid/", Failure::NameNotResolved, "nowhere.invalid"),
         ("http://1.1.1.1:9/", Failure::HostNotAllowed, "1.1.1.1"),
@@ -263,7 +263,7 @@ fn users_think() {
     assert!((6..=8).contains(&measured.iterations.started), "{:?}", measured.iterations);
     let time = measured.iterations.time.quantile(units::Quantile::P50).unwrap().at;
     assert!(time >= Duration::from_millis(49) && time < Duration::from_millis(90), "{time:?}");
-    // The response time leaves the thought aside.
+    // The response time excludes the think time.
     assert!(measured.response.max().unwrap().at < Duration::from_millis(49), "{:?}", measured.response.max());
     assert_eq!(measured.accounting.answered, measured.accounting.scheduled);
     // In the open model each arrival is a new user.
@@ -318,7 +318,7 @@ fn steps_may_go_to_several_servers() {
     ] {
         let measured = run(first, one_flow(steps.clone(), &[]), model, |plan| plan.requests = Some(30));
         assert_eq!((measured.iterations.completed, measured.accounting.answered), (30, 60));
-        // Only where one connection must do for both it is made again each time.
+        // Only if one connection must serve both it is opened again each time.
         let bounded = measured.connections >= 30;
         assert_eq!(bounded, is_bounded, "{}", measured.connections);
         assert!(bounded || measured.connections <= most, "{}", measured.connections);

@@ -1,4 +1,4 @@
-//! Servers of blocking sockets, and runs against them that are checked as every run must be.
+//! Servers with blocking sockets, and runs against them with the checks that apply to every run.
 
 use load::{Arrivals, Model, Plan, Running, Target, Work, start};
 use measure::{Accounting, Measurement};
@@ -24,12 +24,13 @@ pub fn server(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     address
 }
 
-/// An address that nobody listens on.
+/// An address without a listener.
 pub fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Reads requests until the other side closes, and answers each; `answer` gets its head and says whether to go on.
+/// Reads requests until the other side closes, and responds to each; `answer` gets its head and returns whether to go
+/// on.
 pub fn answer_each<S: Read + Write>(mut stream: S, mut answer: impl FnMut(&mut S, &str) -> bool) {
     let (mut buffer, mut pending) = ([0; 4096], Vec::new());
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -56,7 +57,7 @@ pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The path that a request asks for.
+/// The path of a request.
 pub fn path(head: &str) -> &str {
     head.split(' ').nth(1).unwrap_or_default()
 }
@@ -65,7 +66,7 @@ pub fn ok(stream: &mut impl Write) -> bool {
     stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_ok()
 }
 
-/// A server that answers each request after a while.
+/// A server that responds to each request after a while.
 pub fn slow(wait: Duration) -> SocketAddr {
     server(move |stream| {
         answer_each(stream, |stream, _| {
@@ -75,7 +76,7 @@ pub fn slow(wait: Duration) -> SocketAddr {
     })
 }
 
-/// How many of something there are, and how many there were at most.
+/// The present and the highest value of a count.
 #[derive(Debug, Default)]
 pub struct Gauge {
     now: AtomicU64,
@@ -120,7 +121,7 @@ pub fn get(address: SocketAddr) -> Target {
     Target::new(&format!("http://{address}/"), "GET", &[], b"").unwrap()
 }
 
-/// A plan that takes 1.5 s and has 0.5 s of patience.
+/// A plan that takes 1.5 s and has a time-out of 0.5 s.
 pub fn plan(work: impl Into<Work>, model: Model) -> Plan {
     Plan {
         duration: Some(Duration::from_millis(1_500)),
@@ -130,7 +131,7 @@ pub fn plan(work: impl Into<Work>, model: Model) -> Plan {
     }
 }
 
-/// Runs a plan, and checks what holds for every run.
+/// Runs a plan, and checks the invariants of every run.
 pub fn run_plan(plan: Plan) -> Measurement {
     let longest = plan.duration.map(|duration| duration + plan.timeout);
     let began = Instant::now();
@@ -152,7 +153,7 @@ pub fn run(address: SocketAddr, model: Model, change: impl FnOnce(&mut Plan)) ->
     run_plan(plan)
 }
 
-/// Every arrival has one fate, and seconds, stages and endpoints are the whole in parts.
+/// Every arrival has one fate, and seconds, stages and endpoints add up to the whole.
 pub fn adds_up(measured: &Measurement) {
     let accounting = measured.accounting;
     assert!(accounting.balances(), "{accounting:?}");
@@ -178,7 +179,7 @@ pub fn adds_up(measured: &Measurement) {
     assert_eq!(measured.statuses.values().sum::<u64>(), accounting.answered + accounting.shed);
 }
 
-/// Lets a run go on for a while, looks at it in the middle, and stops it.
+/// Lets a run go on for a while, takes a snapshot in the middle, and stops it.
 pub fn stop_in_the_middle(plan: Plan) -> Measurement {
     let running = start(plan).unwrap();
     std::thread::sleep(Duration::from_millis(300));

@@ -1,4 +1,4 @@
-//! Rates and numbers that go over time, and the results of their stages.
+//! Rates and numbers that change over time, and the results of their stages.
 
 use crate::servers::{get, plan, run, run_plan, slow};
 use load::{Arrivals, Course, Model, Plan, Profile, Stage};
@@ -110,7 +110,7 @@ fn a_warm_up_that_takes_the_whole_run_leaves_nothing() {
 
 #[test]
 fn every_second_has_the_arrivals_that_were_due_in_it() {
-    // One connection and a slow server: most arrivals are looked at in another second than that of their turn.
+    // One connection and a slow server: most arrivals are handled in a later second than their intended start.
     for (rate, connections) in [(200.0, 0), (1_000.0, 1)] {
         let measured = run(slow(Duration::from_millis(2)), crate::servers::open(rate, connections), |plan| {
             plan.duration = Some(Duration::from_secs(3));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A request to `https://localhost`, wherever it is.
+/// A request to `https://localhost`, at any address.
 pub fn secure(address: SocketAddr, path: &str) -> Target {
     let port = address.port();
     let resolver = Resolver::new(&[format!("localhost:{port}:127.0.0.1")], &[], None).unwrap();
@@ -181,7 +181,7 @@ fn a_run_over_tls_can_be_stopped_in_the_middle() {
 #[test]
 fn a_connection_that_the_server_said_goodbye_on_carries_no_request() {
     let world = World::new();
-    // It ends TLS after each answer, and leaves the socket open without reading from it.
+    // It ends TLS after each response, and leaves the socket open without reading from it.
     let address = world.server(&Serving::default(), |stream| {
         answer_each(stream, |stream, _| {
             ok(stream);

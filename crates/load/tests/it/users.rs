@@ -21,7 +21,7 @@ fn users(profile: &Arc<UserProfile>) -> Model {
     Model::Closed { users: Users::Stages(Arc::clone(profile)) }
 }
 
-/// A server that takes 20 ms for each answer, and who is at it.
+/// A server that takes 20 ms for each response, and counts the requests in progress.
 fn counted() -> (std::net::SocketAddr, Arc<Gauge>) {
     let gauge = Arc::new(Gauge::default());
     let at_it = Arc::clone(&gauge);
@@ -51,7 +51,7 @@ fn there_are_never_more_requests_in_flight_than_users() {
             let before = began.elapsed();
             let now = gauge.now();
             let after = began.elapsed();
-            // What a user who leaves has sent is answered yet; clocks and threads of a test are not exact.
+            // A user that leaves still gets the response to its request; clocks and threads of a test are not exact.
             let from = (before.as_millis() as u64).saturating_sub(70);
             let times = from..=after.as_millis() as u64 + 20;
             let most = times.map(|millis| profile.users_at(Timestamp::from_millis(millis))).max().unwrap();

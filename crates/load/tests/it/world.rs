@@ -1,4 +1,4 @@
-//! Certificates of a small world, and a TLS server of blocking sockets.
+//! Test certificates, and a TLS server with blocking sockets.
 
 use http::tls::{Client, ClientSettings};
 use rcgen::{
@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
-/// An issuer, and a place for files.
+/// An issuer, and a folder for files.
 pub struct World {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: TempDir,
 }
 
-/// How a server differs from the usual.
+/// How a server differs from the default.
 pub struct Serving {
     pub name: &'static str,
     pub years: (i32, i32),

@@ -56,7 +56,7 @@ fn a_cookie_expires_as_it_says() {
         ("a=b; Max-Age=-1", 100, ""),
         ("a=b; Max-Age=99999999999999999999", 1_000_000, "a=b"),
         ("a=b; Max-Age=x", 1_000_000, "a=b"),
-        // Relative to the date of the answer.
+        // Relative to the date of the response.
         ("a=b; Expires=Sat, 21 Nov 2026 12:00:10 GMT", 109, "a=b"),
         ("a=b; expires=Sat, 21-Nov-26 12:00:10 GMT", 110, ""),
         ("a=b; Expires=Thu, 01 Jan 1970 00:00:00 GMT", 100, ""),

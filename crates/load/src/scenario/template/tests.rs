@@ -33,7 +33,7 @@ fn each_place_escapes_in_its_own_way() {
         ("a b=${people.name}", Place::Form, "a+b%3DJo+%22X%22%26%C3%B6"),
         ("\"${people.name}\"", Place::JsonText, "\\\"Jo \\\"X\\\"&ö\\\""),
         ("${people.name}", Place::JsonValue, "\"Jo \\\"X\\\"&ö\""),
-        // A number that an answer held stays one; a column of a CSV file is a text.
+        // A number in a response stays a number; a column of a CSV file is a string.
         ("${cart}", Place::JsonValue, "7"),
         ("${people.age}", Place::JsonValue, "\"7\""),
         ("${cart}", Place::Raw, "7"),

@@ -1,7 +1,7 @@
-//! Redirects: where the next request of the same step goes.
+//! Redirects: where the next request of the same step is sent.
 //!
-//! ## Why none is followed unless asked for
-//! Each is another request, and a redirect to another host is load on somebody else. The event loop sees the URL of
+//! ## Why none is followed by default
+//! Each is another request, and a redirect to another host puts load on a third party. The event loop sees the URL of
 //! each request, and may refuse one with [`User::failed`].
 
 use super::{User, whole};
@@ -17,12 +17,12 @@ pub(super) struct Redirect {
     hops: u32,
     /// 303, and 301 and 302 after a POST, ask for the target with GET (RFC 9110, 15.4).
     pub(super) becomes_get: bool,
-    /// Whether it left the origin of the step: credentials stay behind.
+    /// Whether it left the origin of the step: credentials are not sent.
     pub(super) foreign: bool,
 }
 
 impl User {
-    /// Follows a redirect: `None` where the answer is none, or redirects are not followed.
+    /// Follows a redirect: `None` if the response is not one, or redirects are not followed.
     pub(super) fn follow(
         &mut self,
         scenario: &Scenario,
@@ -68,7 +68,7 @@ impl User {
     }
 }
 
-/// Lines without those that describe a body that is no longer sent, and without credentials for another origin.
+/// The lines without those that describe a body that is no longer sent, and without credentials for another origin.
 fn without_fields(fields: &[u8], body_gone: bool, foreign: bool) -> Vec<u8> {
     let dropped = |line: &&[u8]| {
         let name = line.split(|&byte| byte == b':').next().unwrap_or_default().to_ascii_lowercase();

@@ -18,7 +18,7 @@ fn part(count: u64) -> Part {
     }
 }
 
-/// 1,000 answers within ten seconds, one of them with 404, and 5 shed, 3 failed, 2 given up, 4 unsent, 6 in flight.
+/// 1,000 responses within ten seconds, one of them with 404, and 5 shed, 3 failed, 2 given up, 4 unsent, 6 in flight.
 fn run() -> Measurement {
     let endpoint = |name: &str, team: &str, count| Endpoint {
         name: name.to_string(),

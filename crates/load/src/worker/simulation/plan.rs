@@ -80,7 +80,7 @@ fn targets(rng: &mut Rng) -> Work {
     let list = (0..1 + rng.below(5)).map(|number| {
         let url = format!("http://10.3.0.{}/{number}", rng.below(3));
         let (method, size) = [("GET", 0), ("POST", 10), ("PUT", 2_000), ("HEAD", 0)][rng.below(4)];
-        // A head is answered with a body by servers that do not look.
+        // Servers that ignore the method respond to HEAD with a body.
         let method = if method == "HEAD" { "GET" } else { method };
         Target::at(&mut servers, &url, method, &[], &vec![b'x'; size]).unwrap()
     });

@@ -1,4 +1,4 @@
-//! A server that answers, stalls, breaks off or talks nonsense, as its seed says.
+//! A server that responds, stalls, breaks off or sends invalid data, depending on its seed.
 
 use http::reactor::virtual_net::{End, Peer, World};
 use stats::Rng;
@@ -12,7 +12,7 @@ pub(super) struct Server {
     pub(super) address: SocketAddr,
     rng: Rng,
     h2: bool,
-    /// It does everything right, and soon.
+    /// It responds correctly, and soon.
     calm: bool,
     connections: Vec<Connection>,
 }
@@ -40,7 +40,7 @@ impl Server {
         Server { address, rng, h2, calm, connections: Vec::new() }
     }
 
-    /// Does what is due, and says when to be asked again.
+    /// Does what is due, and returns when to call it again.
     pub(super) fn play(&mut self, world: &World) -> Timestamp {
         let now = world.now();
         while let Some(peer) = world.accept(self.address) {
@@ -96,7 +96,7 @@ impl Server {
 }
 
 impl Connection {
-    /// Puts an act after those before it; no server takes less than a while.
+    /// Queues an action after the earlier ones; every server takes some time.
     fn later(&mut self, now: Timestamp, rng: &mut Rng, act: Act) {
         let wait = Duration::from_micros(200 + rng.below(3_000) as u64);
         let last = self.acts.back().map_or(now, |(at, _)| *at);
@@ -104,7 +104,7 @@ impl Connection {
     }
 }
 
-/// Answers the requests of HTTP/1.1 that are whole.
+/// Responds to the complete HTTP/1.1 requests.
 fn requests(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bool) {
     while let Some(end) = connection.got.windows(4).position(|four| four == b"\r\n\r\n") {
         let head = String::from_utf8_lossy(&connection.got[..end]).into_owned();
@@ -114,7 +114,7 @@ fn requests(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bo
             return;
         }
         connection.got.drain(..end + 4 + length);
-        // Mostly an answer as it should be.
+        // Mostly a correct response.
         let kind = if calm { 13 * rng.below(2) } else { rng.below(26) };
         let text = |text: &str| Act::Send(text.as_bytes().to_vec());
         let mut says = |act| connection.later(now, rng, act);
@@ -152,7 +152,7 @@ fn requests(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bo
     }
 }
 
-/// Answers the requests of HTTP/2.
+/// Responds to HTTP/2 requests.
 fn frames(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bool) {
     const PREFACE: usize = 24;
     if !connection.greeted {
@@ -166,7 +166,7 @@ fn frames(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bool
             settings.extend([0, 3, 0, 0, 0, 1 + rng.below(8) as u8]);
         }
         if rng.below(3) == 0 {
-            // A window that is smaller than bodies are.
+            // A window that is smaller than the bodies.
             settings.extend([0, 4, 0, 0, 0, 50 + rng.below(200) as u8]);
         }
         let answer = if !calm && rng.below(20) == 0 {
@@ -187,7 +187,7 @@ fn frames(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bool
         let (kind, flags) = (whole[3], whole[4]);
         let stream = u32::from_be_bytes([whole[5], whole[6], whole[7], whole[8]]);
         match kind {
-            // Room for as much as came.
+            // A window update for as much as arrived.
             0 if size > 0 => {
                 let increment = (size as u32).to_be_bytes();
                 connection.later(now, rng, Act::Send(frame(8, 0, 0, &increment)));
@@ -199,7 +199,7 @@ fn frames(connection: &mut Connection, rng: &mut Rng, now: Timestamp, calm: bool
             6 if flags & 1 == 0 => connection.later(now, rng, Act::Send(frame(6, 1, 0, &whole[9..]))),
             _ => {}
         }
-        // The request is whole.
+        // The request is complete.
         if (kind == 0 || kind == 1) && flags & 1 == 1 {
             answer_stream(connection, rng, now, calm, stream);
         }

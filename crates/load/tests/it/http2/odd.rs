@@ -1,19 +1,19 @@
-//! A server of HTTP/2 that is made of frames, so that it can do what no library lets it do.
+//! An HTTP/2 server that sends raw frames, so that it can do what no library allows.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What it does.
+/// Its behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Odd {
-    /// All as it should be.
+    /// Correct.
     Fine,
-    /// Nonsense for the first frame.
+    /// Invalid bytes for the first frame.
     Garbage,
-    /// An answer of HTTP/1.1.
+    /// A response of HTTP/1.1.
     Http1,
-    /// Reads and says nothing.
+    /// Reads and sends nothing.
     Silent,
     /// Ends the connection with requests in flight.
     CloseInTheMiddle,
@@ -21,17 +21,17 @@ pub enum Odd {
     CloseAtOnce,
     /// A body without a head.
     DataFirst,
-    /// Refuses every request, also those that are sent again.
+    /// Refuses every request, including those that are sent again.
     RefuseAlways,
-    /// Refuses the first three of every so many requests, so that none is refused a fourth time.
+    /// Refuses the first three of every this many requests, so that none is refused a fourth time.
     RefuseThreeOf(u64),
-    /// Answers so many requests, says that it saw no other, and goes on reading.
+    /// Responds to this many requests, reports that it saw no other, and continues to read.
     GoawayEvery(u64),
-    /// Answers with a head of 100,000 bytes.
+    /// Responds with a head of 100,000 bytes.
     LargeHead,
-    /// A frame on a stream that nobody opened.
+    /// A frame on a stream that was never opened.
     BadFrame,
-    /// Answers the first request and says that it saw no other; then ends the connection.
+    /// Responds to the first request and reports that it saw no other; then ends the connection.
     GoawayBelow,
 }
 
@@ -88,7 +88,7 @@ pub fn odd<S: Read + Write>(mut stream: S, kind: Odd, heads: &AtomicU64) {
                     }
                     Odd::BadFrame => out = frame(0, 1, 2, b"x"),
                     Odd::GoawayBelow if count > 1 => {
-                        // The rest of what was sent is taken, so that the end is not a reset.
+                        // The rest of the input is read, so that the end is not a reset.
                         continue;
                     }
                     _ => {

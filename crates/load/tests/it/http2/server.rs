@@ -12,14 +12,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 type Body = Cursor<Vec<u8>>;
 
-/// How a server serves: `/wait/MS` answers after a while, `/size/BYTES` with a body, `/never` not at all, `/reset`
-/// with a reset, `/refused-once` when an arrival comes again.
+/// How a server responds: `/wait/MS` after a while, `/size/BYTES` with a body, `/never` not at all, `/reset` with a
+/// reset, `/refused-once` when an arrival comes again.
 #[derive(Clone, Default)]
 pub struct Service {
-    /// Requests that are worked on.
+    /// Requests in progress.
     pub gauge: Arc<Gauge>,
     pub streams_max: Option<u32>,
-    /// After how many requests of a connection it says goodbye.
+    /// After how many requests of a connection it sends GOAWAY.
     pub goodbye_after: Option<usize>,
     /// The numbers of the arrivals.
     pub numbers: Arc<Mutex<Vec<u64>>>,
@@ -61,7 +61,7 @@ async fn connection(socket: TcpStream, service: Service) -> Result<(), h2::Error
     Ok(())
 }
 
-/// Leaves the gauge when the request is over, however it ends.
+/// Decrements the gauge when the request is over, however it ends.
 struct AtWork(Arc<Gauge>);
 
 impl Drop for AtWork {
@@ -115,7 +115,7 @@ async fn answer(
         tokio::time::sleep(Duration::from_millis(millis as u64)).await;
     }
     let size = number("/size/").unwrap_or(2);
-    // The answer may be there before this goes on.
+    // The response may arrive before this continues.
     drop(at_work);
     let head = Response::builder().status(status).header("set-cookie", "a=b").body(()).unwrap();
     respond.send_response(head, false)?.send_data(Cursor::new(vec![b'x'; size]), true)
