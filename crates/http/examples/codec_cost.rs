@@ -1,4 +1,4 @@
-//! What the codec costs: nanoseconds a message on this machine, best of several rounds.
+//! The cost of the codec: nanoseconds per message on this machine, best of several rounds.
 //!
 //! Run: `cargo run --release -p headroom-http --example codec_cost`.
 

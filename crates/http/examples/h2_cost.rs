@@ -1,8 +1,8 @@
-//! What the HTTP/2 client costs: nanoseconds a request on this machine, for the client alone: requests on 100
-//! streams, and their answers of 100 bytes from a server stream recorded before.
+//! The cost of the HTTP/2 client: nanoseconds per request on this machine, for the client alone: requests on 100
+//! streams, and their responses of 100 bytes from a server stream recorded before.
 //!
-//! Each round of 100 is timed apart and the median is shown: a round is a few microseconds, so that other work on
-//! the machine disturbs few of them.
+//! Each round of 100 is timed separately and the median is shown: a round takes a few microseconds, so that other work
+//! on the machine disturbs few of them.
 //!
 //! Run: `cargo run --release -p headroom-http --example h2_cost`.
 
@@ -28,7 +28,7 @@ fn main() {
     measure("another head each time, headers wanted", 4096, true, &|answer| indices(answer, Some(answer)));
 }
 
-/// A head of literals that are not remembered; the values of date and content type are Huffman coded.
+/// A head of literals without indexing; the values of date and content type are Huffman coded.
 fn literals(id: Option<u32>) -> Vec<u8> {
     let mut block = vec![0x88];
     fields(&mut block, [&[0x0f, 0x27], &[0x0f, 0x12], &[0x0f, 0x10], &[0x0f, 0x0d]]);
@@ -36,7 +36,7 @@ fn literals(id: Option<u32>) -> Vec<u8> {
     block
 }
 
-/// The same head from a server that has it remembered with its first answer and refers to it from then on.
+/// The same head from a server that indexes it with its first response and refers to it from then on.
 fn indices(answer: u32, id: Option<u32>) -> Vec<u8> {
     let mut block = vec![0x88];
     match answer {
@@ -47,7 +47,7 @@ fn indices(answer: u32, id: Option<u32>) -> Vec<u8> {
     block
 }
 
-/// Server, date, content type and length, each after the bytes that name it and say whether it is remembered.
+/// Server, date, content type and length, each after the bytes for its name and indexing.
 fn fields(block: &mut Vec<u8>, names: [&[u8]; 4]) {
     let date =
         b"\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x84\xa6\x2d\x1b\xff";
@@ -74,7 +74,7 @@ fn measure(what: &str, header_table_size: u32, wants_headers: bool, block: &dyn 
     println!("{ns:8.1} ns  {what} ({wire_bytes} bytes an answer)");
 }
 
-/// The time in the client for each round of requests and answers on a connection.
+/// The time in the client for each round of requests and responses on a connection.
 fn run(header_table_size: u32, wants_headers: bool, block: &dyn Fn(u32) -> Vec<u8>) -> Vec<Duration> {
     let head = RequestHead::new("GET", "http", "www.example.com", "/", [("user-agent", &b"headroom"[..])])
         .expect("a good head");

@@ -1,5 +1,5 @@
-//! What TLS costs a client: processor time of one keep-alive exchange in memory, and of one handshake, best of
-//! several rounds. Only the client's side is counted; codec and system calls are not part of it.
+//! The cost of TLS for a client: processor time of one keep-alive exchange in memory, and of one handshake, best of
+//! several rounds. Only the client's side is counted, without codec and system calls.
 //!
 //! Run: `cargo run --release -p headroom-http --example tls_cost`.
 
@@ -17,7 +17,7 @@ const REQUEST: &[u8] =
     b"GET /search?q=headroom HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: headroom\r\n\
     Accept: */*\r\n\r\n";
 
-/// The server answers all of them at once, so that reading the clock is not what is measured.
+/// The server responds to all of them at once, so that the cost of reading the clock is not included.
 const EXCHANGES_A_ROUND: usize = 500;
 const ROUNDS: usize = 100;
 
@@ -115,7 +115,7 @@ fn handshake(client: &Client, server: &std::sync::Arc<rustls::ServerConfig>, res
         session.flush(&mut to_server);
         spent += cpu().saturating_sub(started);
     }
-    // The first one has nothing to resume.
+    // The first session has nothing to resume.
     if resumption && !session.resumed() { Duration::MAX } else { spent }
 }
 

@@ -1,14 +1,14 @@
-//! Body framing as a machine without buffers: it says which of the bytes at hand are data, and where the body ends.
+//! Body framing as a state machine without buffers: it determines which of the input bytes are data, and where the body
+//! ends.
 //!
 //! ## Why ranges and not bytes
-//! The load generator skips bodies and the gateway forwards them; neither wants a copy. A forwarder either sends
-//! `input[..consumed]`, the framing as it came, or the data ranges in a framing of its own. Both are safe: the
-//! framing that passes through has been checked to have one reading, and no trailer can change the message.
+//! The load generator skips bodies and the gateway forwards them; neither needs a copy. A forwarder sends either
+//! `input[..consumed]`, the framing unchanged, or the data ranges in a framing of its own. Both are safe: the framing
+//! that passes through has been checked to have one reading, and no trailer can change the message.
 //!
-//! Trailers are checked and bounded, not handed out: a forwarder that frames anew leaves them out, as
-//! RFC 9110 section 6.5.1 allows. One that sends the framing as it came can do so too: no step goes across the place
-//! where trailers begin, so that what a step takes is either all before it or all behind it
-//! ([`Decoder::is_in_trailers`]).
+//! Trailers are checked and bounded, but not returned: a forwarder that frames anew leaves them out, as RFC 9110
+//! section 6.5.1 allows. One that forwards the framing unchanged can leave them out too: no step crosses the beginning
+//! of the trailers, so that the bytes of a step are either all before it or all after it ([`Decoder::is_in_trailers`]).
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ use super::fields::is_token_byte;
 use super::header::Name;
 use super::{Body, Refusal};
 
-/// One step of a [`Decoder`]: at most one stretch of data.
+/// One step of a [`Decoder`]: at most one range of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the input that were used, framing and data. What follows is for the next call, or, after the end,
-    /// for the next message.
+    /// Bytes of the input that were used, framing and data. The bytes after them are for the next call, or, after the
+    /// end, for the next message.
     pub consumed: usize,
-    /// Which bytes of the input are data; empty where this step saw framing only.
+    /// The range of the input that is data; empty if this step read only framing.
     pub data: Range<usize>,
     /// The body is complete.
     pub done: bool,
 }
 
-/// What [`Decoder::skip`] went over.
+/// The result of [`Decoder::skip`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// Bytes of the input that were used, framing and data.
@@ -39,13 +39,13 @@ pub struct Skipped {
     pub done: bool,
 }
 
-/// Follows one body. After a refusal the connection is of no further use.
+/// Decodes one body. After a refusal the connection cannot be used any more.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     state: State,
     extension_bytes: usize,
     trailer_bytes: usize,
-    /// The beginning of the trailer name at hand, long enough to know the names that are forbidden.
+    /// The beginning of the current trailer name, long enough for the names that are forbidden.
     name: [u8; NAME_BYTES],
 }
 
@@ -86,7 +86,7 @@ impl Decoder {
         self.state == State::Done
     }
 
-    /// The next byte is of the trailers, or of the empty line that ends them and the body.
+    /// The next byte belongs to the trailers, or to the empty line that ends them and the body.
     #[inline]
     pub fn is_in_trailers(&self) -> bool {
         matches!(
@@ -99,8 +99,8 @@ impl Decoder {
         )
     }
 
-    /// Goes on to the end of the next stretch of data, to where a line of the trailers begins, or to the end of the body
-    /// or of the input.
+    /// Reads to the end of the next range of data, to the beginning of a trailer line, or to the end of the body or of
+    /// the input.
     #[inline]
     pub fn decode(&mut self, input: &[u8]) -> Result<Progress, Refusal> {
         let mut at = 0;
@@ -132,7 +132,7 @@ impl Decoder {
         }
     }
 
-    /// Goes on to the end of the body or of the input.
+    /// Reads to the end of the body or of the input.
     #[inline]
     pub fn skip(&mut self, input: &[u8]) -> Result<Skipped, Refusal> {
         let mut skipped = Skipped { consumed: 0, data_bytes: 0, done: false };
@@ -147,7 +147,7 @@ impl Decoder {
         }
     }
 
-    /// The connection closed: was that the end of the body?
+    /// The connection closed: checks whether that was the end of the body.
     pub fn closed(&mut self) -> Result<(), Refusal> {
         match self.state {
             State::Done => Ok(()),
@@ -204,13 +204,13 @@ impl Decoder {
             (State::TrailerValue, _) if is_text(byte) => State::TrailerValue,
             (State::TrailerLf, b'\n') => State::TrailerStart,
             (State::EndLf, b'\n') => State::Done,
-            // The states of data are handled by `decode`, so what is left is a byte out of place in a trailer.
+            // `decode` handles the data states, so the byte is invalid in a trailer.
             _ => return Err(Refusal::Trailer { byte }),
         })
     }
 
-    /// Names longer than the room for them are none of the forbidden ones; only their length is kept. Of several
-    /// separators in a row the first stands for all: a name is known by its words.
+    /// A name longer than the buffer is none of the forbidden ones; only its length is kept. Of several consecutive
+    /// separators only the first is kept: a name is recognized by its words.
     fn trailer_name_byte(&mut self, len: usize, byte: u8) -> State {
         let again = len.checked_sub(1).and_then(|last| self.name.get(last));
         if !byte.is_ascii_alphanumeric() && again.is_some_and(|last| !last.is_ascii_alphanumeric()) {
@@ -223,7 +223,7 @@ impl Decoder {
     }
 }
 
-/// How much of `left` is at hand, and what is left then.
+/// How many of the bytes `left` are available, and how many remain then.
 #[inline]
 fn clamp(left: u64, rest: usize) -> (usize, u64) {
     let take = usize::try_from(left).map_or(rest, |left| left.min(rest));
@@ -235,16 +235,16 @@ fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Fields that frame, route or steer the message mean something else, or nothing, once it has begun.
+/// Fields that frame, route or control the message have another meaning, or none, once it has begun.
 fn is_forbidden_trailer(name: &[u8]) -> bool {
     !matches!(Name::of(name), Name::Other)
 }
 
-/// Fifteen hexadecimal digits fit a signed word of 64 bits; a reader further on cannot overflow.
+/// Fifteen hexadecimal digits fit a signed 64-bit word, so that no later reader can overflow.
 const SIZE_DIGITS_MAX: usize = 15;
 
-/// For a whole body, since one-byte chunks with an extension each cost the reader far more than the sender. Nobody
-/// is known to use extensions for more than a signature a chunk.
+/// For a whole body, since one-byte chunks with an extension cost the reader far more than the sender. Known uses of
+/// extensions need only a signature per chunk.
 const EXTENSION_BYTES_MAX: usize = 16 * 1024;
 
 /// For all trailers of one body.

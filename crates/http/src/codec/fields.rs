@@ -1,18 +1,18 @@
-//! One walk over the header fields of a head: framing, connection options, and what stays on this hop.
+//! One pass over the header fields of a head: framing, connection options, and hop-by-hop fields.
 //!
-//! Requests and responses share it, so that both directions judge the framing by the same rules.
+//! Requests and responses share it, so that both directions apply the same framing rules.
 
 use super::header::{Header, Marks, Name};
 use super::{Body, Limits, Refusal};
 
-/// What the fields say, before the rules that are particular to requests or responses.
+/// The meaning of the fields, before the rules that are specific to requests or responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fields<'b> {
     pub(super) content_length: Option<u64>,
     pub(super) chunked: bool,
     pub(super) host: Option<&'b [u8]>,
     upgrade: Option<&'b [u8]>,
-    /// The Expect field has `100-continue`, and something else.
+    /// The Expect field has `100-continue`, and another expectation.
     pub(super) expects_continue: bool,
     pub(super) expects_other: bool,
     /// The TE field has `trailers`.
@@ -21,7 +21,7 @@ pub(super) struct Fields<'b> {
     connection_upgrade: bool,
     connection_close: bool,
     connection_keep_alive: bool,
-    /// The fields that stay on this hop.
+    /// The fields that are not forwarded.
     pub(super) withheld: Marks,
     pub(super) lookalike: bool,
 }
@@ -97,19 +97,19 @@ impl<'b> Fields<'b> {
         !self.connection_close && (version == 1 || self.connection_keep_alive)
     }
 
-    /// What the framing fields say, where they are what decides.
+    /// The framing by the framing fields, where they decide.
     #[inline]
     pub(super) fn framing(&self) -> Option<Body> {
         if self.chunked { Some(Body::Chunked) } else { self.content_length.map(Body::Length) }
     }
 
-    /// The protocol that this hop is asked to change to, or that it is told of.
+    /// The protocol that this hop is asked to change to, or that it is informed of.
     #[inline]
     pub(super) fn upgrade(&self) -> Option<&'b [u8]> {
         self.upgrade.filter(|protocols| self.connection_upgrade && !protocols.is_empty())
     }
 
-    /// Reads one Connection field; says whether it names other fields.
+    /// Reads one Connection field; returns whether it names other fields.
     fn connection(&mut self, value: &[u8], options: &mut usize) -> Result<bool, Refusal> {
         if !value.contains(&b',') {
             return self.connection_option(value, options);
@@ -121,8 +121,8 @@ impl<'b> Fields<'b> {
         Ok(nominated)
     }
 
-    /// Reads one option; says whether it names another field. Empty ones mean nothing, but count: a recipient takes a
-    /// reasonable number of them (RFC 9110, 5.6.1.2).
+    /// Reads one option; returns whether it names another field. Empty ones have no effect, but count: a recipient
+    /// accepts a reasonable number of them (RFC 9110, 5.6.1.2).
     #[inline]
     fn connection_option(&mut self, option: &[u8], options: &mut usize) -> Result<bool, Refusal> {
         *options += 1;
@@ -143,7 +143,7 @@ impl<'b> Fields<'b> {
         Ok(false)
     }
 
-    /// Marks the fields that the Connection fields name. A second walk, which ordinary messages never need.
+    /// Marks the fields that the Connection fields name. A second pass, which ordinary messages never need.
     #[cold]
     fn withhold_nominated(&mut self, headers: &[Header<'b>]) -> Result<(), Refusal> {
         for connection in headers.iter().filter(|h| Name::of(h.name.as_bytes()) == Name::Connection) {
@@ -162,10 +162,9 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// `httparse` takes a bare LF for a line end. Each field begins after a line end and the head ends with two, so
-/// looking there finds every bare LF without another walk over the bytes; the start line ends where the first field
-/// or the last line end begins. A CR is only ever part of CRLF:
-/// `httparse` sees to that.
+/// `httparse` accepts a bare LF as a line end. Each field begins after a line end and the head ends with two, so
+/// checking there finds every bare LF without another pass over the bytes; the start line ends where the first field or
+/// the last line end begins. `httparse` ensures that a CR is always part of CRLF.
 #[inline]
 pub(super) fn check_line_ends(buf: &[u8], head_len: usize, headers: &[Header<'_>]) -> Result<(), Refusal> {
     for header in headers {
@@ -180,7 +179,7 @@ pub(super) fn check_line_ends(buf: &[u8], head_len: usize, headers: &[Header<'_>
     Ok(())
 }
 
-/// Where a slice of the buffer begins in it.
+/// The offset of a slice in the buffer.
 #[inline]
 pub(super) fn offset(buf: &[u8], part: &[u8]) -> usize {
     (part.as_ptr() as usize).wrapping_sub(buf.as_ptr() as usize)
@@ -206,13 +205,13 @@ pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The elements of a list. Empty ones are passed over, as RFC 9110, 5.6.1.2, asks of recipients: `keep-alive,` is what
-/// some senders make of a list that another field is merged into.
+/// The elements of a list. Empty ones are skipped, as RFC 9110, 5.6.1.2, requires of recipients: some senders produce
+/// `keep-alive,` when they merge another field into a list.
 pub fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
-/// A list without empty elements at its ends.
+/// A list without leading and trailing empty elements.
 pub fn without_empty_ends(mut value: &[u8]) -> &[u8] {
     while let [b',' | b' ' | b'\t', rest @ ..] | [rest @ .., b',' | b' ' | b'\t'] = value {
         value = rest;
@@ -220,7 +219,7 @@ pub fn without_empty_ends(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// Digits only, no sign, no space, no list; below 2^63, so that no reader further on can overflow a signed word.
+/// Digits only, no sign, no space, no list; below 2^63, so that no later reader can overflow a signed word.
 #[inline]
 fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     if value.is_empty() || value.len() > CONTENT_LENGTH_DIGITS_MAX {
@@ -244,8 +243,8 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     Ok(length)
 }
 
-/// `chunked` and nothing else, but for empty elements beside it: whoever forwards writes the field anew, so that the next
-/// reader has nothing to wonder about.
+/// `chunked` and nothing else, except empty elements: a forwarder writes the field anew, so that the next reader sees
+/// one clear value.
 fn transfer_encoding(value: &[u8]) -> Result<(), Refusal> {
     if value.eq_ignore_ascii_case(b"chunked") {
         return Ok(());
@@ -260,8 +259,8 @@ fn transfer_encoding(value: &[u8]) -> Result<(), Refusal> {
         chunked += usize::from(last_is_chunked);
     }
     let elements = value.iter().filter(|&&byte| byte == b',').count() + 1;
-    // `chunked, chunked` and `chunked, gzip` are malformed, and a list of nothing frames nothing; `gzip, chunked` is well
-    // formed and not offered.
+    // `chunked, chunked` and `chunked, gzip` are malformed, and an empty list frames nothing; `gzip, chunked` is well
+    // formed and not supported.
     if codings == 0 || chunked > 1 || (chunked == 1 && !last_is_chunked) || elements > CONNECTION_OPTIONS_MAX
     {
         return Err(Refusal::TransferEncodingInvalid);
@@ -269,8 +268,9 @@ fn transfer_encoding(value: &[u8]) -> Result<(), Refusal> {
     if codings == 1 && chunked == 1 { Ok(()) } else { Err(Refusal::TransferCodingUnsupported) }
 }
 
-/// Real messages have one to three; the bound keeps the walk over nominated fields short. Empty elements count too.
+/// Real messages have one to three; the bound limits the cost of the pass over nominated fields. Empty elements count
+/// too.
 const CONNECTION_OPTIONS_MAX: usize = 16;
 
-/// Leading zeros are allowed up to the length of the longest number; more are an attempt at something.
+/// Leading zeros are allowed up to the length of the longest number; more indicate an attack.
 const CONTENT_LENGTH_DIGITS_MAX: usize = 19;

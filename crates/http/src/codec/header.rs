@@ -1,18 +1,19 @@
-//! Header fields: where they are kept while a head is read, and which of them belong to one hop only.
+//! Header fields: their storage while a head is read, and which of them are hop-by-hop.
 //!
-//! ## Why the caller brings the slots
-//! A head has up to a hundred fields, or more where that is allowed. Filling or moving an array for them costs more than parsing a small head,
-//! so the slots live uninitialised on the caller's stack and a head borrows the part that was filled.
+//! ## Why the caller provides the slots
+//! A head has up to a hundred fields, or more where that is allowed. Filling or moving an array for them costs more
+//! than parsing a small head, so the slots are uninitialised on the caller's stack and a head borrows the part that was
+//! filled.
 
 use std::mem::MaybeUninit;
 
 pub use httparse::Header;
 
-/// The most header fields that any configuration allows. The slots are 16 KiB of stack that nothing is written to; each
-/// has a bit that says whether its field is forwarded.
+/// The most header fields that any configuration allows. The slots take 16 KiB of stack that is not initialised; each
+/// has a bit for whether its field is forwarded.
 pub const SLOTS: usize = 512;
 
-/// Room for the fields of one head.
+/// Storage for the fields of one head.
 pub type Slots<'b> = [MaybeUninit<Header<'b>>; SLOTS];
 
 /// Empty slots; costs nothing, since nothing is written.
@@ -21,23 +22,23 @@ pub fn slots<'b>() -> Slots<'b> {
     [const { MaybeUninit::uninit() }; SLOTS]
 }
 
-/// Whether a field is meant for the next hop only and must not be forwarded, by its name alone. Fields that a
-/// Connection field nominates are hop-by-hop as well.
+/// Whether a field is hop-by-hop and must not be forwarded, by its name alone. Fields that a Connection field nominates
+/// are hop-by-hop as well.
 #[inline]
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     Name::of(name).is_hop_by_hop()
 }
 
-/// Whether a field of a request proves who somebody is, by its name.
+/// Whether a request field carries credentials, by its name.
 pub fn is_credential(name: &[u8]) -> bool {
     [b"cookie".as_slice(), b"authorization", b"proxy-authorization"]
         .iter()
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether a name is made of the same words as a known one, whatever stands between them: `X.Forwarded__For` for
-/// `x-forwarded-for`. CGI and WSGI show `-` and `_` to a service as the same (RFC 3875, 4.1.18), PHP `.` as well, and
-/// others fold or drop whatever is no letter or digit.
+/// Whether a name consists of the same words as a known one, with any separators: `X.Forwarded__For` for
+/// `x-forwarded-for`. CGI and WSGI pass `-` and `_` to a service as the same (RFC 3875, 4.1.18), PHP `.` as well, and
+/// others fold or drop all characters other than letters and digits.
 pub fn reads_as(name: &[u8], known: &str) -> bool {
     let mut known = words(known.as_bytes());
     words(name).all(|word| known.next().is_some_and(|other| word.eq_ignore_ascii_case(other)))
@@ -49,7 +50,7 @@ pub fn words(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     name.split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// The fields that the codec itself understands.
+/// The fields that the codec itself interprets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Connection,
@@ -59,15 +60,15 @@ pub(super) enum Name {
     Te,
     TransferEncoding,
     Upgrade,
-    /// Meant for one hop, and without a meaning here.
+    /// Hop-by-hop, and not interpreted here.
     OtherHopByHop,
-    /// `Content_Length`, `Transfer---Encoding` and the like, which some readers turn into the framing field.
+    /// `Content_Length`, `Transfer---Encoding` and the like, which some readers treat as the framing field.
     FramingLookalike,
     Other,
 }
 
 impl Name {
-    /// By length first: most fields are decided without comparing a byte.
+    /// By length first: for most fields no byte has to be compared.
     #[inline]
     pub(super) fn of(name: &[u8]) -> Name {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
@@ -99,7 +100,7 @@ impl Name {
     }
 }
 
-/// Whether a name that is none of the framing fields reads as one. Few names get past the first byte.
+/// Whether a name other than the framing fields reads as one. The first byte decides for most names.
 #[inline]
 fn is_framing_lookalike(name: &[u8]) -> bool {
     let may_be = match name.first() {
@@ -115,7 +116,7 @@ fn reads_as_framing(name: &[u8]) -> bool {
     reads_as(name, "content-length") || reads_as(name, "transfer-encoding")
 }
 
-/// A bit for each slot.
+/// A bit per slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks([u64; SLOTS / 64]);
 
@@ -135,7 +136,7 @@ impl Marks {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Headers<'h, 'b> {
     pub(super) all: &'h [Header<'b>],
-    /// The fields that stay on this hop.
+    /// The fields that are not forwarded.
     pub(super) withheld: Marks,
 }
 
@@ -147,7 +148,7 @@ impl<'h, 'b> Headers<'h, 'b> {
     }
 
     /// The fields to forward: without hop-by-hop fields, those that Connection nominated, and Content-Length and
-    /// Expect, which whoever forwards writes from what was understood of them, in one place, once.
+    /// Expect, which a forwarder writes from the parsed values, in one place, once.
     #[inline]
     pub fn end_to_end(&self) -> impl Iterator<Item = &'h Header<'b>> + use<'h, 'b> {
         let withheld = self.withheld;

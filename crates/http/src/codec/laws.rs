@@ -1,9 +1,9 @@
-//! What holds for any bytes, as functions that panic where it does not. The property tests call them with
-//! generated input, the fuzz targets with what a fuzzer finds.
+//! Laws for any bytes, as functions that panic if a law is violated. The property tests call them with generated input,
+//! the fuzz targets with the input of a fuzzer.
 //!
-//! - Split: a message is read the same however it arrives; broken input is refused however it arrives.
+//! - Split: a message is read the same however it is split; invalid input is refused however it is split.
 //! - Prefix: no part of a head before its end is a head.
-//! - Stricter: what is accepted, `httparse` accepts, and a naive reader that knows nothing but CRLF agrees.
+//! - Stricter: `httparse` accepts whatever is accepted here, and a naive reader that knows only CRLF agrees.
 
 use super::body::Decoder;
 use super::header::{Header, slots};
@@ -67,7 +67,7 @@ pub fn response_head(bytes: &[u8]) {
     }
 }
 
-/// The laws of bodies. Returns the data when the input is a whole chunked body.
+/// The laws of bodies. Returns the data if the input is a complete chunked body.
 pub fn chunked(bytes: &[u8]) -> Option<Vec<u8>> {
     for framing in [Body::None, Body::Length(7), Body::UntilClose] {
         assert_eq!(decode(framing, bytes, bytes.len()), decode(framing, bytes, 1));
@@ -120,7 +120,7 @@ fn check_prefixes(
     first.ok().flatten()
 }
 
-/// Splits at CRLF and colons and nothing else; each line and the framing must come out the same.
+/// Splits at CRLF and colons and nothing else; each line and the framing must be the same.
 fn check_naively(head: &[u8], start: &[u8], headers: &[Header<'_>], framing: Body) {
     let text: String = head.iter().copied().map(char::from).collect();
     assert!(!text.replace("\r\n", "").contains(['\r', '\n', '\0']));
@@ -135,7 +135,7 @@ fn check_naively(head: &[u8], start: &[u8], headers: &[Header<'_>], framing: Bod
         assert_eq!(value, header.value.iter().copied().map(char::from).collect::<String>());
         match name.to_ascii_lowercase().as_str() {
             "content-length" => lengths.push(value.parse::<u64>().expect("a number")),
-            // Empty elements mean nothing.
+            // Empty elements have no effect.
             "transfer-encoding" => {
                 let elements = value.split(',').map(|element| element.trim_matches([' ', '\t']));
                 let named = elements.filter(|element| !element.is_empty()).map(str::to_ascii_lowercase);
@@ -190,7 +190,7 @@ fn decode_in_two(bytes: &[u8], first: usize) -> Decoded {
     (data, Ok((at, decoder.is_done())))
 }
 
-/// Reads chunks with the parser of `httparse` and without any state.
+/// Reads chunks with the parser of `httparse`, without state.
 fn naive_chunks(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut data = Vec::new();
     loop {

@@ -1,12 +1,12 @@
-//! What a request's method promises (RFC 9110, 9.2). Methods are told apart by case; an unknown one promises nothing.
+//! Properties of request methods (RFC 9110, 9.2). Methods are case-sensitive; an unknown one has no properties.
 
-/// Whether it only asks, and changes nothing.
+/// Whether it is safe: it changes nothing.
 #[inline]
 pub fn is_safe(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
 }
 
-/// Whether sending it twice does what sending it once does.
+/// Whether sending it twice has the same effect as sending it once.
 #[inline]
 pub fn is_idempotent(method: &[u8]) -> bool {
     is_safe(method) || matches!(method, b"PUT" | b"DELETE")

@@ -1,20 +1,20 @@
 //! HTTP/1.1 bytes to messages and back: no I/O, no clock, no buffering.
 //!
 //! ## Why strict
-//! Two readers that disagree about where a message ends let a stranger smuggle a request past the first one.
-//! So a message has exactly one reading here or none: whatever RFC 9112 leaves to taste (bare LF, folded lines,
-//! repeated lengths, both framings at once) is a [`Refusal`], never a guess.
+//! Two readers that disagree about where a message ends let an attacker smuggle a request past the first one. So a
+//! message has exactly one reading here or none: wherever RFC 9112 leaves a choice (bare LF, folded lines, repeated
+//! lengths, both framings at once), the result is a [`Refusal`], never a guess.
 //!
 //! ## Why on `httparse`
-//! It splits a head into slices with vector instructions and without allocation; hyper and Pingora stand on it.
-//! It does not police framing and takes a bare LF for a line end: both are done here, in one walk over the
-//! headers that also classifies each name once. Nothing that `httparse` rejects is accepted.
+//! It splits a head into slices with vector instructions and without allocation; hyper and Pingora use it. It does not
+//! check framing and accepts a bare LF as a line end: both are checked here, in one pass over the headers that also
+//! classifies each name once. Nothing that `httparse` rejects is accepted.
 //!
 //! ## Incomplete input
-//! A parser is called again with the longer buffer until it answers. A complete head is read the same however
-//! it arrived. Broken input is refused however it arrived, but it may be refused earlier, and then for the first
-//! fault seen. A head that dribbles in is read anew each time: at most [`Limits::head_bytes_max`] bytes a read,
-//! which costs about as much as the read itself.
+//! A parser is called again with the longer buffer until it returns a result. A complete head is read the same however
+//! it arrived. Invalid input is refused however it arrived, but it may be refused earlier, and then for the first fault
+//! found. A head that arrives in small parts is parsed again for each part: at most [`Limits::head_bytes_max`] bytes
+//! per read, which costs about as much as the read itself.
 //!
 //! Source: RFC 9110 and RFC 9112.
 
@@ -40,9 +40,9 @@ pub use target::Target;
 /// How the end of a message's body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// There is no body and nothing says there is.
+    /// There is no body and no field announces one.
     None,
-    /// This many bytes; a stated length of 0 is kept apart from [`Body::None`], to be forwarded as it came.
+    /// This many bytes; a stated length of 0 is distinguished from [`Body::None`], to be forwarded unchanged.
     Length(u64),
     /// Chunks up to the last one and its trailers.
     Chunked,
@@ -50,24 +50,25 @@ pub enum Body {
     UntilClose,
 }
 
-/// Bounds on a head. All are checked before anything is believed.
+/// Bounds on a head. All are checked before any content is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most header fields; values above [`header::SLOTS`] count as that.
+    /// Most header fields; values above [`header::SLOTS`] are reduced to it.
     pub headers_max: usize,
-    /// Longest head, with its start line and its empty line, in bytes.
+    /// Longest head, including its start line and its empty line, in bytes.
     pub head_bytes_max: usize,
     /// Longest request target, in bytes.
     pub target_bytes_max: usize,
 }
 
 impl Limits {
-    /// What is used where nothing else is set.
+    /// The default.
     pub const USUAL: Limits =
         Limits { headers_max: 100, head_bytes_max: 16 * 1024, target_bytes_max: 8 * 1024 };
 
-    /// The widest that may be set, so that a head which was read before is within them. An incomplete head is read anew
-    /// with each part that comes of it: a long one that comes in small parts costs much more than one that comes whole.
+    /// The widest bounds that may be set, so that a head which was read before is within them. An incomplete head is
+    /// parsed again with each part that arrives: a long one in small parts costs much more than one that arrives at
+    /// once.
     pub const WIDEST: Limits =
         Limits { headers_max: header::SLOTS, head_bytes_max: 256 * 1024, target_bytes_max: 256 * 1024 };
 }

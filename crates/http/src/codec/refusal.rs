@@ -1,7 +1,7 @@
 //! Why a message is refused: one variant for each rule.
 //!
-//! A refusal carries positions, counts and single bytes, never the stranger's text, so it can be logged, counted
-//! and answered without escaping and without allocation.
+//! A refusal carries positions, counts and single bytes, never the sender's text, so it can be logged, counted and sent
+//! without escaping and without allocation.
 
 use thiserror::Error;
 
@@ -105,7 +105,7 @@ impl Refusal {
         OF_REQUESTS.iter().map(Refusal::name)
     }
 
-    /// The status to answer a request with. For a broken response of an upstream, answer 502 instead.
+    /// The response status for a request. For a malformed response of an upstream, use 502 instead.
     pub fn status(&self) -> u16 {
         use Refusal::*;
         match self {

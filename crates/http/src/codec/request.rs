@@ -1,4 +1,4 @@
-//! Request heads: the boundary that strangers' bytes cross.
+//! Request heads: the trust boundary for client bytes.
 
 use httparse::{Error, Status};
 
@@ -10,9 +10,9 @@ use super::{Body, Limits, Refusal, Target};
 /// A request head, borrowed from the buffer it was read from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RequestHead<'h, 'b> {
-    /// The method: a token, in the case it came in.
+    /// The method: a token, case unchanged.
     pub method: &'b str,
-    /// The target as it was sent: printable ASCII, and other UTF-8, which whoever forwards has to percent-encode.
+    /// The target as it was sent: printable ASCII, and other UTF-8, which a forwarder has to percent-encode.
     pub path: &'b str,
     /// The target by its form.
     pub target: Target<'b>,
@@ -20,22 +20,21 @@ pub struct RequestHead<'h, 'b> {
     pub version: u8,
     /// The header fields.
     pub headers: Headers<'h, 'b>,
-    /// Bytes of the head, with its empty line: the body begins here.
+    /// Bytes of the head, including its empty line: the body begins here.
     pub head_len: usize,
     /// Where the body ends; never [`Body::UntilClose`].
     pub framing: Body,
-    /// Whether the client will take another response on this connection.
+    /// Whether the client accepts another response on this connection.
     pub keep_alive: bool,
     /// Whether the client waits for 100 (Continue) before it sends the body. The Expect field is not among the fields
-    /// to forward; whoever does not answer it here writes it again.
+    /// to forward; a forwarder that does not respond itself writes it again.
     pub expect_continue: bool,
-    /// Whether the client says that it takes trailers (`TE: trailers`); a field of this hop, for whoever forwards to say
-    /// again.
+    /// Whether the client accepts trailers (`TE: trailers`); a hop-by-hop field, which a forwarder writes again.
     pub trailers: bool,
     /// Host and optional port, checked; `None` only in HTTP/1.0.
     pub host: Option<&'b str>,
-    /// The protocol that the client would like to change to. Not forwarded unless the gateway adds it again, and
-    /// bytes after the head are not the new protocol's until the upstream has answered 101.
+    /// The protocol that the client asks to change to. Not forwarded unless the gateway adds it again, and bytes after
+    /// the head belong to the new protocol only after the upstream has responded with 101.
     pub upgrade: Option<&'b [u8]>,
 }
 
@@ -88,7 +87,7 @@ pub fn parse<'h, 'b>(
     }))
 }
 
-/// The bound on the target, also while it is still arriving.
+/// The bound on the target, also for an incomplete one.
 fn check_target_so_far(buf: &[u8], raw: &httparse::Request<'_, '_>, limits: &Limits) -> Result<(), Refusal> {
     let found = match (raw.method, raw.path) {
         (_, Some(path)) => path.len(),
@@ -131,7 +130,7 @@ fn host<'b>(fields: &Fields<'b>, version: u8, target: &Target<'b>) -> Result<Opt
     }
 }
 
-/// HTTP/1.0 knows no interim responses, so an expectation in it is ignored.
+/// HTTP/1.0 has no interim responses, so an expectation in it is ignored.
 fn expect_continue(fields: &Fields<'_>, version: u8) -> Result<bool, Refusal> {
     if version == 0 {
         return Ok(false);

@@ -1,10 +1,9 @@
-//! Response heads: in full for the gateway, and the few facts that the load generator needs.
+//! Response heads: in full for the gateway, and only the framing facts for the load generator.
 //!
 //! ## Why a scanner remembers
-//! Under load, nearly all heads of one target are the same bytes until the date changes. The same bytes have the
-//! same reading, so a [`Scanner`] compares with the last head it read before it parses: 5 ns in place of 145 ns for
-//! a head of 148 bytes (the example `codec_cost` measures it), and
-//! exactly the strictness of [`parse`].
+//! Under load, nearly all heads of one target are the same bytes until the date changes. The same bytes have the same
+//! reading, so a [`Scanner`] compares with the last head it read before it parses: 5 ns in place of 145 ns for a head
+//! of 148 bytes (the example `codec_cost` measures it), and it is exactly as strict as [`parse`].
 
 use httparse::{Error, Status};
 
@@ -12,7 +11,7 @@ use super::fields::{Fields, check_head_len, check_line_ends};
 use super::header::{Headers, Slots, slots};
 use super::{Body, Limits, Refusal};
 
-/// What the response answers, which decides whether it has a body (RFC 9112 section 6.3).
+/// The kind of request, which decides whether the response has a body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerTo {
     /// A HEAD request: the framing fields describe a body that is not sent.
@@ -35,19 +34,19 @@ pub struct ResponseHead<'h, 'b> {
     pub version: u8,
     /// The header fields.
     pub headers: Headers<'h, 'b>,
-    /// Bytes of the head, with its empty line: the body begins here.
+    /// Bytes of the head, including its empty line: the body begins here.
     pub head_len: usize,
     /// Where the body ends.
     pub framing: Body,
-    /// The stated length, also where no body is sent (HEAD, 304); `None` where stating one is an error (204).
+    /// The stated length, even if no body is sent (HEAD, 304); `None` where stating one is an error (204).
     pub content_length: Option<u64>,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// The protocol of a 101 answer, or that a 426 answer asks for.
+    /// The protocol of a 101 response, or the one that a 426 response asks for.
     pub upgrade: Option<&'b [u8]>,
 }
 
-/// The few facts of a response head that framing needs.
+/// The facts of a response head that framing needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// The status, 100 to 999.
@@ -56,7 +55,7 @@ pub struct Scan {
     pub framing: Body,
     /// Whether the connection may carry another request.
     pub keep_alive: bool,
-    /// Bytes of the head, with its empty line.
+    /// Bytes of the head, including its empty line.
     pub head_len: usize,
 }
 
@@ -68,8 +67,8 @@ pub fn parse<'h, 'b>(
     limits: &Limits,
     slots: &'h mut Slots<'b>,
 ) -> Result<Option<ResponseHead<'h, 'b>>, Refusal> {
-    // `httparse` skips empty lines before a status line. An upstream has no reason to send any, and after a body
-    // of the wrong length they are the first sign of it.
+    // `httparse` skips empty lines before a status line. An upstream has no reason to send any, and after a body of the
+    // wrong length they are the first symptom.
     if let Some(b'\r' | b'\n') = buf.first() {
         return Err(Refusal::LeadingLines { found: 1 });
     }
@@ -93,8 +92,8 @@ pub fn parse<'h, 'b>(
     check_line_ends(buf, head_len, headers)?;
     let fields = Fields::read(headers, version)?;
     let framing = framing(status, answer_to, &fields)?;
-    // Whoever states a length with 204 may send so many bytes as well, against RFC 9112, 6.3: the body is none, and what
-    // comes behind it is nobody's.
+    // A sender that states a length with 204 may send that many bytes as well, against RFC 9112, 6.3: there is no body,
+    // and the bytes after the head belong to no message.
     let content_length = fields.content_length.filter(|_| status != 204);
     let is_clean = status != 204 || fields.content_length.is_none_or(|length| length == 0);
     Ok(Some(ResponseHead {
@@ -110,7 +109,7 @@ pub fn parse<'h, 'b>(
     }))
 }
 
-/// Reads only what framing needs from the head at the beginning of `buf`.
+/// Reads only the framing facts from the head at the beginning of `buf`.
 #[inline]
 pub fn scan(buf: &[u8], answer_to: AnswerTo, limits: &Limits) -> Result<Option<Scan>, Refusal> {
     let mut slots = slots();
@@ -122,22 +121,22 @@ pub fn scan(buf: &[u8], answer_to: AnswerTo, limits: &Limits) -> Result<Option<S
     }))
 }
 
-/// [`scan`] with a memory of the last head: one a worker, or one a connection.
+/// [`scan`] with a cache of the last head: one per worker, or one per connection.
 #[derive(Clone, Debug)]
 pub struct Scanner {
     limits: Limits,
-    /// The bytes of the last head and what was asked; empty before the first.
+    /// The bytes of the last head and the kind of its request; empty before the first.
     last_head: Vec<u8>,
     last: Option<(AnswerTo, Scan)>,
 }
 
 impl Scanner {
-    /// A scanner that has seen nothing.
+    /// A scanner with an empty cache.
     pub fn new(limits: Limits) -> Scanner {
         Scanner { limits, last_head: Vec::new(), last: None }
     }
 
-    /// The same answer as [`scan`], faster where heads repeat.
+    /// The same result as [`scan`], faster if heads repeat.
     #[inline]
     pub fn scan(&mut self, buf: &[u8], answer_to: AnswerTo) -> Result<Option<Scan>, Refusal> {
         if let Some((last_answer_to, scan)) = self.last
@@ -164,8 +163,8 @@ impl Scanner {
 #[inline]
 fn framing(status: u16, answer_to: AnswerTo, fields: &Fields<'_>) -> Result<Body, Refusal> {
     if status < 200 || status == 204 {
-        // Peers differ on whether such a body is read, so one that is announced cannot be believed either way. A length
-        // with 204 is a common mistake, and harmless once the connection is not used again.
+        // Peers differ on whether such a body is read, so an announced one cannot be trusted either way. A length with
+        // 204 is a common mistake, and harmless if the connection is not used again.
         let length = fields.content_length.is_some_and(|length| length > 0);
         if fields.chunked || (length && status != 204) {
             return Err(Refusal::BodyForbidden { status });

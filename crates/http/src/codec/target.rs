@@ -1,4 +1,4 @@
-//! Request targets and the Host field: which forms are taken, and that both name the same host.
+//! Request targets and the Host field: which forms are accepted, and that both name the same host.
 //!
 //! Source: RFC 9112 section 3.2. CONNECT is refused: a gateway in front of a service offers no tunnels.
 
@@ -14,12 +14,11 @@ pub enum Target<'b> {
     Origin(&'b str),
     /// `http://authority/path?query`; the path is empty or begins with `/` or `?`.
     Absolute {
-        /// Host and optional port; the same as the Host field, where there is one, but for a port that goes without
-        /// saying.
+        /// Host and optional port; the same as the Host field, if there is one, except for a default port.
         authority: &'b str,
-        /// The port where the authority has none: 80, or 443 with https.
+        /// The port if the authority has none: 80, or 443 with https.
         default_port: u16,
-        /// What follows the authority.
+        /// The part after the authority.
         path: &'b str,
     },
     /// `*`, only with OPTIONS.
@@ -31,7 +30,7 @@ impl<'b> Target<'b> {
         if method == "CONNECT" {
             return Err(Refusal::Connect);
         }
-        // RFC 3986 has ASCII only, but clients send the UTF-8 of people's links as it is. The target is UTF-8: it is a str.
+        // RFC 3986 allows only ASCII, but clients send the UTF-8 of links unchanged. The target is UTF-8: it is a str.
         let is_good = |byte: u8| (byte.is_ascii_graphic() && byte != b'#') || byte >= 0x80;
         if let Some(byte) = target.bytes().find(|&byte| !is_good(byte)) {
             return Err(Refusal::TargetByte { byte });
@@ -58,8 +57,8 @@ impl<'b> Target<'b> {
 }
 
 impl<'b> Target<'b> {
-    /// What an origin is asked for: no URL of a whole but the path, or `*` where OPTIONS asks about the server as such
-    /// (RFC 9112 section 3.2.4). What is not ASCII is percent-encoded.
+    /// The target in origin form: the path, not a whole URL, or `*` if OPTIONS asks about the server itself (RFC 9112
+    /// section 3.2.4). Non-ASCII bytes are percent-encoded.
     #[inline]
     pub fn origin_form(&self, method: &str) -> Cow<'b, str> {
         let path = match *self {
@@ -96,23 +95,23 @@ fn rewritten(path: &str) -> String {
 }
 
 /// Whether this is a host name or address with an optional port. Narrower than the grammar of RFC 3986: no user
-/// information, no percent-encoding, no empty host and no empty port, since other readers differ about them.
+/// information, no percent-encoding, no empty host and no empty port, since readers differ about them.
 pub(super) fn is_authority(text: &str) -> bool {
     let (host_is_good, port) = if let Some(rest) = text.strip_prefix('[') {
         let Some((address, port)) = rest.split_once(']') else { return false };
         (address.parse::<Ipv6Addr>().is_ok(), port)
     } else {
-        // What stops the name must be the colon of a port, which is looked at below.
+        // The byte that ends the name must be the colon of a port, which is checked below.
         let end = text.bytes().position(|b| !IS_HOST_BYTE[usize::from(b)]).unwrap_or(text.len());
         ((1..=HOST_BYTES_MAX).contains(&end), text.get(end..).unwrap_or("?"))
     };
     host_is_good && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
 
-/// Whether two authorities are the same host and port, where `default_port` goes without saying.
+/// Whether two authorities are the same host and port, where a missing port means `default_port`.
 pub(super) fn is_same_authority(one: &str, other: &str, default_port: u16) -> bool {
     let [one, other] = [one, other].map(|authority| match authority.rsplit_once(':') {
-        // What stands behind a colon of an IPv6 address has its closing bracket.
+        // After a colon inside an IPv6 address, the text ends with its closing bracket.
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().unwrap_or(default_port)),
         _ => (authority, default_port),
     });
@@ -126,7 +125,7 @@ fn is_port(text: &str) -> bool {
         && text.parse::<u16>().is_ok()
 }
 
-/// Letters, digits, `-`, `.` and `_`: a look-up is a third of the comparisons.
+/// Letters, digits, `-`, `.` and `_`: a look-up costs a third of the comparisons.
 const IS_HOST_BYTE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -138,7 +137,7 @@ const IS_HOST_BYTE: [bool; 256] = {
     table
 };
 
-/// The longest name in the domain name system, with a dot at its end.
+/// The longest name in the domain name system, with a trailing dot.
 const HOST_BYTES_MAX: usize = 254;
 
 #[cfg(test)]

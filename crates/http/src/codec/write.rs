@@ -2,17 +2,17 @@
 //!
 //! The writers take parts that were checked: slices of a parsed head, constants, or operator input that passed
 //! [`check_name`], [`check_value`], [`check_method`] or [`check_target`] when it was configured. Checking once at
-//! the door is cheaper than at each message, and the writers stay a few copies long.
+//! configuration is cheaper than for each message, and the writers need only a few copies.
 
 use thiserror::Error;
 
 use super::Target;
 use super::fields::is_token;
 
-/// Text that would break the message it is put into.
+/// Text that would break the message that contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unsafe {
-    /// No token: empty, or with spaces, control characters, delimiters or non-ASCII characters.
+    /// Not a token: empty, or with spaces, control characters, delimiters or non-ASCII characters.
     #[error("{what} must be letters, digits or any of !#$%&'*+-.^_`|~ and not empty")]
     Token {
         /// The part of the message.
@@ -23,7 +23,7 @@ pub enum Unsafe {
     Value {
         /// The byte found.
         byte: u8,
-        /// Where it is.
+        /// Its offset.
         at: usize,
     },
     /// A byte that a target cannot have.
@@ -31,7 +31,7 @@ pub enum Unsafe {
     Target {
         /// The byte found.
         byte: u8,
-        /// Where it is.
+        /// Its offset.
         at: usize,
     },
     /// An empty target.
@@ -48,7 +48,7 @@ pub fn request_line(out: &mut Vec<u8>, method: &str, target: &str) {
     out.extend_from_slice(b" HTTP/1.1\r\n");
 }
 
-/// Appends the request line for a request that is passed on to an origin: see [`Target::origin_form`].
+/// Appends the request line for a request that is forwarded to an origin: see [`Target::origin_form`].
 #[inline]
 pub fn forwarded_request_line(out: &mut Vec<u8>, method: &str, target: &Target<'_>) {
     request_line(out, method, &target.origin_form(method));
@@ -73,7 +73,7 @@ pub fn header(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field that frames a body of this length.
+/// Appends the framing field for a body of this length.
 #[inline]
 pub fn content_length(out: &mut Vec<u8>, length: u64) {
     out.extend_from_slice(b"content-length: ");
@@ -81,7 +81,7 @@ pub fn content_length(out: &mut Vec<u8>, length: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends the field that frames a body in chunks.
+/// Appends the framing field for a chunked body.
 #[inline]
 pub fn transfer_encoding_chunked(out: &mut Vec<u8>) {
     out.extend_from_slice(b"transfer-encoding: chunked\r\n");
@@ -105,13 +105,13 @@ pub fn chunk_start(out: &mut Vec<u8>, size: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends what follows the data of a chunk.
+/// Appends the end of a chunk.
 #[inline]
 pub fn chunk_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a whole chunk; nothing where there is no data.
+/// Appends a whole chunk; nothing if there is no data.
 #[inline]
 pub fn chunk(out: &mut Vec<u8>, data: &[u8]) {
     if !data.is_empty() {
@@ -131,7 +131,7 @@ pub fn last_chunk(out: &mut Vec<u8>) {
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, number: u64) {
     let pair = |number: u64| [PAIRS[2 * number as usize], PAIRS[2 * number as usize + 1]];
-    // Statuses and parts of addresses, which are most numbers: written without a loop.
+    // Most numbers are statuses and parts of addresses: written without a loop.
     match number {
         0..10 => out.push(b'0' + number as u8),
         10..100 => out.extend_from_slice(&pair(number)),
@@ -146,7 +146,7 @@ pub fn decimal(out: &mut Vec<u8>, number: u64) {
 fn long_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; DECIMAL_DIGITS_MAX];
     let mut at = digits.len();
-    // Two digits a division: numbers are a tenth of what an exchange writes.
+    // Two digits per division: numbers are a tenth of what an exchange writes.
     while number >= 100 {
         at -= 2;
         let pair = 2 * (number % 100) as usize;
@@ -176,7 +176,7 @@ const PAIRS: [u8; 200] = {
     pairs
 };
 
-/// The usual reason phrase; empty for a status without one.
+/// The standard reason phrase; empty for a status without one.
 pub fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
@@ -226,7 +226,7 @@ pub fn check_method(method: &str) -> Result<(), Unsafe> {
     if is_token(method.as_bytes()) { Ok(()) } else { Err(Unsafe::Token { what: "method" }) }
 }
 
-/// Checks the value of a header field; no line end can pass.
+/// Checks the value of a header field; line ends are refused.
 pub fn check_value(value: &[u8]) -> Result<(), Unsafe> {
     match value.iter().position(|&b| b != b'\t' && b.is_ascii_control()) {
         Some(at) => Err(Unsafe::Value { byte: value[at], at }),

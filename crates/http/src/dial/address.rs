@@ -1,10 +1,10 @@
-//! Where a connection goes.
+//! The destination of a connection.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a connection goes.
+/// The destination of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
     /// An address and a port.
@@ -14,7 +14,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whether what goes there stays on this machine.
+    /// Whether connections to it stay on this machine.
     pub fn is_loopback(&self) -> bool {
         match self {
             Address::Tcp(address) => address.ip().to_canonical().is_loopback(),

@@ -1,9 +1,9 @@
-//! Names looked up during a run, on a thread of their own.
+//! Resolves names during a run, on a thread of its own.
 //!
 //! ## Why one thread
-//! The system's lookup blocks, and an event loop never does. One thread for each loop keeps order and takes no lock;
-//! where lookups are slower than connections are opened, questions wait, and the wait is part of the answer. It is
-//! what a client with one resolver would see.
+//! The system's lookup blocks, and an event loop must not block. One thread per loop keeps the order and takes no lock;
+//! if lookups are slower than connections are opened, requests queue, and the wait is part of the result. A client with
+//! one resolver would see the same.
 
 use super::{Address, Origin, ResolveError, Resolver};
 use std::io;
@@ -12,27 +12,27 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A thread that looks names up. It ends with the lookup that it is at when this is dropped.
+/// A thread that resolves names. When this is dropped, it ends after its current lookup.
 #[derive(Debug)]
 pub struct Lookup {
     questions: SyncSender<Question>,
     answers: Receiver<Answer>,
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Debug)]
 pub struct Answer {
-    /// The number that was given with the question.
+    /// The number given with the request.
     pub id: u64,
     /// The addresses in the order in which to try them, at least one; or why there is none.
     pub addresses: Result<Vec<Address>, ResolveError>,
-    /// How long the question waited for those before it.
+    /// How long the request waited for those before it.
     pub waited: Duration,
     /// How long the lookup itself took.
     pub took: Duration,
 }
 
-/// As many questions wait as may: ask again after an answer, or take it for a failure.
+/// The queue is full: ask again after a result, or count it as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many names wait to be looked up")]
 pub struct Full;
@@ -44,11 +44,11 @@ struct Question {
 }
 
 impl Lookup {
-    /// Starts the thread. At most `bound` questions wait, and at most `bound` answers. `wake` is called on the
-    /// thread after each answer, to end the wait of the loop that has asked.
+    /// Starts the thread. At most `bound` requests wait, and at most `bound` results. `wake` is called on the thread
+    /// after each result, to end the wait of the requesting loop.
     ///
     /// # Errors
-    /// Where the system has no thread left.
+    /// The system has no thread left.
     pub fn start(resolver: Resolver, bound: usize, wake: impl Fn() + Send + 'static) -> io::Result<Self> {
         let (questions, asked) = sync_channel::<Question>(bound);
         let (answer, answers) = sync_channel(bound);
@@ -71,10 +71,10 @@ impl Lookup {
         Ok(Lookup { questions, answers })
     }
 
-    /// Asks for the addresses of an origin; the answer carries `id`. Never waits.
+    /// Requests the addresses of an origin; the result carries `id`. Never waits.
     ///
     /// # Errors
-    /// Where as many questions wait as may.
+    /// The queue is full.
     pub fn ask(&self, id: u64, origin: Arc<Origin>) -> Result<(), Full> {
         match self.questions.try_send(Question { id, origin, asked: Instant::now() }) {
             Ok(()) => Ok(()),
@@ -82,7 +82,7 @@ impl Lookup {
         }
     }
 
-    /// The next answer, if there is one. Never waits.
+    /// The next result, if there is one. Never waits.
     pub fn poll(&self) -> Option<Answer> {
         self.answers.try_recv().ok()
     }
@@ -118,7 +118,7 @@ mod tests {
         let (woken, waking) = channel();
         let lookup = Lookup::start(Resolver::default(), 2, move || woken.send(()).unwrap_or(())).unwrap();
         let one = origin("http://127.0.0.1/");
-        // Two wait as answers, one stands between, and two wait as questions.
+        // Two wait as results, one is in progress, and two wait as requests.
         let asked = (0..1000).take_while(|&id| {
             thread::sleep(Duration::from_millis(1));
             lookup.ask(id, Arc::clone(&one)).is_ok()
@@ -126,7 +126,7 @@ mod tests {
         let asked = asked.count();
         assert!((2..=5).contains(&asked), "{asked}");
         drop(lookup);
-        // The thread holds the other end until it is over.
+        // The thread holds the other end until it ends.
         while waking.recv_timeout(Duration::from_secs(30)).is_ok() {}
         assert_eq!(waking.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
     }

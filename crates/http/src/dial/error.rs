@@ -1,4 +1,4 @@
-//! What is wrong with a URL, a rule of where to connect, or a name.
+//! Errors in a URL, a `--resolve` or `--connect-to` rule, or a name.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct OriginError {
 /// Why there is no address to connect to.
 #[derive(Debug, Error)]
 pub enum ResolveError {
-    /// A rule of `--resolve` that cannot be read.
+    /// An invalid `--resolve` rule.
     #[error("--resolve `{rule}`: {why}; write it as HOST:PORT:ADDRESS[,ADDRESS], HOST may be *")]
     Resolve {
         /// The rule as it was given.
@@ -25,7 +25,7 @@ pub enum ResolveError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A rule of `--connect-to` that cannot be read.
+    /// An invalid `--connect-to` rule.
     #[error(
         "--connect-to `{rule}`: {why}; write it as HOST1:PORT1:HOST2:PORT2, where an empty HOST1 or PORT1 stands for \
          any and an empty HOST2 or PORT2 for the same"
@@ -36,22 +36,22 @@ pub enum ResolveError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A path that no unix socket can have.
+    /// A path that is too long or empty for a unix socket.
     #[error("--unix-socket `{}`: a path of {found} bytes, expected 1 to {bound}", path.display())]
     UnixSocket {
         /// The path as it was given.
         path: PathBuf,
         /// Its length.
         found: usize,
-        /// The most that the system takes.
+        /// The longest that the system accepts.
         bound: usize,
     },
-    /// The system does not know the name.
+    /// The system cannot resolve the name.
     #[error("cannot find the address of `{host}`; check the name, or give its address with --resolve")]
     Unknown {
         /// The name.
         host: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The name has no address at all.

@@ -1,10 +1,11 @@
-//! How to connect: from a URL's host to the addresses behind it.
+//! How to connect: from a URL's host to its addresses.
 //!
-//! An [`Origin`] says with whom to speak; it decides the `Host` field and the name that a certificate must carry. A
-//! [`Resolver`] says where that is, by curl's `--resolve`, `--connect-to` and `--unix-socket` or by asking the
-//! system. The two are apart so that one machine can stand in for another without its clients noticing.
+//! An [`Origin`] identifies the server; it decides the `Host` field and the name that a certificate must carry. A
+//! [`Resolver`] finds its addresses, by curl's `--resolve`, `--connect-to` and `--unix-socket` or by the system. The
+//! two are separate so that one machine can replace another without its clients noticing.
 //!
-//! Asking the system blocks. Before a run that is no harm; during one, [`dns::Lookup`] asks on a thread of its own.
+//! The system's resolver blocks. Before a run that does no harm; during one, [`dns::Lookup`] resolves on a thread of
+//! its own.
 
 mod address;
 pub mod dns;

@@ -1,19 +1,19 @@
-//! With whom to speak: the part of a URL before its path.
+//! The server: the part of a URL before its path.
 
 use super::OriginError;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What is spoken.
+/// The protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// HTTP in the open.
+    /// HTTP without TLS.
     Http,
     /// HTTP over TLS.
     Https,
 }
 
 impl Scheme {
-    /// The port where the URL names none.
+    /// The port if the URL names none.
     pub const fn default_port(self) -> u16 {
         match self {
             Scheme::Http => 80,
@@ -30,10 +30,10 @@ impl Scheme {
     }
 }
 
-/// With whom to speak.
+/// The server of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// What is spoken.
+    /// The protocol.
     pub scheme: Scheme,
     /// The host name in lower case, or the address without brackets. It is what a certificate must carry.
     pub host: String,
@@ -44,15 +44,15 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Takes the origin off a URL: the origin, and what follows it without the fragment, which begins with `/` or
-    /// `?` or is empty. Without a scheme the URL is taken for `http`.
+    /// Splits the origin off a URL: the origin, and the part after it without the fragment, which begins with `/` or
+    /// `?` or is empty. Without a scheme the URL is read as `http`.
     ///
     /// # Errors
-    /// Says what is wrong with the URL, and how to write it.
+    /// What is wrong with the URL, and how to write it.
     pub fn of_url(url: &str) -> Result<(Origin, &str), OriginError> {
         let wrong = |why| OriginError { url: url.to_owned(), why };
         let (scheme, rest) = match url.split_once("://") {
-            // A URL may carry another one in its query.
+            // A URL may contain another one in its query.
             Some((scheme, _)) if scheme.contains(['/', '?', '#']) => (Scheme::Http, url),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
@@ -67,10 +67,10 @@ impl Origin {
         Ok((Origin::new(scheme, authority).map_err(|error| wrong(error.why))?, rest))
     }
 
-    /// An origin out of `host`, `host:port`, `[address]` or `[address]:port`.
+    /// An origin from `host`, `host:port`, `[address]` or `[address]:port`.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// What is wrong with it.
     pub fn new(scheme: Scheme, authority: &str) -> Result<Origin, OriginError> {
         let wrong = |why| OriginError { url: format!("{}://{authority}", scheme.name()), why };
         if authority.is_empty() {
@@ -88,13 +88,13 @@ impl Origin {
         Ok(Origin { scheme, host: self::host(host).map_err(wrong)?, port, authority })
     }
 
-    /// The host as an address, where it is one.
+    /// The host as an address, if it is one.
     pub fn ip(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
 }
 
-/// Splits `host:port`; an empty port is none.
+/// Splits `host:port`; an empty port counts as none.
 fn split_port(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     let (host, rest) = if text.starts_with('[') {
         let end = text.find(']').ok_or("its address has no closing bracket")?;
@@ -160,7 +160,7 @@ mod tests {
             // An address in brackets, in its shortest form.
             ("http://[::1]/", Scheme::Http, "::1", 80, "[::1]", "/"),
             ("https://[0:0::0001]:1", Scheme::Https, "::1", 1, "[0:0::0001]:1", ""),
-            // An empty port is none.
+            // An empty port counts as none.
             ("http://a:/", Scheme::Http, "a", 80, "a", "/"),
             ("http://[::1]:/", Scheme::Http, "::1", 80, "[::1]", "/"),
         ] {

@@ -1,4 +1,4 @@
-//! Where an origin is.
+//! The addresses of an origin.
 
 use super::rule::{ConnectTo, Resolve};
 use super::{Address, Origin, ResolveError};
@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Where origins are: by rules first, then by what the system says.
+/// Finds the addresses of origins: by rules first, then by the system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resolver {
     resolve: Vec<Resolve>,
@@ -15,12 +15,12 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// A resolver with curl's rules: those of `--resolve` (of two for one host the later one holds, and one for a
-    /// host before one for `*`), those of `--connect-to` (the first that applies holds), and `--unix-socket`, to
-    /// which everything connects.
+    /// A resolver with curl's rules: those of `--resolve` (of two for one host the later one applies, and one for a
+    /// host before one for `*`), those of `--connect-to` (the first that matches applies), and `--unix-socket`, which
+    /// applies to all connections.
     ///
     /// # Errors
-    /// Names the rule that cannot be read, what is wrong with it and how to write it.
+    /// The invalid rule, what is wrong with it and how to write it.
     pub fn new<S: AsRef<str>>(
         resolve: &[S],
         connect_to: &[S],
@@ -43,11 +43,11 @@ impl Resolver {
         })
     }
 
-    /// The addresses of an origin in the order in which to try them, at least one. Asks the system where no rule
-    /// says and the host is no address, which takes from microseconds to many seconds.
+    /// The addresses of an origin in the order in which to try them, at least one. Asks the system if no rule matches
+    /// and the host is not an address, which takes from microseconds to many seconds.
     ///
     /// # Errors
-    /// Where the system knows no address.
+    /// The system finds no address.
     pub fn addresses(&self, origin: &Origin) -> Result<Vec<Address>, ResolveError> {
         if let Some(known) = self.known(origin) {
             return Ok(known);
@@ -61,7 +61,7 @@ impl Resolver {
         if found.is_empty() { Err(ResolveError::NoAddress { host: host.to_owned() }) } else { Ok(found) }
     }
 
-    /// The addresses of an origin, where they are known without asking the system.
+    /// The addresses of an origin, if they are known without the system.
     pub fn known(&self, origin: &Origin) -> Option<Vec<Address>> {
         if let Some(path) = &self.unix_socket {
             return Some(vec![Address::Unix(path.clone())]);
@@ -81,7 +81,7 @@ impl Resolver {
     }
 }
 
-/// The most that fits in a unix socket's address, with the zero at its end (unix(7)).
+/// The longest path that fits in a unix socket's address, with its terminating zero (unix(7)).
 const UNIX_PATH_BYTES: usize = 107;
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
             (&[], &["[::1]:80:10.0.0.1:1"], "http://[::1]/", "10.0.0.1:1"),
             (&[], &["10.0.0.1:::8080"], "http://10.0.0.1/", "10.0.0.1:8080"),
             (&[], &["a:80:10.0.0.1:1", "a:80:10.0.0.2:2"], "http://a/", "10.0.0.1:1"),
-            // What --connect-to leads to is looked up with --resolve.
+            // The target of --connect-to is looked up with --resolve.
             (&["b:81:10.0.0.1"], &["a:80:b:81"], "http://a/", "10.0.0.1:81"),
             (&["a:80:10.0.0.1"], &["a:80:b:81"], "http://a/", "ask"),
         ] {

@@ -1,4 +1,4 @@
-//! The rules of `--resolve` and `--connect-to`, as curl writes them.
+//! The rules of `--resolve` and `--connect-to`, in curl's syntax.
 
 use super::ResolveError;
 use super::origin::{self, Origin};
@@ -28,7 +28,7 @@ impl Resolve {
         if rule.starts_with('-') {
             return Err(wrong("there is nothing to take away"));
         }
-        // In curl a plus lets the entry grow old; a run keeps it to its end.
+        // In curl a plus lets the entry expire; a run keeps it to its end.
         let (host, rest) = field(rule.strip_prefix('+').unwrap_or(rule)).map_err(wrong)?;
         let rest = rest.ok_or_else(|| wrong("it has no port"))?;
         let (port, addresses) = rest.split_once(':').ok_or_else(|| wrong("it has no address"))?;
@@ -68,7 +68,7 @@ impl ConnectTo {
         })
     }
 
-    /// Where to connect instead; `None` where the rule is about other origins.
+    /// The host and port to connect to instead; `None` if the rule does not match the origin.
     pub(super) fn instead_of<'a>(&'a self, origin: &'a Origin) -> Option<(&'a str, u16)> {
         let applies = self.from_host.as_ref().is_none_or(|host| *host == origin.host)
             && self.from_port.is_none_or(|port| port == origin.port);
@@ -77,7 +77,7 @@ impl ConnectTo {
     }
 }
 
-/// The first field of a rule, which may be an address in brackets, and what follows its colon.
+/// The first field of a rule, which may be an address in brackets, and the text after its colon.
 fn field(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     let from =
         if text.starts_with('[') { text.find(']').ok_or("its address has no closing bracket")? } else { 0 };

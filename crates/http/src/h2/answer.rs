@@ -1,9 +1,9 @@
-//! Heads of answers: the few facts that a client needs, and the fields for those who ask.
+//! Heads of responses: the facts that a client needs, and the fields on request.
 //!
 //! ## Why a reader remembers
-//! Under load, nearly all heads of one target are the same bytes until the date changes. A block that left the
-//! dynamic table as it was means the same when it comes again directly after itself, so it is compared and not
-//! decoded; the example `h2_cost` measures both. Any other block is decoded and checked in full.
+//! Under load, nearly all heads of one target are the same bytes until the date changes. A block that left the dynamic
+//! table unchanged has the same meaning when it is repeated directly afterwards, so it is compared and not decoded; the
+//! example `h2_cost` measures both. Any other block is decoded and checked in full.
 //!
 //! Source: RFC 9113, sections 8.1 to 8.3.
 
@@ -18,7 +18,7 @@ pub(super) struct Head {
     pub(super) content_length: Option<u64>,
 }
 
-/// The header fields of a head, in their order: names in lower case, values as they came.
+/// The header fields of a head, in order: names in lower case, values unchanged.
 ///
 /// Empty unless [`Sink::wants_headers`](super::client::Sink::wants_headers) asked for them.
 #[derive(Clone, Debug)]
@@ -39,16 +39,16 @@ impl<'a> Iterator for Headers<'a> {
     }
 }
 
-/// Reads the header blocks of a connection: all of them, in their order.
+/// Reads the header blocks of a connection: all of them, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     decoder: Decoder,
-    /// The largest list of fields, as the RFC counts it, in bytes.
+    /// The largest header list, as the RFC counts it, in bytes.
     list_bytes_max: usize,
-    /// The last block if it left the table as it was, and what it says; empty otherwise.
+    /// The last block if it left the table unchanged, and its facts; empty otherwise.
     last_block: Vec<u8>,
     last: Result<Head, Malformed>,
-    /// The fields of the last head, where they were asked for.
+    /// The fields of the last head, if they were requested.
     bytes: Vec<u8>,
     fields: Vec<(usize, usize)>,
 }
@@ -66,7 +66,7 @@ impl Reader {
         }
     }
 
-    /// Reads a whole block. The outer error is the connection's, the inner one the answer's.
+    /// Reads a complete block. The outer error is about the connection, the inner one about the response.
     #[inline]
     pub(super) fn read(&mut self, block: &[u8], collect: bool) -> Result<Result<Head, Malformed>, H2Error> {
         if !collect && !block.is_empty() && self.last_block == block {
@@ -76,7 +76,7 @@ impl Reader {
         self.decode(block, collect)
     }
 
-    /// The fields of the last head, where they were asked for.
+    /// The fields of the last head, if they were requested.
     pub(super) fn headers(&self) -> Headers<'_> {
         Headers { fields: self.fields.iter(), bytes: &self.bytes }
     }
@@ -117,7 +117,7 @@ impl Reader {
     }
 }
 
-/// What has been seen of a head so far.
+/// The facts of a head read so far.
 #[derive(Default)]
 struct Check {
     status: Option<u16>,
@@ -130,9 +130,9 @@ struct Check {
 
 impl Check {
     fn field(&mut self, name: &[u8], value: &[u8]) {
-        // RFC 9113, section 6.5.2: a field counts with 32 bytes more. Saturation is out of reach of one block.
+        // RFC 9113, section 6.5.2: each field counts 32 bytes more. One block cannot reach saturation.
         self.list_bytes = self.list_bytes.saturating_add(name.len() + value.len() + 32);
-        // Beyond the bound the head is lost, and a small block may name a large field very often.
+        // Beyond the bound the head is discarded; a small block may refer to a large field very often.
         if self.list_bytes <= self.list_bytes_max
             && let Err(found) = self.checked(name, value)
         {
@@ -153,7 +153,7 @@ impl Check {
         if name.is_empty() || name.iter().any(|&byte| byte.is_ascii_uppercase() || !is_token(byte)) {
             return Err(Malformed::HeaderName);
         }
-        // Without an early end, so that many bytes are compared at once.
+        // Without an early exit, so that many bytes are compared at once.
         if value.iter().fold(false, |found, byte| found | matches!(byte, b'\r' | b'\n' | 0)) {
             return Err(Malformed::HeaderValue);
         }

@@ -1,6 +1,6 @@
-//! What can be wrong with a peer: with the connection, or with one answer.
+//! Errors of a peer: of the connection, or of one response.
 //!
-//! Like the refusals of the codec, these carry numbers and never the stranger's text.
+//! Like the refusals of the codec, these carry numbers and never the peer's text.
 //!
 //! Source: RFC 9113, sections 5.4 and 7.
 
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::hpack::HpackError;
 
-/// An error code of the protocol, as it stands in RST_STREAM and GOAWAY.
+/// An error code of the protocol, as in RST_STREAM and GOAWAY.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub u32);
 
@@ -68,7 +68,7 @@ impl fmt::Debug for ErrorCode {
     }
 }
 
-/// The peer broke a rule of the connection, which cannot be used further.
+/// The peer violated a rule of the connection, which cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the message of each variant says what it is and what its fields are")]
 pub enum H2Error {
@@ -131,7 +131,7 @@ impl H2Error {
     }
 }
 
-/// One answer breaks a rule. Its stream is reset; the connection goes on.
+/// One response violates a rule. Its stream is reset; the connection continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the message of each variant says what it is")]
 pub enum Malformed {

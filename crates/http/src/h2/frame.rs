@@ -37,15 +37,15 @@ pub(super) mod setting {
     pub(in crate::h2) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// What a client sends first.
+/// The first bytes that a client sends.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of a frame's header.
 pub(super) const HEADER_LEN: usize = 9;
-/// The longest payload that either side accepts unless it says more, in bytes; we never say more.
+/// The longest payload that either side accepts by default, in bytes; the client never raises it.
 pub(super) const PAYLOAD_LEN_MAX: u32 = 16_384;
-/// The largest window, and the largest stream.
+/// The largest window, and the largest stream number.
 pub(super) const WINDOW_MAX: u32 = 0x7fff_ffff;
-/// The window of the connection, and of each stream, before anyone changes it.
+/// The initial window of the connection and of each stream.
 pub(super) const WINDOW_DEFAULT: u32 = 65_535;
 
 /// The header of a frame.
@@ -119,7 +119,7 @@ pub(super) fn read_settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> 
     })
 }
 
-/// The big-endian number at `at`, or `None` where the payload is too short.
+/// The big-endian number at `at`, or `None` if the payload is too short.
 pub(super) fn number(payload: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*payload.get(at..)?.first_chunk()?))
 }

@@ -1,8 +1,8 @@
-//! What holds for any bytes that a server sends, as functions that panic where it does not. The property tests call
-//! them with generated input, the fuzz target with what a fuzzer finds.
+//! Laws for any bytes that a server sends, as functions that panic if a law is violated. The property tests call them
+//! with generated input, the fuzz target with the input of a fuzzer.
 //!
-//! - Split: the same events, output and error however the bytes arrive.
-//! - Asking: who asks for headers is told the same as who does not, and the headers.
+//! - Split: the same events, output and error however the bytes are split.
+//! - Headers: a sink that requests headers gets the same events as one that does not, and the headers.
 //! - Account: each request has at most one last event, and is in flight until then.
 //! - Bounds: memory does not grow with the input, output only in proportion to it.
 
@@ -36,7 +36,7 @@ pub fn client_from_the_start(bytes: &[u8]) {
     assert_eq!(asked, unasked, "asking must not change a reading");
 }
 
-/// What a client was told, in order.
+/// The events of a client, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the methods of the sink are described there")]
 pub enum Event {
@@ -48,10 +48,10 @@ pub enum Event {
     Goaway(ErrorCode, Vec<u8>),
 }
 
-/// A sink that remembers everything.
+/// A sink that records everything.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    /// What was told so far; the data of one request that came in several pieces is one event.
+    /// The events so far; data of one request that arrived in several pieces is one event.
     pub events: Vec<Event>,
     /// Whether headers are wanted.
     pub wants_headers: bool,
@@ -105,7 +105,7 @@ fn run(bytes: &[u8], step: usize, wants_headers: bool) -> Outcome {
         Settings { streams_max: 6, stream_window: 100, connection_window: 0, ..Settings::default() };
     let mut out = Vec::new();
     let mut connection = Connection::new(settings, &mut out);
-    // The bytes may hold the peer's settings or not: several requests are in flight either way.
+    // Whether or not the bytes contain the peer's settings, several requests are in flight.
     connection.presume_settings();
     let head = RequestHead::new("GET", "http", "a", "/", []).expect("a good head");
     let uploads = RequestHead::new("POST", "http", "a", "/", []).expect("a good head");

@@ -1,43 +1,43 @@
-//! The streams of a connection: a table that a stream's number points into.
+//! The streams of a connection: a table indexed by stream number.
 //!
 //! ## Why numbers are skipped
-//! A client numbers its streams itself: odd, rising, and gaps are allowed (RFC 9113, section 5.1.1). The place of a
-//! stream is its number modulo the size of the table. Where an old stream still holds the place of the next
-//! number, that number is skipped. So there is nothing to hash, nothing to search and nothing to allocate, and the
-//! table is never larger than four times the streams that may be open.
+//! A client numbers its streams itself: odd, rising, and gaps are allowed (RFC 9113, section 5.1.1). The index of a
+//! stream is its number modulo the size of the table. If an old stream still occupies the index of the next number,
+//! that number is skipped. So there is nothing to hash, nothing to search and nothing to allocate, and the table is
+//! never larger than four times the number of streams that may be open.
 //!
-//! A closed stream stays in its place until another one needs it, which tells late frames from wrong ones.
+//! A closed stream keeps its index until another one needs it, which distinguishes late frames from invalid ones.
 
 use super::frame::WINDOW_MAX;
 
-/// Where a stream is in its life.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The request is sent, at least in part; the head of the answer is awaited.
+    /// The request is sent, at least in part; the head of the response is awaited.
     Head,
     /// The head was received; data or a trailer follow.
     Body,
-    /// Closed by us, by a GOAWAY, or never opened: what still arrives is ignored.
+    /// Closed by the client, by a GOAWAY, or never opened: frames that still arrive are ignored.
     Left,
-    /// Closed by the peer: no more of the answer may arrive.
+    /// Closed by the peer: no more of the response may arrive.
     Ended,
 }
 
-/// One request and its answer.
+/// One request and its response.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) key: u32,
     pub(super) state: State,
-    /// Whether the answer has no body whatever length it states.
+    /// Whether the response has no body whatever length it states.
     pub(super) is_head_request: bool,
-    /// Bytes of the body that are still to come, where the answer stated a length.
+    /// Bytes of the body that are still to come, if the response stated a length.
     pub(super) body_left: Option<u64>,
     /// Bytes that the peer may still send.
     pub(super) receive_window: u32,
-    /// Bytes that we may still send; below 0 when the peer took some back.
+    /// Bytes that the client may still send; below 0 when the peer reduced the window.
     pub(super) send_window: i64,
-    /// The request's body as far as it had to wait, and how much of that was sent.
+    /// The part of the request's body that had to wait, and how much of it was sent.
     pub(super) unsent: Vec<u8>,
     pub(super) unsent_from: usize,
 }
@@ -87,7 +87,7 @@ impl Streams {
             unsent: Vec::new(),
             unsent_from: 0,
         };
-        // Half of the places stay free, so that long streams in the way are few.
+        // Half of the table stays free, so that long streams rarely block a number.
         let places = vec![free; (open_max as usize * 2).next_power_of_two()];
         Streams { places: places.into_boxed_slice(), next_id: 1, open: 0 }
     }
@@ -97,12 +97,12 @@ impl Streams {
         self.open
     }
 
-    /// Whether numbers are left, also when as many must be skipped as there are places.
+    /// Whether numbers are left, even if as many must be skipped as the table is long.
     pub(super) fn has_numbers(&self) -> bool {
         self.next_id < WINDOW_MAX - 2 * self.places.len() as u32
     }
 
-    /// Opens a stream in the next free place. The caller has checked that fewer are open than there may be.
+    /// Opens a stream at the next free index. The caller has checked that another one may be opened.
     #[inline]
     pub(super) fn open(&mut self, key: u32, is_head_request: bool) -> &mut Stream {
         while self.places[self.place(self.next_id)].is_open() {
@@ -125,14 +125,14 @@ impl Streams {
         id.is_multiple_of(2) || id >= self.next_id
     }
 
-    /// The stream of this number, also when it is closed and its place was not needed since.
+    /// The stream with this number, even if it is closed, while its index was not reused.
     #[inline]
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
         let place = self.place(id);
         Some(&mut self.places[place]).filter(|stream| stream.id == id)
     }
 
-    /// The stream of this number if it is open.
+    /// The stream with this number if it is open.
     #[inline]
     pub(super) fn find_open(&mut self, id: u32) -> Option<&mut Stream> {
         self.find(id).filter(|stream| stream.is_open())
@@ -143,7 +143,7 @@ impl Streams {
         self.places.iter_mut().filter(|stream| stream.is_open())
     }
 
-    /// Closes a stream that is open. Returns whether a part of its request's body had not been sent.
+    /// Closes an open stream. Returns whether a part of its request's body had not been sent.
     #[inline]
     pub(super) fn close(&mut self, id: u32, state: State) -> bool {
         let Some(stream) = self.find_open(id) else { return false };
@@ -172,7 +172,7 @@ impl Streams {
     }
 }
 
-/// The largest memory for a waiting body that a place keeps for the next one, in bytes.
+/// The largest memory for a waiting body that is kept for the next one, in bytes.
 const UNSENT_KEPT_BYTES: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! The kernel's sockets, through mio, with a wait that is exact to microseconds.
+//! The kernel's sockets, through mio, with a wait that is accurate to microseconds.
 //!
 //! ## Two ways to end a wait
-//! An exact wait, for a loop that keeps times ([`KernelNet::new`]): the kernel lets a wait's own time-out be late by the
-//! thread's slack (50 µs), and counts it in whole milliseconds where it is old. A wait of less than a few milliseconds
-//! therefore ends by a timer descriptor that stands in the same epoll set; longer ones use epoll's own time-out for all
-//! but their last milliseconds, so that a busy loop makes no extra system call.
+//! An exact wait, for a loop that measures times ([`KernelNet::new`]): the kernel may end a wait late by the thread's
+//! slack (50 µs), and older kernels count its time-out in whole milliseconds. A wait of less than a few milliseconds
+//! therefore ends by a timer descriptor in the same epoll set; longer ones use epoll's own time-out for all but their
+//! last milliseconds, so that a busy loop makes no extra system call.
 //!
-//! A lenient wait, for a loop that would rather do less ([`KernelNet::lenient`]): epoll's own time-out in nanoseconds
-//! (`epoll_pwait2`, Linux 5.11). No system call sets it, and it is late by the slack. A loop that is asked to wait until
-//! the same instant again and again, as one that ticks is, sets the timer descriptor once instead: each time-out costs a
-//! timer of the kernel's that is set and taken away. Where the system knows no such time-out, or does not allow it, waits
-//! are exact.
+//! A lenient wait, for a loop that should do less work ([`KernelNet::lenient`]): epoll's own time-out in nanoseconds
+//! (`epoll_pwait2`, Linux 5.11). No system call sets it, and it is late by the slack. A loop that repeatedly waits
+//! until the same instant, such as a tick, sets the timer descriptor once instead: each time-out costs the kernel
+//! setting and removing a timer. If the system does not have or allow such time-outs, waits are exact.
 
 use super::stream::KernelStream;
 use super::{Net, Ready, Token};
@@ -28,14 +27,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Timestamp;
 
-/// Where the clock of a run begins; copies agree, so that workers can compare their times.
+/// The origin of a run's time; copies agree, so that workers can compare their times.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     origin: Instant,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn starting_now() -> Self {
         Clock { origin: Instant::now() }
     }
@@ -54,7 +53,7 @@ pub struct KernelNet {
     events: Events,
     timer: OwnedFd,
     timer_armed: Timestamp,
-    /// Until when the last lenient wait was to last.
+    /// The end of the last lenient wait.
     last_until: Timestamp,
     exact: bool,
 }
@@ -62,17 +61,17 @@ pub struct KernelNet {
 const TIMER: mio::Token = mio::Token(usize::MAX);
 const WAKER: mio::Token = mio::Token(usize::MAX - 1);
 
-/// What one wait brings at most; the next brings the rest.
+/// The most events of one wait; the next returns the rest.
 const EVENTS: usize = 1024;
 
-/// Below this, an exact wait ends by the timer descriptor.
+/// Below this, the timer descriptor ends an exact wait.
 const EXACT: Duration = Duration::from_millis(5);
 
 impl KernelNet {
     /// A new epoll set with its timer. Its waits end at their instant, as near as the system can.
     ///
     /// # Errors
-    /// Where no descriptor is left.
+    /// No descriptor is left.
     pub fn new(clock: Clock) -> io::Result<Self> {
         let poll = Poll::new()?;
         let timer = rustix::time::timerfd_create(
@@ -93,18 +92,18 @@ impl KernelNet {
         })
     }
 
-    /// As [`KernelNet::new`], with waits that cost no system call of their own and may end 50 µs after their instant.
+    /// Like [`KernelNet::new`], with waits that cost no system call of their own and may end 50 µs after their instant.
     ///
     /// # Errors
-    /// Where no descriptor is left.
+    /// No descriptor is left.
     pub fn lenient(clock: Clock) -> io::Result<Self> {
         Ok(KernelNet { exact: false, ..KernelNet::new(clock)? })
     }
 
-    /// Something that ends this loop's wait from another thread.
+    /// A waker that ends this loop's wait from another thread.
     ///
     /// # Errors
-    /// Where no descriptor is left, or where there is a waker already.
+    /// No descriptor is left, or there is already a waker.
     pub fn waker(&self) -> io::Result<Arc<Waker>> {
         Ok(Arc::new(Waker::new(self.poll.registry(), WAKER)?))
     }
@@ -112,7 +111,7 @@ impl KernelNet {
     /// Watches a listening socket.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The system's error.
     pub fn listen(&mut self, listener: std::net::TcpListener, token: Token) -> io::Result<TcpListener> {
         listener.set_nonblocking(true)?;
         let mut listener = TcpListener::from_std(listener);
@@ -206,7 +205,7 @@ impl Net for KernelNet {
     }
 
     fn stop_listening(&mut self, mut listener: TcpListener) {
-        // It is closed either way; an error here leaves nothing to do.
+        // It is closed in either case; the error can be ignored.
         let _ = self.poll.registry().deregister(&mut listener);
     }
 
@@ -239,7 +238,7 @@ impl Net for KernelNet {
         if !self.exact {
             match self.wait_leniently(until, ready) {
                 Err(Errno::INTR) => return Ok(()),
-                // Filters of system calls refuse what they do not know in their own ways.
+                // System call filters refuse unknown calls with different errors.
                 Err(Errno::NOSYS | Errno::PERM) => self.exact = true,
                 other => return Ok(other?),
             }
@@ -284,7 +283,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Waits until an instant, and says how late it was then.
+    /// Waits until an instant, and returns how late it was then.
     fn late_at(net: &mut KernelNet, until: Timestamp) -> Duration {
         let mut ready = Vec::new();
         while net.now() < until {
@@ -294,7 +293,7 @@ mod tests {
         net.now().since(until)
     }
 
-    /// A machine that is busy is late at times. One that counts milliseconds is always.
+    /// A busy machine is late at times. One that counts milliseconds always is.
     fn assert_on_time(late: &[Duration]) {
         assert!(*late.iter().min().unwrap() < Duration::from_micros(400), "{late:?}");
     }
@@ -325,13 +324,13 @@ mod tests {
                 net.wait(far, &mut ready).unwrap();
             }
             assert!(ready.is_empty());
-            // Something nearer comes in between.
+            // An earlier instant comes in between.
             late.extend([near, far].map(|until| late_at(&mut net, until)));
         }
         assert_on_time(&late);
     }
 
-    /// Sends `hello` from the client to whoever `accept` gives, and returns what arrived there.
+    /// Sends `hello` from the client to the stream that `accept` returns, and returns what arrived there.
     fn hello(
         net: &mut KernelNet,
         mut client: KernelStream,
@@ -423,7 +422,7 @@ mod tests {
         net.shut_down(&mut client);
         assert_eq!(io::Read::read(&mut server, &mut buffer).unwrap(), 0);
         net.reset(client);
-        // Nobody listens any more.
+        // The address has no listener any more.
         drop(listener);
         let error = net.connect_to(&to, None, Token(1)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);

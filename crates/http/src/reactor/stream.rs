@@ -1,12 +1,12 @@
 //! A connection of the kernel: TCP, or a unix socket.
 //!
 //! ## Why an enum
-//! Which of the two is known when a run begins, so the branch is always predicted: it costs nothing that can be
-//! measured beside the system call behind it. A type parameter would carry the choice through every loop.
+//! The kind is known when a run begins, so the branch is always predicted: its cost is not measurable beside the system
+//! call. A type parameter would appear in every loop.
 //!
-//! ## Why reads and writes pass the C library by
-//! In a process of several threads each of its calls is a point at which the thread may be cancelled, which it sets up and
-//! down each time. Nobody cancels threads here.
+//! ## Why reads and writes bypass the C library
+//! In a process with several threads each of its calls is a cancellation point, which it sets up and tears down each
+//! time. Threads are never cancelled here.
 
 use crate::dial::Address;
 use mio::event::Source;
@@ -34,9 +34,9 @@ impl KernelStream {
         match (to, from) {
             (Address::Tcp(to), None) => Ok(KernelStream::Tcp(TcpStream::connect(*to)?)),
             (Address::Tcp(to), Some(from)) => connect_from(from, *to).map(KernelStream::Tcp),
-            // A local address means nothing there.
+            // A local address has no meaning there.
             (Address::Unix(path), _) => match UnixStream::connect(path) {
-                // The kernel's answer where the listener's backlog is full. It would be taken for "not yet".
+                // The kernel's error if the listener's backlog is full. It would be mistaken for "not yet".
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Err(io::Error::new(
                     ErrorKind::ConnectionRefused,
                     "the backlog of the unix socket is full",
@@ -46,7 +46,7 @@ impl KernelStream {
         }
     }
 
-    /// What mio registers.
+    /// The object that mio registers.
     pub(super) fn source(&mut self) -> &mut dyn Source {
         match self {
             KernelStream::Tcp(stream) => stream,
@@ -91,16 +91,16 @@ impl KernelStream {
         Ok(rustix::net::send(self.descriptor(), bytes, SendFlags::NOSIGNAL)?)
     }
 
-    /// Closing without patience is a reset; unix sockets know none.
+    /// Closing with a linger time of zero is a reset; unix sockets have none.
     pub(super) fn reset(self) {
         if let KernelStream::Tcp(stream) = self {
-            // Where the system refuses that, the connection ends all the same.
+            // If the system refuses that, the connection still ends.
             let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
         }
     }
 
     pub(super) fn shut_down(&self) {
-        // A connection that is gone already needs no farewell.
+        // The connection may be gone already.
         let _ = match self {
             KernelStream::Tcp(stream) => stream.shutdown(Shutdown::Write),
             KernelStream::Unix(stream) => stream.shutdown(Shutdown::Write),
@@ -121,7 +121,7 @@ fn connect_from(from: IpAddr, to: SocketAddr) -> io::Result<TcpStream> {
 
 /// A socket with a local address and no port yet.
 ///
-/// Binding would choose a port that no other connection of this address has, to whatever destination; with the
+/// Binding would choose a port that no other connection of this address uses, whatever the destination; with the
 /// option, the port is chosen when connecting, and only the pair of both ends must be free (`ip(7)`).
 fn bound(from: IpAddr, to: SocketAddr) -> io::Result<Socket> {
     if from.is_ipv4() != to.is_ipv4() {
@@ -132,7 +132,7 @@ fn bound(from: IpAddr, to: SocketAddr) -> io::Result<Socket> {
     }
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     match setsockopt(&socket, IpBindAddressNoPort, &true) {
-        // A system that imitates Linux may not know it; the port is chosen at once then.
+        // A system that imitates Linux may not have it; then the port is chosen at once.
         Ok(()) | Err(Errno::ENOPROTOOPT) => {}
         Err(error) => return Err(error.into()),
     }
@@ -148,7 +148,7 @@ mod tests {
     fn binding_takes_no_port() {
         for (from, to) in [("127.0.0.5", "127.0.0.1:80"), ("::1", "[::1]:80")] {
             let socket = match bound(from.parse().unwrap(), to.parse().unwrap()) {
-                // A machine may be without IPv6.
+                // A machine may not have IPv6.
                 Err(_) if from.contains(':') => continue,
                 other => other.unwrap(),
             };
@@ -161,7 +161,7 @@ mod tests {
     fn a_local_address_must_fit() {
         let error = bound("::1".parse().unwrap(), "127.0.0.1:80".parse().unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
-        // Documentation's network is on no machine (RFC 5737).
+        // No machine has an address of the documentation network (RFC 5737).
         assert!(bound("192.0.2.1".parse().unwrap(), "127.0.0.1:80".parse().unwrap()).is_err());
     }
 }

@@ -1,16 +1,16 @@
-//! Deadlines of many connections, nearly free to move.
+//! Deadlines of many connections, which cost almost nothing to move.
 //!
 //! ## Why lazy
-//! A connection's deadline moves with every request, nearly always to later, and nearly never comes. So moving it
-//! writes one field. Each connection has one entry in a heap; when the entry comes up too early, it goes back in at
-//! the deadline of that moment. A time-out of 30 s costs its connection two heap operations in 30 s, whatever the
-//! request rate; a timing wheel would save nothing worth its code.
+//! A connection's deadline moves with every request, nearly always to later, and nearly never expires. So moving it
+//! writes one field. Each connection has one entry in a heap; when the entry comes up too early, it is inserted again
+//! with the current deadline. A time-out of 30 s costs its connection two heap operations in 30 s, whatever the request
+//! rate; a timing wheel would save too little to justify its code.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Timestamp;
 
-/// The deadline of one owner and where it stands in the heap; a field of the owner.
+/// The deadline of one owner and its position in the heap; a field of the owner.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     at: Timestamp,
@@ -24,18 +24,18 @@ impl Default for Deadline {
 }
 
 impl Deadline {
-    /// When it comes; [`Timestamp::NEVER`] where there is none.
+    /// When it expires; [`Timestamp::NEVER`] if there is none.
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Takes the deadline away.
+    /// Removes the deadline.
     pub fn clear(&mut self) {
         self.at = Timestamp::NEVER;
     }
 }
 
-/// Deadlines by owner. `K` names an owner and must tell apart an owner from a later one in the same place.
+/// Deadlines by owner. `K` identifies an owner and must distinguish it from a later one with the same index.
 #[derive(Debug)]
 pub struct Timers<K> {
     heap: BinaryHeap<Reverse<(Timestamp, K)>>,
@@ -57,12 +57,12 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    /// When to look again; [`Timestamp::NEVER`] where nothing is armed.
+    /// When to check again; [`Timestamp::NEVER`] if nothing is armed.
     pub fn next(&self) -> Timestamp {
         self.heap.peek().map_or(Timestamp::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// An owner whose entry has come up. Ask [`Timers::is_due`] whether its deadline has.
+    /// An owner whose entry has come up. [`Timers::is_due`] tells whether its deadline has expired.
     pub fn pop(&mut self, now: Timestamp) -> Option<K> {
         match self.heap.peek() {
             Some(&Reverse((at, owner))) if at <= now => {
@@ -73,10 +73,10 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    /// Whether the deadline of an owner that came up has come; if not, its entry goes back in.
+    /// Whether the deadline of an owner that came up has expired; if not, its entry is inserted again.
     pub fn is_due(&mut self, owner: K, deadline: &mut Deadline, now: Timestamp) -> bool {
         if deadline.armed > now {
-            // A leftover of a deadline that was later once; the owner has another entry, or needs none.
+            // The entry of an earlier deadline; the owner has another entry, or needs none.
             return false;
         }
         if deadline.at <= now {

@@ -1,13 +1,13 @@
-//! The event loop's world in memory and in virtual time: seeded, and as unkind as a network may be.
+//! A network in memory and in virtual time for event loops: seeded, with all faults that a network may have.
 //!
-//! The loop under test holds a [`VirtualNet`]; whoever plays the rest of the world holds the [`World`] behind it and
-//! talks through [`Peer`]s. Bytes arrive in pieces of any size at any time, writes take any part, sockets say "not
-//! now" for no reason, connection attempts are refused or never end, and readiness is said too often and too late.
-//! What may *not* happen is what the kernel never does either: a loss, a change of order, an edge that is not said.
+//! The loop under test holds a [`VirtualNet`]; the test holds the [`World`] behind it and uses [`Peer`]s. Bytes arrive
+//! in pieces of any size at any time, writes take any part, sockets return "would block" for no reason, connection
+//! attempts are refused or never end, and readiness is reported too often and too late. What the kernel never does does
+//! *not* happen: loss, reordering, a missing edge.
 //!
 //! ## Time
-//! It moves in [`Net::wait`] only, to whatever comes next: an arrival, the end of the wait, or the [alarm](World::wake_at)
-//! that the players have set. The same seed and the same calls give the same run.
+//! It advances only in [`Net::wait`], to the next event: an arrival, the end of the wait, or the
+//! [alarm](World::wake_at) that the test has set. The same seed and the same calls give the same run.
 
 mod wire;
 
@@ -41,27 +41,27 @@ pub struct VirtualStream {
 #[derive(Debug)]
 pub struct VirtualListener(());
 
-/// What the other sides see and do.
+/// The test's view of the network.
 #[derive(Debug, Clone)]
 pub struct World(Rc<RefCell<State>>);
 
-/// The other end of one connection. Dropping it leaves the connection as it is.
+/// The other end of one connection. Dropping it leaves the connection unchanged.
 #[derive(Debug)]
 pub struct Peer {
     wire: usize,
     world: World,
 }
 
-/// What becomes of attempts to connect to an address.
+/// The outcome of attempts to connect to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// They succeed after a while.
     Accepts,
     /// They are refused after a while.
     Refuses,
-    /// Nobody answers.
+    /// There is no reply.
     Ignores,
-    /// They fail in the call itself, as for want of a descriptor.
+    /// They fail in the call itself, as without a free descriptor.
     Fails,
 }
 
@@ -69,17 +69,17 @@ pub enum Reach {
 struct State {
     now: Timestamp,
     rng: Rng,
-    /// Nothing is delayed, cut, refused or said twice.
+    /// Nothing is delayed, split, refused or reported twice.
     exact: bool,
     wires: Vec<Wire>,
-    /// What happens when, in the order in which it was planned.
+    /// The planned events by time, in the order in which they were planned.
     planned: BTreeMap<(Timestamp, u64), Event>,
     plans: u64,
     ready: Vec<Ready>,
     listener: Option<Token>,
     backlog: VecDeque<(usize, SocketAddr)>,
     reach: BTreeMap<SocketAddr, Reach>,
-    /// Connections that the loop under test has made and nobody has taken yet.
+    /// Connections that the loop under test has opened and the test has not accepted yet.
     incoming: BTreeMap<SocketAddr, VecDeque<usize>>,
     alarm: Timestamp,
 }
@@ -89,17 +89,17 @@ enum Event {
     Bytes(usize, Vec<u8>),
     Ended(usize, End),
     Attempted(usize),
-    /// Readiness that means nothing, or means it late.
+    /// Readiness that is spurious or late.
     Said(Ready),
 }
 
 impl World {
-    /// An empty world.
+    /// A new network.
     pub fn new(seed: u64) -> Self {
         World::with(seed, false)
     }
 
-    /// An empty world whose network takes no time and cuts nothing.
+    /// A new network that takes no time and splits nothing.
     pub fn exact() -> Self {
         World::with(0, true)
     }
@@ -137,17 +137,17 @@ impl World {
         self.0.borrow().now
     }
 
-    /// Ends a wait at this instant, so that the players can act.
+    /// Ends a wait at this instant, so that the test can act.
     pub fn wake_at(&self, at: Timestamp) {
         self.0.borrow_mut().alarm = at;
     }
 
-    /// Sets what becomes of attempts to connect to an address; [`Reach::Refuses`] where it was never set.
+    /// Sets the outcome of attempts to connect to an address; by default [`Reach::Refuses`].
     pub fn set_reach(&self, address: SocketAddr, reach: Reach) {
         self.0.borrow_mut().reach.insert(address, reach);
     }
 
-    /// Connects to the loop under test; `None` where it does not listen.
+    /// Connects to the loop under test; `None` if it does not listen.
     pub fn connect(&self, from: SocketAddr) -> Option<Peer> {
         let mut state = self.0.borrow_mut();
         let token = state.listener?;
@@ -158,7 +158,7 @@ impl World {
         Some(Peer { wire, world: self.clone() })
     }
 
-    /// The next connection that the loop under test has made to this address.
+    /// The next connection that the loop under test has opened to this address.
     pub fn accept(&self, address: SocketAddr) -> Option<Peer> {
         let wire = self.0.borrow_mut().incoming.get_mut(&address)?.pop_front()?;
         Some(Peer { wire, world: self.clone() })
@@ -171,24 +171,24 @@ impl Peer {
         self.world.0.borrow_mut().send(self.wire, bytes);
     }
 
-    /// Says that no more will be sent.
+    /// Closes the sending half.
     pub fn finish(&self) {
         self.world.0.borrow_mut().end(self.wire, End::Finished);
     }
 
-    /// Closes the connection: bytes that it has not read, or that still come, make that a reset.
+    /// Closes the connection: bytes that it has not read, or that still arrive, make that a reset.
     pub fn close(&self) {
         let mut state = self.world.0.borrow_mut();
         let end = state.wires[self.wire].peer_closes();
         state.end(self.wire, end);
     }
 
-    /// Breaks the connection.
+    /// Resets the connection.
     pub fn reset(&self) {
         self.world.0.borrow_mut().end(self.wire, End::Reset);
     }
 
-    /// Reads at most `max` bytes, and says whether the stream has ended behind them.
+    /// Reads at most `max` bytes, and returns whether the stream has ended after them.
     pub fn receive(&self, max: usize) -> (Vec<u8>, Option<End>) {
         let mut state = self.world.0.borrow_mut();
         let (bytes, end, ready) = state.wires[self.wire].receive(max);
@@ -203,7 +203,7 @@ impl State {
         self.planned.insert((at, self.plans), event);
     }
 
-    /// Mostly at once, sometimes within a millisecond, seldom after a stall.
+    /// Mostly none, sometimes up to a millisecond, rarely a stall.
     fn delay(&mut self) -> Duration {
         if self.exact {
             return Duration::ZERO;
@@ -215,7 +215,7 @@ impl State {
         }
     }
 
-    /// When the next thing arrives on a wire: never before what was sent before it.
+    /// When the next item arrives on a wire: never before the items sent earlier.
     fn arrival(&mut self, wire: usize) -> Timestamp {
         let at = self.wires[wire].last_arrival.max(self.now) + self.delay();
         self.wires[wire].last_arrival = at;
@@ -224,7 +224,7 @@ impl State {
 
     fn send(&mut self, wire: usize, bytes: &[u8]) {
         if self.wires[wire].is_closed_here() {
-            // Nobody reads there: the answer to the bytes is a reset.
+            // That end is closed: the bytes cause a reset.
             self.wires[wire].break_for_peer();
             return;
         }
@@ -259,7 +259,7 @@ impl State {
         };
         self.ready.extend(said);
         if let Some(ready) = said.filter(|_| !self.exact && self.rng.below(10) == 0) {
-            // Said once more, later: its connection may be gone by then and its token have another owner.
+            // Reported once more, later: its connection may be gone by then and its token have another owner.
             let at = self.now + self.delay();
             let flags = self.rng.bits();
             let again =
@@ -268,7 +268,7 @@ impl State {
         }
     }
 
-    /// A write takes this much of what fits; zero means "not now".
+    /// How much of what fits a write takes; zero means "would block".
     fn some_of(&mut self, fits: usize) -> usize {
         match self.rng.below(8) {
             _ if self.exact => fits,
@@ -356,7 +356,7 @@ impl Net for VirtualNet {
         if takes == 0 {
             let refused = state.wires[stream.wire].wants_room(fits > 0);
             if let Some(ready) = refused {
-                // There is room, only not now.
+                // There is space, only not now.
                 let at = state.now + Duration::from_micros(1 + state.rng.below(500) as u64);
                 state.plan(at, Event::Said(ready));
             }
@@ -364,7 +364,7 @@ impl Net for VirtualNet {
         }
         state.wires[stream.wire].write(&bytes[..takes]);
         if state.wires[stream.wire].peer_gone() {
-            // Nobody is there any more, which the writer learns after the fact.
+            // The peer is gone, which the writer learns later.
             let at = state.arrival(stream.wire);
             state.plan(at, Event::Ended(stream.wire, End::Reset));
         }
@@ -395,7 +395,7 @@ impl Net for VirtualNet {
             let event = entry.remove();
             state.happen(event);
         }
-        // The order within a batch means nothing.
+        // The order within a batch has no meaning.
         let mut batch = std::mem::take(&mut state.ready);
         for place in (1..batch.len()).rev() {
             let other = state.rng.below(place + 1);
@@ -491,7 +491,7 @@ mod tests {
                 Ok(count) => written += count,
                 Err(_) => {
                     blocked += 1;
-                    // Either there is no room, or there was none for a moment.
+                    // There is no space, or there was none for a moment.
                     ready.clear();
                     while !ready.iter().any(|event: &Ready| event.writable) {
                         peer.receive(10_000);

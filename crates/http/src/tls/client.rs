@@ -1,4 +1,4 @@
-//! Settings made into a client that can open sessions.
+//! A TLS client, made from settings, that opens sessions.
 
 use super::verify::{Anyone, Named};
 use super::{ClientSettings, Session, TlsError, Version, files};
@@ -12,17 +12,17 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Opens sessions. Copies share the settings and the sessions to resume, so one client serves all loops.
+/// Opens sessions. Copies share the settings and the session cache, so one client serves all loops.
 #[derive(Debug, Clone)]
 pub struct Client {
     config: Arc<ClientConfig>,
 }
 
 impl Client {
-    /// Reads the files that the settings name and checks that all of them fit together.
+    /// Reads the files that the settings name and checks that all of them are compatible.
     ///
     /// # Errors
-    /// Names the option, the file, what was found there and the way out.
+    /// The option, the file, what was found there and the way out.
     pub fn new(settings: &ClientSettings) -> Result<Client, TlsError> {
         let versions = versions(settings.min, settings.max)?;
         if let Some(name) = settings.alpn.iter().find(|name| name.is_empty() || name.len() > 255) {
@@ -30,7 +30,7 @@ impl Client {
         }
         let mut provider = aws_lc_rs::default_provider();
         // The first random number of a process waits for entropy, 60 to 130 ms of processor time. In the first
-        // handshake, it would hold up the event loop and everything that is due there.
+        // handshake, it would delay the event loop and everything that is due there.
         provider
             .secure_random
             .fill(&mut [0])
@@ -62,7 +62,7 @@ impl Client {
     /// sent to the server, so that it can choose its certificate (SNI).
     ///
     /// # Errors
-    /// Where it is neither.
+    /// It is neither.
     pub fn session(&self, server_name: &str) -> Result<Session, TlsError> {
         let name = ServerName::try_from(server_name)
             .map_err(|_| TlsError::ServerName { found: server_name.to_owned() })?
@@ -100,7 +100,7 @@ fn ciphers(wanted: &[String]) -> Result<Vec<SupportedCipherSuite>, TlsError> {
     Ok(chosen)
 }
 
-/// The name in IANA's registry, where the ciphers of TLS 1.3 carry no version.
+/// The name in IANA's registry, in which the ciphers of TLS 1.3 carry no version.
 pub(super) fn iana_name(suite: &SupportedCipherSuite) -> &'static str {
     let name = suite.suite().as_str().unwrap_or("unknown");
     match name.strip_prefix("TLS13_") {
@@ -111,16 +111,16 @@ pub(super) fn iana_name(suite: &SupportedCipherSuite) -> &'static str {
     }
 }
 
-/// What the names of IANA, OpenSSL and rustls for one cipher have in common.
+/// The common form of the names of IANA, OpenSSL and rustls for one cipher.
 fn plain_name(name: &str) -> String {
     let name = name.to_ascii_uppercase().replace('-', "_");
     let name = name.strip_prefix("TLS13_").or(name.strip_prefix("TLS_")).unwrap_or(&name);
     let name = name.replace("_WITH_", "_").replace('_', "");
-    // OpenSSL leaves the hash out where there is only one.
+    // OpenSSL omits the hash if there is only one.
     name.strip_suffix("POLY1305SHA256").map(|start| format!("{start}POLY1305")).unwrap_or(name)
 }
 
-/// Whom to trust, and the certificates that the user has named.
+/// The trust anchors, and the certificates that the user has named.
 fn roots(files: &[PathBuf]) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
     let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
     for file in files {
@@ -136,7 +136,7 @@ fn roots(files: &[PathBuf]) -> Result<(RootCertStore, Vec<CertificateDer<'static
     }
     if files.is_empty() {
         let system = rustls_native_certs::load_native_certs();
-        // A system's store has old certificates that nothing reads any more; they must not stop the others.
+        // A system's store has old certificates that are no longer parsable; they must not prevent using the others.
         roots.add_parsable_certificates(system.certs);
         if roots.is_empty() {
             let why =

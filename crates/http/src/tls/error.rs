@@ -1,4 +1,4 @@
-//! Why there can be no TLS client with these settings.
+//! Why a TLS client cannot be created from settings.
 
 use super::Version;
 use std::io;
@@ -15,7 +15,7 @@ pub enum TlsError {
         option: &'static str,
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file has no certificate in it.
@@ -31,14 +31,14 @@ pub enum TlsError {
         /// What is there instead.
         found: &'static str,
     },
-    /// What claims to be a certificate is none.
+    /// A certificate cannot be parsed.
     #[error("{option}: certificate {number} in `{}` cannot be used: {why}", file.display())]
     BadCertificate {
         /// The option that names it.
         option: &'static str,
         /// The file.
         file: PathBuf,
-        /// Which one, from 1.
+        /// Its number, from 1.
         number: usize,
         /// What is wrong with it.
         why: String,
@@ -85,7 +85,7 @@ pub enum TlsError {
         /// The file with the key.
         key: PathBuf,
     },
-    /// The system has no certificates to trust.
+    /// The system has no trusted certificates.
     #[error(
         "the system has no certificates to trust ({why}); install its ca-certificates, name a file with --cacert, or \
          trust anyone with -k"
@@ -94,7 +94,7 @@ pub enum TlsError {
         /// What was found instead.
         why: String,
     },
-    /// A cipher of no known name.
+    /// An unknown cipher.
     #[error("cipher `{found}` is not known; expected some of {}", known.join(", "))]
     UnknownCipher {
         /// The name as it was given.
@@ -110,13 +110,13 @@ pub enum TlsError {
         /// The highest.
         max: Version,
     },
-    /// An application protocol with a name that cannot be sent.
+    /// An application protocol with an invalid name.
     #[error("an application protocol has a name of {found} bytes, expected 1 to 255, such as h2 or http/1.1")]
     Protocol {
         /// The length of its name.
         found: usize,
     },
-    /// Not a name that a certificate can carry.
+    /// A name that a certificate cannot carry.
     #[error("`{found}` is no name that a certificate can carry; expected a host name or an IP address")]
     ServerName {
         /// The name as it was given.
@@ -125,7 +125,7 @@ pub enum TlsError {
     /// rustls refuses the settings as a whole.
     #[error("these settings of TLS cannot be used together: {why}")]
     Refused {
-        /// What it said.
+        /// Its message.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Why a connection failed, as far as TLS is the reason: few kinds, so that a run can count them.
+//! Why a connection failed because of TLS: a few kinds, so that a run can count them.
 
 use rustls::{AlertDescription, CertificateError, Error};
 use std::fmt;
@@ -10,19 +10,19 @@ pub enum TlsFailure {
     CertificateExpired,
     /// The other side's certificate is before its beginning, by this machine's clock.
     CertificateNotYetValid,
-    /// Nobody whom we trust vouches for the other side's certificate.
+    /// The other side's certificate has no trusted issuer.
     UnknownIssuer,
     /// The other side's certificate is for other names.
     NameMismatch,
     /// Something else is wrong with the other side's certificate.
     BadCertificate,
-    /// The other side wants a client certificate, or another one.
+    /// The other side requires a client certificate, or another one.
     ClientCertificateRefused,
     /// The two sides have no version, cipher or key exchange in common.
     NothingInCommon,
-    /// The other side ended the connection with an alert that says nothing of the above.
+    /// The other side ended the connection with another alert.
     Alert,
-    /// What arrived is not TLS, or breaks its rules.
+    /// The input is not TLS, or violates its rules.
     Protocol,
 }
 
@@ -65,7 +65,7 @@ impl TlsFailure {
                     TlsFailure::CertificateNotYetValid
                 }
                 CertificateError::UnknownIssuer => TlsFailure::UnknownIssuer,
-                // It vouches for itself, and nobody has named it.
+                // It is self-signed, and the user has not named it.
                 problem if vouches_for_itself(problem) => TlsFailure::UnknownIssuer,
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                     TlsFailure::NameMismatch
@@ -74,7 +74,7 @@ impl TlsFailure {
             },
             Error::NoCertificatesPresented | Error::UnsupportedNameType => TlsFailure::BadCertificate,
             Error::AlertReceived(alert) => match alert {
-                // All of these speak of the certificate that we sent, or did not send.
+                // All of these are about the client certificate that was sent, or not sent.
                 AlertDescription::NoCertificate
                 | AlertDescription::BadCertificate
                 | AlertDescription::UnsupportedCertificate
@@ -84,7 +84,7 @@ impl TlsFailure {
                 | AlertDescription::UnknownCA
                 | AlertDescription::AccessDenied
                 | AlertDescription::CertificateRequired => TlsFailure::ClientCertificateRefused,
-                // A server of TLS 1.2 says "handshake failure" where no cipher is shared, and for much else.
+                // A server of TLS 1.2 sends "handshake failure" if no cipher is shared, and in many other cases.
                 AlertDescription::ProtocolVersion
                 | AlertDescription::InsufficientSecurity
                 | AlertDescription::NoApplicationProtocol => TlsFailure::NothingInCommon,
@@ -96,7 +96,8 @@ impl TlsFailure {
     }
 }
 
-/// Whether a certificate is refused because it is an issuer's own. rustls knows the reason by its name only.
+/// Whether a certificate is refused because it is a self-signed issuer certificate. rustls gives the reason only by
+/// name.
 pub(super) fn vouches_for_itself(problem: &CertificateError) -> bool {
     matches!(problem, CertificateError::Other(reason) if reason.to_string() == "CaUsedAsEndEntity")
 }

@@ -1,4 +1,4 @@
-//! Certificates and keys out of PEM files, with messages that say what was found instead.
+//! Certificates and keys from PEM files, with messages that name what was found instead.
 
 use super::TlsError;
 use rustls_pki_types::pem::{Error as PemError, PemObject};
@@ -40,7 +40,7 @@ fn read(option: &'static str, file: &Path) -> Result<Vec<u8>, TlsError> {
     std::fs::read(file).map_err(|source| TlsError::Unreadable { option, file: file.to_owned(), source })
 }
 
-/// What a file seems to be, for the message that it is not what it should be.
+/// The apparent type of a file, for the message that it is not the expected one.
 fn kind_of(text: &[u8]) -> &'static str {
     let has = |what: &[u8]| text.windows(what.len()).any(|window| window == what);
     if text.is_empty() {

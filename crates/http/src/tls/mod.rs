@@ -1,18 +1,18 @@
-//! TLS for a client, as a machine without I/O that stands between the socket's bytes and the codec's.
+//! TLS for a client, as a machine without I/O between the socket's bytes and the codec's.
 //!
-//! ## Why no stream
-//! A stream over a socket would make the system calls its own. Here the event loop reads and writes as it does
-//! without TLS, and hands what it read to [`Session::received`] and what it wants to say to [`Session::send`]. The
-//! same machine runs over the kernel, over a simulated network and in a test of plain vectors.
+//! ## Why not a stream
+//! A stream over a socket would make the system calls itself. Here the event loop reads and writes as it does without
+//! TLS, and passes received bytes to [`Session::received`] and bytes to send to [`Session::send`]. The same machine
+//! runs over the kernel, over a simulated network and in a test with plain vectors.
 //!
-//! ## What it costs
-//! Records are decrypted out of the loop's read buffer and encrypted into the loop's write buffer; a session keeps
-//! bytes of its own only while a record is incomplete. rustls allocates once for each record in each direction, and
-//! nothing here adds to that. `examples/tls_cost.rs` measures an exchange.
+//! ## Cost
+//! Records are decrypted from the loop's read buffer and encrypted into the loop's write buffer; a session keeps bytes
+//! of its own only while a record is incomplete. rustls allocates once for each record in each direction, and nothing
+//! here adds to that. `examples/tls_cost.rs` measures an exchange.
 //!
-//! ## Words
-//! Settings are named as curl names its options, and say which. A connection that fails for a reason of TLS fails
-//! with a [`TlsFailure`], which is data to count; settings that cannot be used are a [`TlsError`], for people.
+//! ## Names
+//! Settings are named like curl's options, and document which. A connection that fails because of TLS fails with a
+//! [`TlsFailure`], which is data to count; settings that cannot be used are a [`TlsError`], for people.
 
 mod client;
 mod error;

@@ -1,4 +1,4 @@
-//! One connection's TLS: bytes of the socket on one side, plain bytes on the other.
+//! TLS of one connection: socket bytes on one side, plain bytes on the other.
 
 use super::client::iana_name;
 use super::{TlsFailure, Version};
@@ -14,22 +14,22 @@ use std::sync::Arc;
 
 /// The client's side of one TLS connection.
 ///
-/// The owner reads and writes the socket. After each call, what [`Session::flush`] gives goes to the socket before
-/// anything else; [`Session::send`] has it in front of the request already. After a failure, too: the other side is
-/// told why.
+/// The owner reads and writes the socket. After each call, the output of [`Session::flush`] goes to the socket before
+/// anything else; [`Session::send`] already puts it before the request. This also applies after a failure: it sends the
+/// alert to the other side.
 pub struct Session {
     connection: UnbufferedClientConnection,
-    /// The beginning of a record that waits for its end.
+    /// The beginning of an incomplete record.
     incomplete: Vec<u8>,
-    /// What the handshake wants to say.
+    /// Pending output of the handshake.
     outgoing: Vec<u8>,
-    /// What was to be sent before the handshake had ended.
+    /// Bytes to be sent after the handshake.
     early: Vec<u8>,
     peer_closed: bool,
     failed: Option<(TlsFailure, Error)>,
 }
 
-/// What to do once application data may be sent.
+/// The action once application data may be sent.
 #[derive(Clone, Copy)]
 enum Then<'a> {
     Nothing,
@@ -63,11 +63,11 @@ impl Session {
         Ok(session)
     }
 
-    /// Takes what arrived at the socket, all of it, and appends what it says to `plain`. `input` is decrypted where
-    /// it stands: its contents are used up. There may be something to [`flush`](Session::flush) afterwards.
+    /// Takes all bytes that arrived at the socket, and appends the decrypted data to `plain`. `input` is decrypted in
+    /// place: its contents are used up. There may be output to [`flush`](Session::flush) afterwards.
     ///
     /// # Errors
-    /// Why the connection cannot go on. What was decrypted before that is in `plain`.
+    /// Why the connection cannot continue. Data decrypted before that is in `plain`.
     pub fn received(&mut self, input: &mut [u8], plain: &mut Vec<u8>) -> Result<(), TlsFailure> {
         self.intact()?;
         let mut out = mem::take(&mut self.outgoing);
@@ -101,39 +101,39 @@ impl Session {
         }
     }
 
-    /// Appends to `out` what the socket is to carry so that `plain` arrives at the other side. During the handshake
-    /// `plain` is kept, and goes out when the handshake ends.
+    /// Appends to `out` the bytes that carry `plain` to the other side. During the handshake `plain` is kept, and sent
+    /// when the handshake ends.
     ///
     /// # Errors
-    /// Why the connection cannot go on.
+    /// Why the connection cannot continue.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), TlsFailure> {
         self.then(Then::Send(plain), out)
     }
 
-    /// Appends to `out` what the handshake wants to say; nothing, most of the time.
+    /// Appends the output of the handshake to `out`; mostly nothing.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.outgoing);
     }
 
-    /// Says goodbye: appends to `out` that nothing more will be sent. During the handshake there is nothing to say.
+    /// Appends a close_notify to `out`. During the handshake there is nothing to send.
     ///
     /// # Errors
-    /// Where the connection had failed already.
+    /// The connection had failed already.
     pub fn close_notify(&mut self, out: &mut Vec<u8>) -> Result<(), TlsFailure> {
         self.then(Then::CloseNotify, out)
     }
 
-    /// Whether the handshake is still under way.
+    /// Whether the handshake is still in progress.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// The application protocol that both sides agreed on.
+    /// The negotiated application protocol.
     pub fn alpn(&self) -> Option<&[u8]> {
         self.connection.alpn_protocol()
     }
 
-    /// The version that both sides agreed on; `None` until they have.
+    /// The negotiated version; `None` until then.
     pub fn version(&self) -> Option<Version> {
         match self.connection.protocol_version()? {
             ProtocolVersion::TLSv1_2 => Some(Version::Tls12),
@@ -142,23 +142,23 @@ impl Session {
         }
     }
 
-    /// The cipher that both sides agreed on, by its name in IANA's registry; `None` until they have.
+    /// The negotiated cipher, by its name in IANA's registry; `None` until then.
     pub fn cipher(&self) -> Option<&'static str> {
         self.connection.negotiated_cipher_suite().map(|suite| iana_name(&suite))
     }
 
-    /// Whether an earlier session was taken up, which saves most of the handshake's work; `false` until known.
+    /// Whether an earlier session was resumed, which saves most of the handshake's work; `false` until known.
     pub fn resumed(&self) -> bool {
         self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// Whether the other side said that it will send no more. A connection that ends without that may have been
-    /// cut off by anyone.
+    /// Whether the other side has sent close_notify. A connection that ends without it may have been cut off by an
+    /// attacker.
     pub fn peer_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// What exactly failed, in rustls's words, such as the names for which the certificate is.
+    /// The details of a failure, in rustls's words, such as the names in the certificate.
     pub fn detail(&self) -> Option<String> {
         self.failed.as_ref().map(|(_, error)| error.to_string())
     }
@@ -167,7 +167,7 @@ impl Session {
         self.intact()?;
         self.flush(out);
         let mut bytes = mem::take(&mut self.incomplete);
-        // Whatever was whole has been decrypted when it arrived.
+        // Complete records were decrypted when they arrived.
         let mut nothing = Vec::new();
         let (used, result) = self.drive(&mut bytes, &mut nothing, then, out);
         bytes.drain(..used);
@@ -182,8 +182,8 @@ impl Session {
         }
     }
 
-    /// Lets rustls go on until it needs something: how much of `bytes` is used up, and whether the handshake has
-    /// come so far that `then` was done.
+    /// Lets rustls continue until it needs input or output: how much of `bytes` is used up, and whether the handshake
+    /// has progressed so far that `then` was done.
     fn drive(
         &mut self,
         bytes: &mut [u8],
@@ -219,7 +219,7 @@ impl Session {
                     None
                 }
                 Ok(ConnectionState::WriteTraffic(traffic)) => Some(act(traffic, then, out).map(|()| true)),
-                // After a goodbye on both sides there is nobody to send to; for clients there is no early data.
+                // After a close_notify on both sides nothing can be sent; clients have no early data.
                 Ok(ConnectionState::Closed) => Some(Ok(true)),
                 Ok(_) => Some(Ok(false)),
                 Err(error) => Some(Err(error)),
@@ -236,8 +236,8 @@ impl Session {
         }
     }
 
-    /// The alert that tells the other side why we leave. rustls must not be asked once more than it has chunks to
-    /// say: it would read on behind the error, and panics where that makes for a second alert.
+    /// The alert that reports the failure to the other side. rustls must be called exactly once per pending chunk:
+    /// another call would continue to read after the error, and panics if that causes a second alert.
     fn last_words(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) {
         while self.connection.wants_write() {
             let Ok(ConnectionState::EncodeTlsData(data)) = self.connection.process_tls_records(bytes).state
@@ -291,7 +291,7 @@ fn act(
     if exhausted { Err(Error::EncryptError) } else { Ok(()) }
 }
 
-/// Lets `write` fill the end of `out`, which has room for `room` bytes; `write` says how many it wrote, or how many
+/// Lets `write` fill the end of `out`, which has space for `room` bytes; `write` returns how many it wrote, or how many
 /// it needs.
 fn append(out: &mut Vec<u8>, room: usize, mut write: impl FnMut(&mut [u8]) -> Result<usize, usize>) {
     let start = out.len();
@@ -301,13 +301,13 @@ fn append(out: &mut Vec<u8>, room: usize, mut write: impl FnMut(&mut [u8]) -> Re
         match write(&mut out[start..]) {
             Ok(count) => return out.truncate(start + count),
             Err(needed) if needed > room => room = needed,
-            // It has what it asked for: it will not get further.
+            // It has the size that it asked for: another try cannot succeed.
             Err(_) => return out.truncate(start),
         }
     }
 }
 
-/// A buffer for incomplete records above this is given back: among 50,000 connections it would be most of the memory.
+/// A larger buffer for incomplete records is freed: with 50,000 connections it would be most of the memory.
 const KEPT_BYTES: usize = 2048;
 
 /// The most that one record carries (RFC 8446, 5.1).
@@ -316,5 +316,5 @@ const RECORD_BYTES: usize = 16 * 1024;
 /// A header of 5 bytes, and at most 8 of nonce, 1 of type and 16 of tag; more where a key is renewed.
 const RECORD_OVERHEAD_BYTES: usize = 64;
 
-/// Enough for most of what a client's handshake says at once.
+/// Enough for most output of a client's handshake at once.
 const HANDSHAKE_BYTES: usize = 512;

@@ -1,13 +1,13 @@
-//! What a client offers and accepts, as plain data.
+//! A client's TLS settings, as plain data.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a client offers and accepts. The default is what curl does without options: the system's roots, TLS 1.2 and
-/// 1.3, no client certificate; and no application protocol.
+/// A client's TLS settings. The default is that of curl without options: the system's roots, TLS 1.2 and 1.3, no client
+/// certificate; and no application protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
-    /// curl's `-k`, `--insecure`: any certificate will do. The other side still proves that it holds the key.
+    /// curl's `-k`, `--insecure`: any certificate is accepted. The other side still proves that it holds the key.
     pub insecure: bool,
     /// curl's `--cacert`: PEM files with the certificates to trust, instead of the system's. The system's are those
     /// of the platform, or of `SSL_CERT_FILE` and `SSL_CERT_DIR` where these are set.
@@ -20,13 +20,13 @@ pub struct ClientSettings {
     pub min: Version,
     /// curl's `--tls-max`: the highest version to offer.
     pub max: Version,
-    /// curl's `--ciphers` and `--tls13-ciphers` in one list, most wanted first: names of IANA, of OpenSSL or of
-    /// rustls. A version of which none is named keeps its defaults.
+    /// curl's `--ciphers` and `--tls13-ciphers` in one list, most preferred first: names of IANA, of OpenSSL or of
+    /// rustls. A version without a named cipher keeps its defaults.
     pub ciphers: Vec<String>,
-    /// Application protocols to offer, most wanted first, such as `h2` and `http/1.1`; none by default.
+    /// Application protocols to offer, most preferred first, such as `h2` and `http/1.1`; none by default.
     pub alpn: Vec<Vec<u8>>,
-    /// Whether a connection may take up the session of an earlier one, as browsers and HTTP clients do. Without it
-    /// each connection is a whole handshake: the load of users who have never been here before.
+    /// Whether a connection may resume the session of an earlier one, as browsers and HTTP clients do. Without it each
+    /// connection is a whole handshake: the load of new users.
     pub resumption: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for ClientSettings {
     }
 }
 
-/// A version of TLS; older ones are broken and not offered.
+/// A TLS version; older ones are insecure and not offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
     /// TLS 1.2 (RFC 5246).

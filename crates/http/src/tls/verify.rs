@@ -1,4 +1,4 @@
-//! Whom to trust where the usual rules do not say it all: anyone, for `-k`, and certificates that vouch for themselves.
+//! Certificate checks other than the standard ones: any certificate, for `-k`, and self-signed certificates.
 
 use super::failure::vouches_for_itself;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -9,8 +9,8 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
 
-/// Takes any certificate. The proof that the other side holds its key is still checked: it is part of what a
-/// handshake costs, and load without it would not be the load that users make.
+/// Accepts any certificate. The proof that the other side holds its key is still checked: it is part of the cost of a
+/// handshake, and load without it would differ from the load of users.
 #[derive(Debug)]
 pub(super) struct Anyone(pub(super) WebPkiSupportedAlgorithms);
 
@@ -49,10 +49,10 @@ impl ServerCertVerifier for Anyone {
     }
 }
 
-/// The usual rules, and one more: a certificate that the user has named is trusted as a server's too.
+/// The standard rules, and one more: a certificate that the user has named is also trusted as a server's.
 ///
-/// What `openssl req -x509` makes, and most test servers show, is marked as an issuer's and vouches for itself. rustls
-/// refuses it as a server's; curl takes it, and so does everyone's `--cacert`.
+/// `openssl req -x509` makes self-signed certificates that are marked as an issuer's, and most test servers use them.
+/// rustls refuses them for a server; curl accepts them with `--cacert`.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) usual: Arc<WebPkiServerVerifier>,
@@ -69,7 +69,7 @@ impl ServerCertVerifier for Named {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.usual.verify_server_cert(certificate, between, name, ocsp, now) {
-            // Its dates have been checked before that.
+            // Its dates were checked before.
             Err(Error::InvalidCertificate(problem))
                 if vouches_for_itself(&problem) && self.named.iter().any(|named| named == certificate) =>
             {

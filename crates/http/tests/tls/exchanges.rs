@@ -158,7 +158,7 @@ fn a_goodbye_is_told_from_a_cut() {
     let mut bytes = &pair.to_server[..];
     pair.server.read_tls(&mut bytes).unwrap();
     assert!(pair.server.process_new_packets().unwrap().peer_has_closed());
-    // During the handshake there is nothing to say.
+    // During the handshake there is nothing to send.
     let mut early = client.session("localhost").unwrap();
     let (mut hello, mut goodbye) = (Vec::new(), Vec::new());
     early.flush(&mut hello);

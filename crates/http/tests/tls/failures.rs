@@ -18,7 +18,7 @@ fn each_problem_of_a_certificate_has_its_kind() {
         let mut pair = Pair::new(&Client::new(&settings).unwrap(), &server);
         assert_eq!(pair.settle(), Err(expected));
         assert!(pair.client.detail().is_some());
-        // The other side is told why, and the failure stays.
+        // The alert is sent to the other side, and the failure stays.
         let mut alert = Vec::new();
         pair.client.flush(&mut alert);
         pair.server.read_tls(&mut &alert[..]).unwrap();
@@ -26,7 +26,7 @@ fn each_problem_of_a_certificate_has_its_kind() {
         assert!(matches!(error, rustls::Error::AlertReceived(_)), "{error}");
         assert_eq!(pair.client.send(b"x", &mut alert), Err(expected));
         assert_eq!(pair.client.received(&mut [], &mut alert), Err(expected));
-        // Trust in anyone takes all of them.
+        // `insecure` accepts all of them.
         let insecure = ClientSettings { insecure: true, ..settings };
         let mut pair = Pair::new(&Client::new(&insecure).unwrap(), &server);
         pair.client_says(b"hello");
@@ -60,7 +60,7 @@ fn a_certificate_that_vouches_for_itself_is_trusted_where_it_is_named() {
         let server = world.server(shown, &Serving::default());
         assert_eq!(Pair::named(&client, &server, name).settle(), expected);
     }
-    // One that is named, but not shown; and one that is shown, but not named.
+    // A certificate that is named but not presented; and one that is presented but not named.
     for client in [naming(&self_made((2020, 2120))), Client::new(&world.trusting()).unwrap()] {
         let server = world.server(&good, &Serving::default());
         assert_eq!(Pair::new(&client, &server).settle(), Err(TlsFailure::UnknownIssuer));
@@ -84,7 +84,7 @@ fn a_server_that_wants_a_certificate_says_so() {
             let settings = ClientSettings { min: only, max: only, ..settings.clone() };
             let mut pair = Pair::new(&Client::new(&settings).unwrap(), &server);
             let failure = pair.settle().unwrap_err();
-            // In TLS 1.2 a server may also speak of a failed handshake without a reason.
+            // A TLS 1.2 server may also report a failed handshake without a reason.
             assert_eq!(failure, TlsFailure::ClientCertificateRefused, "{only}: {:?}", pair.client.detail());
         }
     }
@@ -147,7 +147,7 @@ fn a_byte_changed_on_the_way_is_noticed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever arrives, in whatever pieces, is taken or refused; and a refusal stays.
+    /// Any input in any pieces is accepted or refused; and a refusal stays.
     #[test]
     fn garbage_never_panics(
         established in any::<bool>(),

@@ -1,9 +1,9 @@
 //! TLS over plain vectors: handshakes, failures, resumption, and bytes in the wrong amounts.
 
-// A server for these tests, with the certificates that it shows.
+// A server for these tests, with its certificates.
 mod server;
 
-// What arrives when handshakes succeed.
+// The data after successful handshakes.
 mod exchanges;
 
 // Each kind of failure.

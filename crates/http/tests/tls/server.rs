@@ -1,4 +1,4 @@
-//! A TLS server in memory, and the certificates of a small world.
+//! A TLS server in memory, and test certificates.
 #![allow(clippy::unwrap_used, reason = "a test without its world is over")]
 #![allow(dead_code, reason = "the example needs only a part")]
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
-/// An issuer, and a place for files.
+/// An issuer, and a folder for files.
 pub struct World {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: TempDir,
@@ -29,7 +29,7 @@ pub struct Identity {
     pub key: String,
 }
 
-/// A certificate for `localhost` that vouches for itself and is marked as an issuer's, as `openssl req -x509` makes it.
+/// A self-signed certificate for `localhost` that is marked as an issuer's, as `openssl req -x509` makes it.
 pub fn self_made(years: (i32, i32)) -> Identity {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -39,7 +39,7 @@ pub fn self_made(years: (i32, i32)) -> Identity {
     Identity { certificate: params.self_signed(&key).unwrap().pem(), key: key.serialize_pem() }
 }
 
-/// How a server differs from the usual.
+/// How a server differs from the default.
 #[derive(Default)]
 pub struct Serving {
     pub versions: Option<&'static SupportedProtocolVersion>,
@@ -50,7 +50,7 @@ pub struct Serving {
 impl World {
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Two issuers of one name would be told apart by a signature that does not fit, which is another failure.
+        // Two issuers with the same name would differ only by an invalid signature, which is another failure.
         static ISSUERS: AtomicU32 = AtomicU32::new(0);
         let number = ISSUERS.fetch_add(1, Ordering::Relaxed);
         params.distinguished_name.push(DnType::CommonName, format!("issuer {number}"));
@@ -134,7 +134,7 @@ pub struct Pair {
     pub server: ServerConnection,
     /// What the client has received.
     pub plain: Vec<u8>,
-    /// On its way to the server.
+    /// In transit to the server.
     pub to_server: Vec<u8>,
     /// How many bytes arrive at the client at a time.
     pub piece: usize,
@@ -155,7 +155,7 @@ impl Pair {
         }
     }
 
-    /// Carries bytes both ways until nobody has anything to say: what the server has received.
+    /// Carries bytes both ways until both sides have nothing to send: returns what the server has received.
     pub fn settle(&mut self) -> Result<Vec<u8>, TlsFailure> {
         let mut received = Vec::new();
         loop {
@@ -164,7 +164,7 @@ impl Pair {
             let mut bytes = &self.to_server[..];
             while !bytes.is_empty() {
                 self.server.read_tls(&mut bytes).unwrap();
-                // Its alert says what is wrong, as it would over a socket.
+                // Its alert reports the error, as it would over a socket.
                 let _ = self.server.process_new_packets();
                 let mut part = [0; 4096];
                 while let Ok(count @ 1..) = self.server.reader().read(&mut part) {

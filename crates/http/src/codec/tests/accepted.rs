@@ -1,4 +1,4 @@
-//! Messages that must be understood, and as what.
+//! Messages that must be accepted, and their meaning.
 
 use crate::codec::body::Decoder;
 use crate::codec::header::{SLOTS, slots};
@@ -11,7 +11,7 @@ fn requests_are_classified() {
     let cases: &[(&str, Body, bool, bool, Option<&str>)] = &[
         ("", Body::None, true, false, None),
         ("Content-Length: 5\r\n", Body::Length(5), true, false, None),
-        // A stated length of 0 is told apart from none.
+        // A stated length of 0 is distinguished from none.
         ("content-length:0\r\n", Body::Length(0), true, false, None),
         ("Content-Length: \t007 \r\n", Body::Length(7), true, false, None),
         ("Content-Length: 9223372036854775807\r\n", Body::Length(i64::MAX as u64), true, false, None),
@@ -22,10 +22,10 @@ fn requests_are_classified() {
         ("Connection: a\r\nConnection: close\r\n", Body::None, false, false, None),
         ("Expect: 100-Continue\r\nContent-Length: 1\r\n", Body::Length(1), true, true, None),
         ("Connection: Upgrade\r\nUpgrade: websocket\r\n", Body::None, true, false, Some("websocket")),
-        // Without the connection option, the field is not addressed to this hop.
+        // Without the connection option, the field is not for this hop.
         ("Upgrade: h2c\r\n", Body::None, true, false, None),
         ("X-Empty:\r\nX-Latin: \u{e4}\r\n", Body::None, true, false, None),
-        // Empty elements of lists mean nothing.
+        // Empty elements of lists have no effect.
         ("Connection: keep-alive,\r\n", Body::None, true, false, None),
         ("Connection: , ,close,,\r\n", Body::None, false, false, None),
         ("Connection:\r\n", Body::None, true, false, None),
@@ -56,7 +56,7 @@ fn old_versions_and_other_targets_are_understood() {
     let cases: &[(&str, Target<'_>, bool, Option<&str>)] = &[
         ("GET / HTTP/1.0\r\n\r\n", Target::Origin("/"), false, None),
         ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Target::Origin("/"), true, None),
-        // Interim responses came with HTTP/1.1.
+        // Interim responses exist since HTTP/1.1.
         ("GET / HTTP/1.0\r\nExpect: x\r\nHost: a\r\n\r\n", Target::Origin("/"), false, Some("a")),
         ("\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", Target::Origin("/"), true, Some("a")),
         ("OPTIONS * HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", Target::Asterisk, true, Some("[::1]:8080")),
@@ -162,7 +162,7 @@ fn responses_are_framed_by_status_and_question() {
         ),
         ("HTTP/1.1 204 No Content\r\n\r\n", Other, Body::None, true),
         ("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", Other, Body::None, true),
-        // The bytes that it announces may come all the same, so that nothing else may be read behind it.
+        // The announced bytes may arrive anyway, so that nothing may be read after the head.
         ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", Other, Body::None, false),
         (
             "HTTP/1.1 200 OK\r\nConnection: keep-alive,\r\nTransfer-Encoding: chunked,\r\n\r\n",

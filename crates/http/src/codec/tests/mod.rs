@@ -1,4 +1,4 @@
-//! Tests of the codec as a whole; what one file alone decides is tested in that file.
+//! Tests of the codec as a whole; the tests of a single file are in that file.
 
 mod accepted;
 mod properties;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::codec::{laws, write};
 
-/// Pieces that heads are made of, good and bad, so that generated input gets past the first line.
+/// Valid and invalid parts of heads, so that generated input gets past the first line.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known = proptest::sample::select(vec![
         "GET ",
@@ -73,7 +73,7 @@ fn pieces(start: &'static [u8]) -> impl Strategy<Value = Vec<u8>> {
     vec(piece(), 0..12).prop_map(move |pieces| [start, &pieces.concat(), b"\r\n"].concat())
 }
 
-/// Good messages with a few bytes replaced, put in or taken out: the near misses.
+/// Valid messages with a few bytes replaced, inserted or removed.
 fn near_misses(good: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![proptest::sample::select(b"\r\n\t\0 :;,0158afgX/.".to_vec()), any::<u8>(),];
     let edit = (any::<proptest::sample::Index>(), byte, 0..3);

@@ -1,4 +1,4 @@
-//! Messages that two readers could understand differently. Each must be refused, and for the right reason.
+//! Messages that two readers could understand differently. Each must be refused, for the right reason.
 
 use crate::codec::body::Decoder;
 use crate::codec::header::slots;
@@ -20,29 +20,29 @@ fn check(cases: &[(&str, &str)], refusal: impl Fn(&[u8]) -> Option<Refusal>) {
 
 /// Fields after `POST / HTTP/1.1` and `Host: a`.
 const FRAMING: &[(&str, &str)] = &[
-    // CL.TE and TE.CL: one reader goes by the length, the other by the chunks.
+    // CL.TE and TE.CL: one reader uses the length, the other the chunks.
     ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "two-framings"),
     ("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "two-framings"),
-    // The same, where a length of 0 looks harmless.
+    // The same, with a length of 0, which looks harmless.
     ("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n", "two-framings"),
     // CL.CL: first or last?
     ("Content-Length: 5\r\nContent-Length: 6\r\n", "content-length-repeated"),
-    // Equal values are allowed to be merged by RFC 9110; a strict reader has no need to.
+    // RFC 9110 allows equal values to be merged; a strict reader does not need it.
     ("Content-Length: 5\r\nContent-Length: 5\r\n", "content-length-repeated"),
     ("Content-Length: 5\r\ncontent-length: 5\r\n", "content-length-repeated"),
     // The merged form of the same.
     ("Content-Length: 5, 5\r\n", "content-length-repeated"),
     ("Content-Length: 5,6\r\n", "content-length-repeated"),
-    // Signs: strtol and its kin take them.
+    // Signs: strtol and similar functions accept them.
     ("Content-Length: +5\r\n", "content-length-invalid"),
     ("Content-Length: -5\r\n", "content-length-invalid"),
     ("Content-Length: -0\r\n", "content-length-invalid"),
-    // Other notations of numbers.
+    // Other number notations.
     ("Content-Length: 0x5\r\n", "content-length-invalid"),
     ("Content-Length: 5e0\r\n", "content-length-invalid"),
     ("Content-Length: 5.0\r\n", "content-length-invalid"),
     ("Content-Length: 1_0\r\n", "content-length-invalid"),
-    // A lenient reader stops at the space, another takes both digits.
+    // A lenient reader stops at the space, another reads both digits.
     ("Content-Length: 5 0\r\n", "content-length-invalid"),
     ("Content-Length: 5;a=b\r\n", "content-length-invalid"),
     ("Content-Length: \"5\"\r\n", "content-length-invalid"),
@@ -54,11 +54,11 @@ const FRAMING: &[(&str, &str)] = &[
     ("Content-Length: 18446744073709551616\r\n", "content-length-invalid"),
     // 2^63 is negative in a signed word.
     ("Content-Length: 9223372036854775808\r\n", "content-length-invalid"),
-    // Zeros in front past any buffer of digits.
+    // More leading zeros than any buffer of digits holds.
     ("Content-Length: 00000000000000000000000005\r\n", "content-length-invalid"),
-    // Digits that are no ASCII digits: Arabic-Indic five.
+    // Digits other than ASCII digits: Arabic-Indic five.
     ("Content-Length: \u{665}\r\n", "content-length-invalid"),
-    // TE.TE: one reader honours the first coding, the other the last.
+    // TE.TE: one reader uses the first coding, the other the last.
     ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", "transfer-coding-unsupported"),
@@ -68,14 +68,14 @@ const FRAMING: &[(&str, &str)] = &[
     ("Transfer-Encoding: gzip, chunked\r\n", "transfer-coding-unsupported"),
     ("Transfer-Encoding: identity\r\n", "transfer-coding-unsupported"),
     ("Transfer-Encoding: identity, chunked\r\n", "transfer-coding-unsupported"),
-    // Readers that look for the word anywhere in the value.
+    // Readers that search for the word anywhere in the value.
     ("Transfer-Encoding: xchunked\r\n", "transfer-coding-unsupported"),
     ("Transfer-Encoding: chunkedx\r\n", "transfer-coding-unsupported"),
     ("Transfer-Encoding: cow chunked\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: \"chunked\"\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: 'chunked'\r\n", "transfer-coding-unsupported"),
     ("Transfer-Encoding: chunked;a=b\r\n", "transfer-encoding-invalid"),
-    // Empty elements mean nothing, but a list of nothing frames nothing, and two fields are two framings.
+    // Empty elements have no effect, but an empty list frames nothing, and two fields are two framings.
     ("Transfer-Encoding: ,\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: , ,\r\n", "transfer-encoding-invalid"),
     ("Transfer-Encoding: chunked,,chunked\r\n", "transfer-encoding-invalid"),
@@ -105,7 +105,7 @@ const FRAMING: &[(&str, &str)] = &[
     ("X: a\r\n Transfer-Encoding: chunked\r\n", "header-name"),
     ("Transfer-Encoding:\r\n chunked\r\n", "header-name"),
     ("Transfer-Encoding:\r\n\tchunked\r\n", "header-name"),
-    // No colon, no name.
+    // No colon.
     ("Transfer-Encoding chunked\r\n", "header-name"),
     ("GET /admin HTTP/1.1\r\n", "header-name"),
     (": chunked\r\n", "header-name"),
@@ -119,7 +119,7 @@ const FRAMING: &[(&str, &str)] = &[
     ("X: a\r\rY: b\r\n", "header-value"),
     ("X: a\r\r\n", "header-value"),
     ("X:\rY: b\r\n", "header-value"),
-    // Gateways to scripts turn `_` into `-`.
+    // CGI gateways turn `_` into `-`.
     ("Content_Length: 5\r\n", "framing-lookalike"),
     ("Transfer_Encoding: chunked\r\n", "framing-lookalike"),
     ("Transfer-Encoding: chunked\r\nContent_Length: 5\r\n", "framing-lookalike"),
@@ -128,18 +128,18 @@ const FRAMING: &[(&str, &str)] = &[
     ("_Content-Length: 5\r\n", "framing-lookalike"),
     ("Content-_-Length: 5\r\n", "framing-lookalike"),
     ("Content~Length!: 5\r\n", "framing-lookalike"),
-    // Nominating a field makes the next hop lose it: its framing, or its host.
+    // Nominating a field makes the next hop drop it: its framing, or its host.
     ("Connection: content-length\r\nContent-Length: 5\r\n", "connection-names-framing"),
     ("Connection: close, Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n", "connection-names-framing"),
     ("Connection: host\r\n", "connection-names-framing"),
     ("Connection: a b\r\n", "connection-invalid"),
     ("Connection: close, a b,\r\n", "connection-invalid"),
-    // As many empty elements as no mistake makes.
+    // More empty elements than any mistake produces.
     ("Connection: ,,,,,,,,,,,,,,,,close\r\n", "connection-too-long"),
     ("Connection: a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\r\n", "connection-too-long"),
     // Two protocols to change to.
     ("Connection: upgrade\r\nUpgrade: h2c\r\nUpgrade: websocket\r\n", "upgrade-repeated"),
-    // An expectation that is not understood must not be waited for.
+    // An unknown expectation must not be waited for.
     ("Expect: 200-ok\r\n", "expectation-unknown"),
     ("Expect: 100-continue, x\r\n", "expectation-unknown"),
     ("Expect: x\r\nExpect: 100-continue\r\n", "expectation-unknown"),
@@ -152,7 +152,7 @@ const FRAMING: &[(&str, &str)] = &[
 const START: &[(&str, &str)] = &[
     ("GET / HTTP/1.1\r\n\r\n", "host-missing"),
     ("GET / HTTP/1.1\r\nHost:\r\n\r\n", "host-invalid"),
-    // Merged from two fields on the way.
+    // Merged from two fields by an earlier hop.
     ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", "host-invalid"),
     ("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "host-invalid"),
     // User information: what is the host?
@@ -173,7 +173,7 @@ const START: &[(&str, &str)] = &[
     ("GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
     ("GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
     ("GET http:/a HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
-    // Neither a path nor a URL: readers prepend what they like.
+    // Neither a path nor a URL: readers prepend different prefixes.
     ("GET a HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
     ("GET a:80 HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
     ("GET @b/ HTTP/1.1\r\nHost: a\r\n\r\n", "target-form"),
@@ -185,7 +185,7 @@ const START: &[(&str, &str)] = &[
     ("GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
     ("GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
     ("GET /\tHTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
-    // A tunnel is not offered.
+    // Tunnels are not supported.
     ("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n", "connect"),
     // Spaces: where does the target end?
     ("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
@@ -197,7 +197,7 @@ const START: &[(&str, &str)] = &[
     ("GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
     ("G\0T / HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
     ("G(T / HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
-    // HTTP/0.9 has no head to frame anything.
+    // HTTP/0.9 has no head for the framing.
     ("GET /\r\nHost: a\r\n\r\n", "request-line"),
     // Versions.
     ("GET / http/1.1\r\nHost: a\r\n\r\n", "version"),
@@ -208,7 +208,7 @@ const START: &[(&str, &str)] = &[
     ("GET / HTTP/0.9\r\nHost: a\r\n\r\n", "version-unsupported"),
     ("GET / HTTP/1,1\r\nHost: a\r\n\r\n", "version"),
     ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http2-preface"),
-    // Chunks in HTTP/1.0: the next hop does not know them.
+    // Chunks in HTTP/1.0: the next hop may not know them.
     ("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "transfer-encoding-in-http10"),
     (
         "POST / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -227,12 +227,12 @@ const START: &[(&str, &str)] = &[
     // A space before the first field hides it from some readers.
     ("GET / HTTP/1.1\r\n Host: a\r\nHost: b\r\n\r\n", "header-name"),
     ("GET / HTTP/1.1\r\n\tX: y\r\nHost: b\r\n\r\n", "header-name"),
-    // Empty lines in front: one CRLF is what RFC 9112 asks for.
+    // Leading empty lines: RFC 9112 allows one CRLF.
     ("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "leading-lines"),
     ("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "leading-lines"),
     ("\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "leading-lines"),
     ("\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", "bare-cr"),
-    // The body of the request before, taken for a request.
+    // The body of the previous request, taken for a request.
     ("0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "request-line"),
 ];
 
@@ -267,7 +267,7 @@ fn ambiguous_responses_are_refused() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: ,\r\n\r\n", "transfer-encoding-invalid"),
         ("HTTP/1.1 100 Continue\r\nTransfer-Encoding: chunked\r\n\r\n", "body-forbidden"),
         ("HTTP/1.1 101 Switching Protocols\r\nContent-Length: 5\r\n\r\n", "body-forbidden"),
-        // What is left of a body that was longer than its length.
+        // The rest of a body that was longer than its length.
         ("\r\nHTTP/1.1 200 OK\r\n\r\n", "leading-lines"),
         ("\nHTTP/1.1 200 OK\r\n\r\n", "leading-lines"),
         ("HTTP/1.1 200 OK\nX: y\r\n\r\n", "bare-lf"),
@@ -292,7 +292,7 @@ fn ambiguous_responses_are_refused() {
 #[test]
 fn ambiguous_chunks_are_refused() {
     let cases = &[
-        // Numbers that readers take differently.
+        // Numbers that readers interpret differently.
         ("0x5\r\nhello\r\n0\r\n\r\n", "chunk-size"),
         ("+5\r\nhello\r\n0\r\n\r\n", "chunk-size"),
         ("-5\r\nhello\r\n0\r\n\r\n", "chunk-size"),
@@ -317,7 +317,7 @@ fn ambiguous_chunks_are_refused() {
         ("5;a\rx\r\nhello\r\n0\r\n\r\n", "chunk-size"),
         ("5;\"\r\n\"\r\nhel\r\n0\r\n\r\n", "chunk-end"),
         ("5;a\0\r\nhello\r\n0\r\n\r\n", "chunk-extension"),
-        // TERM.SPILL: data longer than its size; some readers skip two bytes whatever they are.
+        // TERM.SPILL: data longer than its size; some readers skip two bytes of any value.
         ("5\r\nhelloXX0\r\n\r\n", "chunk-end"),
         ("5\r\nhello\n0\r\n\r\n", "chunk-end"),
         ("5\r\nhello\r0\r\n\r\n", "chunk-end"),
@@ -384,7 +384,7 @@ fn extensions_and_trailers_are_bounded() {
     let skip = |text: String| Decoder::new(Body::Chunked).skip(text.as_bytes()).err().map(|r| r.name());
     assert_eq!(skip(format!("1;{}", "a".repeat(16 * 1024))), None);
     assert_eq!(skip(format!("1;{}", "a".repeat(16 * 1024 + 1))), Some("chunk-extensions-too-long"));
-    // The bound is for the body, not for the chunk.
+    // The bound applies to the body, not to the chunk.
     assert_eq!(skip("1;0123456789abcdef\r\nx\r\n".repeat(1025)), Some("chunk-extensions-too-long"));
     assert_eq!(skip(format!("0\r\nX: {}", "a".repeat(4 * 1024 - 3))), None);
     assert_eq!(skip(format!("0\r\nX: {}", "a".repeat(4 * 1024))), Some("trailers-too-long"));

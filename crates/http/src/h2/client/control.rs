@@ -1,4 +1,4 @@
-//! The frames around the answers: windows, resets, settings, pings, farewells.
+//! The frames other than responses: windows, resets, settings, pings, GOAWAY.
 //!
 //! Source: RFC 9113, sections 6.3 to 6.9.
 
@@ -86,7 +86,7 @@ impl Connection {
         let refused = |setting| Err(H2Error::Setting { setting, found: value });
         match name {
             setting::HEADER_TABLE_SIZE => self.peer.table_size(value),
-            // Only a client may allow it.
+            // Only a client may enable it.
             setting::ENABLE_PUSH if value != 0 => return refused("ENABLE_PUSH"),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams_max = value,
             setting::INITIAL_WINDOW_SIZE if value > WINDOW_MAX => return refused("INITIAL_WINDOW_SIZE"),
@@ -160,7 +160,7 @@ impl Connection {
     }
 }
 
-/// Frames about the connection stand on stream 0.
+/// Frames about the connection are on stream 0.
 fn check_connection(header: &Header) -> Result<(), H2Error> {
     match header.stream {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! What each frame of the peer means; here those of which answers are made.
+//! Handles each frame of the peer; here those of responses.
 //!
 //! Source: RFC 9113, section 6.
 
@@ -10,7 +10,7 @@ use super::input::Data;
 use super::{Connection, Sink};
 
 impl Connection {
-    /// Takes a whole frame; of DATA what stands before the data.
+    /// Takes a complete frame; for DATA the part before the data.
     #[inline]
     pub(super) fn frame(
         &mut self,
@@ -35,7 +35,7 @@ impl Connection {
             kind::GOAWAY => self.goaway_received(&header, payload, sink),
             kind::PRIORITY => self.priority(&header, out, sink),
             kind::PUSH_PROMISE => Err(H2Error::PushPromise),
-            // RFC 9113, section 5.5: types that we do not know are ignored.
+            // RFC 9113, section 5.5: unknown types are ignored.
             _ => Ok(()),
         }
     }
@@ -58,7 +58,7 @@ impl Connection {
         let data_len = (header.len as usize)
             .checked_sub(pad_field_len + padding_len)
             .ok_or(H2Error::Padding { frame: "DATA" })?;
-        // The whole payload counts, and also where nobody waits for it.
+        // The whole payload counts, even if no request waits for it.
         spend(&mut self.receive_window, header.len)?;
         if self.receive_window < self.settings.connection_window / 2 {
             frame::window_update(out, 0, self.settings.connection_window - self.receive_window);
@@ -154,7 +154,7 @@ impl Connection {
             _ => None,
         };
         let wanted = matches!(open, Some((key, State::Head)) if sink.wants_headers(key));
-        // Also where nobody waits for it: a block may change the table.
+        // Also if no request waits for it: a block may change the table.
         let read = self.reader.read(block, wanted)?;
         let Some((key, state)) = open else { return Ok(()) };
         match read.and_then(|head| meaning(state, head, ends)) {
@@ -176,7 +176,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The peer has sent all of an answer.
+    /// The peer has sent all of a response.
     #[inline]
     pub(super) fn end(&mut self, id: u32, out: &mut Vec<u8>, sink: &mut impl Sink) {
         let Some(stream) = self.streams.find_open(id) else { return };
@@ -205,7 +205,7 @@ impl Connection {
         sink.malformed(key, malformed);
     }
 
-    /// Frames of an answer stand on the stream of a request.
+    /// Frames of a response are on the stream of a request.
     #[inline]
     pub(super) fn check_stream(&self, header: &Header) -> Result<(), H2Error> {
         let Header { stream, kind, .. } = *header;
@@ -219,7 +219,7 @@ impl Connection {
     }
 }
 
-/// What a header block is.
+/// The kind of a header block.
 enum Meaning {
     Interim,
     Final { status: u16, content_length: Option<u64> },

@@ -1,27 +1,27 @@
-//! From bytes in any pieces to whole frames, and to DATA in the pieces that it came in.
+//! From bytes in any pieces to complete frames, and to DATA in the pieces in which it arrived.
 //!
-//! ## Why DATA is apart
-//! It is most of what arrives and may be long, so it is handed on from the caller's buffer and never copied. All
-//! other frames are short; one that is cut by the end of a read is held until the rest of it is there.
+//! ## Why DATA is separate
+//! It is most of the input and may be long, so it is passed on from the caller's buffer and never copied. All other
+//! frames are short; one that is cut by the end of a read is held until the rest has arrived.
 
 use super::super::error::H2Error;
 use super::super::frame::{self, HEADER_LEN, Header, flag, kind};
 use super::{Connection, Sink};
 
-/// What is known of the frame at hand.
+/// The state of the current frame.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Input {
-    /// The beginning of a frame that is not complete: at most its header and 16 KiB.
+    /// The beginning of an incomplete frame: at most its header and 16 KiB.
     held: Vec<u8>,
-    /// What is left of a DATA frame.
+    /// The rest of a DATA frame.
     pub(super) data: Data,
-    /// The stream of an incomplete header block, and whether the answer ends with it.
+    /// The stream of an incomplete header block, and whether the response ends with it.
     pub(super) block_of: Option<(u32, bool)>,
     /// The block so far.
     pub(super) block: Vec<u8>,
 }
 
-/// What is left of a DATA frame. All zero between frames.
+/// The rest of a DATA frame. All zero between frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Data {
     pub(super) stream: u32,
@@ -63,7 +63,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Completes the frame that is held, or holds more of it. Returns what follows.
+    /// Completes the held frame, or holds more of it. Returns the remaining input.
     fn read_held<'a>(
         &mut self,
         input: &'a [u8],
@@ -84,8 +84,8 @@ impl Connection {
         Ok(rest)
     }
 
-    /// Bytes that must be there to go on with the frame at the beginning of `input`: the header, and then all of
-    /// it; of DATA only what stands before the data.
+    /// Bytes needed to continue with the frame at the beginning of `input`: the header, and then all of it; for DATA
+    /// only the part before the data.
     #[inline]
     fn needed(&self, input: &[u8]) -> Result<usize, H2Error> {
         let Some(header) = Header::read(input) else { return Ok(HEADER_LEN) };
@@ -102,7 +102,7 @@ impl Connection {
         Ok(HEADER_LEN + usize::from(header.has(flag::PADDED) && header.len > 0))
     }
 
-    /// Hands on what there is of a DATA frame. Returns what follows.
+    /// Passes on the available part of a DATA frame. Returns the remaining input.
     #[inline]
     fn read_data<'a>(&mut self, input: &'a [u8], out: &mut Vec<u8>, sink: &mut impl Sink) -> &'a [u8] {
         let frame = &mut self.input.data;

@@ -1,17 +1,16 @@
 //! One connection of a client, with many requests at a time.
 //!
 //! ## Why the caller names its requests
-//! A stream's number is the connection's business. The caller gives each request a `key` of its own, a place in its
-//! table of requests, say, and every event comes back with it. A key must not be used twice at the same time on one
-//! connection.
+//! Stream numbers are internal to the connection. The caller gives each request a `key` of its own, such as its index
+//! in a table of requests, and every event carries it. A key must not be used twice at the same time on one connection.
 //!
 //! ## Why windows of a gigabyte
-//! Bodies are handed on as they arrive and never stored, so a window protects no memory of ours. With the 64 KiB of
-//! the RFC, a fast service would be measured by how often we raise its window: 64 KiB for each round trip. So the
-//! windows are 2^30, as those of h2load are, and are raised when half is used, which is to say hardly ever.
+//! Bodies are passed on as they arrive and never stored, so a window does not protect memory here. With the 64 KiB of
+//! the RFC, a fast service would be limited by how often the client raises its window: 64 KiB per round trip. So the
+//! windows are 2^30, like those of h2load, and are raised when half is used, which is rare.
 //!
 //! ## Output
-//! Everything to be sent is appended to `out`, in the order in which it must be sent. A machine never waits: the
+//! Everything to be sent is appended to `out`, in the order in which it must be sent. The machine never waits: the
 //! caller sends `out` whenever it is not empty.
 
 mod control;
@@ -29,20 +28,20 @@ use super::frame::{self, PREFACE, WINDOW_DEFAULT, WINDOW_MAX, setting};
 use super::hpack::RequestHead;
 use super::streams::{State, Streams};
 
-/// What we ask of a connection.
+/// The client's settings for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Most requests in flight, 1 to 65,536; the peer may allow fewer.
     pub streams_max: u32,
-    /// How far a body may run ahead of us, in bytes, 1 to 2^31 - 1.
+    /// The flow-control window of a stream, in bytes, 1 to 2^31 - 1.
     pub stream_window: u32,
-    /// How far all bodies together may, in bytes, 65,535 to 2^31 - 1.
+    /// The flow-control window of the connection, in bytes, 65,535 to 2^31 - 1.
     pub connection_window: u32,
-    /// How much the peer may have us remember of header fields, in bytes, up to 65,536.
+    /// The size of the header table that the peer may use, in bytes, up to 65,536.
     pub header_table_size: u32,
-    /// The largest list of header fields of an answer, as RFC 9113, section 6.5.2, counts it (each field with 32 bytes
-    /// more), in bytes, 1,024 to 1,048,576; announced as `SETTINGS_MAX_HEADER_LIST_SIZE`. It bounds a block too, which is
-    /// never longer than what it says but for a few bytes a field.
+    /// The largest header list of a response, as RFC 9113, section 6.5.2, counts it (each field with 32 bytes more), in
+    /// bytes, 1,024 to 1,048,576; announced as `SETTINGS_MAX_HEADER_LIST_SIZE`. It bounds a block too, which is longer
+    /// than its list by at most a few bytes per field.
     pub header_list_max: u32,
 }
 
@@ -52,7 +51,7 @@ impl Default for Settings {
             streams_max: 100,
             stream_window: 1 << 30,
             connection_window: 1 << 30,
-            // Costs nothing with a server that does not use it, and makes the heads of one that does a few bytes,
+            // Costs nothing with a server that does not use it, and shortens the heads of one that does to a few bytes,
             // which are cheaper to compare than literals (`h2_cost`).
             header_table_size: 4096,
             header_list_max: 64 * 1024,
@@ -60,32 +59,32 @@ impl Default for Settings {
     }
 }
 
-/// Who hears of the answers. Events of one request come in the order of the methods; [`Sink::end`],
-/// [`Sink::reset`] or [`Sink::malformed`] is its last one. After [`Connection::cancel`] there are none.
+/// Receives the responses. Events of one request come in the order of the methods; [`Sink::end`], [`Sink::reset`] or
+/// [`Sink::malformed`] is its last one. After [`Connection::cancel`] there are none.
 pub trait Sink {
-    /// Whether [`Sink::head`] is to be given the header fields of this answer.
+    /// Whether [`Sink::head`] is to receive the header fields of this response.
     fn wants_headers(&mut self, key: u32) -> bool {
         let _ = key;
         false
     }
 
-    /// The final head of an answer: interim ones are skipped. `status` is 200 to 999; `headers` is empty unless it
-    /// was asked for.
+    /// The final head of a response: interim ones are skipped. `status` is 200 to 999; `headers` is empty unless it was
+    /// requested.
     fn head(&mut self, key: u32, status: u16, headers: Headers<'_>);
 
     /// A part of the body, without padding; never empty.
     fn data(&mut self, key: u32, data: &[u8]);
 
-    /// The answer is complete.
+    /// The response is complete.
     fn end(&mut self, key: u32);
 
-    /// The peer gave the request up. When `retry_safe`, it promises not to have worked on it.
+    /// The peer reset the request. With `retry_safe`, it guarantees that it has not processed it.
     fn reset(&mut self, key: u32, code: ErrorCode, retry_safe: bool);
 
-    /// The answer broke a rule and was given up.
+    /// The response violated a rule and was given up.
     fn malformed(&mut self, key: u32, malformed: Malformed);
 
-    /// The peer takes no new requests. Those that it will not answer were reset before; the others go on.
+    /// The peer accepts no new requests. Those without a response to come were reset before; the others continue.
     fn goaway(&mut self, code: ErrorCode, debug: &[u8]);
 }
 
@@ -103,17 +102,17 @@ pub struct Connection {
     reader: Reader,
     /// Bytes that the peer may still send on all streams.
     receive_window: u32,
-    /// Bytes of bodies that we may still send on all streams.
+    /// Bytes of bodies that the client may still send on all streams.
     send_window: i64,
-    /// Streams whose body waits for a window, in the order in which they go on.
+    /// Streams whose body waits for a window, in the order in which they continue.
     waiting: VecDeque<u32>,
     input: input::Input,
-    /// The last stream that the peer answers, and why no more, after a GOAWAY.
+    /// The last stream that the peer processes, and the reason, after a GOAWAY.
     goaway: Option<(u32, ErrorCode)>,
     failed: Option<H2Error>,
 }
 
-/// What the peer has set.
+/// The peer's settings.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     /// Whether its first SETTINGS have arrived.
@@ -121,13 +120,13 @@ struct Peer {
     streams_max: u32,
     stream_window: u32,
     frame_len_max: u32,
-    /// Whether the next block must say that we use no table: the peer made it smaller than it was at first.
+    /// Whether the next block must announce that no table is used: the peer made it smaller than it was at first.
     must_hear_table_size: bool,
 }
 
 impl Connection {
-    /// Begins a connection: writes the preface, our settings and the connection's window. Requests may follow
-    /// immediately. Settings out of their range count as the nearest in it.
+    /// Begins a connection: writes the preface, the client's settings and the connection's window. Requests may follow
+    /// immediately. Settings out of range are set to the nearest value in range.
     pub fn new(settings: Settings, out: &mut Vec<u8>) -> Connection {
         let settings = Settings {
             streams_max: settings.streams_max.clamp(1, 65_536),
@@ -167,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// How many more requests may be sent now: 0 for good after a GOAWAY, an error, or the last stream number.
+    /// How many more requests may be sent now: permanently 0 after a GOAWAY, an error, or the last stream number.
     #[inline]
     pub fn capacity(&self) -> u32 {
         if self.is_over() {
@@ -176,8 +175,8 @@ impl Connection {
         self.settings.streams_max.min(self.peer.streams_max).saturating_sub(self.streams.open_count())
     }
 
-    /// Sends a request. Of a body that is larger than the peer's window, the rest is copied and waits for it: at
-    /// most one body for each request in flight.
+    /// Sends a request. If its body is larger than the peer's window, the rest is copied and waits: at most one body
+    /// for each request in flight.
     #[inline]
     pub fn request(
         &mut self,
@@ -200,9 +199,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives a request up: nothing is heard of it any more. Returns whether it was in flight.
+    /// Cancels a request: it gets no more events. Returns whether it was in flight.
     ///
-    /// Looks through all streams, which is dear compared with a request and cheap compared with a time-out.
+    /// Searches all streams, which is expensive compared with a request and cheap compared with a time-out.
     pub fn cancel(&mut self, key: u32, out: &mut Vec<u8>) -> bool {
         let Some(id) = self.streams.iter_open().find(|stream| stream.key == key).map(|stream| stream.id)
         else {
@@ -213,8 +212,8 @@ impl Connection {
         true
     }
 
-    /// Takes what was received, in any pieces. After an error, which says to the peer in `out` what was wrong, the
-    /// connection must be closed; its requests in flight will not be answered.
+    /// Takes received bytes, in any pieces. After an error, which is reported to the peer in `out`, the connection must
+    /// be closed; its requests in flight get no response.
     #[inline]
     pub fn received(&mut self, input: &[u8], out: &mut Vec<u8>, sink: &mut impl Sink) -> Result<(), H2Error> {
         if let Some(error) = self.failed {
@@ -226,8 +225,7 @@ impl Connection {
         })
     }
 
-    /// Whether no request can be sent any more, however many are answered: after a GOAWAY, an error, or the last
-    /// stream number.
+    /// Whether no more requests can ever be sent: after a GOAWAY, an error, or the last stream number.
     pub fn is_over(&self) -> bool {
         self.goaway.is_some() || self.failed.is_some() || !self.streams.has_numbers()
     }
@@ -237,7 +235,7 @@ impl Connection {
         self.peer.is_known
     }
 
-    /// Goes on without the peer's settings, which are late: as many requests may be in flight as RFC 9113 advises
+    /// Continues without the peer's settings, which are late: as many requests may be in flight as RFC 9113 advises
     /// servers to allow.
     pub fn presume_settings(&mut self) {
         if !self.peer.is_known {
@@ -245,12 +243,12 @@ impl Connection {
         }
     }
 
-    /// The last stream that the peer works on, after a GOAWAY.
+    /// The last stream that the peer processes, after a GOAWAY.
     pub fn last_stream(&self) -> Option<u32> {
         self.goaway.map(|(last, _)| last)
     }
 
-    /// Requests that are not answered, reset or cancelled yet.
+    /// Requests without a response, a reset or a cancellation yet.
     pub fn in_flight(&self) -> u32 {
         self.streams.open_count()
     }
@@ -260,12 +258,12 @@ impl Connection {
         self.in_flight() == 0
     }
 
-    /// Why the peer takes no more requests, if it said so.
+    /// Why the peer accepts no more requests, if it has sent a GOAWAY.
     pub fn goaway(&self) -> Option<ErrorCode> {
         self.goaway.map(|(_, code)| code)
     }
 
-    /// Closes a stream that is open. Returns whether a part of its request's body had not been sent.
+    /// Closes an open stream. Returns whether a part of its request's body had not been sent.
     #[inline]
     fn close(&mut self, id: u32, state: State) -> bool {
         let had_unsent = self.streams.close(id, state);
@@ -275,7 +273,7 @@ impl Connection {
         had_unsent
     }
 
-    /// Memory that what the peer sends may grow, in bytes.
+    /// Memory that can grow with the peer's input, in bytes.
     #[cfg(any(test, feature = "laws"))]
     pub(super) fn grown_bytes(&self) -> usize {
         self.input.held_bytes() + self.reader.kept_bytes() + self.waiting.capacity() * size_of::<u32>()
@@ -287,9 +285,9 @@ impl Connection {
     }
 }
 
-/// Requests sent before the peer says how many it takes: what is above its limit would be refused. Its settings are
-/// the first thing that it sends, so what waits for them waits for the time that the connection took.
+/// Requests sent before the peer announces its limit: requests above it would be refused. Its settings are the first
+/// thing that it sends, so requests that wait for them wait for about the time that the connection took.
 const STREAMS_MAX_UNTIL_KNOWN: u32 = 1;
 
-/// What a peer is taken to allow that does not say so in time; RFC 9113, section 6.5.2, advises no fewer.
+/// The assumed limit of a peer that does not announce one in time; RFC 9113, section 6.5.2, advises no fewer.
 const STREAMS_MAX_PRESUMED: u32 = 100;

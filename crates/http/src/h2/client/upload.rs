@@ -1,4 +1,4 @@
-//! What a request sends: its head, and its body as far as the peer's windows allow.
+//! Sends a request: its head, and its body as far as the peer's windows allow.
 //!
 //! Source: RFC 9113, sections 4.3 and 5.2.
 
@@ -16,7 +16,7 @@ impl Connection {
         out.extend_from_slice(block);
     }
 
-    /// A head that says the size of our table first, or that is longer than a frame.
+    /// A head that announces the table size first, or that is longer than a frame.
     #[cold]
     fn send_long_head(&mut self, id: u32, block: &[u8], end_flag: u8, out: &mut Vec<u8>) {
         let mut whole = Vec::with_capacity(block.len() + 1);
@@ -35,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// Sends what it may of a new body; the rest waits.
+    /// Sends as much of a new body as the windows allow; the rest waits.
     pub(super) fn send_body(&mut self, id: u32, body: &[u8], out: &mut Vec<u8>) {
         let frame_len_max = self.peer.frame_len_max as usize;
         let Some(stream) = self.streams.find_open(id) else { return };
@@ -46,7 +46,7 @@ impl Connection {
         }
     }
 
-    /// Goes on with a body that waits. Returns whether all of it is sent.
+    /// Continues with a body that waits. Returns whether all of it is sent.
     pub(super) fn send_unsent(&mut self, id: u32, out: &mut Vec<u8>) -> bool {
         let frame_len_max = self.peer.frame_len_max as usize;
         let Some(stream) = self.streams.find_open(id) else { return true };
@@ -56,7 +56,7 @@ impl Connection {
         !stream.has_unsent()
     }
 
-    /// Goes on with all bodies that wait, each in its turn; those that are not done wait again, at the end.
+    /// Continues with all bodies that wait, in turn; incomplete ones are queued again at the end.
     pub(super) fn send_waiting(&mut self, out: &mut Vec<u8>) {
         for _ in 0..self.waiting.len() {
             if self.send_window <= 0 {
@@ -71,8 +71,8 @@ impl Connection {
 }
 
 impl Peer {
-    /// The peer sets the size of the table that our heads might use. They use none, which must be said once if the
-    /// size becomes smaller than the 4,096 bytes that it is at first (RFC 9113, section 4.3.1).
+    /// The peer sets the size of the table that the client's heads might use. They use none, which must be announced
+    /// once if the size becomes smaller than the initial 4,096 bytes (RFC 9113, section 4.3.1).
     pub(super) fn table_size(&mut self, size: u32) {
         if size < 4096 {
             self.must_hear_table_size = true;

@@ -1,34 +1,34 @@
 //! Header blocks to fields.
 //!
-//! Every string is decoded, also of fields that nobody asks for: a wrong Huffman code or index means that the two
-//! sides' tables differ, and every later answer would be read wrong. What makes this cheap under load is that the
-//! caller decodes a block only when it differs from the last one ([`Decoder::is_pure`]).
+//! Every string is decoded, including those of fields that no caller needs: an invalid Huffman code or index means that
+//! the two sides' tables differ, and every later response would be misread. This is cheap under load because the caller
+//! decodes a block only if it differs from the last one ([`Decoder::is_pure`]).
 //!
 //! Source: RFC 7541, sections 3 and 6.
 
 use super::table::Table;
 use super::{HpackError, integer, static_table};
 
-/// The peer's encoder as seen from here: one a connection. Every block must be decoded, in order.
+/// The state of the peer's encoder: one per connection. Every block must be decoded, in order.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     table: Table,
-    /// What we offered; the peer chooses a size up to it.
+    /// The announced bound; the peer chooses a size up to it.
     size_bound: u32,
     /// Most bytes of one string.
     string_bound: usize,
     pure: bool,
-    /// Of the field at hand; kept for their memory.
+    /// The current field; kept to reuse the memory.
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl Decoder {
-    /// `header_table_size` is what was announced to the peer as `SETTINGS_HEADER_TABLE_SIZE`, before its first
-    /// block; `string_bound` is the longest name or value, in bytes, that is decoded.
+    /// `header_table_size` is the `SETTINGS_HEADER_TABLE_SIZE` announced to the peer before its first block;
+    /// `string_bound` is the longest name or value, in bytes, that is decoded.
     pub fn new(header_table_size: u32, string_bound: usize) -> Decoder {
         Decoder {
-            // The peer begins with the 4,096 bytes of the RFC where we offer more, until it says otherwise.
+            // If more is announced, the peer begins with the 4,096 bytes of the RFC until it changes the size.
             table: Table::new(header_table_size.min(4096)),
             size_bound: header_table_size,
             string_bound,
@@ -38,7 +38,7 @@ impl Decoder {
         }
     }
 
-    /// Calls `field` with the name and value of each field of a whole block.
+    /// Calls `field` with the name and value of each field of a complete block.
     pub fn decode(
         &mut self,
         mut block: &[u8],
@@ -78,13 +78,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// Whether the last block left the table as it was: the same bytes again, directly after it, are the same
-    /// fields and need not be decoded.
+    /// Whether the last block left the table unchanged: the same bytes, directly after it, are the same fields and need
+    /// not be decoded.
     pub fn is_pure(&self) -> bool {
         self.pure
     }
 
-    /// Reads name and value of a literal; returns what follows.
+    /// Reads name and value of a literal; returns the remaining bytes.
     fn literal<'a>(&mut self, block: &'a [u8], prefix_bits: u32) -> Result<&'a [u8], HpackError> {
         let (index, mut rest) = integer(block, prefix_bits)?;
         self.name.clear();
@@ -126,7 +126,7 @@ fn indexed(table: &Table, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
     found.ok_or(HpackError::Index { found: index, bound: static_table::LEN + table.len() })
 }
 
-/// Appends a string to `out`; returns what follows.
+/// Appends a string to `out`; returns the remaining bytes.
 #[inline]
 fn string<'a>(input: &'a [u8], out: &mut Vec<u8>, bound: usize) -> Result<&'a [u8], HpackError> {
     let huffman = input.first().is_some_and(|first| first & 0x80 != 0);

@@ -1,6 +1,6 @@
 //! The head of a request, rendered once.
 //!
-//! Everything that HTTP/2 forbids in a request is refused here, by name, so that sending has nothing to check.
+//! Everything that HTTP/2 forbids in a request is refused here, by name, so that sending needs no checks.
 //!
 //! Source: RFC 9113, sections 8.2 and 8.3.
 
@@ -9,11 +9,11 @@ use thiserror::Error;
 use super::static_table::{self, Found};
 use super::write_integer;
 
-/// A finished header block. It means the same on every connection.
+/// A rendered header block. It has the same meaning on every connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHead {
     block: Vec<u8>,
-    /// Whether the method is HEAD: the length that its answer states is of a body that is not sent.
+    /// Whether the method is HEAD: the length in its response describes a body that is not sent.
     pub(in crate::h2) is_head: bool,
 }
 
@@ -40,7 +40,7 @@ pub enum HeadError {
 }
 
 impl RequestHead {
-    /// Renders a head. Names are made lower-case; a `host` among the headers takes the place of `authority`.
+    /// Renders a head. Names are made lower-case; a `host` among the headers replaces `authority`.
     ///
     /// Nothing is added: a request with a body that should state its length has a `content-length` in `headers`.
     pub fn new<'a>(
@@ -55,8 +55,8 @@ impl RequestHead {
         Ok(head)
     }
 
-    /// Renders another head in the place of this one, in its memory. After an error the head is empty and must not
-    /// be sent.
+    /// Renders another head in place of this one, reusing its memory. After an error the head is empty and must not be
+    /// sent.
     pub fn render<'a>(
         &mut self,
         method: &str,
@@ -101,7 +101,7 @@ impl RequestHead {
         self.field(b":method", method.as_bytes());
         self.field(b":scheme", scheme.as_bytes());
         self.field(b":path", path.as_bytes());
-        // The authority stands before all other fields, and may yet be replaced by a host among them.
+        // The authority is before all other fields, and may be replaced by a host among them.
         let authority_at = self.block.len();
         let mut host = None;
         for (name, value) in headers {

@@ -1,17 +1,17 @@
 //! The Huffman code of header strings.
 //!
-//! ## Why from the lengths alone
+//! ## Why only the lengths are stored
 //! The code is canonical: codes of one length are consecutive and in the order of their symbols. So the 257 lengths
-//! say everything, and the tables for decoding are made from them when the program is compiled.
+//! determine the code, and the decoding tables are computed from them at compile time.
 //!
-//! Decoding looks up a byte of input at once, which covers the 5 to 8 bits of everything that headers are usually
-//! made of; longer codes search by length.
+//! Decoding looks up a byte of input at once, which covers the codes of 5 to 8 bits that most header strings consist
+//! of; longer codes are searched by length.
 //!
 //! Source: RFC 7541, section 5.2 and appendix B.
 
 use super::HpackError;
 
-/// Appends the symbols of `input` to `out`; `bound` is the most bytes that `out` may then have.
+/// Appends the symbols of `input` to `out`; `bound` is the largest length of `out` after that.
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>, bound: usize) -> Result<(), HpackError> {
     let mut input = input.iter();
     // The bits not yet used, from the top.
@@ -26,14 +26,14 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>, bound: usize) -> Result<()
         if bits_len == 0 {
             return Ok(());
         }
-        // Past the end the input goes on with ones, as its padding does.
+        // Past the end the input is continued with ones, like its padding.
         let window = (bits >> 32) as u32 | u32::MAX.checked_shr(bits_len).unwrap_or(0);
         let (symbol, len) = symbol(window);
         if len > bits_len {
-            // Less than a symbol is left, and only padding may be: fewer than 8 ones.
+            // Less than a symbol is left, and it must be padding: fewer than 8 ones.
             return if bits_len < 8 && window == u32::MAX { Ok(()) } else { Err(HpackError::Huffman) };
         }
-        // The end-of-string symbol is no byte and must not occur.
+        // The end-of-string symbol is not a byte and must not occur.
         let byte = u8::try_from(symbol).map_err(|_| HpackError::Huffman)?;
         if out.len() == bound {
             return Err(HpackError::StringTooLong { bound });
@@ -60,11 +60,11 @@ fn symbol(window: u32) -> (u16, u32) {
 struct Code {
     /// The symbols, in the order of their codes.
     symbols: [u16; SYMBOLS],
-    /// Where the symbols of a length begin in `symbols`.
+    /// The index in `symbols` of the first symbol of each length.
     offset: [usize; LEN_MAX + 1],
-    /// The first code of a length, in the top bits of a word.
+    /// The first code of each length, in the top bits of a word.
     first: [u32; LEN_MAX + 1],
-    /// What follows the last code of a length, in the top bits of a word.
+    /// The value after the last code of each length, in the top bits of a word.
     end: [u32; LEN_MAX + 1],
 }
 
@@ -95,7 +95,7 @@ const fn code() -> Code {
     code
 }
 
-/// For the first byte of input: the symbol and the length of its code, or a length of 0 where the code is longer.
+/// For the first byte of input: the symbol and the length of its code, or a length of 0 if the code is longer.
 const fn short(code: &Code) -> [(u16, u8); 256] {
     let mut table = [(0, 0); 256];
     let mut len = 8;
@@ -136,7 +136,7 @@ const LENGTHS: [u8; SYMBOLS] = [
     30,
 ];
 
-/// Appends the code of `input` to `out`, for tests: heads of our own are sent plain.
+/// Appends the code of `input` to `out`, for tests: the client sends its heads without Huffman coding.
 #[cfg(test)]
 pub(in crate::h2) fn encode(input: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut bits_len) = (0_u64, 0);

@@ -2,9 +2,9 @@
 //!
 //! ## Why requests use no dynamic table
 //! The head of a request is rendered once and sent a million times, on any connection. Only the static table and
-//! literals that are not indexed mean the same at any time and everywhere, so a finished head is copied and never
-//! encoded again. Its literals are not Huffman coded: that would save the network a fifth of them and cost every
-//! server more to read.
+//! literals without indexing always have the same meaning on every connection, so a rendered head is copied and never
+//! encoded again. Its literals are not Huffman coded: that would make them a fifth shorter and cost every server more
+//! to read.
 //!
 //! Source: RFC 7541.
 
@@ -21,7 +21,7 @@ pub(super) use head::{CONNECTION_SPECIFIC, is_token};
 
 use thiserror::Error;
 
-/// A header block that has no reading. Both sides' tables differ from here on, so the connection is lost.
+/// An invalid header block. Both sides' tables differ from here on, so the connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the message of each variant says what it is and what its fields are")]
 pub enum HpackError {
@@ -41,7 +41,7 @@ pub enum HpackError {
     TableSizeLate,
 }
 
-/// Reads an integer with `prefix_bits` bits in its first byte. Returns it and what follows.
+/// Reads an integer with `prefix_bits` bits in its first byte. Returns it and the remaining bytes.
 #[inline]
 fn integer(input: &[u8], prefix_bits: u32) -> Result<(u32, &[u8]), HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
@@ -50,7 +50,7 @@ fn integer(input: &[u8], prefix_bits: u32) -> Result<(u32, &[u8]), HpackError> {
     if value < u64::from(prefix_max) {
         return Ok((value as u32, rest));
     }
-    // 5 bytes of 7 bits cover 32 bits; leading zeros beyond are legal and useless, and so are refused.
+    // 5 bytes of 7 bits cover 32 bits; leading zeros beyond are legal but useless, and are refused.
     for shift in [0, 7, 14, 21, 28] {
         let (&byte, after) = rest.split_first().ok_or(HpackError::Truncated)?;
         rest = after;

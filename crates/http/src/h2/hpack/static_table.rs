@@ -1,8 +1,8 @@
-//! The static table: the fields that both sides know from the start.
+//! The static table: the predefined fields.
 //!
 //! Source: RFC 7541, appendix A.
 
-/// The field of an index, 1 to [`LEN`].
+/// The field with an index from 1 to [`LEN`].
 pub(super) fn field(index: u32) -> Option<(&'static [u8], &'static [u8])> {
     let (name, value) = FIELDS.get((index as usize).checked_sub(1)?)?;
     Some((name.as_bytes(), value.as_bytes()))
@@ -19,7 +19,7 @@ pub(super) fn find(name: &[u8], value: &[u8]) -> Option<Found> {
     })
 }
 
-/// What the static table has of a field.
+/// The match of a field in the static table.
 pub(super) enum Found {
     /// Its name and its value.
     Field(usize),
@@ -27,7 +27,7 @@ pub(super) enum Found {
     Name(usize),
 }
 
-/// Fields of the table; the dynamic table begins with the next index.
+/// Number of fields in the table; the dynamic table begins with the next index.
 pub(super) const LEN: u32 = FIELDS.len() as u32;
 
 #[rustfmt::skip]

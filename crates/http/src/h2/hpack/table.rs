@@ -1,18 +1,18 @@
-//! The dynamic table: the fields that the peer told us to remember, newest first.
+//! The dynamic table: the fields that the peer has indexed, newest first.
 //!
 //! ## Why one buffer
-//! A field a request may be added for as long as the connection lives. All names and values stand in one buffer,
-//! the newest at its end; when the part in front that nobody needs any more is as large as the table may be, the
-//! rest moves to the front. So nothing is allocated for a field, and a byte moves at most once.
+//! A field may be added per request for as long as the connection exists. All names and values are in one buffer, the
+//! newest at its end; when the unused part in front is as large as the largest table, the rest moves to the front. So
+//! nothing is allocated for a field, and a byte moves at most once.
 //!
 //! Source: RFC 7541, sections 2.3.2 and 4.
 
 use std::collections::VecDeque;
 
-/// Fields, oldest evicted first when they are larger than the table.
+/// Fields; the oldest are evicted when they exceed the table size.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
-    /// Names and values of the entries in order of age, after what was evicted.
+    /// Names and values of the entries in order of age, after the evicted ones.
     bytes: Vec<u8>,
     /// The newest entry first.
     entries: VecDeque<Entry>,
@@ -23,7 +23,7 @@ pub(super) struct Table {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where the name begins in `bytes`; the value follows.
+    /// The offset of the name in `bytes`; the value follows.
     at: usize,
     name_len: u32,
     value_len: u32,
@@ -35,7 +35,7 @@ impl Table {
         Table { bytes: Vec::new(), entries: VecDeque::new(), size: 0, size_max }
     }
 
-    /// Entries.
+    /// Number of entries.
     pub(super) fn len(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -54,7 +54,7 @@ impl Table {
         Some((name, &rest[..entry.value_len as usize]))
     }
 
-    /// Adds a field and evicts what no longer fits. One that is larger than the table empties it.
+    /// Adds a field and evicts those that no longer fit. One that is larger than the table empties it.
     pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
         let size = entry_size(name.len() as u32, value.len() as u32);
         self.evict(self.size_max.saturating_sub(size));

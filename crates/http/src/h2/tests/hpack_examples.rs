@@ -39,7 +39,7 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
 
 #[test]
 fn c_2_single_fields() {
-    // C.2.1: a literal that is remembered.
+    // C.2.1: a literal with indexing.
     check(
         4096,
         &[Example {
@@ -49,7 +49,7 @@ fn c_2_single_fields() {
             table_size: 55,
         }],
     );
-    // C.2.2: a literal that is not; C.2.3: one that must never be; C.2.4: an index.
+    // C.2.2: a literal without indexing; C.2.3: one that is never indexed; C.2.4: an index.
     for (block, fields) in [
         ("040c 2f73 616d 706c 652f 7061 7468", &[(":path", "/sample/path")]),
         ("1008 7061 7373 776f 7264 0673 6563 7265 74", &[("password", "secret")]),
@@ -59,7 +59,7 @@ fn c_2_single_fields() {
     }
 }
 
-/// C.3 and C.4 say the same, plain and Huffman coded.
+/// C.3 and C.4 have the same content, plain and Huffman coded.
 fn requests(blocks: [&'static str; 3]) {
     let [first, second, third] = blocks;
     check(
@@ -126,7 +126,7 @@ fn c_4_requests_with_huffman_coding() {
     ]);
 }
 
-/// C.5 and C.6 say the same, plain and Huffman coded, with a table of 256 bytes that evicts.
+/// C.5 and C.6 have the same content, plain and Huffman coded, with a table of 256 bytes that evicts.
 fn responses(blocks: [&'static str; 3]) {
     let [first, second, third] = blocks;
     check(
@@ -229,9 +229,9 @@ fn broken_blocks_are_refused() {
         ("0003 6161", Truncated),
         ("0001 61", Truncated),
         ("ff ffff ffff ff", Integer),
-        // Padding of a Huffman string that is not ones.
+        // Invalid padding of a Huffman string.
         ("0081 1e01 61", Huffman),
-        // A table larger than offered; one that is set after a field.
+        // A table larger than announced; a size update after a field.
         ("3fe2 1f", TableSize { found: 4097, bound: 4096 }),
         ("8220", TableSizeLate),
     ] {

@@ -13,7 +13,7 @@ use super::frame::{self, Header, kind};
 use super::hpack::RequestHead;
 use super::laws::{Event, Recorder};
 
-/// A frame of a server.
+/// A frame from a server.
 fn framed(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame::header(&mut bytes, payload.len(), kind, flags, stream);
@@ -46,14 +46,14 @@ impl Client {
         client
     }
 
-    /// One whose server has said nothing yet.
+    /// A client whose server has sent nothing yet.
     fn silent(ours: Settings) -> Client {
         let mut out = Vec::new();
         let connection = Connection::new(ours, &mut out);
         Client { connection, recorder: Recorder::default(), out }
     }
 
-    /// One with this many requests in flight, on streams 1, 3, ... with keys 0, 1, ...
+    /// A client with this many requests in flight, on streams 1, 3, ... with keys 0, 1, ...
     fn with_requests(count: u32) -> Client {
         let mut client = Client::new(Settings::default(), &[]);
         (0..count).for_each(|key| client.request(key, b""));
@@ -69,7 +69,7 @@ impl Client {
         self.connection.received(bytes, &mut self.out, &mut self.recorder)
     }
 
-    /// What was told since the last call.
+    /// The events since the last call.
     fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.recorder.events)
     }

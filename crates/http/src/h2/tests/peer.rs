@@ -1,4 +1,4 @@
-//! The client against the server of the `h2` crate, in memory: bytes that nobody wrote for a test.
+//! The client against the server of the `h2` crate, in memory: bytes that were not written for a test.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use crate::h2::error::ErrorCode;
 use crate::h2::hpack::RequestHead;
 use crate::h2::laws::{Event, Recorder};
 
-/// Bytes on their way in one direction before the sender waits, fewer than most bodies.
+/// Bytes in transit in one direction before the sender waits, fewer than most bodies.
 const PIPE_BYTES: usize = 50_000;
 
 #[test]
@@ -47,7 +47,7 @@ fn a_goaway_in_the_middle_loses_no_request() {
 #[derive(Clone, Debug, PartialEq)]
 enum Outcome {
     None,
-    /// With its own body, whole.
+    /// With its own complete body.
     Answered,
     Reset(ErrorCode, bool),
 }
@@ -58,7 +58,7 @@ struct Exchange {
     goaway: Option<ErrorCode>,
 }
 
-/// What the server is asked to do with the request of this key.
+/// The behaviour requested from the server for this key.
 fn kind(key: usize) -> &'static str {
     match key % 50 {
         7 => "/reset",
@@ -116,8 +116,8 @@ async fn drive(io: DuplexStream, requests: usize, header_table_size: u32) -> Exc
         }
         assert!(connection.in_flight() <= 100);
         tokio::select! {
-            // After a GOAWAY the server closes when it has sent everything; what we would still say is then lost,
-            // and what it said is still to be read.
+            // After a GOAWAY the server closes when it has sent everything; later output of the client is lost, and the
+            // server's output is still to be read.
             written = writer.write(&out), if !out.is_empty() => {
                 out.drain(..written.unwrap_or(out.len()));
             }
@@ -131,7 +131,7 @@ async fn drive(io: DuplexStream, requests: usize, header_table_size: u32) -> Exc
     Exchange { sent, results: results(requests, recorder.events), goaway: connection.goaway() }
 }
 
-/// Checks the events of each request and says what became of it.
+/// Checks the events of each request and returns its outcome.
 fn results(requests: usize, events: Vec<Event>) -> Vec<Outcome> {
     let mut results = vec![Outcome::None; requests];
     let mut bodies: Vec<Option<Vec<u8>>> = vec![None; requests];
@@ -161,7 +161,7 @@ async fn serve(io: DuplexStream, goaway_after: Option<usize>) {
     let mut connection = builder.handshake::<_, Cursor<Vec<u8>>>(io).await.unwrap();
     let mut accepted = 0;
     while let Some(request) = connection.accept().await {
-        // The client leaves without a farewell when it has heard everything.
+        // The client leaves without GOAWAY when it has received everything.
         let Ok((request, respond)) = request else { break };
         accepted += 1;
         if goaway_after == Some(accepted) {
@@ -171,7 +171,7 @@ async fn serve(io: DuplexStream, goaway_after: Option<usize>) {
     }
 }
 
-/// Sends back what it is sent, a part at a time, after it has heard everything.
+/// Sends the request body back in parts, after it has received all of it.
 async fn answer(request: Request<h2::RecvStream>, mut respond: SendResponse<Cursor<Vec<u8>>>) {
     let (head, mut stream) = request.into_parts();
     match head.uri.path() {

@@ -8,7 +8,7 @@ use crate::h2::frame::{flag::*, kind::*};
 use crate::h2::hpack::{Decoder, huffman};
 use crate::h2::laws;
 
-/// Frames that answers are made of, good and bad, so that generated input gets past the first ones.
+/// Valid and invalid frames of responses, so that generated input gets past the first ones.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let stream = prop_oneof![20 => (0..7_u32).prop_map(|n| 2 * n + 1), 1 => 0..20_u32];
     let block = proptest::sample::select(vec![

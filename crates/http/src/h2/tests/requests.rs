@@ -1,4 +1,4 @@
-//! Requests and their answers: what is sent, what is told, and how many there may be.
+//! Requests and their responses: output, events and the limit on streams.
 
 use super::{Client, framed, settings};
 use crate::h2::client::{Connection, NoCapacity, Settings};
@@ -106,7 +106,7 @@ fn an_answer_without_a_body_may_state_a_length() {
 fn a_repeated_head_is_read_by_the_table_of_its_time() {
     let mut client = Client::with_requests(5);
     client.recorder.wants_headers = false;
-    // x: 1 is remembered; twice the same block with it; x: 2 is remembered; the same block now says something else.
+    // x: 1 is indexed; the same block refers to it twice; x: 2 is indexed; the same block now means another field.
     client
         .receive(&framed(HEADERS, END_HEADERS | END_STREAM, 1, b"\x88\x40\x0econtent-length\x010"))
         .unwrap();
@@ -134,7 +134,7 @@ fn a_cancelled_request_is_not_heard_of_again_but_still_counts() {
     assert!(!client.connection.cancel(0, &mut client.out));
     assert_eq!(client.sent(), [(RST_STREAM, 0, 1, ErrorCode::CANCEL.0.to_be_bytes().to_vec())]);
     assert_eq!(client.connection.in_flight(), 1);
-    // Its head changes the table, which the next answer uses; its data is taken from the window.
+    // Its head changes the table, which the next response uses; its data counts against the window.
     client.receive(&framed(HEADERS, END_HEADERS, 1, b"\x48\x03418")).unwrap();
     (0..3).for_each(|_| client.receive(&framed(DATA, 0, 1, &[0; 12_000])).unwrap());
     client.receive(&framed(RST_STREAM, 0, 1, &[0; 4])).unwrap();
@@ -214,7 +214,7 @@ fn a_long_head_is_continued_in_further_frames() {
     let expected = [
         (HEADERS, 0, 1, 16_384),
         (CONTINUATION, 0, 1, 16_384),
-        // With the byte that says that no table is used.
+        // With the byte that announces that no table is used.
         (CONTINUATION, END_HEADERS, 1, last + 1),
         (DATA, END_STREAM, 1, 4),
         (HEADERS, END_STREAM, 3, 16_384),

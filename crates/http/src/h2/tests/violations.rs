@@ -1,4 +1,4 @@
-//! What a client must notice: each broken rule with its error and the code that the peer is told.
+//! Violations that a client must detect: each with its error and the code sent to the peer.
 
 use super::{Client, framed, settings};
 use crate::h2::client::Settings;
@@ -7,7 +7,7 @@ use crate::h2::frame::{flag::*, kind::*, setting::*};
 use crate::h2::hpack::HpackError;
 use crate::h2::laws::Event;
 
-/// After this the client has requests on streams 1, 3 and 5; 1 was answered, 3 was cancelled, 5 is open.
+/// After this the client has requests on streams 1, 3 and 5; 1 has its response, 3 was cancelled, 5 is open.
 fn after_some_answers(violation: &[u8]) -> (Result<(), H2Error>, Client) {
     let mut client = Client::with_requests(3);
     client.receive(&framed(HEADERS, END_STREAM | END_HEADERS, 1, b"\x88")).unwrap();
@@ -37,7 +37,7 @@ fn a_broken_rule_of_the_connection_ends_it() {
         (framed(DATA, PADDED, 5, b""), FrameLength { frame: "DATA", found: 0 }, size),
         (framed(HEADERS, PADDED, 5, b""), FrameLength { frame: "HEADERS", found: 0 }, size),
         (framed(HEADERS, PRIORITY_FLAG, 5, &[0; 4]), FrameLength { frame: "HEADERS", found: 4 }, size),
-        // On stream 0 what belongs to a request, and vice versa.
+        // Frames of a request on stream 0, and vice versa.
         (framed(DATA, 0, 0, b"x"), StreamZero { frame: "DATA" }, protocol),
         (framed(HEADERS, END_HEADERS, 0, b"\x88"), StreamZero { frame: "HEADERS" }, protocol),
         (framed(RST_STREAM, 0, 0, &one), StreamZero { frame: "RST_STREAM" }, protocol),
@@ -45,19 +45,19 @@ fn a_broken_rule_of_the_connection_ends_it() {
         (settings_on(5), StreamNotZero { frame: "SETTINGS", stream: 5 }, protocol),
         (framed(PING, 0, 5, &[0; 8]), StreamNotZero { frame: "PING", stream: 5 }, protocol),
         (framed(GOAWAY, 0, 5, &[0; 8]), StreamNotZero { frame: "GOAWAY", stream: 5 }, protocol),
-        // On a stream that no request has opened, or that only the peer could have.
+        // On a stream that no request has opened, or that only the peer could have opened.
         (framed(DATA, 0, 7, b"x"), StreamIdle { frame: "DATA", stream: 7 }, protocol),
         (framed(HEADERS, END_HEADERS, 2, b"\x88"), StreamIdle { frame: "HEADERS", stream: 2 }, protocol),
         (framed(RST_STREAM, 0, 7, &one), StreamIdle { frame: "RST_STREAM", stream: 7 }, protocol),
         (framed(WINDOW_UPDATE, 0, 7, &one), StreamIdle { frame: "WINDOW_UPDATE", stream: 7 }, protocol),
-        // After the end of an answer.
+        // After the end of a response.
         (framed(DATA, 0, 1, b"x"), StreamClosed { frame: "DATA", stream: 1 }, ErrorCode::STREAM_CLOSED),
         (
             framed(HEADERS, END_HEADERS, 1, b"\x88"),
             StreamClosed { frame: "HEADERS", stream: 1 },
             ErrorCode::STREAM_CLOSED,
         ),
-        // Header blocks in pieces.
+        // Split header blocks.
         (framed(CONTINUATION, END_HEADERS, 5, b"\x88"), ContinuationUnexpected, protocol),
         (
             [framed(HEADERS, 0, 5, b""), framed(PING, 0, 0, &[0; 8])].concat(),
@@ -113,7 +113,7 @@ fn a_broken_rule_of_the_connection_ends_it() {
             flow,
         ),
         ([goaway(1), goaway(3)].concat(), GoawayRaised { found: 3, bound: 1 }, protocol),
-        // A head that does not decode, also of a request that was cancelled.
+        // An invalid header block, also of a request that was cancelled.
         (
             framed(HEADERS, END_HEADERS, 5, b"\x80"),
             Hpack(HpackError::Index { found: 0, bound: 61 }),
@@ -227,7 +227,7 @@ fn a_broken_answer_loses_its_stream_only() {
         (last(b"\x88\x0f\x0d\x011"), BodyLength),
         ([head(b"\x88\x0f\x0d\x011"), framed(DATA, 0, 5, b"ab")].concat(), BodyLength),
         ([head(b"\x88\x0f\x0d\x013"), framed(DATA, END_STREAM, 5, b"ab")].concat(), BodyLength),
-        // A body where there cannot be one: 204.
+        // A body where none is allowed: 204.
         ([head(b"\x89"), framed(DATA, END_STREAM, 5, b"a")].concat(), BodyLength),
         (framed(DATA, 0, 5, b"x"), DataBeforeHead),
         ([head(b"\x88"), head(b"\x88")].concat(), SecondHead),
@@ -242,7 +242,7 @@ fn a_broken_answer_loses_its_stream_only() {
         let reset = (RST_STREAM, 0, 5, malformed.code().0.to_be_bytes().to_vec());
         assert_eq!(client.sent().last(), Some(&reset), "{malformed}");
         assert!(client.connection.is_idle());
-        // What was under way for it is ignored.
+        // Frames in transit for it are ignored.
         client.receive(&framed(DATA, END_STREAM, 5, b"late")).unwrap();
         assert!(client.events().is_empty() && client.sent().is_empty());
         client.request(9, b"");

@@ -1,4 +1,4 @@
-//! Flow control: bodies that wait for the peer's windows, and ours that are raised in large steps.
+//! Flow control: bodies that wait for the peer's windows, and the client's windows, raised in large steps.
 
 use super::{Client, framed, settings};
 use crate::h2::client::Settings;
@@ -59,7 +59,7 @@ fn an_answer_that_comes_before_the_end_of_the_request_ends_it() {
     client.receive(&framed(HEADERS, END_HEADERS | END_STREAM, 1, b"\x8c")).unwrap();
     assert_eq!(client.events(), [Head(0, 400, vec![]), End(0)]);
     assert_eq!(client.sent(), [(RST_STREAM, 0, 1, ErrorCode::CANCEL.0.to_be_bytes().to_vec())]);
-    // What the peer had under way when it heard of that.
+    // Frames that the peer had in transit when it learned of it.
     client.receive(&[raise(1, 10), framed(RST_STREAM, 0, 1, &[0; 4])].concat()).unwrap();
     assert!(client.sent().is_empty() && client.events().is_empty());
 }
@@ -82,7 +82,7 @@ fn our_windows_are_raised_when_half_is_used() {
     let of = |id: u32| raised.iter().filter(move |(stream, _)| *stream == id).map(|&(_, by)| by);
     assert_eq!(of(1).collect::<Vec<_>>(), [20_000; 10]);
     assert_eq!(of(0).collect::<Vec<_>>(), [60_000; 3]);
-    // The last part of a body raises nothing on its stream. Padding is taken from both windows.
+    // The last part of a body does not raise the window of its stream. Padding counts against both windows.
     client.receive(&framed(DATA, 0, 1, &[0; 10_000])).unwrap();
     client.receive(&framed(DATA, PADDED | END_STREAM, 1, &[200; 10_000])).unwrap();
     assert!(client.sent().iter().all(|sent| sent.2 == 0));

@@ -1,4 +1,4 @@
-//! One connection: what has arrived at the loop under test, and what waits for its peer.
+//! One connection: the bytes that have arrived at the loop under test, and those that wait for its peer.
 
 use crate::reactor::{Ready, Token};
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ pub(super) struct Wire {
     /// Written and not read by the peer.
     written: VecDeque<u8>,
     written_end: Option<End>,
-    /// A write was refused: the next room is said.
+    /// A write was refused: the next space is reported.
     wants_room: bool,
     closed: bool,
 }
@@ -65,7 +65,7 @@ impl Wire {
         Ready { token: self.token, readable, writable, closed, broken }
     }
 
-    /// Watched from now on: whatever is the case is said.
+    /// Watched from now on: the present readiness is reported.
     pub(super) fn watch(&mut self, token: Token) -> Ready {
         self.token = token;
         self.said(!self.arrived.is_empty(), true)
@@ -122,7 +122,7 @@ impl Wire {
         Ok(WINDOW_BYTES.saturating_sub(self.written.len()))
     }
 
-    /// A write was refused. Where there `is_room`, gives what is to be said of it later.
+    /// A write was refused. If there `is_room`, returns the readiness to report later.
     pub(super) fn wants_room(&mut self, is_room: bool) -> Option<Ready> {
         self.wants_room = !is_room;
         is_room.then(|| self.said(false, true))
@@ -158,23 +158,23 @@ impl Wire {
         self.closed
     }
 
-    /// The peer sees a reset; what it has not read by then is lost.
+    /// The peer sees a reset; bytes that it has not read by then are lost.
     pub(super) fn break_for_peer(&mut self) {
         self.written.clear();
         self.written_end = Some(End::Reset);
     }
 
-    /// How the loop under test sees it when the peer closes now.
+    /// How the loop under test sees a close of the peer now.
     pub(super) fn peer_closes(&mut self) -> End {
         self.peer_closed = true;
         if self.written.is_empty() { End::Finished } else { End::Reset }
     }
 
-    /// The peer has closed: what is written is answered by a reset.
+    /// The peer has closed: written bytes cause a reset.
     pub(super) fn peer_gone(&self) -> bool {
         self.peer_closed
     }
 }
 
-/// Small, so that most answers meet a full window.
+/// Small, so that most responses meet a full window.
 const WINDOW_BYTES: usize = 3_000;
