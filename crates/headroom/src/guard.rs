@@ -1,9 +1,7 @@
 //! Load goes to strangers only where somebody says that they are none.
 
-use ::load::{Plan, Server, Work};
+use ::load::{Plan, Server};
 use host::{Guard, Refused, WrongEntry};
-use http::dial::Address;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use thiserror::Error;
 use units::Rate;
@@ -39,7 +37,7 @@ impl GuardArgs {
     /// Names the host, its address, the rate and the flag that allows it.
     pub fn check(&self, plan: &Plan) -> Result<(), GuardError> {
         let peak = plan.model.peak_rate();
-        plan_servers(plan).iter().try_for_each(|server| self.check_server(server, peak))
+        plan.servers().iter().try_for_each(|server| self.check_server(server, peak))
     }
 
     /// Whether one server may be loaded; `peak` is `None` where the service sets the rate.
@@ -53,28 +51,8 @@ impl GuardArgs {
             None => Guard::new("headroom/allow"),
         };
         self.allow_host.iter().try_for_each(|entry| guard.allow(entry))?;
-        Ok(guard.check(&server.origin.host, &tcp_addresses(server), peak)?)
+        Ok(guard.check(&server.origin.host, &server.ip_addresses(), peak)?)
     }
-}
-
-/// The servers that a plan names.
-pub fn plan_servers(plan: &Plan) -> Vec<Server> {
-    let mut servers: Vec<Server> = match &plan.work {
-        Work::Targets(targets) => targets.list.iter().map(|target| target.server.clone()).collect(),
-        Work::Scenario { servers, .. } => servers.to_vec(),
-    };
-    servers.sort_by(|a, b| (&a.origin.authority, a.origin.port).cmp(&(&b.origin.authority, b.origin.port)));
-    servers.dedup();
-    servers
-}
-
-/// The addresses of a server, without unix sockets.
-pub fn tcp_addresses(server: &Server) -> Vec<IpAddr> {
-    let ip = |address: &Address| match address {
-        Address::Tcp(address) => Some(address.ip()),
-        Address::Unix(_) => None,
-    };
-    server.addresses.iter().filter_map(ip).collect()
 }
 
 fn default_file() -> Option<PathBuf> {

@@ -1,7 +1,6 @@
 //! The `headroom` command: wiring, nothing else. Each command has a file in `commands`.
 
 mod admin;
-mod asked;
 mod commands;
 mod connect;
 mod descriptors;

@@ -76,6 +76,17 @@ pub struct Server {
     pub addresses: Arc<[Address]>,
 }
 
+impl Server {
+    /// Its IP addresses; a unix socket has none.
+    pub fn ip_addresses(&self) -> Vec<IpAddr> {
+        let ip = |address: &Address| match address {
+            Address::Tcp(address) => Some(address.ip()),
+            Address::Unix(_) => None,
+        };
+        self.addresses.iter().filter_map(ip).collect()
+    }
+}
+
 /// Resolves servers, and looks up each name once.
 #[derive(Debug)]
 pub struct Servers<'r> {

@@ -4,6 +4,7 @@ use crate::connecting::{Connecting, Server};
 use crate::layout::{Layout, Span};
 use crate::scenario::Scenario;
 use crate::{Profile, Schedule, Target, Trace, UserProfile};
+use http::dial::Scheme;
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -243,6 +244,23 @@ impl Plan {
             Work::Targets(targets) => targets.list.first().map_or("", |target| &target.url),
             Work::Scenario { scenario, .. } => &scenario.definition().name,
         }
+    }
+
+    /// The servers that the plan names, each once, by authority and port.
+    pub fn servers(&self) -> Vec<Server> {
+        let mut servers: Vec<Server> = match &self.work {
+            Work::Targets(targets) => targets.list.iter().map(|target| target.server.clone()).collect(),
+            Work::Scenario { servers, .. } => servers.to_vec(),
+        };
+        servers
+            .sort_by(|a, b| (&a.origin.authority, a.origin.port).cmp(&(&b.origin.authority, b.origin.port)));
+        servers.dedup();
+        servers
+    }
+
+    /// Whether one of its servers is reached over TLS.
+    pub fn uses_tls(&self) -> bool {
+        self.servers().iter().any(|server| server.origin.scheme == Scheme::Https)
     }
 
     /// The schedule of the open model.

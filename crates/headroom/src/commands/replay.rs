@@ -2,10 +2,9 @@
 
 use super::load::drive;
 use super::load::span;
-use crate::asked;
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::exit::Exit;
-use crate::guard::{GuardArgs, GuardError, plan_servers};
+use crate::guard::{GuardArgs, GuardError};
 use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
 use crate::output::{complain, note, print};
@@ -14,13 +13,14 @@ use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
 use ::load::{Arrivals, Course, Model, Plan, Servers, Work};
 use http::codec::header::is_credential;
 use http::codec::method::is_safe;
-use http::dial::{ResolveError, Scheme};
+use http::dial::ResolveError;
 use import::{Recording, RecordingError, Replay, ReplayError};
 use measure::Measurement;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use study::load::asked;
 use thiserror::Error;
 use units::Timestamp;
 
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&asked::of(&plan).text(&thresholds));
+        return print(&asked(&plan).text(&thresholds));
     }
     drive::run(drive::Run {
         command: "replay",
@@ -234,8 +234,7 @@ fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {
         arrival_header: args.user_header.clone(),
         ..Plan::new(Work::Targets(targets.in_order(order.into()).labelled(users.into())), model)
     };
-    let secure = plan_servers(&plan).iter().any(|server| server.origin.scheme == Scheme::Https);
-    plan.connecting = args.connect.connecting(resolver, secure, true)?;
+    plan.connecting = args.connect.connecting(resolver, plan.uses_tls(), true)?;
     plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());
     args.guard.check(&plan)?;
     let known = Known::from(&plan);

@@ -5,7 +5,6 @@
 
 use super::pulse::{Pulse, Second};
 use super::terminal;
-use crate::asked;
 use ::load::{Model, Plan};
 use measure::Histogram;
 use ratatui::backend::CrosstermBackend;
@@ -18,6 +17,7 @@ use report::{grouped, quantile, rate, time};
 use std::io::{self, BufWriter, Stderr, Write};
 use std::mem::ManuallyDrop;
 use std::time::Duration;
+use study::load::asked;
 use units::{Quantile, Timestamp, show_duration};
 
 /// A screen that is up; taken down when dropped.
@@ -79,7 +79,7 @@ fn draw(frame: &mut Frame<'_>, plan: &Plan, pulse: &Pulse, stopping: bool, colou
         Layout::vertical([1, 1, 1, 1, 7, 1, 1, 1, 1].map(Constraint::Length)).areas(frame.area());
     let bold = Style::new().add_modifier(Modifier::BOLD);
     frame.render_widget(Line::styled(format!("headroom load {}", plan.url()), bold), title);
-    frame.render_widget(Line::raw(asked::of(plan).model()), what);
+    frame.render_widget(Line::raw(asked(plan).model()), what);
     let (done, label) = progress(plan, pulse, stopping);
     frame.render_widget(Gauge::default().ratio(done).label(label).gauge_style(colour(Color::Blue)), gauge);
 
@@ -129,7 +129,7 @@ fn progress(plan: &Plan, pulse: &Pulse, stopping: bool) -> (f64, String) {
         // Whole seconds: a number that changes ten times a second cannot be read.
         let left =
             if done > 0.0 { format!(", {:.0} s left", (at / done - at).ceil()) } else { String::new() };
-        format!("{:.0} s of {}{left}", at.floor(), asked::of(plan).end())
+        format!("{:.0} s of {}{left}", at.floor(), asked(plan).end())
     };
     (done, label)
 }

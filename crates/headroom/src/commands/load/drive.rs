@@ -1,6 +1,5 @@
 //! Runs a plan and says what came of it: the same for every command that drives load.
 
-use crate::asked;
 use crate::descriptors;
 use crate::exit::Exit;
 use crate::ledger_file::LedgerArgs;
@@ -17,6 +16,7 @@ use measure::{Measurement, Verdict, Watched};
 use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::time::SystemTime;
+use study::load::{asked, needs};
 
 /// A run to be.
 pub struct Run<'a> {
@@ -57,7 +57,7 @@ pub fn run(run: Run<'_>) -> Exit {
 pub fn once(run: &Run<'_>, first: Option<Begun>) -> Once {
     // Where it is not enough, the run counts the connections that it could not open.
     descriptors::raise_limit();
-    let findings = preflight(&super::plan::needs(&run.plan));
+    let findings = preflight(&needs(&run.plan));
     for finding in &findings {
         note(&finding.to_string());
     }
@@ -69,7 +69,7 @@ pub fn once(run: &Run<'_>, first: Option<Begun>) -> Once {
         Err(error) => return Once { exit: complain(&error, Exit::Usage), begun: None, ended: None },
     };
     let mut recorder = Recorder::open(run.ledger);
-    let asked = asked::of(&run.plan);
+    let asked = asked(&run.plan);
     let config = asked.json().to_string();
     let about = About { command: run.command, target: run.plan.url(), config, parent: None };
     let begun = recorder.repeat(about, first);

@@ -12,12 +12,13 @@ mod repeat;
 pub use args::{Args, span};
 
 use crate::exit::Exit;
+use crate::output;
 use crate::output::{complain, print};
-use crate::{asked, output};
 use ::load::{Plan, Work};
 use http::dial::{Origin, Scheme};
 use measure::Measurement;
 use plan::UsageError;
+use study::load::asked;
 
 /// Runs the command.
 pub fn run(args: &Args) -> Exit {
@@ -31,7 +32,7 @@ pub fn run(args: &Args) -> Exit {
     };
     if args.dry_run {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
-        return print(&asked::of(&planned.plan).text(&thresholds));
+        return print(&asked(&planned.plan).text(&thresholds));
     }
     if args.repeat.get() > 1 {
         return repeat::run(args, &planned);

@@ -2,16 +2,13 @@
 
 use super::args::Args;
 use crate::connect::ConnectError;
-use crate::guard::{GuardError, plan_servers, tcp_addresses};
+use crate::guard::GuardError;
 use crate::inputs::{self, InputError};
 use crate::request::{RequestError, Spacing};
 use ::load::scenario::{self, Scenario, Think};
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
-use ::load::{
-    Course, Model, Plan, Protocol, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work,
-};
+use ::load::{Course, Model, Plan, Servers, Stages, StagesError, Target, Trace, TraceError, Users, Work};
 use config::scenario::{LoadModel, ScenarioFile};
-use host::Needs;
 use http::dial::{Origin, OriginError, ResolveError, Scheme};
 use import::{Rows, Traffic, TrafficError};
 use std::fs::File;
@@ -123,10 +120,8 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
         arrival_header: args.arrival_header.clone(),
         ..Plan::new(work, model)
     };
-    let named = plan_servers(&plan);
-    let secure = named.iter().any(|server| server.origin.scheme == Scheme::Https);
     // A scenario may be led to https by a redirect.
-    plan.connecting = args.connect.connecting(resolver, secure || file.is_some(), open)?;
+    plan.connecting = args.connect.connecting(resolver, plan.uses_tls() || file.is_some(), open)?;
     plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());
     let end = plan.end();
     if end != Timestamp::NEVER && Timestamp::ZERO + plan.warm_up >= end {
@@ -269,27 +264,6 @@ fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<V
     match fields::Problems::of(problems) {
         Some(problems) => Err(UsageError::Scenario(problems)),
         None => Ok(all),
-    }
-}
-
-/// What a plan takes of this machine.
-pub fn needs(plan: &Plan) -> Needs {
-    let servers = plan_servers(plan);
-    let peak = plan.model.peak_rate();
-    let connections = plan.model.connections().map(NonZeroU32::get);
-    let streams = plan.connecting.protocol.streams();
-    Needs {
-        connections: connections.map(|count| match (&plan.model, plan.connecting.protocol) {
-            (Model::Open { .. }, Protocol::Http2 { .. }) => count.min(count / streams + 1),
-            _ => count,
-        }),
-        new_connections: if plan.keep_alive { Rate::ZERO } else { peak.unwrap_or(Rate::ZERO) },
-        local_addresses: (plan.connecting.local_addresses.len() as u32).max(1),
-        remote_addresses: servers.iter().flat_map(tcp_addresses).collect(),
-        rate: peak,
-        workers: plan.workers.get(),
-        tls: servers.iter().any(|server| server.origin.scheme == Scheme::Https),
-        lasts: (plan.end() != Timestamp::NEVER).then(|| plan.end().since(Timestamp::ZERO)),
     }
 }
 

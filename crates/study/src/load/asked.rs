@@ -1,12 +1,12 @@
-//! What a plan asks for, as results say it.
+//! The facts of a plan that results show.
 
 use ::load::{Arrivals, Course, Model, Plan, Protocol, Users, Work};
 use documents::run::{self, Asked};
 use std::num::NonZeroU32;
 use units::Timestamp;
 
-/// The facts of a plan.
-pub fn of(plan: &Plan) -> Asked {
+/// The facts of a plan that results show.
+pub fn asked(plan: &Plan) -> Asked {
     let end = plan.end();
     Asked {
         target: plan.url().to_owned(),
