@@ -99,10 +99,11 @@ const TABLE: [Uses; 24] = [
         &[
             ("control", "every decision"),
             ("documents", "the outcomes, which it fills"),
-            ("host", "what else was busy"),
+            ("host", "preflight, and what else was busy"),
             ("load", "drives it"),
             ("measure", "what was measured"),
             ("units", QUANTITIES),
+            ("watch", "metrics beside a run"),
         ],
     ),
     (
@@ -132,13 +133,14 @@ const TABLE: [Uses; 24] = [
 ];
 
 /// What their tests use besides.
-const TESTS: [Uses; 6] = [
+const TESTS: [Uses; 7] = [
     ("documents", &[("status", SAMPLES)]),
     ("gateway", &[("http", "the virtual network"), ("sim", "every decision beside the simulator's")]),
     ("headroom", &[("status", SAMPLES)]),
     ("http", &[("stats", "random streams")]),
     ("ledger", &[("host", "what a run records of its machine")]),
     ("load", &[("http", "the virtual network")]),
+    ("study", &[("sample", "a service to send load to")]),
 ];
 
 const QUANTITIES: &str = "quantities with their units";

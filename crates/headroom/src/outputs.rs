@@ -3,13 +3,13 @@
 use crate::output_file;
 use documents::run::LoadRun;
 use documents::watched;
-use measure::Watched;
 use report::{csv, hgrm, hlog, markdown};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
+use study::load::Watching;
 use thiserror::Error;
-use watch::{Endpoint, Query, RemoteWrite, Source, Watcher, Written, WrongEndpoint, WrongSource};
+use watch::{Endpoint, Query, Source, WrongEndpoint, WrongSource};
 
 /// Files that are written at the end of a run, and what goes on beside it.
 #[derive(Debug, clap::Args)]
@@ -61,9 +61,11 @@ pub struct OutputArgs {
 }
 
 /// What goes on beside a run.
-pub struct Watching {
-    watcher: Option<Watcher>,
-    remote: Option<RemoteWrite>,
+pub struct Beside {
+    /// Metrics that are recorded.
+    pub watching: Watching,
+    /// Where the run's own numbers are sent.
+    pub remote: Option<Endpoint>,
 }
 
 /// Something beside the run cannot be set up, or a file cannot be written.
@@ -90,11 +92,11 @@ pub struct Results<'a> {
 }
 
 impl OutputArgs {
-    /// Checks that the files can be written, and starts what goes on beside the run.
+    /// Checks that the files can be written, and reads what goes on beside the run.
     ///
     /// # Errors
     /// Names the file, URL, query or metric that cannot be used.
-    pub fn start(&self) -> Result<Watching, OutputError> {
+    pub fn check(&self) -> Result<Beside, OutputError> {
         for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten() {
             output_file::check_or_stdout(path)?;
         }
@@ -105,13 +107,8 @@ impl OutputArgs {
         for url in &self.watch_metrics {
             sources.push(Source::metrics(url)?);
         }
-        let remote = match &self.remote_write {
-            Some(url) => Some(RemoteWrite::new(Endpoint::new(url)?)),
-            None => None,
-        };
-        let watcher =
-            (!sources.is_empty()).then(|| Watcher::start(sources, self.watch_every, Instant::now()));
-        Ok(Watching { watcher, remote })
+        let remote = self.remote_write.as_deref().map(Endpoint::new).transpose()?;
+        Ok(Beside { watching: Watching { sources, every: self.watch_every }, remote })
     }
 
     /// Writes the files that were asked for.
@@ -136,19 +133,6 @@ impl OutputArgs {
     }
 }
 
-impl Watching {
-    /// Where the run is sent as it goes.
-    pub fn remote(&self) -> Option<&RemoteWrite> {
-        self.remote.as_ref()
-    }
-
-    /// Ends it: what was watched, and what became of the samples that were sent.
-    pub fn stop(self) -> (Vec<Watched>, Option<Written>) {
-        let written = self.remote.map(|remote| remote.close(FAREWELL));
-        (self.watcher.map(Watcher::stop).unwrap_or_default(), written)
-    }
-}
-
 fn to_file(
     path: Option<&Path>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -158,6 +142,3 @@ fn to_file(
         Some(path) => Ok(output_file::write_or_stdout(path, write)?),
     }
 }
-
-/// How long a receiver may take for the last samples.
-const FAREWELL: Duration = Duration::from_secs(3);

@@ -3,13 +3,13 @@
 use ::load::Progress;
 use measure::{Cell, Measurement, Outcome, Second, SparseHistogram};
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use units::Rate;
-use watch::{LoadSeries, Now, RemoteWrite};
+use watch::{Endpoint, LoadSeries, Now, RemoteWrite, Written};
 
 /// Sends a run as it goes.
-pub struct Stream<'a> {
-    remote: &'a RemoteWrite,
+pub struct Stream {
+    remote: RemoteWrite,
     series: LoadSeries,
     /// What was said of each endpoint and outcome.
     said: BTreeMap<(u32, Outcome), BTreeMap<u64, u32>>,
@@ -17,9 +17,10 @@ pub struct Stream<'a> {
     last: (u64, f64),
 }
 
-impl<'a> Stream<'a> {
-    /// Of a run with this name.
-    pub fn new(remote: &'a RemoteWrite, run: String) -> Self {
+impl Stream {
+    /// Sends a run with this name to `endpoint`.
+    pub fn new(endpoint: Endpoint, run: String) -> Self {
+        let remote = RemoteWrite::new(endpoint);
         let series = LoadSeries::new(run);
         Stream { remote, series, said: BTreeMap::new(), unsent: 0, last: (0, 0.0) }
     }
@@ -34,10 +35,11 @@ impl<'a> Stream<'a> {
         self.push(so_far, progress.in_flight, offered);
     }
 
-    /// Sends the rest, and says that there is no more.
-    pub fn end(mut self, measured: &Measurement) {
+    /// Sends the rest and the end of all series; gives what became of the samples.
+    pub fn end(mut self, measured: &Measurement) -> Written {
         self.push(measured, 0, Rate::ZERO);
         self.remote.push(self.series.end(SystemTime::now()));
+        self.remote.close(FAREWELL)
     }
 
     fn push(&mut self, so_far: &Measurement, in_flight: u64, offered: Rate) {
@@ -64,3 +66,6 @@ impl<'a> Stream<'a> {
         self.remote.push(self.series.samples(&now));
     }
 }
+
+/// How long a receiver may take for the last samples.
+const FAREWELL: Duration = Duration::from_secs(3);

@@ -2,5 +2,6 @@
 //! print nothing, and know neither the command line nor the ledger.
 #![warn(missing_docs)]
 
+mod drive;
 pub mod find;
 pub mod load;

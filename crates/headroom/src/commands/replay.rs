@@ -159,10 +159,11 @@ pub fn run(args: &Args) -> Exit {
         let thresholds = thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
         return print(&asked(&plan).text(&thresholds));
     }
-    drive::run(drive::Run {
+    drive::run(&drive::Run {
         command: "replay",
         plan,
         thresholds,
+        repeat: NonZeroU32::MIN,
         json: args.json,
         plain: args.plain,
         outputs: &args.outputs,

@@ -2,7 +2,8 @@
 
 use super::watched::{Looks, seen};
 use super::{Halt, Load, Time};
-use ::load::{Model, Plan, Progress, Watch, start_watched};
+use crate::drive::{Drive, Look};
+use ::load::{Model, Plan, Progress, Watch};
 use control::search::calm::{CALM_AGAIN_MAX, CALM_PAUSE, LONE_REQUESTS, Lone};
 use control::search::closed_loop::{Measured, StepWatch};
 use control::search::disturbance::{Disturbance, Generator};
@@ -63,28 +64,16 @@ impl Driver<'_> {
         watch: &Watch,
         mut look: impl FnMut(u32, &Progress, bool) -> ControlFlow<()>,
     ) -> Result<Measurement, Halt> {
-        let running = start_watched(plan, watch)?;
-        let begun = Instant::now();
-        for number in 1_u32.. {
-            // The workers report in step with their own beginning; a little later their reports are there.
-            let due = watch.every * number + watch.every / 8;
-            while let Some(left) = due.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-                if (self.load.interrupted)() {
-                    return Err(Halt::Interrupted);
-                }
-                if self.time.left().is_some_and(|left| left.is_zero()) {
-                    return Err(Halt::OutOfTime);
-                }
-                std::thread::sleep(left.min(NAP));
-            }
-            let finished = running.is_finished();
-            if look(number, &running.progress(), finished).is_break() {
+        let mut drive = Drive::start(plan, watch)?;
+        loop {
+            let Look { number, now, finished } = drive.look(|_| self.halt())?;
+            if look(number, &now, finished).is_break() {
                 break;
             }
         }
-        let early = !running.is_finished();
-        running.stop();
-        let mut measured = running.finish()?;
+        let early = !drive.running().is_finished();
+        drive.running().stop();
+        let mut measured = drive.finish()?;
         if early {
             // What was not sent because we stopped says nothing.
             let reasons = measured.validity.reasons;
@@ -93,6 +82,12 @@ impl Driver<'_> {
             );
         }
         Ok(measured)
+    }
+
+    /// Why the search ends now, if it does.
+    fn halt(&self) -> Option<Halt> {
+        let over = || self.time.left().is_some_and(|left| left.is_zero());
+        if (self.load.interrupted)() { Some(Halt::Interrupted) } else { over().then_some(Halt::OutOfTime) }
     }
 
     /// A few requests one after the other, within `most`.
@@ -296,8 +291,6 @@ fn is_busy(reason: &Reason) -> bool {
     matches!(reason, Reason::GeneratorBusy { .. })
 }
 
-/// An interruption is noticed within this time.
-const NAP: Duration = Duration::from_millis(25);
 /// Looks at a probe are short: it is over as soon as it is answered.
 const PROBE_LOOK: Duration = Duration::from_millis(5);
 /// So many processes are named where one of them may have disturbed a trial.

@@ -5,12 +5,14 @@ use crate::output;
 use ::gateway::{Change, Gateway};
 use ::load::{Arrivals, Model, Plan, Progress, Target};
 use config::Quick;
+use documents::run::Ended;
 use gateway::settings::Settings;
 use measure::{Measurement, Reason};
 use std::io::{IsTerminal, stderr};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::time::Duration;
+use study::load::{Event, Load, Watching};
 use units::{Quantile, Rate, Timestamp, show_duration};
 
 /// The service with a gateway in front of it.
@@ -62,17 +64,23 @@ impl Stage {
             good_within: PATIENCE,
             ..Plan::new(self.target.clone(), Model::open(rate, Arrivals::Even, None))
         };
-        let running = ::load::start(plan)?;
+        let load = Load {
+            plan,
+            thresholds: Vec::new(),
+            watching: Watching::default(),
+            interrupted: &|| self.interrupts.came(),
+        };
         let mut line = LiveLine::default();
-        while !running.is_finished() {
-            if self.interrupts.came() {
-                return Err(StoryError::Interrupted);
+        let outcome = study::load::run(&load, &mut |event| {
+            if let Event::Runs { now, .. } = event {
+                line.show(now);
             }
-            std::thread::sleep(LOOK_EVERY);
-            line.show(&running.progress());
-        }
+        })?;
         line.clear();
-        Ok(running.finish()?)
+        match outcome.ended {
+            Ended::Interrupted => Err(StoryError::Interrupted),
+            Ended::Planned | Ended::Aborted => Ok(outcome.measured),
+        }
     }
 
     /// Waits until the service has nothing left to do, and then a little; gives when it had nothing left.
@@ -178,5 +186,3 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A service that is not calm by then never will be.
 const CALM_AT_LAST: Duration = Duration::from_secs(30);
-
-const LOOK_EVERY: Duration = Duration::from_millis(50);

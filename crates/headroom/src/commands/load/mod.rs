@@ -1,13 +1,18 @@
-//! `headroom load`: drives load at a URL and says what came of every request.
+//! `headroom load`: sends load to a URL and shows what became of every request.
 //!
 //! ```text
-//! Args (what was typed) → Plan (what will happen) → run, watched → summary, JSON, files, exit code
+//! Args (what was typed) → Plan (what will happen) → study::load → summary, JSON, files, exit code
+//!
+//! args      the flags
+//! plan      from flags to a plan
+//! drive     runs a plan, for `load` and `replay`
+//! listener  from events to screen, ledger and results
 //! ```
 
 mod args;
 pub mod drive;
+mod listener;
 mod plan;
-mod repeat;
 
 pub use args::{Args, span};
 
@@ -34,13 +39,11 @@ pub fn run(args: &Args) -> Exit {
         let thresholds = planned.thresholds.iter().map(ToString::to_string).collect::<Vec<_>>();
         return print(&asked(&planned.plan).text(&thresholds));
     }
-    if args.repeat.get() > 1 {
-        return repeat::run(args, &planned);
-    }
-    drive::run(drive::Run {
+    drive::run(&drive::Run {
         command: "load",
         plan: planned.plan,
         thresholds: planned.thresholds,
+        repeat: args.repeat,
         json: args.json,
         plain: args.plain,
         outputs: &args.outputs,
