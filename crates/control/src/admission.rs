@@ -1,19 +1,19 @@
-//! Admission: may this request pass, now, later or not at all?
+//! Admission control: does a request pass now, pass later, or is it shed?
 //!
 //! Joins the limits of a route: those that always apply and those that apply only while a [policy](crate::policy) is
 //! engaged. Each refusal has one [`Reason`].
 //!
 //! ## The order
-//! Concurrency first: it refuses by one look at a counter, and a request that it refuses uses up no turn. Then the
-//! rate classes. A request that has to wait is not in flight, so it enters the concurrency limits when its turn
-//! comes; where they are full by then it is shed, and its turn is lost.
+//! The concurrency limits are checked first: the check reads one counter, and a request that they refuse consumes no
+//! turn of a rate class. The rate classes follow. A request that waits for a rate class is not in flight, so it enters
+//! the concurrency limits when its turn comes. If they are full by then, the request is shed and its turn is lost.
 //!
-//! Where both rate classes apply, the later turn counts, and the class with the earlier one is told. Until it is,
-//! another core may claim from it: its bound may then be passed by one waiter for each other core.
+//! Where both rate classes apply, the later turn counts, and the class with the earlier turn is informed. Until it is
+//! informed, another core may claim from it, so its bound may be exceeded by one waiting request for each other core.
 //!
-//! ## Why limits that do not apply count all the same
-//! A concurrency limit that begins to count when it begins to apply would know nothing of the requests that brought
-//! the overload. So all in flight are counted always, and the bound is held only while it applies.
+//! ## Why limits that do not apply keep counting
+//! A concurrency limit that started to count when it starts to apply would miss the requests that caused the overload.
+//! So all requests in flight are always counted, and the bound is enforced only while the limit applies.
 
 mod line;
 mod reason;
@@ -35,12 +35,12 @@ use alloc::sync::Arc;
 use core::time::Duration;
 use units::Timestamp;
 
-/// Limits that apply together. Several routes, and rules, may share a limit.
+/// A rate class and a concurrency limit that apply together. Several routes and rules may share a limit.
 #[derive(Debug)]
 pub struct Limits<W> {
-    /// How often requests may pass.
+    /// The rate class.
     pub rate: Option<Arc<RateClass<W>>>,
-    /// How many may be in flight.
+    /// The concurrency limit.
     pub concurrency: Option<Arc<Concurrency<W>>>,
 }
 
@@ -77,7 +77,7 @@ pub struct Admission<W> {
     engaged: W,
 }
 
-/// What becomes of a request that has arrived.
+/// The decision about a request that has arrived.
 #[derive(Debug, PartialEq)]
 #[must_use = "a request passes, waits or is refused by this"]
 pub enum Verdict {
@@ -89,7 +89,7 @@ pub enum Verdict {
     Shed(Reason),
 }
 
-/// A request that passed and is in flight, until it is given to [`Admission::finished`].
+/// A request that passed and is in flight, until it is passed to [`Admission::finished`].
 #[derive(Debug, PartialEq)]
 #[must_use = "an admitted request counts as in flight until it is given to `finished`"]
 pub struct Admitted {
@@ -97,7 +97,7 @@ pub struct Admitted {
     in_flight: InFlight,
 }
 
-/// How many requests were in flight when one passed, with itself; zero where there is no such limit.
+/// How many requests were in flight when one was admitted, including itself; zero where there is no such limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InFlight {
     /// Under the limit that always applies.
@@ -112,28 +112,28 @@ impl Admitted {
         self.waited
     }
 
-    /// How many were in flight when it passed: what an [adaptive limit](crate::concurrency::AdaptiveLimit) learns
-    /// from.
+    /// How many requests were in flight when it was admitted: the input of an [adaptive
+    /// limit](crate::concurrency::AdaptiveLimit).
     pub fn in_flight(&self) -> InFlight {
         self.in_flight
     }
 }
 
-/// A place at one of the limits that a request has already.
+/// A concurrency slot that a request already holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
-    /// At the one that always applies, with so many in flight.
+    /// Of the limit that always applies, with the number of requests in flight.
     Always(u32),
-    /// At the one that applies while the policy is engaged, with so many in flight.
+    /// Of the limit that applies while the policy is engaged, with the number of requests in flight.
     Gated(u32),
 }
 
-/// What a request brings along that has [waited for a place](WaitingQueue).
+/// What a request already has after it [waited for a slot](WaitingQueue).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Brought {
-    /// The place that it waited for.
+    /// The slot that it waited for.
     pub place: Option<Held>,
-    /// Its turn at the rate classes has come before.
+    /// Whether its turn at the rate classes has already come.
     pub had_turn: bool,
 }
 
@@ -154,14 +154,14 @@ impl Ticket {
         self.at
     }
 
-    /// Since when the request waits.
+    /// When the request began to wait.
     pub fn since(&self) -> Timestamp {
         self.arrived
     }
 }
 
 impl<W: Word> Admission<W> {
-    /// Limits that always apply, and limits that apply while a policy is engaged; it is not yet.
+    /// Limits that always apply, and limits that apply while a policy is engaged. The policy starts lifted.
     pub fn new(always: Limits<W>, gated: Limits<W>) -> Self {
         Admission { always, gated, engaged: W::new(0) }
     }
@@ -178,8 +178,8 @@ impl<W: Word> Admission<W> {
         self.go_on(now, priority, Timestamp::NEVER, Brought::default())
     }
 
-    /// Decides about a request whose client leaves at `client_leaves`, and that may have waited in a queue for a place
-    /// and now have one. Where it does not pass, the place is free again.
+    /// Decides about a request whose client gives up at `client_leaves`, and which may already hold a slot after
+    /// waiting in a queue. If it does not pass, the slot is released.
     #[inline]
     pub fn go_on(
         &self,
@@ -220,7 +220,7 @@ impl<W: Word> Admission<W> {
         Ok(Admitted { waited, in_flight })
     }
 
-    /// A waiting request does not want its turn any more; see [`RateClass::give_up`].
+    /// Releases the turn of a request that no longer waits for it; see [`RateClass::give_up`].
     pub fn give_up(&self, ticket: Ticket) {
         if let (Some(class), Some(turn)) = (&self.always.rate, ticket.always) {
             class.give_up(turn);
@@ -230,14 +230,14 @@ impl<W: Word> Admission<W> {
         }
     }
 
-    /// An admitted request is answered, failed or left.
+    /// An admitted request has ended: with a response, a failure or a client that left.
     #[inline]
     pub fn finished(&self, _admitted: Admitted) {
         self.leave();
     }
 
-    /// Follows the gate of the policy: a rate class that begins to apply starts empty, because the burst that it
-    /// allows has just been had.
+    /// Applies a transition of the policy. A rate class that begins to apply starts empty, because the burst that it
+    /// allows has already happened.
     pub fn apply(&self, now: Timestamp, transition: &Transition) {
         let engaged = matches!(transition, Transition::Engaged { .. });
         if let (true, Some(class)) = (engaged, &self.gated.rate) {
@@ -246,8 +246,8 @@ impl<W: Word> Admission<W> {
         let _ = self.engaged.update(|_| Some(u64::from(engaged)));
     }
 
-    /// Goes on as engaged: for limits that are put together anew while their policy is. Nothing is emptied, as nothing
-    /// has been had on top of the rate.
+    /// Continues as engaged: for limits that are rebuilt while their policy is engaged. No rate class is emptied,
+    /// because no extra burst has passed.
     pub fn stay_engaged(&self) {
         let _ = self.engaged.update(|_| Some(1));
     }

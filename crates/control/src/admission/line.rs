@@ -1,16 +1,18 @@
-//! Line: the requests that wait for a place at a limit, which requests may wait, and which one gets the next place.
+//! Line: the requests that wait for a slot of a concurrency limit, which requests may wait, and which one gets the next
+//! slot.
 //!
-//! ## Why the bound is the process's and the queues are the workers'
-//! A request and its connection belong to one worker; only that one can go on with it. What has to hold for the process
-//! is how many wait. So a [`Room`] counts for all, and each worker has a [`Line`].
+//! ## Why one bound for the process and a queue for each worker
+//! A request and its connection belong to one worker, and only that worker can continue with it. The number of waiting
+//! requests has to be bounded for the whole process. So a [`Room`] counts for all workers, and each worker has a
+//! [`Line`].
 //!
 //! ## One queue for each priority class
-//! A class may fill a share of the limit only. In one queue for all, a request of a low class at its head would keep
-//! those of higher classes from places that it may not have itself.
+//! A class may fill only a share of the limit. In a single queue, a low-priority request at its head would block higher
+//! classes from slots that it may not take itself.
 //!
-//! ## Why the place is taken before the waiter is chosen
-//! Another worker may be faster. A waiter that is taken from its queue for a place that is gone by then would have to
-//! go back, behind those that came after it.
+//! ## Why the slot is taken before the waiting request is chosen
+//! Another worker may be faster. A request that was taken from its queue for a slot that is gone by then would have to
+//! go back, behind requests that arrived after it.
 
 use super::waiting::{HeldTime, Next, Pace, Place, WaitingQueue, WaitingSettings};
 use super::{Admission, Admitted, Brought, Reason, Ticket, Verdict};
@@ -21,7 +23,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use units::Timestamp;
 
-/// The places to wait before a limit, of all workers together.
+/// The bound on requests that wait for a limit, for all workers together.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Room<W> {
@@ -32,10 +34,10 @@ pub struct Room<W> {
 }
 
 impl<W: Word> Room<W> {
-    /// An empty room before the limit `id`, of which each priority class may fill its share.
+    /// An empty room for the limit `id`, of which each priority class may fill its share.
     ///
     /// # Errors
-    /// No place, or no time to wait.
+    /// A capacity or a wait of zero.
     pub fn new(
         id: ClassId,
         settings: WaitingSettings,
@@ -75,23 +77,23 @@ impl<W: Word> Room<W> {
         u32::try_from(self.taken.load()).unwrap_or(u32::MAX)
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.taken.load() == 0
     }
 
-    /// Which limit this is before.
+    /// The limit that requests wait for.
     pub fn id(&self) -> ClassId {
         self.id
     }
 
-    /// How each worker's queues behave.
+    /// The settings of each worker's queues.
     pub fn settings(&self) -> &WaitingSettings {
         &self.settings
     }
 }
 
-/// Where a request waits. It is spent when the request is served, shed or gives up.
+/// A request's position in the line. It becomes invalid when the request is served, shed or gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
     class: usize,
@@ -99,21 +101,21 @@ pub struct Queued {
 }
 
 impl Queued {
-    /// After this the request waits no longer: see [`Line::waited_too_long`].
+    /// The request waits until this time at most: see [`Line::waited_too_long`].
     pub fn latest_start(&self) -> Timestamp {
         self.place.latest_start()
     }
 }
 
-/// What becomes of a request that waited for a place at a limit.
+/// The decision about a request that waited for a slot of a limit.
 #[derive(Debug, PartialEq)]
 #[must_use = "a request that leaves the line goes on or is refused by this"]
 pub enum Served<T> {
-    /// It has the place, with so many in flight, and goes on with it as [`Brought`].
+    /// It has the slot and continues with it as [`Brought`].
     Start {
         /// What was given to [`Line::wait`].
         request: T,
-        /// How many are in flight with it.
+        /// How many requests are in flight, including it.
         in_flight: u32,
     },
     /// It is refused.
@@ -129,7 +131,7 @@ pub enum Served<T> {
 #[derive(Debug)]
 pub struct Line<T> {
     classes: Vec<WaitingQueue<T>>,
-    /// How long a place is usually held, as this worker has seen it.
+    /// How long a slot is usually held, as measured by this worker.
     held: HeldTime,
 }
 
@@ -145,12 +147,12 @@ impl<T> Line<T> {
         self.classes.iter().map(WaitingQueue::len).sum()
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.classes.iter().all(WaitingQueue::is_empty)
     }
 
-    /// Whether somebody waits who is as important, or more: a request that comes now must not overtake him.
+    /// Whether a request of the same or a higher priority class waits: a new request must not overtake it.
     pub fn is_before(&self, priority: Priority) -> bool {
         self.classes[self.class_of(priority)..].iter().any(|queue| !queue.is_empty())
     }
@@ -163,10 +165,10 @@ impl<T> Line<T> {
         self.classes.iter().rposition(|queue| !queue.is_empty())
     }
 
-    /// Lets a request wait whose client leaves at `client_leaves`.
+    /// Queues a request whose client gives up at `client_leaves`.
     ///
     /// # Errors
-    /// Too many wait, or it could not be answered in time.
+    /// Too many requests wait, or the response would be too late.
     pub fn wait<W: Word>(
         &mut self,
         room: &Room<W>,
@@ -186,14 +188,15 @@ impl<T> Line<T> {
         }
     }
 
-    /// A request gives up its place.
+    /// Removes a request that gives up.
     pub fn give_up<W: Word>(&mut self, room: &Room<W>, queued: Queued) {
         if self.classes[queued.class].leave(queued.place).is_some() {
             room.leave();
         }
     }
 
-    /// A request has waited until its [latest start](Queued::latest_start); why it is refused.
+    /// Removes a request that has waited until its [latest start](Queued::latest_start), and returns the reason for the
+    /// refusal.
     pub fn waited_too_long<W: Word>(
         &mut self,
         room: &Room<W>,
@@ -206,8 +209,8 @@ impl<T> Line<T> {
         Reason::Deadline { class: room.id, left: (queued.latest_start() + needed).since(now), needed }
     }
 
-    /// Who gets a place of `limit` that may be free, or who is refused before him; `None` where nobody waits or no place
-    /// is free. Ask until there is none. A limit that does not apply any more has places for all.
+    /// The next request that gets a slot of `limit` or is refused; `None` where no request waits or no slot is free.
+    /// Call it until it returns `None`. A limit that no longer applies has slots for all requests.
     pub fn serve<W: Word>(
         &mut self,
         room: &Room<W>,
@@ -229,12 +232,12 @@ impl<T> Line<T> {
         Some(Served::Shed { request, reason })
     }
 
-    /// Who is next of the most important class of which somebody waits, unless others before him are refused.
+    /// The next request of the highest priority class that has one waiting, unless requests before it are refused.
     pub fn front(&self) -> Option<&T> {
         self.classes[self.highest()?].front()
     }
 
-    /// Who gets a place that has been taken for the next one, or who is refused before him.
+    /// The request that gets a slot that was taken for it, or a request before it that is refused.
     pub fn next<W: Word>(&mut self, room: &Room<W>, now: Timestamp, pace: Pace) -> Option<Next<T>> {
         let class = self.highest()?;
         self.next_of(room, now, pace, class)
@@ -252,13 +255,13 @@ impl<T> Line<T> {
         Some(next)
     }
 
-    /// A place was given back that was held for so long.
+    /// Records that a slot was released that had been held for this long.
     #[inline]
     pub fn held(&mut self, held: Duration) {
         self.held.record(held);
     }
 
-    /// An admitted request has ended that held its place for so long; those of clients that left say nothing.
+    /// Records how long an admitted request that has ended held its slot. Requests whose clients left are not counted.
     #[inline]
     pub fn learn(&mut self, outcome: Outcome, held: Duration) {
         if !matches!(outcome, Outcome::Cancelled) {
@@ -266,37 +269,37 @@ impl<T> Line<T> {
         }
     }
 
-    /// How fast places become free for this worker, of `workers` that share `places`.
+    /// How fast slots become free for this worker, one of `workers` that share `places`.
     #[inline]
     pub fn pace(&self, places: u32, workers: u32) -> Pace {
         self.held.pace(places / workers.max(1))
     }
 }
 
-/// One of the two sets of limits that are joined.
+/// One of the two sets of limits that admission joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// What always applies.
+    /// The limits that always apply.
     Always,
-    /// What applies while the policy is engaged.
+    /// The limits that apply while the policy is engaged.
     Gated,
 }
 
 impl Set {
-    /// Both, in the order in which they are asked.
+    /// Both, in the order in which they are checked.
     pub const BOTH: [Set; 2] = [Set::Always, Set::Gated];
 }
 
-/// The lines before the concurrency limits that are joined, as a worker keeps them.
+/// A worker's lines for the joined concurrency limits.
 pub trait Lines {
-    /// Whether requests may wait before the limit of a set.
+    /// Whether requests may wait for the limit of a set.
     fn has(&self, set: Set) -> bool;
 
-    /// Whether somebody waits there who is as important; see [`Line::is_before`].
+    /// Whether a request of the same or a higher priority class waits there; see [`Line::is_before`].
     fn is_before(&self, set: Set, priority: Priority) -> bool;
 }
 
-/// Nobody may wait.
+/// No request may wait.
 impl Lines for () {
     fn has(&self, _: Set) -> bool {
         false
@@ -307,23 +310,23 @@ impl Lines for () {
     }
 }
 
-/// What a request does next that has asked its limits.
+/// What a request does next after the limits were checked.
 #[derive(Debug, PartialEq)]
 #[must_use = "a request passes, waits or is refused by this"]
 pub enum Step {
     /// It passes.
     Admitted(Admitted),
-    /// It waits for its turn until [`Ticket::at`], and then [has it](Admission::turn).
+    /// It waits for its turn until [`Ticket::at`], and then calls [`turn`](Admission::turn).
     Turn(Ticket),
-    /// It waits in the [line](Line::wait) before the limit of this set.
+    /// It waits in the [line](Line::wait) for the limit of this set.
     Line(Set),
     /// It is refused.
     Shed(Reason),
 }
 
 impl<W: Word> Admission<W> {
-    /// Decides about a request, as [`go_on`](Admission::go_on) does: first it must not overtake those in line, and
-    /// where a limit is full that has a line it waits there.
+    /// Decides about a request, as [`go_on`](Admission::go_on) does, with lines: it must not overtake waiting requests,
+    /// and where a limit with a line is full it waits there.
     #[inline]
     pub fn ask(
         &self,
@@ -344,8 +347,8 @@ impl<W: Word> Admission<W> {
         }
     }
 
-    /// Decides about a request whose turn has come, as [`turn_came`](Admission::turn_came) does: where a limit is full
-    /// that has a line it waits there.
+    /// Decides about a request whose turn has come, as [`turn_came`](Admission::turn_came) does. Where a limit with a
+    /// line is full, the request waits there.
     pub fn turn(&self, now: Timestamp, ticket: Ticket, lines: &impl Lines) -> Step {
         match self.turn_came(now, ticket) {
             Ok(admitted) => Step::Admitted(admitted),
@@ -382,17 +385,17 @@ impl<W: Word> Admission<W> {
     }
 }
 
-/// What a request that was admitted and has ended teaches an adaptive limit.
+/// The sample that an admitted request gives to an adaptive limit when it has ended.
 ///
-/// `answered` is the time from its admission to the first byte: how fast the client takes the rest is not the service's
-/// doing. `held` is that to its end.
+/// `answered` is the time from its admission to the first byte, because the client, not the service, decides how fast
+/// the rest is read. `held` is the time from its admission to its end.
 #[inline]
 pub fn learn(samples: &mut Samples, outcome: Outcome, in_flight: u32, answered: Duration, held: Duration) {
     match outcome {
         Outcome::Answered { .. } => samples.record(in_flight, answered),
         Outcome::TimedOut => samples.record(in_flight, held),
         Outcome::Refused { .. } | Outcome::Failed => samples.record_refused(),
-        // What one client may is no word about what the service can.
+        // A client's own limit says nothing about the capacity of the service.
         Outcome::Limited | Outcome::ServerError { .. } | Outcome::Cancelled => {}
     }
 }
@@ -435,7 +438,7 @@ mod tests {
         let served = line.serve(&room, at(4), PACE, (&limit, true));
         assert_eq!(served, Some(Served::Start { request: "first", in_flight: 1 }));
         assert_eq!(line.serve(&room, at(4), PACE, (&limit, true)), None);
-        // A limit that is lifted has places for all.
+        // A limit that is lifted has slots for all requests.
         let served = line.serve(&room, at(5), PACE, (&limit, false));
         assert_eq!(served, Some(Served::Start { request: "second", in_flight: 2 }));
         assert!(line.is_empty() && room.is_empty());
@@ -468,7 +471,7 @@ mod tests {
         assert_eq!(served(), Some(Served::Start { request: "background", in_flight: 2 }));
     }
 
-    /// A line before each limit, with somebody in it or not.
+    /// A line for each limit, with a waiting request or not.
     struct Two([Option<bool>; 2]);
 
     impl Lines for Two {
@@ -492,7 +495,7 @@ mod tests {
         let Step::Admitted(first) = ask(Brought::default(), [None, None]) else { panic!("not admitted") };
         assert!(matches!(ask(Brought::default(), [None, Some(false)]), Step::Shed(_)));
         assert_eq!(ask(Brought::default(), [Some(false), None]), Step::Line(Set::Always));
-        // Those of the policy count only while it is engaged.
+        // The policy's limits count only while it is engaged.
         admission.finished(first);
         let Step::Admitted(first) = ask(Brought::default(), [None, Some(true)]) else {
             panic!("not admitted")
@@ -500,7 +503,7 @@ mod tests {
         admission.finished(first);
         admission.stay_engaged();
         assert_eq!(ask(Brought::default(), [None, Some(true)]), Step::Line(Set::Gated));
-        // Who brings a place has waited.
+        // A request that brings a slot has already waited.
         admission.gated().concurrency.as_ref().unwrap().enter().unwrap();
         let brought = Brought { place: Some(Held::Gated(1)), had_turn: false };
         assert!(matches!(ask(brought, [None, Some(true)]), Step::Admitted(_)));

@@ -10,18 +10,18 @@ use units::show_duration;
 /// Why a request was refused: the limit, its bound, and what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The rate is used up, and nobody may wait.
+    /// The rate is used up, and the class has no backlog.
     RateClass {
         /// The rate class.
         class: ClassId,
         /// How long the request would have had to wait.
         wait: Duration,
     },
-    /// All places to wait are taken.
+    /// The backlog or the waiting queue is full.
     BacklogFull {
         /// The rate class, or the concurrency limit whose waiting queue it is.
         class: ClassId,
-        /// The places.
+        /// How many requests may wait.
         bound: u32,
         /// How many were waiting.
         waiting: u32,
@@ -32,7 +32,7 @@ pub enum Reason {
         class: ClassId,
         /// The longest wait.
         longest: Duration,
-        /// The wait that it would have been.
+        /// How long it would have had to wait.
         wait: Duration,
     },
     /// Too many requests are in flight.
@@ -44,7 +44,7 @@ pub enum Reason {
         /// How many were in flight.
         in_flight: u32,
     },
-    /// So many requests are in flight that only higher priority classes are admitted.
+    /// Only higher priority classes are admitted at this number of requests in flight.
     Priority {
         /// The concurrency limit.
         class: ClassId,
@@ -55,17 +55,17 @@ pub enum Reason {
         /// How many were in flight.
         in_flight: u32,
     },
-    /// The request could not be answered before its deadline.
+    /// The response would have been later than the request's deadline.
     Deadline {
         /// The concurrency limit, or the rate class.
         class: ClassId,
         /// The time that was left until the deadline.
         left: Duration,
-        /// The time that it would have taken to be answered, as far as is known: to wait, and under a concurrency limit
-        /// to be served.
+        /// The time until the response, as far as it is known: the wait and, under a concurrency limit, the service
+        /// time.
         needed: Duration,
     },
-    /// The queue has been standing, and the request was old in it.
+    /// The queue is standing, and the request had waited too long in it.
     StandingQueue {
         /// The concurrency limit.
         class: ClassId,
@@ -92,7 +92,7 @@ impl Reason {
     /// The name of [`Reason::StandingQueue`].
     pub const STANDING_QUEUE: &str = "standing_queue";
 
-    /// The name in metrics and logs. It never changes.
+    /// The name in metrics and logs. It is stable.
     pub const fn name(&self) -> &'static str {
         match self {
             Reason::RateClass { .. } => Self::RATE_CLASS,
@@ -105,7 +105,7 @@ impl Reason {
         }
     }
 
-    /// The limit that refused.
+    /// The limit that refused the request.
     pub const fn class(&self) -> ClassId {
         match *self {
             Reason::RateClass { class, .. }
@@ -118,7 +118,7 @@ impl Reason {
         }
     }
 
-    /// The wait until the limit has room again, as far as it knows; else zero.
+    /// The wait until the limit has room again, if known; else zero.
     pub const fn wait(&self) -> Duration {
         match *self {
             Reason::RateClass { wait, .. } | Reason::WaitTooLong { wait, .. } => wait,
@@ -130,11 +130,11 @@ impl Reason {
         }
     }
 
-    /// When the client should come back, in whole seconds as the `Retry-After` header wants them.
+    /// When the client should retry, in whole seconds as the `Retry-After` header requires.
     ///
-    /// Three whole seconds follow one another, of which one is drawn: a limit frees up within a second, and those
-    /// who were refused together should not come back together. The first of them is 1, or the wait where the limit
-    /// knows it to be longer.
+    /// Drawn at random from three consecutive whole seconds. A limit frees up within a second, and requests that were
+    /// refused together should not be retried together. The first of the three is 1, or the wait if the limit knows
+    /// that it is longer.
     pub fn retry_after(&self, rng: &mut Rng) -> Duration {
         let wait = self.wait();
         let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);

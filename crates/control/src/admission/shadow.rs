@@ -1,13 +1,13 @@
-//! Limits in shadow: they decide, count what they would have shed, and let pass.
+//! Limits in shadow: they decide and count what they would have shed, and let every request pass.
 //!
-//! ## Why limits of their own
-//! A limit that is tried beside the live one must leave it alone. So a shadow has limits of its own, is asked about
-//! the requests that the live ones admitted, and answers what it would have done.
+//! ## Why separate limits
+//! A limit that is tried out must not affect the live one. So a shadow has its own limits, receives the requests that
+//! the live limits admitted, and reports what it would have decided.
 //!
-//! ## What it can and cannot say
-//! A request that it would have shed is not in flight for it, and takes no turn: otherwise the first excess would
-//! keep it full for good. But response times are those of a service that got all of them, so under an overload the
-//! shadow of a concurrency limit sheds more than the limit would.
+//! ## What its result means
+//! A request that the shadow would have shed does not count as in flight for it and consumes no turn: otherwise the
+//! first excess would keep it full forever. But response times are those of a service that received all requests, so
+//! under an overload the shadow of a concurrency limit sheds more than the limit would.
 
 use super::{Limits, Reason};
 use crate::Word;
@@ -15,26 +15,7 @@ use crate::concurrency::Priority;
 use core::time::Duration;
 use units::Timestamp;
 
-/// Limits that only watch, shared by all cores.
-///
-/// ```
-/// use control::ClassId;
-/// use control::admission::{Limits, Shadow};
-/// use control::concurrency::{Concurrency, Priority};
-/// use std::sync::{Arc, atomic::AtomicU64};
-/// use units::Timestamp;
-///
-/// let one = Concurrency::new(ClassId(0), 1)?;
-/// let limits = Limits { rate: None, concurrency: Some(Arc::new(one)) };
-/// let shadow = Shadow::<AtomicU64>::new(limits);
-/// let first = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);
-/// let second = shadow.arrive(Timestamp::ZERO, Priority::HIGHEST);
-/// assert_eq!(first.would_shed(), None);
-/// assert_eq!(second.would_shed().unwrap().name(), "concurrency");
-/// [first, second].into_iter().for_each(|observed| shadow.finished(observed));
-/// assert_eq!((shadow.tally().would_admit, shadow.tally().would_shed), (1, 1));
-/// # Ok::<(), control::SettingsError>(())
-/// ```
+/// Limits that only observe, shared by all cores.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Shadow<W> {
@@ -47,7 +28,7 @@ pub struct Shadow<W> {
 /// What a shadow has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ShadowTally {
-    /// Requests that would have passed, those that would have waited among them.
+    /// Requests that would have passed, including those that would have waited.
     pub would_admit: u64,
     /// Requests that would have waited first.
     pub would_wait: u64,
@@ -55,17 +36,17 @@ pub struct ShadowTally {
     pub would_shed: u64,
 }
 
-/// What a shadow made of a request. It is given back to [`Shadow::finished`].
+/// The shadow's decision about a request. It is passed back to [`Shadow::finished`].
 #[derive(Debug, PartialEq)]
 #[must_use = "a request that is observed counts as in flight until it is given to `finished`"]
 pub struct Observed {
     decided: Result<Duration, Reason>,
-    /// In flight for the shadow, with this one; zero where it is not, or nothing counts them.
+    /// In flight for the shadow, including this request; zero where it would have been refused or no limit counts.
     in_flight: u32,
 }
 
-/// What is left of an [`Observed`] once it was counted: how many were in flight for the shadow, where the request is.
-/// Given back to [`Shadow::left`], it keeps a request's memory small.
+/// The part of an [`Observed`] that is kept after it was counted: how many requests were in flight for the shadow,
+/// including this one. It is passed back to [`Shadow::left`] and keeps a request's memory small.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a request that is watched counts as in flight until it is given to `left`"]
 pub struct Watched {
@@ -73,8 +54,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// How many were in flight for the shadow's concurrency limit when the request passed, with itself: what an
-    /// [adaptive limit](crate::concurrency::AdaptiveLimit) learns from. Zero where it would have been refused, or where
+    /// How many requests were in flight for the shadow's concurrency limit when this one passed, including itself: the
+    /// input of an [adaptive limit](crate::concurrency::AdaptiveLimit). Zero where it would have been refused, or where
     /// there is no such limit.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
@@ -99,12 +80,12 @@ impl Observed {
 }
 
 impl<W: Word> Shadow<W> {
-    /// Watches with limits that nothing else uses.
+    /// A shadow with limits that nothing else uses.
     pub fn new(limits: Limits<W>) -> Self {
         Shadow { admit: W::new(0), wait: W::new(0), shed: W::new(0), limits }
     }
 
-    /// Decides about a request that was admitted now, which passes in any case.
+    /// Decides about a request that was admitted now, and which passes in any case.
     #[inline]
     pub fn arrive(&self, now: Timestamp, priority: Priority) -> Observed {
         let (decided, in_flight) = match self.decide(now, priority) {
@@ -126,20 +107,20 @@ impl<W: Word> Shadow<W> {
         Observed { decided, in_flight }
     }
 
-    /// A request passes while the limits do not apply: it is counted in, so that they know of it when they do.
+    /// A request passes while the limits do not apply: it is counted, so that they are up to date when they apply.
     #[inline]
     pub fn pass(&self) -> Observed {
         let in_flight = self.limits.concurrency.as_ref().map_or(0, |limit| limit.enter_unbounded());
         Observed { decided: Ok(Duration::ZERO), in_flight }
     }
 
-    /// A request that was observed is answered, failed or left.
+    /// An observed request has ended: with a response, a failure or a client that left.
     #[inline]
     pub fn finished(&self, observed: Observed) {
         self.left(observed.watched());
     }
 
-    /// A request that was watched is answered, failed or left.
+    /// A watched request has ended: with a response, a failure or a client that left.
     #[inline]
     pub fn left(&self, watched: Watched) {
         if let (1.., Some(limit)) = (watched.in_flight, &self.limits.concurrency) {
@@ -153,12 +134,12 @@ impl<W: Word> Shadow<W> {
         ShadowTally { would_admit, would_wait, would_shed: self.shed.load() }
     }
 
-    /// The limits that watch.
+    /// The limits of this shadow.
     pub fn limits(&self) -> &Limits<W> {
         &self.limits
     }
 
-    /// How long it would have waited, and how many are in flight with it.
+    /// How long it would have waited, and how many requests are in flight including it.
     fn decide(&self, now: Timestamp, priority: Priority) -> Result<(Duration, u32), Reason> {
         let Limits { rate, concurrency } = &self.limits;
         let in_flight = match concurrency {
@@ -221,7 +202,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside the same class in force: the same requests pass, wait and are shed.
+        /// The same class in force decides the same: the same requests pass, wait and are shed.
         #[test]
         fn decides_as_the_rate_class_in_force(
             rate in 1.0..200.0_f64,

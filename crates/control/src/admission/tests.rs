@@ -1,4 +1,4 @@
-//! Limits joined, and random requests against their bounds. The account's story is in [`story`].
+//! Limits joined, and random requests against their bounds. The search-cgi account is in [`story`].
 
 mod story;
 
@@ -65,7 +65,7 @@ fn a_place_that_was_waited_for_is_not_taken_twice_and_not_lost() {
     };
     let now = Timestamp::from_secs(1);
     for held in [Held::Always as fn(u32) -> Held, Held::Gated] {
-        // Its turn has come before, so that the rate is not asked.
+        // Its turn has already come, so the rate is not checked.
         let passed = admitted(admission.go_on(now, Priority::HIGHEST, Timestamp::NEVER, bring(held, true)));
         assert_eq!(passed.in_flight(), InFlight { always: 1, gated: 1 });
         admission.finished(passed);
@@ -121,7 +121,7 @@ fn a_full_concurrency_limit_uses_up_no_turn() {
     assert_eq!(admission.arrive(second), Verdict::Shed(full));
     admission.finished(first);
     admission.finished(admitted(admission.arrive(second)));
-    // And a refusal by the rate is not in flight.
+    // A request that the rate refuses is not in flight.
     assert!(matches!(admission.arrive(second), Verdict::Shed(Reason::RateClass { class: RATE, .. })));
     assert_eq!(in_flight(admission.always()), 0);
 }
@@ -136,7 +136,7 @@ fn a_request_that_waits_is_in_flight_only_from_its_turn_on() {
     assert_eq!(in_flight(admission.always()), 1);
     let second = admission.turn_came(second.at(), second).unwrap();
     assert_eq!((second.waited(), in_flight(admission.always())), (Duration::from_millis(10), 2));
-    // The third one's turn comes while two are in flight.
+    // The third request's turn comes while two are in flight.
     let full = Reason::Concurrency { class: LIMIT, limit: 2, in_flight: 2 };
     assert_eq!(admission.turn_came(third.at(), third), Err(full));
     admission.finished(first);
@@ -157,7 +157,7 @@ fn gated_limits_count_before_they_apply() {
     // There is room; but the bucket starts empty.
     let ticket = waits(admission.arrive(Timestamp::ZERO));
     assert_eq!(ticket.at(), Timestamp::from_millis(10));
-    // The gate lifts while it waits: its turn stays.
+    // The gate lifts while the request waits: it keeps its turn.
     let lifted = Transition::Lifted { engaged_for: Duration::ZERO, conforming: None };
     admission.apply(Timestamp::ZERO, &lifted);
     inside.push(admission.turn_came(Timestamp::from_millis(10), ticket).unwrap());
@@ -179,7 +179,7 @@ fn a_refusal_by_the_gated_class_gives_back_the_turn_of_the_other() {
 }
 
 proptest! {
-    /// Both classes' rates, both backlogs and the counts of those in flight hold, whatever comes.
+    /// Both rates, both backlogs and both bounds on requests in flight hold for any input.
     #[test]
     fn never_passes_a_bound(
         rates in (1.0..200.0_f64, 1.0..200.0_f64),
@@ -195,7 +195,7 @@ proptest! {
         let admission = Admission::<Core>::new(always, gated);
         let (mut now, mut engaged_since) = (Timestamp::from_secs(1), None);
         let (mut waiting, mut inside) = (Vec::<Ticket>::new(), Vec::new());
-        // When each passed, and whether it arrived after the gate had engaged.
+        // When each request passed, and whether it arrived after the gate had engaged.
         let mut passed: Vec<(Timestamp, bool)> = Vec::new();
         for (gap, action) in steps {
             now += Duration::from_nanos(gap);
@@ -236,7 +236,7 @@ proptest! {
             prop_assert!(first.backlog() <= backlogs.0 && second.backlog() <= backlogs.1);
             prop_assert!((first.backlog().max(second.backlog()) as usize) <= waiting.len());
         }
-        // Burst 1: no two closer than an interval.
+        // Burst 1: no two are closer than an interval.
         passed.sort_unstable();
         let closer = |times: &[Timestamp], rate: f64| {
             times.windows(2).any(|pair| (pair[1].since(pair[0]).as_nanos() as f64) < 1e9 / rate - 1e-3)

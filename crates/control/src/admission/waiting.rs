@@ -1,28 +1,28 @@
-//! Waiting queue: the requests that wait for a place under a full concurrency limit, and which is served next.
+//! Waiting queue: the requests that wait for a slot of a full concurrency limit, and which one is served next.
 //!
-//! A rate class knows when each turn comes, so its backlog is reserved turns. A concurrency limit does not: a place
-//! frees up when somebody is answered. So here is a queue, with an owner of its own, that is asked for its next
-//! whenever a place is free.
+//! A rate class knows when each turn comes, so its backlog is a list of reserved turns. A concurrency limit does not
+//! know it: a slot becomes free when a request ends. So this queue has a single owner, which asks it for the next request
+//! whenever a slot is free.
 //!
-//! ## Why the newest first when the queue stands
-//! A short queue absorbs a burst, and first come, first served is fair. A queue that never empties absorbs nothing:
-//! it makes all wait, and serves those whose clients are about to give up. So when the longest wait has been above
-//! a target for a whole interval the queue is *standing*: the newest is served first, and whoever has waited longer
-//! than the target is shed. It ends when somebody takes the last place in the queue: nobody is left waiting.
+//! ## Why newest first while the queue is standing
+//! A short queue absorbs a burst, and first come, first served is fair. A queue that never empties absorbs nothing: it
+//! delays every request, and serves those whose clients are about to give up. So when the longest wait has been above a
+//! target for a whole interval, the queue is *standing*: the newest request is served first, and requests that have
+//! waited longer than the target are shed. The state ends when the last request leaves the queue and none is left
+//! waiting.
 //!
-//! ## Why a request that cannot be answered in time is shed at once
-//! Its client has gone by then, so the work would be for nobody. What is certain is its service time; what is known
-//! of its wait is how many are before it, each of whom takes the service time over the limit. While the queue
-//! stands, the newest is first.
+//! ## Why a request that would be too late is shed at once
+//! Its client will have left before the response, so the work would be wasted. The service time is certain. The wait is
+//! estimated from the number of requests before it: each takes the service time divided by the limit. While the queue
+//! is standing, the newest request is first.
 //!
 //! ## Bounded, and constant time
-//! A request enters once and leaves once, whichever way, in constant time: a list through slots, of which there are
-//! as many as requests have ever waited at once, at most the capacity. A deadline that passes in the queue is found
-//! when its turn comes; for a refusal at the very instant, sleep until [`Place::latest_start`] and then
+//! Each request enters and leaves once, in constant time: the queue is a linked list of slots, as many as requests have
+//! ever waited at once and at most the capacity. A deadline that passes in the queue is detected when the request's
+//! turn comes. To refuse it exactly at its deadline, sleep until [`Place::latest_start`] and then call
 //! [`leave`](WaitingQueue::leave).
 //!
-//! Sources: controlled delay (RFC 8289) and its use for requests with the newest first, "Fail at Scale" (ACM Queue
-//! 13/8).
+//! Sources: controlled delay (RFC 8289) and its use with newest first for requests, "Fail at Scale" (ACM Queue 13/8).
 
 #[cfg(test)]
 mod tests;
@@ -33,28 +33,28 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use units::Timestamp;
 
-/// How many may wait, and when a queue is standing.
+/// How many requests may wait, and when a queue is standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingSettings {
-    /// How many may wait at once; at least 1.
+    /// How many requests may wait at once; at least 1.
     pub capacity: u32,
-    /// The longest wait that a queue may show for a whole interval; above zero.
+    /// If the longest wait is above this for a whole interval, the queue is standing; above zero.
     pub target: Duration,
-    /// How long it has to, to be standing; above zero.
+    /// How long the wait has to be above the target; above zero.
     pub interval: Duration,
-    /// How long a request may wait, whatever its deadline.
+    /// How long a request may wait, regardless of its deadline.
     pub longest_wait: Duration,
 }
 
 impl WaitingSettings {
-    /// A target of 20 ms over 100 ms, and no other bound on a wait than the deadline.
+    /// A target of 20 ms and an interval of 100 ms; only deadlines bound the wait.
     pub const fn with_capacity(capacity: u32) -> Self {
         let (target, interval) = (Duration::from_millis(20), Duration::from_millis(100));
         WaitingSettings { capacity, target, interval, longest_wait: Duration::MAX }
     }
 
-    /// So many, each for at most so long. The queue is standing when its longest wait has been above a fifth of that
-    /// for all of it: the usual proportion.
+    /// This capacity, with this longest wait. The interval is the longest wait and the target is a fifth of it, the
+    /// usual proportion.
     pub fn bounded(capacity: u32, longest_wait: Duration) -> Self {
         let target = (longest_wait / 5).max(Duration::from_nanos(1));
         WaitingSettings { capacity, target, interval: longest_wait, longest_wait }
@@ -66,29 +66,29 @@ impl WaitingSettings {
 pub struct Pace {
     /// The typical service time.
     pub service: Duration,
-    /// How many are served at once: the concurrency limit.
+    /// How many requests are served at once: the concurrency limit.
     pub limit: u32,
 }
 
-/// How long a place is usually held: a mean that forgets, an eighth of it with each that is given back.
+/// How long a slot is usually held: an exponential moving average in which each new value has a weight of an eighth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeldTime(Duration);
 
 impl HeldTime {
-    /// A place was held for so long.
+    /// Records how long a slot was held.
     #[inline]
     pub fn record(&mut self, held: Duration) {
         self.0 = if self.0.is_zero() { held } else { (self.0 * 7 + held) / 8 };
     }
 
-    /// How fast so many places become free.
+    /// How fast this number of slots becomes free.
     #[inline]
     pub fn pace(self, places: u32) -> Pace {
         Pace { service: self.0, limit: places.max(1) }
     }
 }
 
-/// A place in the queue. It is spent when its request is served or shed; a spent one is no one's.
+/// A position in the queue. It becomes invalid when its request is served or shed; an invalid one refers to no request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     slot: usize,
@@ -97,24 +97,24 @@ pub struct Place {
 }
 
 impl Place {
-    /// After this the request cannot be answered before its deadline.
+    /// A request that starts later misses its deadline.
     pub fn latest_start(&self) -> Timestamp {
         self.latest_start
     }
 }
 
-/// What the queue gives.
+/// The queue's decision about its next request.
 #[derive(Debug, PartialEq)]
 #[must_use = "a request that leaves the queue is served or refused by this"]
 pub enum Next<T> {
-    /// Serve this one.
+    /// Serve this request.
     Start {
         /// What was given to [`WaitingQueue::enter`].
         request: T,
         /// How long it has waited.
         waited: Duration,
     },
-    /// Refuse this one, and ask again.
+    /// Refuse this request, and call again.
     Shed {
         /// What was given to [`WaitingQueue::enter`].
         request: T,
@@ -123,9 +123,9 @@ pub enum Next<T> {
     },
 }
 
-/// The requests that wait for a place under one concurrency limit.
+/// The requests that wait for a slot of one concurrency limit.
 ///
-/// While it is not empty, a request that arrives has to enter it even where a place is free, or it would overtake.
+/// While it is not empty, a new request has to enter it even where a slot is free, or it would overtake others.
 ///
 /// ```
 /// use control::ClassId;
@@ -138,7 +138,7 @@ pub enum Next<T> {
 /// let (now, deadline) = (Timestamp::ZERO, Timestamp::from_secs(1));
 /// queue.enter(now, deadline, pace, "ann").expect("there is room and time");
 ///
-/// // A place is free.
+/// // A slot is free.
 /// let waited = Duration::from_millis(5);
 /// assert_eq!(queue.next(now + waited, pace), Some(Next::Start { request: "ann", waited }));
 /// # Ok::<(), control::SettingsError>(())
@@ -146,7 +146,7 @@ pub enum Next<T> {
 #[derive(Debug)]
 pub struct WaitingQueue<T> {
     slots: Vec<Slot<T>>,
-    /// The first of the free slots, which are a list through `newer`.
+    /// The first of the free list slots, which are linked through `newer`.
     free: Option<usize>,
     oldest: Option<usize>,
     newest: Option<usize>,
@@ -174,7 +174,7 @@ struct Waiter<T> {
 }
 
 impl<T> WaitingQueue<T> {
-    /// An empty queue before the limit `id`.
+    /// An empty queue for the limit `id`.
     ///
     /// # Errors
     /// A capacity, target or interval of zero.
@@ -198,10 +198,10 @@ impl<T> WaitingQueue<T> {
         })
     }
 
-    /// Lets a request wait that must be answered by `deadline` ([`Timestamp::NEVER`] where it may take its time).
+    /// Queues a request that needs its response by `deadline` ([`Timestamp::NEVER`] for no deadline).
     ///
     /// # Errors
-    /// The request, and why it may not wait: it could not be answered in time, or the queue is full.
+    /// The request, and why it may not wait: the response would be too late, or the queue is full.
     pub fn enter(
         &mut self,
         now: Timestamp,
@@ -227,8 +227,8 @@ impl<T> WaitingQueue<T> {
         Ok(Place { slot, generation: self.slots[slot].generation, latest_start })
     }
 
-    /// The next request to serve in a place that is free, or one to refuse first; `None` where nobody waits. Call it
-    /// until it says [`Next::Start`] or `None`.
+    /// The next request to serve in a free slot, or one to refuse first; `None` where no request waits. Call it until
+    /// it returns [`Next::Start`] or `None`.
     pub fn next(&mut self, now: Timestamp, pace: Pace) -> Option<Next<T>> {
         self.watch(now);
         let oldest = self.oldest?;
@@ -255,8 +255,7 @@ impl<T> WaitingQueue<T> {
         self.slots[slot].waiter.as_ref().map(|waiter| &waiter.request)
     }
 
-    /// A request leaves the queue because its client has gone or its time has passed; `None` where it was served or
-    /// shed before.
+    /// Removes a request because its client has left or its time has passed; `None` where it was served or shed before.
     pub fn leave(&mut self, place: Place) -> Option<T> {
         let slot = self.slots.get(place.slot)?;
         if slot.generation != place.generation {
@@ -270,22 +269,22 @@ impl<T> WaitingQueue<T> {
         self.waiting
     }
 
-    /// Whether nobody waits.
+    /// Whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Whether the newest are served first, because the queue has not been short for an interval.
+    /// Whether the newest requests are served first, because the queue has been standing for an interval.
     pub fn is_standing(&self) -> bool {
         self.is_standing
     }
 
-    /// What the queue holds to.
+    /// The settings of the queue.
     pub fn settings(&self) -> &WaitingSettings {
         &self.settings
     }
 
-    /// Whether the longest wait has been above the target for an interval.
+    /// Updates whether the longest wait has been above the target for an interval.
     fn watch(&mut self, now: Timestamp) {
         let WaitingSettings { target, interval, .. } = self.settings;
         let above = self.oldest.is_some_and(|oldest| self.waited(now, oldest) > target);

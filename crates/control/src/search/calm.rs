@@ -1,34 +1,34 @@
-//! Is a service calm again? Between two trials a few lone requests are sent, one after the other, until they are answered
-//! well and as fast as on the calm service.
+//! Is a service calm again? Between two trials a few single requests are sent, one after the other, until their
+//! responses are successful and as fast as on the calm service.
 
 use core::time::Duration;
 
-/// What lone requests, one after the other, showed.
+/// The result of single requests, sent one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lone {
-    /// How many were answered, of [`LONE_REQUESTS`].
+    /// How many of the [`LONE_REQUESTS`] got a response.
     pub answered: u64,
-    /// Whether all answers had a status from 200 to 399.
+    /// Whether all responses had a status from 200 to 399.
     pub well: bool,
-    /// Their median response time; `None` where it is not known, also because some were given up.
+    /// Their median response time; `None` where it is unknown, for example because requests timed out.
     pub median: Option<Duration>,
 }
 
 impl Lone {
-    /// Whether a service with this calm median response time is calm now.
+    /// Whether a service whose calm median response time is `calm` is calm now.
     pub fn is_calm(&self, calm: Duration) -> bool {
         let most = calm * 3 / 2 + SLACK;
         self.well && self.answered == LONE_REQUESTS && self.median.is_some_and(|median| median <= most)
     }
 }
 
-/// Lone requests of one look.
+/// Single requests in one check.
 pub const LONE_REQUESTS: u64 = 3;
-/// Between two looks.
+/// The pause between two checks.
 pub const CALM_PAUSE: Duration = Duration::from_millis(100);
-/// A service that is not calm after this will not become so by itself.
+/// A service that is not calm after this time is assumed to stay overloaded.
 pub const CALM_AGAIN_MAX: Duration = Duration::from_secs(60);
-/// A calm service may be slower than its median by half of it and this.
+/// A calm service may be slower than its calm median by half of it plus this.
 const SLACK: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

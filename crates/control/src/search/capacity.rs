@@ -1,21 +1,21 @@
 //! Which rate to try next, and when the sustainable rate is known.
 //!
-//! 1. *Bracket*: from the hint up or down in growing steps until one rate is good and one is bad. Far from the
-//!    limit the judge ends trials early, so steps are cheap.
-//! 2. *Narrow*: each trial at a quarter or at three quarters of what is still possible, in turn. Two places, not the
-//!    middle, because the slope is unknown too, and is seen only from two places.
-//! 3. *Verify and confirm*: the low end is held for one long trial to its end; a trial at the high end or below it was
-//!    bad. What is missing is run. Load time that is left narrows the upper end.
+//! 1. *Bracket*: from the hint up or down in growing steps until one rate is good and one is bad. Far from the limit
+//!    the judge ends trials early, so steps are cheap.
+//! 2. *Narrow*: trials alternate between a quarter and three quarters of the interval that is still possible. Two
+//!    points instead of the middle, because the slope is unknown too, and one point cannot show it.
+//! 3. *Verify and confirm*: the low end must hold for one long trial of full length, and a trial at the high end or
+//!    below it must be bad. Missing trials are run. The remaining load time narrows the upper end.
 //!
-//! Nothing counts as found that did not hold in a verification. A verification that fails lowers the low end; a later
-//! trial that holds at its rate or above takes that back.
+//! A rate that did not hold in a verification is never reported as found. A failed verification lowers the low end; a
+//! later trial that holds at its rate or above reverts that.
 //!
-//! ## Why clusters of late answers lengthen every trial
-//! A trial that lies between two pauses of a service says that the goal holds. Where a calm service answered late in
-//! clusters, or trials did, no trial passes before its end, and those that did no longer count.
+//! ## Why clusters of late responses lengthen every trial
+//! A trial between two pauses of a service finds that the goal holds. Where the calm service or trials had late
+//! responses in clusters, no trial passes before its end, and trials that passed early no longer count.
 //!
 //! ## Why not bisection on good and bad
-//! One unlucky verdict sends a bisection into the wrong half for ever. Here all trials together give a probability
+//! One unlucky verdict sends a bisection into the wrong half permanently. Here all trials together give a probability
 //! for every rate ([`stats::Threshold`]), and a trial that contradicts the others widens the interval. Compare
 //! MLRsearch (IETF draft-ietf-bmwg-mlrsearch), which tolerates a share of bad trials, and the isotonic search of
 //! NVIDIA's aiperf.
@@ -40,8 +40,8 @@ use units::Rate;
 pub enum Step {
     /// Run this trial and report it to [`CapacitySearch::observe`].
     Trial(Trial),
-    /// The last trial left a queue: wait until nothing is in flight and a lone request is answered in calm time,
-    /// then call [`CapacitySearch::cooled_down`].
+    /// The last trial left a queue: wait until nothing is in flight and a single request is as fast as on the calm
+    /// service, then call [`CapacitySearch::cooled_down`].
     CoolDown,
     /// The search has ended.
     Done(Report),
@@ -65,7 +65,7 @@ pub struct CapacitySearch {
 }
 
 impl CapacitySearch {
-    /// A search that has not begun.
+    /// A search that has not started.
     pub fn new(goal: Goal, settings: Settings) -> Self {
         let settings = Settings { lowest: lowest_to_show(&goal, &settings), ..settings };
         let ceiling = (settings.highest, Ceiling::Allowed);
@@ -83,12 +83,12 @@ impl CapacitySearch {
         }
     }
 
-    /// What to do next. Asking twice gives the same answer.
+    /// What to do next. Repeated calls return the same step.
     pub fn next(&self) -> Step {
         if self.hot && !self.is_exhausted() { Step::CoolDown } else { self.decide() }
     }
 
-    /// Takes in the outcome of the trial that was asked for.
+    /// Records the outcome of the requested trial.
     pub fn observe(&mut self, outcome: TrialOutcome) {
         self.spent += outcome.ran;
         self.hot = outcome.is_bad();
@@ -97,7 +97,7 @@ impl CapacitySearch {
             if self.disturbed_in_a_row > REPEATS {
                 self.disturbed_in_a_row = 0;
                 self.given_up += 1;
-                // A rate that this machine has sent already, or a higher one, is not too much for it.
+                // This machine has already sent this rate or a higher one, so it can send it.
                 let rate = outcome.trial.rate;
                 let sent = self.trials.iter().filter(|trial| !trial.is_disturbed());
                 let sent = sent.map(|trial| trial.trial.rate.per_second());
@@ -110,7 +110,7 @@ impl CapacitySearch {
                     && self.given_up >= GIVEN_UP_MAX
                     && self.bad().next().is_none()
                 {
-                    // It can send as much, but not now.
+                    // The machine can send this rate, but not at present.
                     self.ceiling = (best, Ceiling::Disturbed);
                 }
             }
@@ -120,24 +120,24 @@ impl CapacitySearch {
         self.trials.push(outcome);
     }
 
-    /// The service is calm again, after so long.
+    /// The service is calm again, after this time.
     pub fn cooled_down(&mut self, after: Duration) {
         self.hot = false;
         self.waited += after;
     }
 
-    /// How long the service may still be waited for.
+    /// How long the search may still wait for the service.
     pub fn waiting_left(&self) -> Duration {
         self.settings.waiting.saturating_sub(self.waited)
     }
 
-    /// No further trial: time is over. What is known by then is the result.
+    /// Ends the search because its time is over. The result is what is known by then.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.hot = false;
     }
 
-    /// The full length of a trial at `rate`: enough requests, and many times the bound on response time.
+    /// The full length of a trial at `rate`: enough requests, and a multiple of the bound on response time.
     pub fn length_at(&self, rate: Rate) -> Duration {
         let Settings { samples, length_min, length_max, .. } = self.settings;
         let seconds = samples as f64 / rate.per_second().max(1e-6);
@@ -157,13 +157,13 @@ impl CapacitySearch {
             || self.waited >= self.settings.waiting
     }
 
-    /// Whether late answers come in clusters: no trial passes early, and none that did counts.
+    /// Whether late responses come in clusters: no trial passes early, and trials that did are not counted.
     fn is_clustered(&self) -> bool {
         let in_trials: u32 = self.trials.iter().map(|trial| trial.clusters).sum();
         self.settings.rhythm.clusters > 0 || in_trials >= CLUSTERS_IN_TRIALS
     }
 
-    /// The trials that say something.
+    /// The trials that count.
     fn judged(&self) -> impl Iterator<Item = &TrialOutcome> {
         let clustered = self.is_clustered();
         let counts = move |trial: &&TrialOutcome| match trial.verdict {
@@ -182,7 +182,7 @@ impl CapacitySearch {
         self.judged().filter(|trial| trial.is_bad())
     }
 
-    /// Whether response times of every good trial were steady: chance has no part in verdicts then.
+    /// Whether the response times of every good trial were steady: verdicts are then not affected by chance.
     fn is_steady(&self) -> bool {
         let mut good = self.good().peekable();
         good.peek().is_some() && good.all(|trial| trial.steady)
@@ -215,7 +215,7 @@ impl CapacitySearch {
         }
     }
 
-    /// A rate whose trials are disturbed again and again teaches nothing; a lower one asks less of this machine.
+    /// A rate whose trials are disturbed repeatedly gives no information; a lower rate requires less of this machine.
     fn first_rate(&self) -> Rate {
         let lower = libm::pow(BELOW_DISTURBED, f64::from(self.given_up));
         self.settings.hint.map_or(self.settings.start, |hint| hint * HINT_SHARE) * lower
@@ -226,7 +226,7 @@ impl CapacitySearch {
         let at_ceiling = best.per_second() >= 0.999 * ceiling.per_second();
         let (left, length) = (self.left(), self.length_at(best));
         let verified = self.is_verified(best);
-        // What is left must do for a verification: nothing counts without it.
+        // The remaining time must suffice for a verification, without which no rate counts.
         let last_chance = left < length.mul_f64(2.0 * HORIZON);
         if !exhausted && !verified && (at_ceiling || last_chance) && left >= length {
             return self.verify(best);
@@ -271,7 +271,7 @@ impl CapacitySearch {
     fn narrow(&self, exhausted: bool) -> Step {
         let threshold = self.threshold();
         let tail = 0.5 * self.settings.confidence.rest().get();
-        // A low end that failed its verification was too bold: the next one is further out.
+        // A low end that failed its verification was too high: the next one has a larger margin.
         let low_tail = tail / (1 + self.failed_verifications()) as f64;
         let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
         let settings = &self.settings;
@@ -280,8 +280,8 @@ impl CapacitySearch {
         let middle = Rate::per_second_of(exp(threshold.quantile(0.5)));
         let trial_s = self.length_at(middle).as_secs_f64();
         let left_s = left.as_secs_f64() - RESERVED_TRIALS * trial_s;
-        // Widths shrink with the root of the load time. Where what is left cannot reach the precision, it is not spent
-        // on getting a little nearer.
+        // Widths shrink with the square root of the load time. If the remaining time cannot reach the precision, it is
+        // not spent.
         let near_s: f64 = self
             .trials
             .iter()
@@ -290,14 +290,14 @@ impl CapacitySearch {
             .sum::<f64>()
             + trial_s;
         let reachable = (high / low - 1.0) * libm::sqrt(near_s / (near_s + left_s.max(0.0)));
-        // Where chance has no part, every trial halves the interval.
+        // Without chance, every trial halves the interval.
         let steady = self.is_steady();
         let cheap = trial_s <= CHEAP * settings.budget.as_secs_f64();
         let may_narrow = left_s > 0.0
             && (steady || cheap || reachable <= precision || high / low > 1.0 + settings.acceptable.get());
         if !exhausted && high / low > 1.0 + precision && may_narrow {
             let narrowing = self.trials.iter().filter(|trial| trial.trial.purpose == Purpose::Narrow).count();
-            // Outcomes right at the threshold are tosses of a coin: a blur away they teach the blur too.
+            // Outcomes exactly at the threshold are random. One blur away they also show how wide the blur is.
             let away = SPREAD * threshold.blur();
             let x = if narrowing % 2 == 0 {
                 threshold.quantile(0.3).min(threshold.quantile(0.5) - away).max(threshold.quantile(tail))
@@ -327,7 +327,7 @@ impl CapacitySearch {
         Step::Trial(Trial { may_pass_early, ..trial })
     }
 
-    /// Holds `rate` for one long trial, as long as what is left has room for and for one more attempt.
+    /// Tests `rate` in one long trial, as long as the remaining time permits with one more attempt.
     fn verify(&self, rate: Rate) -> Step {
         let full = self.length_at(rate);
         let room = self.left().saturating_sub(full.mul_f64(HORIZON));
@@ -347,12 +347,12 @@ impl CapacitySearch {
     }
 }
 
-/// The lowest rate worth trying: at lower ones a trial has too few requests to show the share of misses that the goal
-/// allows. A slow service, which never gets so many, is tried a little below its best throughput all the same.
+/// The lowest rate worth trying: at lower rates a trial has too few requests to show the share of misses that the goal
+/// allows. A slow service, which never reaches that number, is tried a little below its best throughput anyway.
 fn lowest_to_show(goal: &Goal, settings: &Settings) -> Rate {
     let allowed = goal.conditions().iter().map(Condition::allowed).fold(1.0, f64::min);
     let longest = settings.length_max.max(settings.rhythm.shortest_trial());
-    // Pauses must be met by enough requests each: arrivals as regular as they are would all miss them otherwise.
+    // Enough requests must fall into pauses: arrivals at regular intervals could otherwise all miss them.
     let times = if settings.rhythm.clusters > 0 { f64::from(GAPS_IN_A_TRIAL) } else { 1.0 };
     let enough = times / (allowed.max(1e-6) * longest.as_secs_f64().max(1e-3));
     let usual = settings.lowest.per_second();
@@ -360,31 +360,32 @@ fn lowest_to_show(goal: &Goal, settings: &Settings) -> Rate {
     Rate::per_second_of(enough.min(far_below).max(usual))
 }
 
-/// No rate below this share of the best throughput is too slow to be tried.
+/// Rates above this share of the best throughput are always tried, even on slow services.
 const SLOW_SHARE: f64 = 0.25;
 /// How often a disturbed trial is repeated before its rate is given up.
 const REPEATS: u32 = 2;
-/// So often a rate is given up before none above the best one is tried any more.
+/// After this many rates were given up, no rate above the best one is tried.
 const GIVEN_UP_MAX: i32 = 2;
-/// The next rate, as a share of one whose trials are disturbed.
+/// The next rate, as a share of a rate whose trials are disturbed.
 const BELOW_DISTURBED: f64 = 0.8;
-/// A trial lasts for at least so many bounds: shorter ones do not see a queue grow past the bound.
+/// A trial lasts for at least this many bounds: shorter ones do not show a queue that grows past the bound.
 const BOUNDS_IN_A_TRIAL: u32 = 25;
-/// The first trial as a share of the hint: most goals bind between six and nine tenths of the best throughput.
+/// The first trial as a share of the hint: most goals are limited between six and nine tenths of the best throughput.
 const HINT_SHARE: f64 = 0.9;
 /// Steps down from a bad rate.
 const DOWN: [f64; 4] = [0.85, 0.8, 0.7, 0.6];
 /// Steps down after those.
 const DOWN_FAR: f64 = 0.5;
-/// Full trials kept back for verifying, for once more at a lower rate where that fails, and for confirming.
+/// Full trials reserved for the verification, a second verification at a lower rate if that fails, and the
+/// confirmation.
 const RESERVED_TRIALS: f64 = 3.5;
-/// A trial of this share of the load budget is worth trying anyway.
+/// A trial of this share of the load budget is always worth trying.
 const CHEAP: f64 = 0.045;
-/// How many blurs from the middle a narrowing trial is placed.
+/// Distance of a narrowing trial from the middle, in blurs.
 const SPREAD: f64 = 1.0;
-/// So many clusters of late answers in trials are no chance any more.
+/// This many clusters of late responses in trials are not due to chance.
 const CLUSTERS_IN_TRIALS: u32 = 2;
-/// A verification lasts for at most so many full lengths.
+/// A verification lasts for at most this many full lengths.
 const LONGEST_VERIFICATION: f64 = 3.0;
 
 #[cfg(test)]

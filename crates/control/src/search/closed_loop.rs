@@ -1,15 +1,15 @@
-//! Closed loop: how much comes out when as much as possible goes in, and from how many connections on?
+//! Closed loop: the highest throughput of the service, and the number of connections that reaches it.
 //!
-//! The account's first stage: raise the number of connections step by step until throughput stops growing. It gives
-//! the open-loop search its hint, the calm response time, and the knee.
+//! This is the first stage of the account: it raises the number of connections step by step until throughput stops
+//! growing. It gives the open-loop search its hint, the calm response time, and the knee.
 //!
-//! ## Why the knee lies between two steps
-//! Concurrency is throughput times response time (Little's law, N = X R: Little, "A proof for the queuing formula
-//! L = λW", Operations Research 9, 1961), and below the knee the response time does not grow yet. So the knee is
-//! the wanted throughput times the response time of the last step below it; steps double, and that is finer.
+//! ## Why the knee is interpolated between two steps
+//! Concurrency is throughput times response time (Little's law, N = X R: Little, "A proof for the queuing formula L =
+//! λW", Operations Research 9, 1961), and below the knee the response time does not grow yet. So the knee is the wanted
+//! throughput times the response time of the last step below it. This is more precise than the steps, which double.
 //!
 //! ## Why falling throughput ends it
-//! Some services do less the more they have in flight. More connections would only push one further down, and
+//! The throughput of some services falls with concurrency. More connections would only slow such a service further, and
 //! its recovery would be measured instead of its capacity.
 
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ pub struct Measured {
 /// What to do next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// Measure with so many connections.
+    /// Measure with this many connections.
     Measure(u32),
     /// Enough is known.
     Done(Knee),
@@ -59,7 +59,7 @@ pub struct Knee {
 /// Why the closed loop ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stopped {
-    /// Two steps gained little.
+    /// Two steps in a row gained little.
     Flat,
     /// Throughput fell: the service gets slower with concurrency.
     Falling,
@@ -75,12 +75,12 @@ pub struct ClosedLoop {
 }
 
 impl ClosedLoop {
-    /// Up to `concurrency_max` connections (at least one).
+    /// A closed loop with up to `concurrency_max` connections (at least one).
     pub fn new(concurrency_max: u32) -> Self {
         ClosedLoop { concurrency_max: concurrency_max.max(1), steps: Vec::new() }
     }
 
-    /// Takes in a step.
+    /// Records a step.
     pub fn observe(&mut self, measured: Measured) {
         self.steps.push(measured);
     }
@@ -108,7 +108,7 @@ impl ClosedLoop {
         if last.throughput < best_before(1) * FALLEN {
             return Some(Stopped::Falling);
         }
-        // One flat step may be noise; two in a row are a plateau.
+        // One flat step may be noise; two in a row are not.
         let flat = |step: &Measured| step.throughput < best_before(2) * GAIN;
         if self.steps.len() >= 3 && self.steps.iter().rev().take(2).all(flat) {
             return Some(Stopped::Flat);
@@ -145,12 +145,12 @@ impl ClosedLoop {
             }
             before = Some(step);
         }
-        // Unreachable in practice: the best step itself reaches its own share.
+        // Unreachable in practice: the best step always reaches its own share.
         self.steps.last().map_or(1, |last| last.concurrency)
     }
 }
 
-/// One step of the closed loop while it runs: what comes out of it, and whether more of it would tell more.
+/// One step of the closed loop while it runs: its throughput, and whether to continue.
 #[derive(Debug, Clone)]
 pub struct StepWatch {
     best: Rate,
@@ -165,13 +165,13 @@ impl StepWatch {
         StepWatch { best, from: None, throughput: Rate::ZERO }
     }
 
-    /// Looks at a step of this length belong so far apart.
+    /// The time between two looks at a step of this length.
     pub fn look_every(length: Duration) -> Duration {
         length / LOOKS
     }
 
-    /// Takes the good responses until `now`, at the look with this number, counted from 1. Says whether the step is over:
-    /// at its end, or where it brings far less than the best.
+    /// Records the good responses until `now`, at the look with this number, counted from 1. Returns whether the step
+    /// is over: at its end, or earlier if its throughput is far below the best.
     pub fn observe(&mut self, number: u32, now: Timestamp, good: u64) -> bool {
         if number == WARM_UP {
             self.from = Some((now, good));
@@ -181,7 +181,7 @@ impl StepWatch {
                 return true;
             }
         }
-        // Answers that come after the end would only prolong the step.
+        // Responses after the end would only prolong the step.
         number >= LOOKS
     }
 
@@ -191,7 +191,7 @@ impl StepWatch {
     }
 }
 
-/// 1, 2, 5, 10, 20, 50, and on.
+/// 1, 2, 5, 10, 20, 50 and so on.
 fn step_after(concurrency: u32) -> u32 {
     let mut decade: u32 = 1;
     loop {
@@ -217,17 +217,17 @@ impl fmt::Display for Stopped {
 
 /// The share of the best throughput that marks the knee.
 pub const KNEE_SHARE: f64 = 0.95;
-/// A step gains if it brings 3 % more than the best before.
+/// A step gains if its throughput is 3 % more than the best before.
 const GAIN: f64 = 1.03;
-/// A fall of a tenth is no noise.
+/// A fall by a tenth is not noise.
 const FALLEN: f64 = 0.9;
 /// Looks in a step.
 const LOOKS: u32 = 40;
 /// Looks in which connections are opened and queues fill up, before throughput counts.
 const WARM_UP: u32 = 8;
-/// Looks after which a step that brings far less may end.
+/// Looks after which a step with a far lower throughput may end.
 const ENOUGH: u32 = 20;
-/// A step that brings less than this share of the best is on its way down.
+/// The throughput of a step below this share of the best is falling.
 const FAR_BELOW: f64 = 0.75;
 
 #[cfg(test)]
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn finds_the_knee_of_slots() {
-        // 12 slots of 120 ms: 100 a second from 12 on.
+        // 12 slots of 120 ms: 100 a second from 12 connections on.
         let Next::Done(found) = run(1_000, |n| n.min(12.0) / 0.12) else { panic!("no knee") };
         assert_eq!(found.stopped, Stopped::Flat);
         assert!((found.best.per_second() - 100.0).abs() < 1e-6);
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn stops_where_throughput_falls() {
-        // Four slots of 20 ms that lose their breath beyond 6 in flight.
+        // Four slots of 20 ms that slow down beyond 6 in flight.
         let cliff = |n: f64| n.min(4.0) / 0.020 * (6.0 / n).min(1.0);
         let Next::Done(found) = run(10_000, cliff) else { panic!("no knee") };
         assert_eq!((found.stopped, found.best_at, found.knee), (Stopped::Falling, 5, 4));
@@ -291,7 +291,7 @@ mod tests {
         let every = StepWatch::look_every(Duration::from_secs(4));
         let run = |best: f64| {
             let mut watch = StepWatch::new(Rate::per_second_of(best));
-            // Nothing comes in the first 500 ms, then 100 a second.
+            // No response in the first 500 ms, then 100 a second.
             let good = |number: u32| u64::from(number.saturating_sub(5)) * 10;
             let ended = (1..=60)
                 .find(|&number| watch.observe(number, Timestamp::ZERO + every * number, good(number)));

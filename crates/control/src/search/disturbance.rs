@@ -1,12 +1,13 @@
-//! Did the generator's own machine make the verdict of a trial?
+//! Did the load generator's own machine cause the verdict of a trial?
 //!
-//! Being late only makes a service look worse: response times count from when requests were due, and those that leave
-//! late leave together. A good trial is good all the same, unless some of its requests were never sent. And where answers
-//! with 4xx and 5xx alone are too many, some milliseconds made none of them.
+//! Lateness of the generator can only make a service look worse: response times count from when requests were due, and
+//! late requests are sent in a burst. So a good trial remains good, unless some of its requests were never sent. A
+//! trial with too many 4xx and 5xx responses alone remains bad, because a few milliseconds of lateness do not cause
+//! them.
 //!
-//! ## Why it is known only at the end
-//! On a shared machine any loop is late once in a while. What counts is whether the lateness could have made the
-//! verdict: that of the whole trial against the goal's own bound, not the first one seen.
+//! ## Why it is decided only at the end
+//! On a shared machine every event loop is late now and then. The question is whether the lateness could have caused
+//! the verdict: the lateness of the whole trial is compared with the goal's bound, not its first occurrence.
 
 use super::found::Trial;
 use super::goal::{Condition, Goal};
@@ -15,35 +16,35 @@ use core::fmt;
 use core::time::Duration;
 use units::show_duration;
 
-/// How the generator fared in a trial, from its beginning to its end.
+/// The condition of the load generator in a trial, from beginning to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Generator {
-    /// Requests that were not sent for want of ports, descriptors or memory.
+    /// Requests were not sent for lack of ports, descriptors or memory.
     pub out_of_resources: bool,
     /// It had no processor time left.
     pub busy: bool,
-    /// The longest time for which it wanted to run and did not.
+    /// The longest time for which it was runnable and did not run.
     pub longest_stall: Duration,
-    /// How late it looked at requests that were due, at the 99th percentile.
+    /// How late it handled due requests, at the 99th percentile.
     pub lag: Duration,
     /// Requests that were due.
     pub scheduled: u64,
     /// Requests that were answered.
     pub answered: u64,
-    /// Answers with a status from 200 to 399.
+    /// Responses with a status from 200 to 399.
     pub succeeded: u64,
 }
 
-/// What of the generator's own machine may have made a verdict.
+/// How the generator's own machine may have caused a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disturbance {
-    /// Requests were not sent for want of ports, descriptors or memory.
+    /// Requests were not sent for lack of ports, descriptors or memory.
     OutOfResources,
     /// It had no processor time left.
     Busy,
-    /// It did not run for so long.
+    /// It did not run for this long.
     Stall(Duration),
-    /// Requests left so late, at the 99th percentile.
+    /// Requests were sent this late, at the 99th percentile.
     Lag(Duration),
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for Disturbance {
 }
 
 impl Generator {
-    /// How the generator's own machine may have made this verdict; `None` where it did not.
+    /// How the generator's own machine may have caused this verdict; `None` where it did not.
     pub fn disturbance(&self, goal: &Goal, trial: &Trial, verdict: Verdict) -> Option<Disturbance> {
         if self.out_of_resources {
             return Some(Disturbance::OutOfResources);
@@ -84,11 +85,11 @@ impl Generator {
     }
 }
 
-/// A loop that is up to this late at p99 is on time.
+/// A loop whose p99 lateness is at most this is on time.
 const LAG_FLOOR: Duration = Duration::from_millis(2);
-/// A loop that is late by a tenth of the bound at p99 cannot make the verdict.
+/// A p99 lateness below a tenth of the bound does not cause a verdict.
 const LAG: u32 = 10;
-/// A machine that stood still for a fiftieth of the trial can.
+/// A stall of a fiftieth of the trial can cause a verdict.
 const STALL: u32 = 50;
 
 #[cfg(test)]

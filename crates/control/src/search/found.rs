@@ -8,31 +8,31 @@ use core::fmt;
 use core::time::Duration;
 use units::{Rate, Ratio, show_duration};
 
-/// One trial to run: open loop, from calm.
+/// One trial to run: open model, starting with a calm service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     /// Arrivals a second.
     pub rate: Rate,
     /// Full length; the judge may end it earlier.
     pub length: Duration,
-    /// What it is for.
+    /// The purpose of the trial.
     pub purpose: Purpose,
-    /// Whether it may pass before its end. Not where it verifies, and not where late answers come in clusters: a trial
-    /// between two of them would pass.
+    /// Whether it may pass before its end. A verification may not, and no trial may where late responses come in
+    /// clusters: a trial between two clusters would pass.
     pub may_pass_early: bool,
-    /// The time for which the goal is asked to hold at this rate: the judge fails what would break by then.
+    /// The time for which the goal must hold at this rate: the judge fails a trial that would miss it by then.
     pub horizon: Duration,
 }
 
 impl Trial {
-    /// A trial of full length, which may pass early unless it verifies.
+    /// A trial of full length, which may pass early unless it is a verification.
     pub fn new(rate: Rate, length: Duration, purpose: Purpose) -> Self {
         let may_pass_early = purpose != Purpose::Verify;
         Trial { rate, length, purpose, may_pass_early, horizon: length.mul_f64(HORIZON) }
     }
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Find a rate that is good and one that is bad.
@@ -45,7 +45,7 @@ pub enum Purpose {
     Confirm,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialOutcome {
     /// The trial.
@@ -56,11 +56,11 @@ pub struct TrialOutcome {
     pub ran: Duration,
     /// Misses of the condition nearest to its limit.
     pub share: Share,
-    /// Of which kinds there were too many misses.
+    /// Which kinds of misses were too many.
     pub missed: Missed,
-    /// Whether response times were so steady that chance had no part in the verdict.
+    /// Whether response times were so steady that chance did not affect the verdict.
     pub steady: bool,
-    /// Clusters of late answers that came and went.
+    /// Clusters of late responses that began and ended.
     pub clusters: u32,
 }
 
@@ -78,7 +78,7 @@ impl TrialOutcome {
         matches!(self.verdict, Verdict::Good(Good::FullLength(_)))
     }
 
-    /// Whether this machine may have made the verdict.
+    /// Whether this machine may have caused the verdict.
     pub fn is_disturbed(&self) -> bool {
         self.verdict == Verdict::Disturbed
     }
@@ -97,9 +97,9 @@ impl TrialOutcome {
 /// Where the sustainable rate lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The goal held here (where [`Interval::verified`]; else an estimate).
+    /// The goal held at this rate (if [`Interval::verified`]; otherwise an estimate).
     pub low: Rate,
-    /// The goal was missed here or below (where [`Interval::confirmed`]; else an estimate).
+    /// The goal was missed at this rate or below (if [`Interval::confirmed`]; otherwise an estimate).
     pub high: Rate,
     /// Probability that the sustainable rate lies between, by the model of [`stats::Threshold`].
     pub confidence: Ratio,
@@ -111,7 +111,7 @@ pub struct Interval {
     pub confirmed: bool,
 }
 
-/// Why no rate above was tried.
+/// Why no higher rate was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceiling {
     /// The settings allow no more.
@@ -138,23 +138,23 @@ pub enum Found {
     Unreachable {
         /// That rate.
         lowest: Rate,
-        /// The condition that was missed.
+        /// The condition that it missed.
         binding: Condition,
     },
     /// The goal held up to the ceiling: the sustainable rate is at least this.
     AtLeast {
-        /// The highest rate that was good.
+        /// The highest good rate.
         rate: Rate,
         /// Why no higher one was tried.
         ceiling: Ceiling,
-        /// Whether it was good in enough trials.
+        /// Whether enough trials at it were good.
         verified: bool,
     },
-    /// Trials or load time ran out before both a good and a bad rate were known.
+    /// Trials or load time ran out before a good and a bad rate were known.
     Unfinished {
-        /// The highest rate that was good.
+        /// The highest good rate.
         good: Option<Rate>,
-        /// The lowest rate that was bad.
+        /// The lowest bad rate.
         bad: Option<Rate>,
     },
     /// Every trial was disturbed by the load generator's own machine: nothing is known about the service.
@@ -162,8 +162,8 @@ pub enum Found {
 }
 
 impl Found {
-    /// The rate that may be stated, written down and limited to: it held in its verification. `None` where no rate
-    /// did, whatever the trials make likely.
+    /// The rate to report, write to files and limit to: it held in its verification. `None` where no rate did, even if
+    /// trials suggest one.
     pub fn verified_low(&self) -> Option<Rate> {
         match self {
             Found::Within(interval) => interval.verified.then_some(interval.low),
@@ -176,16 +176,16 @@ impl Found {
     }
 }
 
-/// What a search found, with everything that it rests on.
+/// The result of a search, with all trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// The answer.
+    /// The result.
     pub found: Found,
     /// Every trial in order, with its verdict.
     pub trials: Vec<TrialOutcome>,
     /// Time for which load was put on the service.
     pub load_time: Duration,
-    /// The full length of a verification at the rate that was last in question.
+    /// The full length of a verification at the last rate considered.
     pub full_length: Duration,
 }
 

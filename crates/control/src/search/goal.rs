@@ -1,9 +1,9 @@
 //! What a service must hold: quantiles of response time below a bound, a share of failures below a ratio.
 //!
 //! ## Why every condition is an allowed share of misses
-//! `p(95)<100ms` is the same as "at most 5 % of the responses take 100 ms or longer". Written so, conditions of
-//! both kinds are counted, budgeted and compared in one way, and a count of misses is exact where a quantile read
-//! from a histogram is not.
+//! `p(95)<100ms` is the same as "at most 5 % of the responses take 100 ms or longer". In this form, conditions of both
+//! kinds are counted, budgeted and compared in the same way, and a count of misses is exact, unlike a quantile read
+//! from a histogram.
 
 mod parse;
 
@@ -59,13 +59,13 @@ pub struct Goal {
     conditions: Vec<Condition>,
 }
 
-/// Why conditions are not a goal.
+/// Why a list of conditions is not a valid goal.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum GoalError {
     /// No condition at all.
     #[error("a goal has no condition; give at least one, such as p(95)<100ms")]
     Empty,
-    /// More than can be counted.
+    /// More conditions than can be counted.
     #[error(
         "a goal has {found} conditions (with the default on failures), at most {CONDITIONS_MAX} are counted"
     )]
@@ -73,22 +73,22 @@ pub enum GoalError {
         /// How many there were.
         found: usize,
     },
-    /// A bound that nothing or everything meets.
+    /// A bound that no response meets, or that every response meets.
     #[error(
         "the condition `{0}` has a bound of zero or of the whole; a time must be above 0, a share within 0 % to 100 %"
     )]
     Bound(Condition),
 }
 
-/// The most conditions that a goal may have.
+/// The maximum number of conditions of a goal.
 pub const CONDITIONS_MAX: usize = 4;
 
 impl Goal {
-    /// A goal of these conditions; where none is about failures, `failed<1%` is added, because a service that
-    /// refuses everything at once would meet every bound on time.
+    /// A goal with these conditions. If none is about failures, `failed<1%` is added, because a service that refuses
+    /// every request at once would meet every bound on response time.
     ///
     /// # Errors
-    /// Where there is no condition, more than [`CONDITIONS_MAX`], or a bound that nothing or everything meets.
+    /// No condition, more than [`CONDITIONS_MAX`], or a bound that no response or every response meets.
     pub fn new(mut conditions: Vec<Condition>) -> Result<Self, GoalError> {
         if conditions.is_empty() {
             return Err(GoalError::Empty);

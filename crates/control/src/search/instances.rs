@@ -8,15 +8,16 @@ pub fn headroom(peak: Rate, low: Rate) -> Option<Ratio> {
     if low == Rate::ZERO { None } else { Ratio::new(1.0 - peak / low) }
 }
 
-/// How many instances carry `peak`, where `instances` of them sustain `low`: ceil(peak / (low / instances)).
-/// At least one; `None` where nothing is sustained or the number is beyond counting.
+/// How many instances are needed for `peak`, where `instances` of them sustain `low`: ceil(peak / (low / instances)).
+/// At least one; `None` where nothing is sustained or the number overflows.
 ///
-/// Assumes that instances share the load evenly and nothing behind them; a shared database is a limit of its own.
+/// Assumes that instances share the load evenly and share no other bottleneck. A shared database, for example, has its
+/// own limit.
 pub fn instances_needed(peak: Rate, low: Rate, instances: InstanceCount) -> Option<InstanceCount> {
     if low == Rate::ZERO || instances.get() == 0 {
         return None;
     }
-    // 300/s over 100/s must be three, also where the division leaves a rest in the last digit.
+    // 300/s over 100/s must be three, even if the division has a rounding error in the last digit.
     let exact = peak / low * f64::from(instances.get());
     let needed = libm::ceil(exact - 1e-9).max(1.0);
     (needed <= f64::from(u32::MAX)).then(|| InstanceCount::new(needed as u32))

@@ -1,21 +1,22 @@
 //! Does the goal hold at this rate? Decides one trial while it runs, as early as the evidence allows.
 //!
-//! Four ways to a verdict, tried in this order at every look:
-//! 1. *Budget spent*: so many requests have missed that the trial fails whatever the rest does. Certain.
-//! 2. *Growing*: response times rise more steadily than any queue without drift would let them, and at that pace
-//!    the goal is missed within the horizon. Found long before the quantile breaks. See [`stats::Drift`].
-//! 3. *Clearly fine*: few misses against the budget, response times far from the bound and not heading for it.
+//! A verdict has one of four causes, checked in this order at every look:
+//! 1. *Budget spent*: so many requests have missed that the trial fails regardless of the rest. Certain.
+//! 2. *Growing*: response times rise more steadily than in any queue without drift, and at this pace the goal is missed
+//!    within the horizon. This is detected long before the quantile exceeds its bound. See [`stats::Drift`].
+//! 3. *Clearly fine*: few misses compared with the budget, and response times far from the bound and not approaching
+//!    it.
 //! 4. *Full length*: the share of misses decides.
 //!
 //! ## Why not a sequential test of independent requests
-//! Response times near saturation come in clumps: a hundred late responses may be one event. A test that takes
-//! them for a hundred decides too early, and wrongly. So a clear pass needs few misses even where each counts
-//! for many ([`stats::Dispersion`]), and is not given at all near the limit unless response times are steady.
+//! Response times near saturation are correlated: a hundred late responses may be one event. A test that treats them as
+//! a hundred events decides too early, and wrongly. So a clear pass requires few misses even if each counts for many
+//! ([`stats::Dispersion`]), and near the limit it also requires steady response times.
 //!
 //! ## Why the horizon is longer than the trial
-//! A queue that is fed one percent too fast stays within a loose bound for the whole of a short trial and breaks
-//! it afterwards. The rate is asked to hold for [`HORIZON`] trials in a row: long enough that a slow collapse is
-//! not called sustainable, short enough that a few trials can tell.
+//! A queue with an excess of arrivals of one percent stays within a loose bound for a whole short trial and exceeds it
+//! afterwards. The rate must hold for [`HORIZON`] trials in a row: long enough to exclude a slow collapse, short enough
+//! to be decided by a few trials.
 
 use super::found::{Purpose, Trial};
 use super::goal::{CONDITIONS_MAX, Condition, Goal};
@@ -25,22 +26,22 @@ use core::time::Duration;
 use stats::{Dispersion, Drift};
 use units::{Rate, show_duration};
 
-/// What a load generator knows at an instant of a trial. Counts are since the trial began.
+/// The load generator's state at one time of a trial. Counts are since the trial began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
     /// Time since the trial's first intended start.
     pub elapsed: Duration,
     /// Arrivals whose intended start has passed.
     pub scheduled: u64,
-    /// Requests that ended and held the condition, for each condition of the goal.
+    /// Requests that ended and met the condition, for each condition of the goal.
     pub held: [u64; CONDITIONS_MAX],
     /// Requests that ended and missed the condition. Unsent ones miss every condition.
     pub missed: [u64; CONDITIONS_MAX],
-    /// Requests without an end that are already older than the condition's bound.
+    /// Requests that have not ended and are already older than the condition's bound.
     pub overdue: [u64; CONDITIONS_MAX],
     /// The mean response time of the requests that ended since the last look; `None` where none did.
     pub response_time: Option<Duration>,
-    /// The age of the oldest request without an end.
+    /// The age of the oldest request that has not ended.
     pub oldest: Duration,
     /// The generator's own machine was the bottleneck: the trial says nothing about the service.
     pub disturbed: bool,
@@ -49,7 +50,7 @@ pub struct Progress {
 /// What is known about a trial so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
-    /// Go on.
+    /// Continue.
     Undecided,
     /// The goal holds at this rate.
     Good(Good),
@@ -62,7 +63,8 @@ pub enum Verdict {
 /// Why a trial is good.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Good {
-    /// So few misses, so far from the bound, that the rest of the trial would not change it.
+    /// So few misses, and response times so far from the bound, that the rest of the trial would not change the
+    /// verdict.
     ClearlyFine(Share),
     /// The trial ran to its end within the allowed share of misses.
     FullLength(Share),
@@ -73,13 +75,13 @@ pub enum Good {
 pub enum Bad {
     /// More misses than the whole trial may have.
     BudgetSpent(Share),
-    /// Response times rise without end.
+    /// Response times grow without bound.
     Growing {
         /// The mean response time at the end.
         response_time: Duration,
-        /// How much it grows in a second, seconds.
+        /// The growth of the response time, in seconds per second.
         per_second: f64,
-        /// Student's t of the growth against a queue without drift.
+        /// Student's t of the growth, compared with a queue without drift.
         t: f64,
     },
     /// The trial ran to its end and missed the goal.
@@ -93,7 +95,7 @@ pub struct Share {
     pub condition: Condition,
     /// Requests that missed it.
     pub missed: u64,
-    /// Requests of which it is known.
+    /// Requests for which it is known.
     pub of: u64,
 }
 
@@ -115,11 +117,11 @@ pub struct Judge {
     goal: Goal,
     rate: Rate,
     length: Duration,
-    /// Whether the rate is thought to be near the limit, where a calm spell proves little.
+    /// Whether the rate is thought to be near the limit, where a calm period proves little.
     near_limit: bool,
     /// Whether a clear pass may end the trial.
     may_pass_early: bool,
-    /// The goal must not break within this time.
+    /// The goal must hold for this time.
     horizon: Duration,
     /// Mean response times, seconds, one a look.
     levels: Vec<f64>,
@@ -156,8 +158,8 @@ impl Judge {
         self.length / LOOKS
     }
 
-    /// Takes in one look. Arrivals end at the trial's length; looks go on until every request has ended, and at
-    /// the latest until the longest bound has passed. After the verdict, further looks change nothing.
+    /// Records one look. Arrivals end at the trial's length; looks go on until every request has ended, and at the
+    /// latest until the longest bound has passed. After the verdict, further looks change nothing.
     pub fn observe(&mut self, progress: &Progress) -> Verdict {
         if self.verdict != Verdict::Undecided {
             return self.verdict;
@@ -173,7 +175,7 @@ impl Judge {
             let missed = progress.missed[at] + progress.overdue[at];
             *count = (missed, missed + progress.held[at]);
         }
-        // The first look that finds nothing ended knows no level but the age of what waits.
+        // At a first look before any request has ended, the age of the waiting requests is the only known level.
         let before = self.levels.last().copied().unwrap_or(0.0);
         let level = match progress.response_time {
             Some(mean) => mean.as_secs_f64(),
@@ -192,24 +194,24 @@ impl Judge {
     /// The condition nearest to its limit so far.
     pub fn share(&self) -> Share {
         let shares = self.misses().map(|(condition, missed, of)| Share { condition, missed, of });
-        // Of equals the first: the goal's own conditions come before the default on failures.
+        // Of equals, the first: the goal's own conditions come before the default one on failures.
         let worst = shares.reduce(|one, other| if other.strain() > one.strain() { other } else { one });
         worst.expect("a goal has a condition")
     }
 
-    /// Each condition, how many requests missed it so far, and of how many it is known.
+    /// For each condition: how many requests missed it so far, and for how many it is known.
     pub(super) fn misses(&self) -> impl Iterator<Item = (Condition, u64, u64)> + Clone {
         let counts = self.counts.last().copied().unwrap_or_default();
         self.goal.conditions().iter().zip(counts).map(|(condition, (missed, of))| (*condition, missed, of))
     }
 
-    /// Whether response times were so steady, at rest or in their growth, that chance has no part in the verdict.
+    /// Whether response times were so steady, constant or growing, that chance did not affect the verdict.
     pub fn is_steady(&self) -> bool {
         self.is_calm() || self.drift().is_some_and(|drift| drift.t > STEADY_T)
     }
 
-    /// Clusters of late answers that came and went: looks in which a good part of the answers was late, after and before
-    /// looks in which none was. A queue that only grows is none.
+    /// Clusters of late responses that began and ended: looks in which a considerable share of the responses was late,
+    /// with looks without late responses before and after. A queue that only grows is not a cluster.
     pub fn clusters(&self) -> u32 {
         let Some(at) = self.goal.conditions().iter().position(|condition| {
             matches!(condition, Condition::ResponseTime { below, .. } if Some(*below) == self.goal.shortest_bound())
@@ -236,7 +238,7 @@ impl Judge {
         clusters
     }
 
-    /// How strongly the misses of the condition nearest to its limit clump.
+    /// How strongly correlated the misses of the condition nearest to its limit are.
     fn dispersion(&self) -> Dispersion {
         let condition = self.share().condition;
         let at = self.goal.conditions().iter().position(|each| *each == condition).unwrap_or(0);
@@ -281,9 +283,9 @@ impl Judge {
         }
     }
 
-    /// The drift of the response times, without the first looks in which a calm service fills up.
+    /// The drift of the response times, without the first looks, in which a calm service reaches its usual queue.
     fn drift(&self) -> Option<Drift> {
-        // Once arrivals have ended the queue drains, and says nothing about the rate any more.
+        // After arrivals have ended the queue drains, and says nothing about the rate.
         let looks = self.levels.len().min(LOOKS as usize);
         (looks >= WARM_UP + DRIFT_LOOKS_MIN).then(|| Drift::of(&self.levels[WARM_UP..looks]))?
     }
@@ -303,7 +305,7 @@ impl Judge {
             return None;
         }
         let breaks_s = self.elapsed.as_secs_f64() + (bound.as_secs_f64() - level) / per_second;
-        // By then so many requests have been in time that the rest cannot spoil the quantile any more.
+        // After this time so many requests have been in time that the rest cannot exceed the quantile's bound.
         let last_s = self.horizon.as_secs_f64() * (1.0 - self.share().condition.allowed());
         (breaks_s < last_s).then(|| Bad::Growing {
             response_time: Duration::from_secs_f64(level),
@@ -314,14 +316,14 @@ impl Judge {
 
     fn clearly_fine(&self, share: &Share, drift: Option<&Drift>) -> bool {
         let Some(drift) = drift.filter(|_| self.may_pass_early) else { return false };
-        // Where response times hardly vary from look to look, misses do not come in clumps.
+        // If response times hardly vary from look to look, misses are not correlated.
         let calm = self.is_calm();
         if self.near_limit && !calm {
             return false;
         }
         let clump = if calm { CLUMP_CALM } else { CLUMP };
         let clump = self.dispersion().ratio(clump, CLUMP_WEIGHT);
-        // Upper limit of the share: three clumps more than were seen, and the spread of those seen.
+        // Upper limit of the share: the observed misses plus three clumps and the spread of the observed ones.
         let missed = share.missed as f64;
         let upper = missed + 2.0 * libm::sqrt(clump * missed) + 3.0 * clump;
         let most = if self.near_limit { FEW_NEAR_LIMIT } else { FEW };
@@ -372,34 +374,34 @@ impl fmt::Display for Verdict {
 const LOOKS: u32 = 48;
 /// Looks that are kept: a trial waits for its last responses after the arrivals have ended.
 const LOOKS_MAX: usize = 96;
-/// Looks before the level counts: a calm service fills up to its usual queue first.
+/// Looks before the level counts: a calm service first reaches its usual queue.
 const WARM_UP: usize = 3;
 /// Levels that a drift is computed from, at least.
 const DRIFT_LOOKS_MIN: usize = 8;
-/// Student's t from which growth is believed. It is looked at forty times in a trial: a queue without drift
-/// passes 4 in less than one trial of a hundred.
+/// Student's t above which growth is accepted. It is tested forty times in a trial: a queue without drift exceeds 4 in
+/// less than one trial of a hundred.
 const DRIFT_T: f64 = 4.0;
-/// Student's t above which growth is as even as clockwork.
+/// Student's t above which growth is perfectly regular.
 const STEADY_T: f64 = 12.0;
 /// Batches for the dispersion: each holds a tenth of the trial, longer than most clumps.
 const BATCHES: usize = 10;
-/// Requests that are late together when nothing is known.
+/// Assumed number of requests that are late together without other information.
 const CLUMP: f64 = 6.0;
-/// Requests that are late together where response times hardly vary.
+/// The same where response times hardly vary.
 const CLUMP_CALM: f64 = 1.5;
 /// Response times hardly vary where the mean of every look is within this share of the mean of all.
 const CALM_SPREAD: f64 = 0.1;
 /// Misses are few where their upper limit is at most this share of those allowed.
 const FEW: f64 = 0.6;
-/// The same near the limit, where a service that misses more and more begins with a few.
+/// The same near the limit, where the misses of a service that degrades start with a few.
 const FEW_NEAR_LIMIT: f64 = 0.3;
-/// Looks without a late answer before and after a cluster.
+/// Looks without a late response before and after a cluster.
 const QUIET_LOOKS: usize = 3;
-/// The share of a look's answers that is late in a cluster.
+/// The share of a look's responses that is late in a cluster.
 const CLUSTER_SHARE: f64 = 0.2;
-/// The fewest late answers of a look of a cluster: fewer are chance.
+/// The fewest late responses in a look of a cluster: fewer are chance.
 const CLUSTER_MISSES: u64 = 3;
-/// How many batches that assumption is worth.
+/// The weight of that assumption, in batches.
 const CLUMP_WEIGHT: f64 = 5.0;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What limited a search: response time, failures, both, or nothing up to what could be sent.
+//! What limited a search: response time, failures, both, or nothing up to the highest rate that could be sent.
 //!
-//! ## Why the conditions' own counts do not say it
-//! A request that failed was not answered in time either, so failures alone spend the budget of every condition on
-//! response time. What counts here as a miss of response time is a request that came too late and did not fail.
+//! ## Why the conditions' own counts are not enough
+//! A failed request also misses the bound on response time, so failures alone exhaust the budget of every condition on
+//! response time. Here a miss of response time is a request that was too late and did not fail.
 
 use super::found::{Found, TrialOutcome};
 use super::goal::Condition;
@@ -12,9 +12,9 @@ use core::fmt;
 /// What kept a higher rate from holding the goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitedBy {
-    /// Answers that came too late.
+    /// Late responses.
     ResponseTime,
-    /// Requests that failed, in time.
+    /// Failed requests.
     Failures,
     /// Both.
     Both,
@@ -22,17 +22,17 @@ pub enum LimitedBy {
     Nothing,
 }
 
-/// Of which kinds the misses of one trial were more than the goal allows.
+/// Which kinds of misses of one trial exceeded what the goal allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missed {
-    /// Too many came too late without having failed.
+    /// Too many were late without having failed.
     pub response_time: bool,
     /// Too many failed.
     pub failures: bool,
 }
 
 impl Missed {
-    /// Of each condition and how many of how many requests missed it.
+    /// From each condition, its misses and the number of requests.
     pub fn of(shares: impl Iterator<Item = (Condition, u64, u64)> + Clone, growing: bool) -> Self {
         let failed = shares
             .clone()
@@ -47,7 +47,7 @@ impl Missed {
                 Condition::Failed { .. } => found.failures |= beyond(missed),
                 Condition::ResponseTime { .. } => {
                     found.response_time |= beyond(missed.saturating_sub(failed));
-                    // Neither kind alone, but both together.
+                    // Neither kind alone, but the sum of both.
                     if beyond(missed) && !beyond(failed) && !found.response_time {
                         found = Missed { response_time: true, failures: failed > 0 || found.failures };
                     }
@@ -66,9 +66,9 @@ impl Missed {
 }
 
 impl LimitedBy {
-    /// What limited a search with this result and these trials; `None` where no rate was found that holds.
+    /// What limited a search with this result and these trials; `None` where no rate that holds was found.
     ///
-    /// Only bad trials near the limit count: far above it everything fails.
+    /// Only bad trials near the limit count: far above it every request fails.
     pub fn of<'a>(found: &Found, trials: impl Iterator<Item = &'a TrialOutcome> + Clone) -> Option<Self> {
         let interval = match found {
             Found::Within(interval) => interval,
@@ -80,7 +80,7 @@ impl LimitedBy {
         };
         let bad = trials.filter(|trial| trial.is_bad());
         let rate = |trial: &TrialOutcome| trial.trial.rate.per_second();
-        // Where the high end is an estimate below every bad trial, the nearest one counts.
+        // Where the high end is an estimate below every bad trial, the nearest bad trial counts.
         let nearest = bad.clone().map(rate).reduce(f64::min).unwrap_or(0.0);
         let near = nearest.max(interval.high.per_second()) * NEAR;
         let missed = bad
@@ -93,7 +93,7 @@ impl LimitedBy {
         })
     }
 
-    /// Whether requests failed where the limit is.
+    /// Whether requests failed near the limit.
     pub fn failures(self) -> bool {
         matches!(self, LimitedBy::Failures | LimitedBy::Both)
     }
@@ -108,7 +108,7 @@ impl LimitedBy {
         }
     }
 
-    /// What has this name.
+    /// The value with this name.
     pub fn named(name: &str) -> Option<Self> {
         [LimitedBy::ResponseTime, LimitedBy::Failures, LimitedBy::Both, LimitedBy::Nothing]
             .into_iter()
@@ -127,12 +127,12 @@ impl fmt::Display for LimitedBy {
     }
 }
 
-/// Whether a verdict rests on response times that rise without end.
+/// Whether a verdict is based on response times that grow without bound.
 pub(super) fn is_growing(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Bad(Bad::Growing { .. }))
 }
 
-/// Bad trials up to this multiple of the high end tell what the limit is made of.
+/// Bad trials up to this multiple of the high end show what the limit is.
 const NEAR: f64 = 1.1;
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
         "failed<1%".parse().unwrap()
     }
 
-    /// Of a hundred requests, so many came late, and so many failed.
+    /// The misses of a hundred requests of which this many were late and this many failed.
     fn missed(late: u64, failures: u64) -> Missed {
         let shares = [(time(), late + failures, 100), (failed(), failures, 100)];
         Missed::of(shares.into_iter(), false)

@@ -1,30 +1,31 @@
-//! From what was measured to the limits that protect the service: plain facts in, limits out.
+//! Derives the limits that protect the service from measured facts.
 //!
 //! ## Why a rate and a concurrency limit
 //! The rate keeps a calm service calm. Once a queue has formed, a rate near the capacity never drains it, and a service
-//! that does less the more it has in flight stays down; few in flight brings it back.
+//! whose throughput falls with concurrency does not recover. A low concurrency limit lets it recover.
 //!
 //! ## Why the concurrency limit is adaptive
-//! What was measured is one day's service; a fixed limit is wrong from its next deploy on. A limit that follows the
-//! service needs to know what calm is, and must never fall so far that the measured rate does not fit through any more.
-//! Both were measured: the calm response time and the rate that holds are its prior. And it never grows beyond the
-//! requests for which the goal has room, where a limit that only looks for a queue would.
+//! A measurement describes the service of one day; a fixed limit is wrong after the next deployment. A limit that
+//! adapts to the service needs to know its calm response time, and must never fall so low that the measured rate no
+//! longer fits. Both were measured: the calm response time and the rate that holds are its prior. It also never exceeds
+//! the concurrency for which the goal has room, which a limit that only detects queues would.
 //!
-//! ## Why the policy enters at the goal's own share
-//! A goal of p95 lets one response of twenty be late. Below that share the goal is missed, and the limits apply.
+//! ## Why the policy engages at the goal's own share
+//! A goal of p95 allows one late response in twenty. Below that conforming share the goal is missed, and the limits
+//! apply.
 //!
-//! ## Why a rate that always applies where requests fail
-//! A service that answers 500 above its limit does so at once. By the time that enough of them were counted they have
-//! been answered, so a limit that waits for them lets the errors of every flood pass first.
+//! ## Why the rate always applies where requests fail
+//! A service that responds with 500 above its limit does so at once. By the time enough errors were counted, they have
+//! already been sent, so a limit that waits for them lets the errors of every burst pass first.
 //!
-//! ## Why the other paths get a bound on requests in flight, and a queue
-//! What they cost is not known, so no rate can be given. How many requests the service can work on is known. Cheap ones
-//! pass through a few places in great numbers, but not at equal distances: the queue takes those that come at the same
-//! time or while the service pauses.
+//! ## Why the other paths get a concurrency limit and a queue
+//! Their cost is unknown, so no rate can be derived. The number of requests that the service can process concurrently
+//! is known. Many cheap requests pass through a few slots, but they are not evenly spaced: the queue absorbs those that
+//! arrive at the same time or while the service pauses.
 //!
-//! ## Why the service level class has less time than the goal
-//! It counts from sending, and users wait for a place before that. A service that just keeps to the goal behind a full queue
-//! misses it for them, so the longest wait is taken off.
+//! ## Why the target of the service level class is shorter than the goal
+//! The class measures from sending, but users also wait for a slot before that. A service that just meets the goal
+//! behind a full queue misses it for users, so the longest wait is subtracted.
 
 use super::LimitedBy;
 use super::closed_loop::Knee;
@@ -33,44 +34,43 @@ use core::time::Duration;
 use libm::{ceil, floor, log10, pow};
 use units::{Quantile, Rate, Ratio};
 
-/// What a search knows of a service.
+/// The measured facts about a service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Facts {
-    /// A rate that holds the goal, verified; above zero.
+    /// A verified rate that holds the goal; above zero.
     pub low: Rate,
-    /// Why a higher one does not.
+    /// What limits higher rates.
     pub limited_by: LimitedBy,
-    /// The goal's bound on response time, and for which share of the requests.
+    /// The goal's bound on response time, and its quantile.
     pub time: Option<(Duration, Quantile)>,
     /// The share of requests that may fail.
     pub failed: Ratio,
-    /// The response time of a calm service.
+    /// The response time of the calm service.
     pub calm: Duration,
-    /// The lowest concurrency at which nearly the best throughput came out; at least 1.
+    /// The lowest concurrency with nearly the best throughput; at least 1.
     pub knee: u32,
-    /// The concurrency of the best throughput; at least [`Facts::knee`].
+    /// The concurrency with the best throughput; at least [`Facts::knee`].
     pub best_at: u32,
-    /// The highest concurrency that was seen to bring nearly the best throughput.
+    /// The highest measured concurrency with nearly the best throughput.
     pub carried: u32,
-    /// The mean response time of a single connection; `None` where nothing was answered.
+    /// The mean response time of a single connection; `None` where there was no response.
     pub alone: Option<Duration>,
-    /// Whether the measured path gets limits of its own only, and none together with the others.
+    /// Whether the measured path only gets its own limits, and not those shared with other paths.
     pub only_path: bool,
 }
 
-/// What the files limit to.
+/// The limits to write to files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// What they are for.
+    /// What limited the service.
     pub limited_by: LimitedBy,
-    /// Within which time of being sent the service has to respond for the goal to hold: the goal's bound, less the
-    /// longest wait for a place.
+    /// The target of the service level class, from sending: the goal's bound minus the longest wait for a slot.
     pub target: Option<Duration>,
     /// The rate class of the measured path that always applies.
     pub always: Option<RateLimit>,
     /// The limits of the measured path that apply while the service level class is not conforming.
     pub gated: Option<Gated>,
-    /// The limit over all paths of the service.
+    /// The limit for all paths of the service.
     pub service: ServiceLimit,
 }
 
@@ -79,35 +79,35 @@ pub struct Limits {
 pub struct RateLimit {
     /// The rate.
     pub rate: Rate,
-    /// So many may come at once, and so many may wait; at least 1.
+    /// The burst and the backlog, in requests; at least 1.
     pub room: u32,
-    /// How long each may wait.
+    /// How long each request may wait.
     pub longest_wait: Duration,
 }
 
 /// Limits that apply while the service level class is not conforming.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gated {
-    /// The rate; `None` where one applies always.
+    /// The rate; `None` where a rate always applies.
     pub rate: Option<RateLimit>,
-    /// The concurrency limit; the first value where it follows the service.
+    /// The concurrency limit; the initial value where it is adaptive.
     pub in_flight: u32,
-    /// Between which bounds it follows the service; `None` where it is fixed.
+    /// The bounds of the adaptive limit; `None` where it is fixed.
     pub adaptive: Option<Adaptive>,
     /// The conforming share below which they apply.
     pub enter: Ratio,
 }
 
-/// The limit over all paths.
+/// The limit for all paths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServiceLimit {
-    /// The first value.
+    /// The initial value.
     pub in_flight: u32,
-    /// How it follows the service.
+    /// How it adapts.
     pub adaptive: Adaptive,
-    /// Who may wait for a place.
+    /// Which requests may wait for a slot.
     pub queue: Queue,
-    /// The limit for proxies whose limits do not adapt: nothing below is known to be too many.
+    /// The limit for proxies without adaptive limits: no lower value is known to be too high.
     pub fixed: u32,
 }
 
@@ -116,8 +116,9 @@ impl Limits {
     pub fn of(facts: &Facts) -> Self {
         let bound = facts.bound();
         let failures = facts.limited_by.failures();
-        // Failures come at once, so a burst may not be longer than a calm service takes. But where that is shorter than
-        // from one request to the next, half of them would find no turn to wait for, and the rate would not be reached.
+        // Failures are immediate, so a burst may not take longer than the calm response time. But if that is shorter
+        // than the interval between requests, half of the requests would find no turn to wait for, and the rate would
+        // not be reached.
         let always = failures.then(|| {
             let limit = RateLimit::of(rounded_down(facts.low), usual_bound(facts.calm));
             let turns = limit.rate.interval().map_or(Duration::ZERO, |interval| interval * TURNS);
@@ -140,32 +141,33 @@ impl Limits {
         Limits { limited_by: facts.limited_by, target, always, gated, service }
     }
 
-    /// The rate of a proxy that cannot limit only while responses are late.
+    /// The rate for a proxy that cannot limit only while responses are late.
     pub fn rate(&self) -> Option<RateLimit> {
         self.gated.and_then(|gated| gated.rate).or(self.always)
     }
 }
 
 impl RateLimit {
-    /// Users do not come evenly spaced: as many may come at once, and as many may wait, as `bound` has room for.
+    /// Arrivals are not evenly spaced: the burst and the backlog are what `bound` has room for.
     fn of(rate: Rate, bound: Duration) -> Self {
         RateLimit { rate, room: ((rate * bound * BURST_SHARE) as u32).max(1), longest_wait: bound }
     }
 }
 
 impl Facts {
-    /// The time within which an answer is wanted; where the goal has none, what follows from calm.
+    /// The time within which a response is expected; where the goal has no bound, it is derived from the calm response
+    /// time.
     fn bound(&self) -> Duration {
         self.time.map_or_else(|| usual_bound(self.calm), |(target, _)| target)
     }
 
-    /// The most in flight for which the bound has room.
+    /// The highest concurrency for which the bound has room.
     fn most(&self, bound: Duration) -> u32 {
         ((self.low * bound * QUEUE_SHARE) as u32).max(self.knee)
     }
 
-    /// Between the first and the best concurrency of the knee, as far as the goal has room for a queue: right at the
-    /// first one, two requests that come a little too close would already be shed.
+    /// Between the knee and the concurrency of the best throughput, as far as the goal has room for a queue: exactly at
+    /// the knee, two requests that arrive slightly too close together would already be shed.
     fn in_flight(&self, bound: Duration) -> (u32, Option<Adaptive>) {
         let most = self.most(bound);
         let fixed = self.best_at.clamp(self.knee, most).max(1);
@@ -175,12 +177,11 @@ impl Facts {
         (in_flight, Some(Adaptive { least, most: most.max(in_flight), prior: Some(prior) }))
     }
 
-    /// What was measured, for a limit that follows the service: the rate that holds, and the mean response time of a
-    /// single connection.
+    /// The measured prior of an adaptive limit: the rate that holds, and the mean response time of a single connection.
     ///
-    /// The median would not do: the limit compares means, and where a few answers are slow the median is far below. But
-    /// where requests fail, even a single connection is mostly answered with failures: fewer good answers a second are
-    /// no longer response time, so the calm median stands for the mean.
+    /// The median is not used: the limit compares means, and if a few responses are slow the median is far lower. But
+    /// where requests fail, most responses of a single connection are failures. The number of good responses a second
+    /// then gives no response time, so the calm median is used as the mean.
     fn prior(&self) -> Option<Prior> {
         let alone = if self.limited_by.failures() { Some(self.calm) } else { self.alone };
         let micros = alone?.as_micros().max(1);
@@ -190,13 +191,13 @@ impl Facts {
 
     fn service(&self, bound: Duration) -> ServiceLimit {
         let prior = self.prior();
-        // It does not fall below where it begins: where cheap and dear paths mix, response times vary without a queue,
-        // and so many in flight were seen to bring the best throughput.
+        // It does not fall below its initial value: where cheap and expensive paths mix, response times vary without a
+        // queue, and this concurrency was measured with the best throughput.
         let room = ((self.low * bound * IN_FLIGHT_SHARE) as u32).max(self.knee);
         let in_flight = self.best_at.min(room).max(prior.map_or(1, |prior| prior.floor())).max(1);
         let least = in_flight;
         let most = in_flight.saturating_mul(MOST_TIMES).max(MOST_AT_LEAST);
-        // A request that finds all places taken is answered after those in flight, for which the limit grows.
+        // A request that finds all slots taken gets its response after those in flight, for which the limit grows.
         let taken = f64::from(in_flight) / self.low.per_second() * GROWN;
         let taken = Duration::try_from_secs_f64(taken).unwrap_or(bound);
         let left = bound.mul_f64(QUEUE_SHARE).saturating_sub(taken);
@@ -213,12 +214,12 @@ impl Facts {
     }
 }
 
-/// The rate that keeps a service calm whose sustainable rate is at least `low`: 5 % below it.
+/// The rate that keeps a service calm: 5 % below `low`, the low end of its sustainable rate.
 pub fn protected(low: Rate) -> Rate {
     rounded_down(low * BELOW_LOW)
 }
 
-/// The bound on response time of a goal that has none.
+/// The bound on response time where the goal has none.
 pub fn usual_bound(calm: Duration) -> Duration {
     let micros = calm.mul_f64(CALM_TIMES).as_micros().max(1);
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
@@ -232,54 +233,54 @@ pub fn alone(concurrency: u32, throughput: Rate) -> Option<Duration> {
     Duration::try_from_secs_f64(f64::from(concurrency) / throughput.per_second()).ok()
 }
 
-/// The highest concurrency of these steps that brought nearly the best throughput.
+/// The highest concurrency of these steps with nearly the best throughput.
 pub fn carried(steps: impl Iterator<Item = (u32, Rate)> + Clone) -> u32 {
     let best = steps.clone().map(|(_, throughput)| throughput.per_second()).fold(0.0, f64::max);
     let near = steps.filter(|(_, throughput)| throughput.per_second() >= best * NEARLY);
     near.map(|(concurrency, _)| concurrency).max().unwrap_or(1)
 }
 
-/// The same of the closed loop.
+/// The same from the closed loop.
 pub fn of_knee(knee: &Knee) -> (Option<Duration>, u32) {
     let alone = knee.steps.first().and_then(|step| alone(step.concurrency, step.throughput));
     (alone, carried(knee.steps.iter().map(|step| (step.concurrency, step.throughput))))
 }
 
-/// Three digits are more than the interval knows.
+/// More than three digits would exceed the precision of the interval.
 fn rounded_down(rate: Rate) -> Rate {
     let digits = pow(10.0, 2.0 - floor(log10(rate.per_second())));
     Rate::try_per_second(floor(rate.per_second() * digits) / digits).unwrap_or(rate)
 }
 
-/// Requests in flight may take this share of the bound; the rest is for what varies.
+/// Requests in flight may take this share of the bound; the rest is for variation.
 const QUEUE_SHARE: f64 = 0.75;
-/// Those in flight on all paths together may take this share of it, because others wait for their places.
+/// The requests in flight on all paths together may take this share of it, because others wait for slots.
 const IN_FLIGHT_SHARE: f64 = 0.5;
-/// Requests that come at once, and those that wait, may each take this share of the bound.
+/// A burst, and the backlog, may each take this share of the bound.
 const BURST_SHARE: f64 = 0.25;
 /// The rate class, as a share of the interval's low end.
 const BELOW_LOW: f64 = 0.95;
-/// The bound on response time that calm stands for, as a multiple of the calm median.
+/// The bound on response time where the goal has none, as a multiple of the calm median.
 const CALM_TIMES: f64 = 2.5;
-/// Other paths may need more in flight than the measured one: those that wait for something else do.
+/// Other paths may need more concurrency than the measured one: for example those that wait for another service.
 const MOST_TIMES: u32 = 20;
 const MOST_AT_LEAST: u32 = 100;
-/// Paths that cost a thirtieth of the measured one may come at thirty times its rate; so many may wait.
+/// Paths that cost a thirtieth of the measured one may arrive at thirty times its rate; this many may wait.
 const CHEAPER: f64 = 30.0;
-/// Those of cheap paths that come while the machine stands still; the wait bounds the others.
+/// For cheap requests that arrive while the machine is stalled; the longest wait bounds the others.
 const LEAST_PLACES: u32 = 40;
 const MOST_PLACES: u32 = 10_000;
-/// A limit that adapts lets response times grow to about this multiple of calm before it falls.
+/// An adaptive limit lets response times grow to about this multiple of calm before it falls.
 const GROWN: f64 = 1.5;
-/// The wait for a place takes at least this share of the bound.
+/// The longest wait for a slot is at least this share of the bound.
 const LEAST_WAIT_SHARE: f64 = 0.2;
-/// The gateway looks at its queues no more often.
+/// The gateway checks its queues at this interval.
 const LEAST_WAIT: Duration = Duration::from_millis(2);
-/// A gateway file has no shorter one.
+/// The shortest value that a gateway file accepts.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
-/// A rate that always applies lets a request wait for so many turns.
+/// A rate that always applies lets a request wait for this many turns.
 const TURNS: u32 = 2;
-/// A throughput of this share of the best is nearly the best.
+/// A throughput of at least this share of the best is nearly the best.
 const NEARLY: f64 = 0.9;
 
 #[cfg(test)]
@@ -314,7 +315,7 @@ mod tests {
     fn each_row_of_the_table_has_its_limits() {
         let of = |limited_by, time| Limits::of(&Facts { limited_by, time, ..facts() });
         let time = facts().time;
-        // Response time: under the policy only.
+        // Limited by response time: limits under the policy only.
         let limits = of(LimitedBy::ResponseTime, time);
         let gated = limits.gated.unwrap();
         assert_eq!((limits.always, limits.target), (None, Some(millis(40))), "less the wait");
@@ -322,14 +323,14 @@ mod tests {
         assert_eq!(alone.target, Some(millis(50)), "nothing to wait for");
         assert_eq!((gated.rate.unwrap().rate, gated.enter), (rate(100.0), Ratio::new(0.95).unwrap()));
         assert_eq!((gated.in_flight, gated.adaptive.unwrap().most), (3, 3), "the goal has room for three");
-        // Failures, alone or beside response time: the low end always, and the rest under the policy.
+        // Limited by failures, alone or with response time: the low end always, the rest under the policy.
         for limited_by in [LimitedBy::Failures, LimitedBy::Both] {
             let failures = of(limited_by, time);
             assert_eq!(failures.always.unwrap().rate, rate(105.0));
             assert_eq!(failures.gated.unwrap().rate, gated.rate);
             assert_eq!(failures.gated.unwrap().in_flight, gated.in_flight);
         }
-        // Failures and no goal in time: everything from the calm response time.
+        // Failures and no goal for response time: everything is derived from the calm response time.
         let failures = of(LimitedBy::Failures, None);
         let (always, gated) = (failures.always.unwrap(), failures.gated.unwrap());
         assert_eq!((failures.target, gated.rate), (None, None));
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!((gated.enter, gated.in_flight), (Ratio::new(0.99).unwrap(), 3));
         let prior = gated.adaptive.and_then(|adaptive| adaptive.prior).unwrap();
         assert_eq!(prior.response_time, facts().calm, "single connections are answered with failures too");
-        // Nothing limited it: only the other paths are bounded.
+        // Not limited: only the other paths get a bound.
         let nothing = of(LimitedBy::Nothing, time);
         assert_eq!((nothing.always, nothing.gated, nothing.target), (None, None, Some(millis(50))));
         for limits in [limits, failures, nothing] {

@@ -1,21 +1,21 @@
 //! Capacity search: the highest arrival rate at which the goal holds in the long run, as an interval.
 //!
 //! ```text
-//! rhythm        does a calm service answer evenly, or late in clusters? → how long a trial has to be
-//! closed_loop   how much comes out when as much as possible goes in? → a hint, the knee, the calm response time
-//! capacity      which rate to try next, and when is the answer known? → trials, then an interval
+//! rhythm        are responses of a calm service regular, or late in clusters? → how long a trial has to be
+//! closed_loop   the highest throughput in the closed model → a hint, the knee, the calm response time
+//! capacity      which rate to try next, and when is the result known? → trials, then an interval
 //!   judge       does the goal hold at this rate? decides one trial while it runs
 //!   goal        what must hold
 //!   limited_by what kept a higher rate from holding it
 //! calm          is the service calm again?
-//! disturbance   did the generator's own machine make the verdict?
-//! recovery      does it come back from an overload, and how soon?
-//! limits        from what was found to the limits that protect the service
+//! disturbance   did the generator's own machine cause the verdict?
+//! recovery      does the service recover from an overload, and how soon?
+//! limits        the limits that protect the service, derived from the result
 //! time_bound    how long all of it takes at most
 //! instances     what the interval means for a fleet
 //! ```
 //!
-//! All of it is state machines: the caller drives load (or a simulation) and reports what it saw.
+//! All parts are state machines: the caller drives load (or a simulation) and reports what it measured.
 
 pub mod calm;
 pub mod capacity;

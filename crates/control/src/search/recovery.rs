@@ -1,11 +1,11 @@
-//! Does a service come back from an overload by itself, and how soon?
+//! Does a service recover from an overload by itself, and how soon?
 //!
-//! Right after the overload it is offered the rate that the limits would let pass ([`protected`]), and watched until the
-//! goal holds again for one window of some requests.
+//! Right after the overload it gets the rate that the limits would let pass ([`protected`]), and is watched until the
+//! goal holds again for a window of some requests.
 //!
 //! ## Why below the low end
-//! The low end of a steady service lies within one percent of its capacity, and a rate that near drains no queue. What
-//! an operator needs to know is whether the limit that is written into the gateway file brings the service back.
+//! The low end of a steady service is within one percent of its capacity, and such a rate drains no queue. An operator
+//! needs to know whether the limit in the gateway file lets the service recover.
 
 use super::goal::Goal;
 use super::judge::Progress;
@@ -14,29 +14,29 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use units::Rate;
 
-/// How the service came back after an overload.
+/// How the service recovered from an overload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recovery {
-    /// The rate that it was offered meanwhile.
+    /// The offered rate during the recovery.
     pub rate: Rate,
     /// When the goal held again; `None` where it did not within the limit.
     pub after: Option<Duration>,
-    /// How long it was waited for.
+    /// How long the recovery was watched.
     pub limit: Duration,
 }
 
-/// Watches a service that was overloaded just before.
+/// Watches a service right after an overload.
 #[derive(Debug, Clone)]
 pub struct RecoveryWatch {
     goal: Goal,
     rate: Rate,
-    /// What was known at each look so far, from the beginning on.
+    /// The state at each look so far, from the beginning on.
     looks: Vec<Progress>,
     after: Option<Duration>,
 }
 
 impl RecoveryWatch {
-    /// After an overload of a service that sustains `low`.
+    /// Starts after the overload of a service that sustains `low`.
     pub fn new(goal: &Goal, low: Rate) -> Self {
         RecoveryWatch {
             goal: goal.clone(),
@@ -51,13 +51,13 @@ impl RecoveryWatch {
         self.rate
     }
 
-    /// Looks at the run belong so far apart.
+    /// The time between two looks.
     pub fn look_every(&self) -> Duration {
         let window = self.rate.interval().map_or(RECOVERY_MAX, |gap| gap * WINDOW_REQUESTS);
         window.clamp(Duration::from_secs(1), RECOVERY_MAX / 4) / WINDOW_LOOKS
     }
 
-    /// Takes what is known at the next look; says whether it is over.
+    /// Records the state at the next look; returns whether the watch is over.
     pub fn observe(&mut self, progress: &Progress) -> bool {
         if let Some(before) = self.looks.len().checked_sub(WINDOW_LOOKS as usize)
             && held_between(&self.goal, &self.looks[before], progress)
@@ -69,24 +69,24 @@ impl RecoveryWatch {
         progress.elapsed >= RECOVERY_MAX
     }
 
-    /// What was seen so far.
+    /// The result so far.
     pub fn recovery(&self) -> Recovery {
         Recovery { rate: self.rate, after: self.after, limit: RECOVERY_MAX }
     }
 }
 
-/// Whether the goal held for what became known between two looks.
+/// Whether the goal held for the requests that ended between two looks.
 fn held_between(goal: &Goal, before: &Progress, after: &Progress) -> bool {
     goal.conditions().iter().enumerate().all(|(at, condition)| {
         let missed = |seen: &Progress| seen.missed[at] + seen.overdue[at];
-        // A request in doubt at the first look may have ended in time since.
+        // A request that was overdue at the first look may have ended in time since then.
         let missed = missed(after).saturating_sub(missed(before));
         let held = after.held[at].saturating_sub(before.held[at]);
         held > 0 && missed as f64 <= condition.allowed() * (missed + held) as f64
     })
 }
 
-/// How long a recovery is waited for.
+/// The longest watch of a recovery.
 pub const RECOVERY_MAX: Duration = Duration::from_secs(20);
 /// Requests in the window in which the goal must hold again.
 const WINDOW_REQUESTS: u32 = 40;
@@ -122,7 +122,7 @@ mod tests {
             (Rate::per_second_of(100.0), Duration::from_millis(250))
         );
         let mut over = Vec::new();
-        // 25 a look; those of the first second are late.
+        // 25 requests a look; those of the first second are late.
         for look in 1..=8_u32 {
             let (held, missed) = (25 * u64::from(look.saturating_sub(4)), 25 * u64::from(look.min(4)));
             over.push(watch.observe(&Progress { elapsed: watch.look_every() * look, ..at(held, missed) }));

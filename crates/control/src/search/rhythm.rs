@@ -1,23 +1,24 @@
-//! How a calm service's answers come: evenly, or late in clusters now and then, as where a collector pauses it.
+//! The response pattern of a calm service: regular, or late in clusters now and then, for example due to garbage
+//! collection.
 //!
-//! ## Why calm is watched before anything else
-//! A trial that lies between two pauses says that the goal holds. Whether there are pauses, and how far apart they are,
-//! has to be known before the length of a trial is chosen: it must cover several of them.
+//! ## Why the calm service is watched first
+//! A trial between two pauses finds that the goal holds. Whether there are pauses, and how far apart they are, has to
+//! be known before the length of a trial is chosen: a trial must cover several of them.
 //!
-//! ## Why late means far from calm, and not beyond the goal
-//! A pause that the goal has room for when calm leaves a queue behind under load, and that queue may miss the goal.
+//! ## Why late is measured against calm and not against the goal
+//! A pause that is within the goal in calm leaves a queue behind under load, and that queue may miss the goal.
 
 use super::goal::{Condition, Goal};
 use alloc::vec::Vec;
 use core::time::Duration;
 use units::Rate;
 
-/// What is known of clusters of late answers.
+/// Clusters of late responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rhythm {
-    /// Clusters that were seen.
+    /// The number of clusters.
     pub clusters: u32,
-    /// The mean time from one cluster to the next; `None` where fewer than two were seen.
+    /// The mean time from one cluster to the next; `None` with fewer than two clusters.
     pub gap: Option<Duration>,
 }
 
@@ -35,7 +36,7 @@ pub struct CalmLook {
     pub elapsed: Duration,
     /// Requests that ended since the last look.
     pub ended: u64,
-    /// Those of them that ended late, and those that became late without an end since the last look.
+    /// Requests that ended late, or became late without having ended, since the last look.
     pub late: u64,
     /// The generator's own machine was late: the look says nothing about the service.
     pub disturbed: bool,
@@ -47,19 +48,19 @@ pub struct CalmWatch {
     elapsed: Duration,
     /// When each cluster began.
     clusters: Vec<Duration>,
-    /// When an answer was late last.
+    /// When the last late response came.
     last_late: Option<Duration>,
-    /// Looks with an answer, and those of them with a late one.
+    /// Looks with a response, and looks with a late response.
     looks: (u32, u32),
 }
 
 impl CalmWatch {
-    /// A watch that has not begun.
+    /// A watch that has not started.
     pub fn new() -> Self {
         CalmWatch::default()
     }
 
-    /// Takes in one look.
+    /// Records one look.
     pub fn observe(&mut self, look: &CalmLook) {
         self.elapsed = look.elapsed;
         if look.disturbed || (look.ended == 0 && look.late == 0) {
@@ -77,14 +78,14 @@ impl CalmWatch {
         self.last_late = Some(look.elapsed);
     }
 
-    /// Whether enough was seen: [`CALM_MIN`], where there was a cluster [`CLUSTERS_ENOUGH`] of them, and at the latest
+    /// Whether the watch is over: after [`CALM_MIN`] without clusters, after [`CLUSTERS_ENOUGH`] clusters, or after
     /// [`CALM_MAX`].
     pub fn is_over(&self) -> bool {
         let enough = self.clusters.is_empty() || self.clusters.len() >= CLUSTERS_ENOUGH || self.is_ordinary();
         self.elapsed >= CALM_MAX || (self.elapsed >= CALM_MIN && enough)
     }
 
-    /// What was seen so far.
+    /// The result so far.
     pub fn rhythm(&self) -> Rhythm {
         if self.is_ordinary() {
             return Rhythm::default();
@@ -97,17 +98,17 @@ impl CalmWatch {
         Rhythm { clusters, gap }
     }
 
-    /// Answers that are late all the time come in no clusters: the service varies.
+    /// Responses that are late all the time do not form clusters: the service varies.
     fn is_ordinary(&self) -> bool {
         f64::from(self.looks.1) > ORDINARY * f64::from(self.looks.0)
     }
 }
 
-/// From which response time on an answer of a calm service is late. `first` is the median of the first answers; no goal
-/// stands for the default one.
+/// The response time above which a response of a calm service is late. `first` is the median of the first responses;
+/// without a goal the default goal is used.
 ///
-/// Pauses that are short beside the goal's bound are those of every machine: the queue that they leave is no reason to
-/// prolong each trial.
+/// Pauses that are short compared with the goal's bound occur on every machine: their queue is no reason to prolong
+/// each trial.
 pub fn late_after(first: Duration, goal: Option<&Goal>) -> Duration {
     let far = first.mul_f64(LATE).max(first + LATE_AT_LEAST);
     let late = match goal.map(Goal::shortest_bound) {
@@ -118,23 +119,23 @@ pub fn late_after(first: Duration, goal: Option<&Goal>) -> Duration {
     late.max(first + first / 2)
 }
 
-/// The rate at which a calm service is watched: one request at a time, and often enough to meet short pauses.
+/// The rate at which a calm service is watched: one request at a time, and frequent enough to detect short pauses.
 pub fn calm_rate(first: Duration) -> Rate {
     let alone = CALM_SHARE / first.as_secs_f64().max(1e-6);
     Rate::per_second_of(alone.min(CALM_RATE_MAX))
 }
 
-/// Answers of a calm service against one condition on response time.
+/// Responses of a calm service compared with one condition on response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CalmShare {
-    /// Answers that missed it.
+    /// Responses that missed it.
     pub missed: u64,
-    /// Of how many.
+    /// All responses.
     pub of: u64,
 }
 
-/// The condition that even a calm service misses, if there is one: no rate can hold it, and none is tried. `shares` are
-/// those of the conditions of the goal, in their order.
+/// The condition that even a calm service misses, if there is one: it holds at no rate, so no rate is tried. `shares`
+/// are those of the goal's conditions, in their order.
 pub fn missed_when_calm(goal: &Goal, median: Duration, shares: &[CalmShare]) -> Option<Condition> {
     let clearly = |condition: &Condition, share: &CalmShare| {
         share.missed >= CLEARLY && share.missed as f64 > CLEARLY_TIMES * condition.allowed() * share.of as f64
@@ -155,30 +156,29 @@ pub const CALM_MIN: Duration = Duration::from_secs(10);
 pub const CALM_MAX: Duration = Duration::from_secs(30);
 /// How often the caller looks at it.
 pub const CALM_LOOK: Duration = Duration::from_millis(100);
-/// So many clusters say how far apart they are.
+/// This many clusters give a usable gap.
 pub const CLUSTERS_ENOUGH: usize = 3;
-/// A trial of full length covers so many gaps: with fewer, the share of a trial's time that lies in pauses depends on
-/// when it began.
+/// A trial of full length covers this many gaps: with fewer, the share of pauses in a trial depends on when it began.
 pub const GAPS_IN_A_TRIAL: u32 = 5;
-/// A cluster has ended when no answer was late for longer than this: two looks without one.
+/// A cluster has ended after this time without a late response: two looks.
 const CLUSTER_ENDS_AFTER: Duration = Duration::from_millis(250);
-/// Where more than this share of the looks has a late answer, lateness is ordinary.
+/// If more than this share of the looks has a late response, lateness is ordinary.
 const ORDINARY: f64 = 0.3;
-/// Late is more than this many times the calm median, the default goal's bound,
+/// A response is late if it takes more than this many times the calm median, the default goal's bound,
 const LATE: f64 = 2.5;
-/// and more than this above it: less is the scheduling of a busy machine.
+/// and more than this above it: smaller delays are scheduling on a busy machine.
 const LATE_AT_LEAST: Duration = Duration::from_millis(10);
 /// and more than this share of a given bound,
 const LATE_SHARE: f64 = 0.25;
 /// or more than this where the goal is on failures only.
 const LATE_FOR_FAILURES: Duration = Duration::from_millis(50);
-/// Requests leave half of the time in which a single connection could be busy.
+/// Requests take at most this share of the time of a single connection.
 const CALM_SHARE: f64 = 0.5;
-/// Often enough to meet a pause of a few tens of milliseconds.
+/// Frequent enough to detect a pause of a few tens of milliseconds.
 const CALM_RATE_MAX: f64 = 100.0;
-/// So many misses are not chance,
+/// This many misses are not due to chance,
 const CLEARLY: u64 = 10;
-/// where they are this many times those allowed.
+/// if they are this many times the allowed ones.
 const CLEARLY_TIMES: f64 = 2.0;
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Watches a service that answers ten requests a second and is late at these times (milliseconds).
+    /// Watches a service with ten responses a second, late at these times (milliseconds).
     fn watched(late_ms: impl Fn(u64) -> bool) -> CalmWatch {
         let mut watch = CalmWatch::new();
         for look in 1..=1_000 {
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn three_clusters_say_how_far_apart_they_are() {
         for (every, took) in [(1_000, 10_000), (3_000, 10_000), (5_000, 15_000), (10_000, 30_000)] {
-            // A pause makes the answers of two looks late.
+            // A pause delays the responses of two looks.
             let watch = watched(|at| at % every < 200 && at >= every);
             let rhythm = watch.rhythm();
             assert_eq!((watch.elapsed, rhythm.gap), (ms(took), Some(ms(every))), "every {every} ms");
@@ -263,7 +263,7 @@ mod tests {
         let share = |missed| [CalmShare { missed, of: 200 }, CalmShare { missed: 0, of: 200 }];
         assert_eq!(missed_when_calm(&goal(20), ms(25), &share(200)), Some(p95(20)));
         assert_eq!(missed_when_calm(&goal(30), ms(25), &share(10)), None, "5 % may");
-        // Two modes: a tenth takes longer than the goal allows, whatever the median is.
+        // Two modes: a tenth takes longer than the goal allows, regardless of the median.
         assert_eq!(missed_when_calm(&goal(30), ms(25), &share(21)), Some(p95(30)));
         let failed = Goal::new(vec![Condition::Failed { below: Ratio::new(0.01).unwrap() }]).unwrap();
         assert_eq!(missed_when_calm(&failed, ms(25), &share(200)), None, "not a matter of time");

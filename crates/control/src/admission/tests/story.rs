@@ -1,6 +1,6 @@
-//! The search-cgi account, request by request: evenly spaced arrivals, 110/s for 30 s, then 90/s, at a service of
-//! two slots of 18.6 ms that are served in order. Up to 12 in flight its capacity is constant (107.5/s); with n
-//! beyond, it is 12/n of that.
+//! The search-cgi account, request by request: evenly spaced arrivals, 110/s for 30 s, then 90/s, at a service of two
+//! slots of 18.6 ms that are served in order. Up to 12 in flight its capacity is constant (107.5/s); with n > 12 in
+//! flight, it is 12/n of that.
 
 use super::*;
 use crate::policy::{Gate, Policy, PolicySettings};
@@ -21,12 +21,12 @@ enum Event {
 
 struct Request {
     arrived: Timestamp,
-    /// From here on the service level class times it.
+    /// The service level class measures from this time.
     sent: Timestamp,
     admitted: Admitted,
 }
 
-/// Events by time; at one instant arrivals come last, and otherwise the order is that of scheduling.
+/// Events by time. At the same time, arrivals come last; the others keep the order in which they were scheduled.
 #[derive(Default)]
 struct Agenda {
     order: BinaryHeap<Reverse<(Timestamp, bool, usize)>>,
@@ -45,7 +45,7 @@ impl Agenda {
     }
 }
 
-/// What a second brought.
+/// The results of one second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     good: u32,
@@ -54,7 +54,7 @@ struct Second {
 
 struct Story {
     seconds: Vec<Second>,
-    /// When each answer came, and its response time from the arrival.
+    /// When each response came, and its response time from the arrival.
     answers: Vec<(Timestamp, Duration)>,
     transitions: Vec<(Timestamp, Transition)>,
 }

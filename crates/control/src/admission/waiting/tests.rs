@@ -1,4 +1,4 @@
-//! The queue's stories, a list as shadow, and a standing overload.
+//! Examples, a comparison with a plain list, and a long overload.
 
 use super::*;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
@@ -47,10 +47,10 @@ fn who_cannot_be_answered_in_time_is_shed_at_once() {
     let place = queue.enter(at(0), at(20), PACE, 2).unwrap();
     assert_eq!(place.latest_start(), at(0));
     queue.enter(at(0), at(500), PACE, 3).unwrap();
-    // Two before it, two served at once: a service time of waiting.
+    // Two requests before it, two served at once: it waits one service time.
     assert_eq!(queue.enter(at(0), at(39), PACE, 4), Err((4, late(39, 40))));
     queue.enter(at(0), at(40), PACE, 5).unwrap();
-    // The time of the first passes in the queue.
+    // The deadline of the first request passes in the queue.
     assert_eq!(queue.next(at(1), PACE), Some(Next::Shed { request: 2, reason: late(19, 20) }));
     assert_eq!(queue.next(at(1), PACE), start(3, 1));
 }
@@ -61,7 +61,7 @@ fn who_leaves_is_served_no_more_and_leaves_once() {
     let ann = queue.enter(at(0), Timestamp::NEVER, PACE, "ann").unwrap();
     let bob = queue.enter(at(0), Timestamp::NEVER, PACE, "bob").unwrap();
     assert_eq!((queue.leave(ann), queue.leave(ann)), (Some("ann"), None));
-    // The slot is another's now.
+    // The list slot belongs to another request now.
     queue.enter(at(0), Timestamp::NEVER, PACE, "cat").unwrap();
     assert_eq!(queue.leave(ann), None);
     assert_eq!(queue.next(at(1), PACE), start("bob", 1));
@@ -74,7 +74,7 @@ fn a_standing_queue_serves_the_newest_and_sheds_the_old_until_it_is_empty() {
     for millis in [0, 10, 90, 130] {
         queue.enter(at(millis), Timestamp::NEVER, PACE, millis).unwrap();
     }
-    // From 30 ms on the oldest has waited longer than 20 ms; the queue was looked at then at 90 ms.
+    // From 30 ms on the oldest request has waited longer than 20 ms; the queue was next checked at 90 ms.
     assert_eq!(queue.next(at(130), PACE), start(0, 130));
     assert!(!queue.is_standing());
     let shed = |request, waited| {
@@ -114,7 +114,7 @@ fn settings_that_let_nobody_wait_are_refused() {
     }
 }
 
-/// Two slots of 20 ms under half as many requests again as they can serve, each with a deadline of 300 ms.
+/// Two slots of 20 ms under 1.5 times the load that they can serve; each request has a deadline of 300 ms.
 #[test]
 fn under_a_standing_overload_those_who_are_served_waited_briefly() {
     for seed in 1..=8 {
@@ -150,7 +150,7 @@ fn under_a_standing_overload_those_who_are_served_waited_briefly() {
 }
 
 proptest! {
-    /// Against a list: order, bound, deadlines, and everybody leaves once.
+    /// Comparison with a list: the order, the bound and deadlines are the same, and every request leaves once.
     #[test]
     fn agrees_with_a_list(
         capacity in 1_u32..8,
@@ -224,7 +224,7 @@ fn the_longest_wait_bounds_the_wait_and_not_the_answer() {
     let (now, unknown) = (Timestamp::from_secs(1), Pace { service: Duration::ZERO, limit: 1 });
     let place = queue.enter(now, Timestamp::NEVER, unknown, 1).unwrap();
     assert_eq!(place.latest_start(), now + longest_wait);
-    // An answer takes longer than what is left of the wait, which says nothing against it.
+    // A response takes longer than the rest of the longest wait; that is no reason to refuse it.
     let known = Pace { service: Duration::from_millis(50), limit: 1 };
     let later = now + Duration::from_millis(50);
     queue.enter(later, Timestamp::NEVER, known, 2).unwrap();

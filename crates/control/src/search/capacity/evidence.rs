@@ -1,4 +1,4 @@
-//! What all trials together say.
+//! The evidence of all trials together.
 
 use super::super::found::TrialOutcome;
 use super::super::goal::Condition;
@@ -23,7 +23,7 @@ impl CapacitySearch {
         let rate = trial.trial.rate;
         let short = trial.is_good() && !trial.steady && trial.share.strain() < FEW;
         let usual = if short { 1.0 / HORIZON } else { 1.0 };
-        // A long verification lasts for longer than the time that the threshold is about.
+        // A long verification takes longer than the horizon to which the threshold refers.
         let horizon = self.length_at(rate).mul_f64(HORIZON);
         let lasted = trial.trial.length.as_secs_f64() / horizon.as_secs_f64().max(1e-9);
         // Above the limit no service is steady.
@@ -36,7 +36,7 @@ impl CapacitySearch {
         }
     }
 
-    /// Verifications that failed, and that no later trial at their rate or above has made good by holding to its end.
+    /// Failed verifications without a later trial at their rate or above that held to its end.
     pub(super) fn failed_verifications(&self) -> usize {
         let trials: Vec<&TrialOutcome> = self.judged().collect();
         let failed = |(at, trial): &(usize, &&TrialOutcome)| {
@@ -53,8 +53,8 @@ impl CapacitySearch {
         self.judged().filter(|trial| trial.held_to_the_end()).map(|trial| trial.trial.rate)
     }
 
-    /// Whether `rate` may be stated: it, or a higher rate, held to the end of a trial; enough trials at it or above were
-    /// good; and they are not outnumbered by those at it or below that were bad.
+    /// Whether `rate` may be reported: it or a higher rate held to the end of a trial, enough trials at it or above
+    /// were good, and bad trials at it or below do not outnumber them.
     pub(super) fn is_verified(&self, rate: Rate) -> bool {
         let good = self.good().filter(|trial| trial.trial.rate >= rate).count();
         let bad = self.bad().filter(|trial| trial.trial.rate <= rate).count();
@@ -63,7 +63,7 @@ impl CapacitySearch {
             && good > bad
     }
 
-    /// Whether `rate` or a higher one was held to the end of a verification.
+    /// Whether `rate` or a higher rate held to the end of a verification.
     pub(super) fn held_for_long(&self, rate: Rate) -> bool {
         self.good().any(|trial| {
             trial.trial.purpose == Purpose::Verify && trial.held_to_the_end() && trial.trial.rate >= rate
@@ -78,8 +78,8 @@ impl CapacitySearch {
         if one > other { one } else { other }
     }
 
-    /// A rate that so many bad trials without a good one among or above them speak against, that no width of the
-    /// blur is an excuse: the posterior, which allows for all widths, is slower to see it.
+    /// A rate with so many bad trials at or below it, and no good one at or above them, that no width of the blur
+    /// explains it. The posterior, which allows for all widths, would need more trials.
     pub(super) fn beyond_chance(&self) -> Option<f64> {
         let best = self.good().map(|trial| trial.trial.rate.per_second()).fold(0.0, f64::max);
         let above = self.bad().map(|trial| trial.trial.rate.per_second()).filter(|rate| *rate > best);
@@ -88,7 +88,7 @@ impl CapacitySearch {
         above.get(BAD_BEYOND_CHANCE - 1).copied()
     }
 
-    /// The condition most strained in the bad trial nearest to `rate`.
+    /// The condition with the highest strain in the bad trial nearest to `rate`.
     pub(super) fn binding(&self, rate: Rate) -> Condition {
         let far = |trial: &&TrialOutcome| (log(trial.trial.rate.per_second()) - log(rate.per_second())).abs();
         let nearest = self.bad().min_by(|one, other| far(one).total_cmp(&far(other)));
@@ -103,12 +103,13 @@ impl CapacitySearch {
     }
 }
 
-/// Were the threshold above them, each would have been good with probability of at least one half.
+/// If the threshold were above them, each would have been good with a probability of at least one half.
 const BAD_BEYOND_CHANCE: usize = 4;
-/// A trial with less than this share of the misses allowed, where others fail, failed to fail: a matter of time.
+/// A trial with less than this share of the allowed misses, at a rate where others fail, only passed because it was
+/// short.
 const FEW: f64 = 0.2;
-/// Where response times are steady, verdicts are mixed only within this distance (a logarithm): a queue that is fed
-/// so little too fast grows so slowly that it is a matter of definition.
+/// Where response times are steady, verdicts are mixed only within this distance (a logarithm): a queue with such a
+/// small excess of arrivals grows so slowly that the verdict is a matter of definition.
 const STEADY_BLUR: f64 = 0.003;
-/// How far outside the rates tried the threshold may lie, as a logarithm.
+/// How far outside the tried rates the threshold may be, as a logarithm.
 const BEYOND_TRIED: f64 = 0.15;

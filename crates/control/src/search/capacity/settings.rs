@@ -1,45 +1,45 @@
-//! How a search goes about it.
+//! The settings of a search.
 
 use super::super::rhythm::Rhythm;
 use super::super::time_bound;
 use core::time::Duration;
 use units::{Rate, Ratio};
 
-/// How a search goes about it.
+/// The settings of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The best throughput of a closed loop, measured beforehand: the sustainable rate is near or below it.
     pub hint: Option<Rate>,
-    /// The first rate where there is no hint.
+    /// The first rate if there is no hint.
     pub start: Rate,
     /// The lowest rate worth trying.
     pub lowest: Rate,
     /// The highest rate allowed.
     pub highest: Rate,
-    /// A rate that this machine is known to have sent: a trial below it that is disturbed is not beyond what it can send.
+    /// A rate that this machine is known to have sent: a disturbed trial below it is not beyond the machine's capacity.
     pub sent: Rate,
-    /// Clusters of late answers that the calm service had: trials cover several of their gaps and do not pass early.
+    /// Clusters of late responses of the calm service: trials cover several of their gaps and do not pass early.
     pub rhythm: Rhythm,
     /// Requests in a trial of full length, unless the lengths below say otherwise.
     pub samples: u64,
     /// The shortest full length.
     pub length_min: Duration,
-    /// The longest full length, unless the rhythm asks for more.
+    /// The longest full length, unless the rhythm requires more.
     pub length_max: Duration,
     /// The interval is narrow enough when (high - low) / low is at most this.
     pub precision: Ratio,
-    /// An interval of this width is enough where the load time that is left cannot reach the precision; a wider one is
-    /// narrowed as long as there is any left.
+    /// An interval of this width is accepted where the remaining load time cannot reach the precision; a wider one is
+    /// narrowed as long as load time remains.
     pub acceptable: Ratio,
-    /// Probability with which the interval is to hold the sustainable rate.
+    /// Probability that the interval contains the sustainable rate.
     pub confidence: Ratio,
     /// Good trials at or above the low end before it counts as verified; one of them must have held to its end.
     pub verifications: u32,
-    /// Trials in all, also disturbed ones.
+    /// Trials in total, including disturbed ones.
     pub trials_max: u32,
-    /// Load time in all.
+    /// Load time in total.
     pub budget: Duration,
-    /// Time in all for which the service may be waited for between trials, until it is calm.
+    /// Total time that the search may wait between trials until the service is calm.
     pub waiting: Duration,
 }
 
@@ -68,8 +68,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// For a service whose best throughput and rhythm are known. `budget` is the load time of all trials, `None` where
-    /// it follows from them.
+    /// For a service whose best throughput and rhythm are known. `budget` is the load time of all trials, if it is
+    /// `None`, it is derived from them.
     pub fn for_service(best: Rate, rhythm: Rhythm, budget: Option<Duration>) -> Self {
         let usual = Settings::default();
         let budget = budget.unwrap_or_else(|| time_bound::load_time(best, &rhythm));
@@ -90,7 +90,8 @@ impl Settings {
     }
 }
 
-/// The interval is narrowed to this width as long as there is load time left: the limits that follow are set by it.
+/// The interval is narrowed to this width as long as load time remains; limits that are derived from it use its low
+/// end.
 const PRECISION: Ratio = Ratio::new(0.01).expect("a share");
 /// A goal that does not hold at this share of the best throughput holds at no useful rate.
 const FAR_BELOW_BEST: f64 = 0.1;

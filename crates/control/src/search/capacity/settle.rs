@@ -1,4 +1,4 @@
-//! The end of a search: both ends are shown, and what load time is left narrows the upper one.
+//! The end of a search: both ends are verified, and the remaining load time narrows the upper one.
 
 use super::super::found::{Found, Interval, Purpose};
 use super::{CapacitySearch, Step};
@@ -7,7 +7,7 @@ use stats::Threshold;
 use units::{Rate, Ratio};
 
 impl CapacitySearch {
-    /// Verifies the low end and confirms the high end, as far as earlier trials have not done so, and ends.
+    /// Verifies the low end and confirms the high end, unless earlier trials have done so, and ends the search.
     pub(super) fn settle(
         &self,
         threshold: &Threshold,
@@ -15,7 +15,7 @@ impl CapacitySearch {
         exhausted: bool,
     ) -> Step {
         let (low, high) = (exp(threshold.quantile(low_tail)), exp(threshold.quantile(1.0 - tail)));
-        // A measured rate a little further out serves as well as the quantile itself, and costs no trial.
+        // A measured rate slightly further out is as good as the quantile itself and costs no trial.
         let precision = self.settings.precision.get();
         let near = 0.2 * (high / low - 1.0).max(precision);
         let serves =
@@ -24,7 +24,7 @@ impl CapacitySearch {
             let of = self.good().filter(|trial| !long || self.held_for_long(trial.trial.rate));
             of.map(|trial| trial.trial.rate.per_second()).filter(serves).reduce(f64::max)
         };
-        // One that was held for long already costs no further verification.
+        // A rate that was already held for a long trial needs no further verification.
         let measured_low = highest(false);
         let near_it = |rate: &f64| measured_low.is_some_and(|best| best / rate <= 1.0 + 0.2 * precision);
         let measured_low = highest(true).filter(near_it).or(measured_low);
@@ -46,7 +46,7 @@ impl CapacitySearch {
         if !exhausted && !confirmed && left >= self.length_at(high) {
             return self.trial(high, Purpose::Confirm);
         }
-        // One bad trial may be chance, and the interval then ends far above it. Once more there shows it.
+        // A single bad trial may be chance, and the interval would then end far above it. A repetition shows it.
         let lowest_bad = self.bad().map(|trial| trial.trial.rate).reduce(Self::lower);
         let lonely = self.bad().filter(|trial| trial.trial.rate <= high).count() < BAD_CONFIRMED;
         if let Some(rate) = lowest_bad.filter(|rate| lonely && high / *rate > 1.0 + precision)
@@ -61,7 +61,7 @@ impl CapacitySearch {
                 return self.trial(rate, Purpose::Narrow);
             }
         }
-        // A lower rate that was verified, and that the other trials do not speak against, is worth more than an estimate.
+        // A lower verified rate that the other trials do not contradict is worth more than an estimate.
         let credible = |rate: &Rate| {
             *rate <= high && self.is_verified(*rate) && threshold.below(log(rate.per_second())) <= CREDIBLE
         };
@@ -81,9 +81,9 @@ impl CapacitySearch {
     }
 }
 
-/// So many bad trials are no chance.
+/// This many bad trials are not due to chance.
 const BAD_CONFIRMED: usize = 2;
-/// Where left-over load time looks for the upper end: the share of the probability below it.
+/// Where the remaining load time searches for the upper end: the share of the probability below it.
 const UPPER: f64 = 0.75;
-/// A verified rate stands unless the sustainable rate lies below it with more than this probability.
+/// A verified rate is accepted unless the sustainable rate is below it with more than this probability.
 const CREDIBLE: f64 = 0.05;

@@ -43,7 +43,7 @@ fn disturbed(trial: Trial) -> TrialOutcome {
     outcome(trial, |_| Verdict::Disturbed, 0)
 }
 
-/// Runs a search to its end; `answer` plays the service.
+/// Runs a search to its end; `answer` simulates the service.
 fn run(settings: Settings, mut answer: impl FnMut(Trial) -> TrialOutcome) -> Report {
     let mut search = CapacitySearch::new(goal(), settings);
     for _ in 0..1_000 {
@@ -82,7 +82,7 @@ fn searches_downwards_too() {
 fn says_so_where_even_the_lowest_rate_fails() {
     let report = run(hinted(100.0), bad);
     let Found::Unreachable { lowest, .. } = report.found else { panic!("{}", report.found) };
-    // A trial of 10 s needs 100 requests to show that fewer than one of a hundred failed.
+    // A trial of 10 s needs 100 requests to show that fewer than 1 % failed.
     assert_eq!(lowest, rate(10.0));
     assert!(report.found.to_string().contains("looser goal"), "{}", report.found);
 }
@@ -110,7 +110,7 @@ fn repeats_a_disturbed_trial_and_then_tries_less() {
 
 #[test]
 fn disturbances_are_no_ceiling_below_what_the_generator_has_sent() {
-    // As on a shared machine: one trial after the other is disturbed, at a rate below others that were not.
+    // As on a shared machine: consecutive trials are disturbed at a rate below other rates that were not.
     for calm in 3..8 {
         let mut trials = 0;
         let mut service = sharp(97.0);
@@ -136,7 +136,7 @@ fn knows_nothing_where_every_trial_is_disturbed() {
     assert_eq!(run(hinted(100.0), disturbed).found, Found::Invalid);
 }
 
-/// Passes before its end where it may.
+/// Passes before its end where the trial may.
 fn early(trial: Trial) -> TrialOutcome {
     if !trial.may_pass_early {
         return good(trial);
@@ -145,7 +145,7 @@ fn early(trial: Trial) -> TrialOutcome {
     TrialOutcome { ran: trial.length / 4, ..early }
 }
 
-/// A goal that no rate holds, and trials that pass where they may end between two pauses: as the service of the issue.
+/// A goal that holds at no rate, and trials that end between two pauses where they may pass early.
 #[test]
 fn a_rate_whose_verifications_all_fail_is_not_verified() {
     let report = run(hinted(300.0), |trial| if trial.may_pass_early { early(trial) } else { bad(trial) });
@@ -175,7 +175,7 @@ fn at_least_is_said_only_of_a_rate_that_held_to_the_end() {
     let report = run(settings.clone(), early);
     let last = report.trials.last().unwrap();
     assert!(last.held_to_the_end() && last.trial.rate == rate(500.0), "{last}");
-    // It holds while it is tried for a short time only.
+    // It holds only in short trials.
     let report = run(settings, |trial| if trial.may_pass_early { early(trial) } else { bad(trial) });
     assert_eq!(report.found.verified_low(), None, "{}", report.found);
     // Load time for steps up and none for a verification.
@@ -213,7 +213,7 @@ fn a_later_trial_that_holds_takes_a_failed_verification_back() {
 
 #[test]
 fn trials_that_passed_between_clusters_no_longer_count() {
-    // Late answers in clusters show only in full trials.
+    // Late responses in clusters appear only in full trials.
     let mut search = CapacitySearch::new(goal(), hinted(100.0));
     let Step::Trial(first) = search.next() else { panic!("no trial") };
     assert!(first.may_pass_early);
@@ -240,7 +240,7 @@ fn a_rate_that_this_machine_has_sent_is_not_too_much_for_it() {
     let settings = Settings { sent: rate(41_000.0), ..hinted(41_000.0) };
     let report =
         run(settings, |trial| if trial.rate > rate(37_000.0) { disturbed(trial) } else { good(trial) });
-    // What lies above is not known; that it cannot be sent is not said.
+    // What lies above is unknown; the report does not claim that it cannot be sent.
     let Found::AtLeast { rate: low, ceiling, verified } = report.found else { panic!("{}", report.found) };
     assert!(verified && low > rate(29_000.0) && ceiling == Ceiling::Disturbed, "{}", report.found);
     assert!(report.found.to_string().contains("every trial above it was disturbed"), "{}", report.found);
@@ -275,7 +275,8 @@ fn a_service_is_searched_by_its_best_throughput_and_its_rhythm() {
 
 #[test]
 fn both_ends_are_near_the_limit_although_no_trial_passes_before_its_end() {
-    // One cluster of late answers when calm: every good trial takes its full length, and what collapses shows it soon.
+    // One cluster of late answers when calm: every good trial takes its full length, and a rate that collapses the
+    // service is found early.
     let rhythm = Rhythm { clusters: 1, gap: None };
     for limit in [80.0, 87.0, 95.0, 99.0, 103.0, 106.0, 107.4, 109.0, 112.0] {
         let report = run(Settings::for_service(rate(107.5), rhythm, None), |trial| {
@@ -307,7 +308,8 @@ fn waits_for_calm_after_a_bad_trial() {
 #[test]
 fn trials_last_for_enough_requests_within_their_bounds() {
     let search = CapacitySearch::new(goal(), Settings::default());
-    // 100/s needs 10 s for a thousand requests; 250/s needs 4 s; fast rates 25 bounds; slow rates are cut short.
+    // 100/s needs 10 s for a thousand requests; 250/s needs 4 s; fast rates 25 bounds; slow rates are limited by the
+    // longest length.
     for (per_second, seconds) in [(100.0, 10.0), (250.0, 4.0), (10_000.0, 2.5), (1.0, 10.0)] {
         assert_eq!(search.length_at(rate(per_second)).as_secs_f64(), seconds, "{per_second}/s");
     }

@@ -1,8 +1,8 @@
-//! Reads one condition: `p(95)<50ms`, `med<20ms`, `failed<1%`.
+//! Parses one condition: `p(95)<50ms`, `med<20ms`, `failed<1%`.
 //!
-//! The grammar is that of k6's thresholds, where a number without a unit is in milliseconds. Of its aggregations only
-//! those are taken that can be written as an allowed share of misses: a mean or a maximum cannot, and says little of
-//! what users see. `<=` is `<`: response times are continuous.
+//! The grammar is that of k6's thresholds, where a number without a unit is in milliseconds. Only aggregations that can
+//! be written as an allowed share of misses are supported. A mean or a maximum cannot, and says little about what users
+//! experience. `<=` is the same as `<`: response times are continuous.
 //!
 //! Follows <https://grafana.com/docs/k6/latest/using-k6/thresholds/>.
 
@@ -13,13 +13,13 @@ use core::str::FromStr;
 use core::time::Duration;
 use units::{Quantile, Ratio, parse_duration};
 
-/// A text that is no condition.
+/// A text that is not a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: `{found}` (column {column}) is no {expected}")]
 pub struct ConditionError {
     /// The whole text.
     pub text: String,
-    /// The part that cannot be read.
+    /// The part that cannot be parsed.
     pub found: String,
     /// Where that part begins, counted in characters from 1.
     pub column: usize,
@@ -30,8 +30,8 @@ pub struct ConditionError {
 impl FromStr for Condition {
     type Err = ConditionError;
 
-    /// Reads `p(95)<50ms`, `p95<=50`, `med<20ms` or `failed<1%`, and the long forms `http_req_duration: p(95)<50ms` and
-    /// `http_req_failed: rate<1%`; blanks may stand between the parts.
+    /// Parses `p(95)<50ms`, `p95<=50`, `med<20ms` or `failed<1%`, and the long forms `http_req_duration: p(95)<50ms`
+    /// and `http_req_failed: rate<1%`. Spaces are allowed between the parts.
     fn from_str(text: &str) -> Result<Self, ConditionError> {
         let wrong = |found: &str, offset: usize, expected| ConditionError {
             text: text.to_string(),
@@ -47,7 +47,7 @@ impl FromStr for Condition {
             let end = text[sign..].find(|c| !"<>=!".contains(c)).map_or(text.len(), |length| sign + length);
             return Err(wrong(&text[sign..end], sign, SIGN));
         };
-        // Where a part begins and what it says, without the blanks around it.
+        // Where a part begins, and its text without surrounding spaces.
         let part = |from: usize, to: usize| {
             let whole = &text[from..to];
             (whole.trim(), from + whole.len() - whole.trim_start().len())

@@ -11,7 +11,8 @@ fn judge(purpose: Purpose) -> Judge {
     Judge::new(&goal, &Trial { may_pass_early: true, ..trial })
 }
 
-/// Looks at requests that all end at once; `late` and `response_ms` by look. Returns the verdict and the time.
+/// Looks at requests that all end at once; `late` and `response_ms` are functions of the look. Returns the verdict and
+/// the time.
 fn watch(mut judge: Judge, late: impl Fn(u32) -> u64, response_ms: impl Fn(u32) -> f64) -> (Verdict, f64) {
     let mut seen = Progress::default();
     for look in 1..=100 {
@@ -45,8 +46,8 @@ fn a_steady_service_far_from_the_bound_passes_early() {
     assert!(after_s < 4.0, "took {after_s} s");
 }
 
-/// Puma with 16 threads, a little above what it can carry: nearly all are answered as in calm, and those that are not
-/// become more.
+/// Puma with 16 threads, slightly above its capacity: nearly all responses are as fast as in calm, and the share of
+/// late ones grows.
 #[test]
 fn a_calm_service_that_begins_to_miss_does_not_pass_early_near_the_limit() {
     let missed = |look: u32| if look < 24 { u64::from(look.is_multiple_of(8)) } else { 3 };
@@ -90,7 +91,7 @@ fn a_growing_queue_is_found_before_a_response_is_late() {
 
 #[test]
 fn growth_that_stays_within_the_bound_is_not_endless() {
-    // By the horizon at 15 s it would have grown by 15 ms.
+    // By the horizon of 15 s it would have grown by 15 ms.
     let (verdict, _) = watch(judge(Purpose::Narrow), |_| 0, |look| 20.0 + 0.2 * f64::from(look));
     assert!(matches!(verdict, Verdict::Good(_)), "{verdict}");
 }
