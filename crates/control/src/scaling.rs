@@ -1,21 +1,21 @@
 //! Scaling: how many instances should there be?
 //!
-//! One [`Scaler`] a service holds its alarms and policies, is stepped with the time, the service's metrics and what
-//! is known of its instances, and answers with decisions. It starts and stops nothing: who steps it applies what was
-//! decided and says next time what came of it.
+//! One [`Scaler`] a service holds its alarms and policies, is stepped with the time, the service's metrics and the
+//! state of its instances, and returns decisions. It starts and stops nothing: the caller applies the decisions and
+//! passes the new state in the next step.
 //!
 //! ## Why every attempt is a decision
-//! Most of what an autoscaler does is not to scale: it is in its cooldown, at its maximum, outvoted. A log without
-//! these shows that nothing happened, and not why. So each invocation of a policy gives a [`Decision`], scaled or not,
-//! with AWS's code where it has one.
+//! Most evaluations of an autoscaler do not scale: it is in its cooldown, at its maximum, or another policy wins. A log
+//! without these does not show why nothing happened. So each invocation of a policy gives a [`Decision`], scaled or
+//! not, with AWS's code where it has one.
 //!
-//! ## Why actions that are held count
-//! Where several policies ask at once, the one that gives the largest capacity wins. A scale-out that gives nothing
-//! more, because of its cooldown or the maximum, still asks for the capacity that is there: a scale-in in the same
-//! minute is outvoted ([`ScalerSettings::HELD`]).
+//! ## Why actions in a cooldown count
+//! Where several policies act at once, the one with the largest capacity wins. A scale-out that adds nothing, because
+//! of its cooldown or the maximum, still requests the present capacity: it overrides a scale-in in the same minute
+//! ([`ScalerSettings::HELD`]).
 //!
-//! Follows the user guides of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon ECS. How Kubernetes and
-//! Knative scale is in modules of their own.
+//! Follows the user guides of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon ECS. Kubernetes and Knative
+//! have their own modules.
 
 mod amd64;
 pub mod controller;
@@ -44,12 +44,12 @@ pub use target_tracking::{ScaleIn, TargetTracking};
 
 use core::fmt;
 
-/// Names an alarm in decisions: an index. Those of the settings come first, then the two of each target tracking
-/// policy (high, low), in the order of the policies. The words are with whoever read the settings.
+/// Identifies an alarm in decisions: an index. Alarms of the settings come first, then the two of each target tracking
+/// policy (high, low), in the order of the policies. The caller that read the settings keeps the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AlarmId(pub u16);
 
-/// Names a policy in decisions: an index into those of the settings.
+/// Identifies a policy in decisions: an index into the policies of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PolicyId(pub u16);
 

@@ -1,9 +1,9 @@
-//! Conversions of floating-point numbers to integers as Go does them on amd64, for what Kubernetes and Knative decide.
+//! Conversions of floating-point numbers to integers as in Go on amd64, for the decisions of Kubernetes and Knative.
 //!
 //! ## Why not saturating
-//! Go leaves open what a conversion out of range gives, and upstream's code does not check. On amd64, where nearly every
-//! control plane runs, the instructions (CVTTSD2SL and CVTTSD2SQ) give the least integer for whatever does not fit,
-//! infinities and numbers that are none included.
+//! Go does not define the result of a conversion out of range, and upstream's code does not check. On amd64, where
+//! nearly every control plane runs, the instructions (CVTTSD2SL and CVTTSD2SQ) return the smallest integer for every
+//! value that does not fit, including infinities and NaN.
 
 /// To 32 bits, truncated towards zero.
 pub(super) fn int32(number: f64) -> i32 {
@@ -14,7 +14,7 @@ pub(super) fn int32(number: f64) -> i32 {
 
 /// To 64 bits, truncated towards zero.
 pub(super) fn int64(number: f64) -> i64 {
-    // 2⁶³ is the least that does not fit; 2⁶³ − 1 is no floating-point number.
+    // 2⁶³ is the smallest value that does not fit; 2⁶³ − 1 is not representable as a floating-point number.
     let fits = (-TWO_TO_THE_63..TWO_TO_THE_63).contains(&number);
     if fits { number as i64 } else { i64::MIN }
 }
@@ -25,7 +25,7 @@ const TWO_TO_THE_63: f64 = 9_223_372_036_854_775_808.0;
 mod tests {
     use super::*;
 
-    /// What a Go program says on amd64.
+    /// The results of a Go program on amd64.
     #[test]
     fn what_does_not_fit_is_the_least() {
         for (number, small, large) in [

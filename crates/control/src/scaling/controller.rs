@@ -1,9 +1,9 @@
 //! The autoscaler of one service: what it reads, how often, and what it decides.
 //!
-//! ## What is here and what is not
+//! ## Scope
 //! A shell, simulated or live, turns its fleet into an [`Observation`] as often as the [`Rhythm`] says, asks for a
-//! [`Verdict`], and applies it. Everything between the two is here: which samples become which metric, when a policy
-//! is evaluated, which refusals are worth telling again, and what is assumed.
+//! [`Verdict`], and applies it. Everything between the two is in this module: which samples form which metric, when a
+//! policy is evaluated, which refusals are reported again, and which assumptions are made.
 
 mod aws;
 mod hpa;
@@ -29,33 +29,33 @@ use units::{InstanceCount, Timestamp};
 /// How often a controller reads and decides. The shell reads at multiples of `reads`, of a minute and of `coarse`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rhythm {
-    /// The shortest span that it reads: at most a minute, which it divides.
+    /// The shortest span that it reads: at most a minute, and a divisor of it.
     pub reads: Duration,
-    /// From one decision to the next: at most a minute, which it divides.
+    /// The time from one decision to the next: at most a minute, and a divisor of it.
     pub decides: Duration,
     /// The longest span that it reads: a minute or a multiple of it.
     pub coarse: Duration,
 }
 
-/// What a controller decided at an instant.
+/// The decision of a controller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// How many instances it wants, where it says so.
+    /// The desired number of instances, if it decided one.
     pub desired: Option<u32>,
-    /// What is worth telling.
+    /// The decisions to report.
     pub decisions: Vec<Decision>,
 }
 
-/// A policy decided to change the count, or said why it does not.
+/// A policy's decision to change the count, or its reason not to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Instances wanted before.
+    /// The desired count before.
     pub from: u32,
-    /// Instances wanted from now on; the same where nothing changes.
+    /// The desired count from now on; the same where nothing changes.
     pub to: u32,
-    /// Who decided, in the words of the settings.
+    /// The policy that decided, by its name in the settings.
     pub policy: String,
-    /// Why, in the vendor's own words.
+    /// The reason, in the vendor's own words.
     pub reason: String,
 }
 
@@ -65,9 +65,9 @@ pub struct Controller(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// Nobody decides.
+    /// No autoscaler.
     None,
-    /// Nobody decides, because the settings cannot be.
+    /// No autoscaler, because its settings are invalid.
     Refused(Vec<String>),
     /// CloudWatch and Auto Scaling.
     Aws(Box<Aws>),
@@ -78,8 +78,8 @@ enum Kind {
 }
 
 impl Controller {
-    /// An autoscaler that has seen nothing yet; `ready` instances serve at the beginning. One whose settings cannot be
-    /// decides nothing, see [`Controller::refused`].
+    /// An autoscaler without history; `ready` instances serve at the beginning. With invalid settings it decides
+    /// nothing, see [`Controller::refused`].
     pub fn new(policy: &Policy, ready: InstanceCount) -> Self {
         Controller(match policy {
             Policy::None => Kind::None,
@@ -108,7 +108,7 @@ impl Controller {
         }
     }
 
-    /// What its vendor does not publish and is assumed.
+    /// Assumptions about behaviour that its vendor does not publish.
     pub fn assumptions(&self) -> Vec<Assumption> {
         match &self.0 {
             Kind::None | Kind::Refused(_) => Vec::new(),
@@ -118,7 +118,7 @@ impl Controller {
         }
     }
 
-    /// Why it decides nothing: everything that is wrong with its settings, in words.
+    /// Why it decides nothing: every problem of its settings, in words.
     pub fn refused(&self) -> &[String] {
         match &self.0 {
             Kind::Refused(problems) => problems,
@@ -126,7 +126,7 @@ impl Controller {
         }
     }
 
-    /// The most instances that it may ask for now, where that changes.
+    /// The highest number of instances that it may request now, where that changes.
     pub fn max(&self) -> Option<u32> {
         match &self.0 {
             Kind::Aws(aws) => Some(aws.max()),
@@ -134,7 +134,7 @@ impl Controller {
         }
     }
 
-    /// A span of its rhythm has passed. Spans that it does not read are passed over.
+    /// A span of its rhythm has passed. Spans that it does not read are ignored.
     pub fn read(&mut self, seen: &Observation<'_>) {
         match &mut self.0 {
             Kind::None | Kind::Refused(_) => {}
@@ -144,8 +144,8 @@ impl Controller {
         }
     }
 
-    /// Decides by what was read; to be called each [`Rhythm::decides`], after the readings of that instant. What the
-    /// instances used is not looked at.
+    /// Decides from the readings so far; to be called each [`Rhythm::decides`], after the readings of that time. The
+    /// resource use of the instances is not read.
     pub fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
         match &mut self.0 {
             Kind::None | Kind::Refused(_) => Verdict::default(),
@@ -156,7 +156,7 @@ impl Controller {
     }
 }
 
-/// The greatest step that both are multiples of.
+/// The greatest common step of both.
 pub fn common_step(one: Duration, other: Duration) -> Duration {
     let (mut a, mut b) = (one.as_nanos() as u64, other.as_nanos() as u64);
     while b > 0 {

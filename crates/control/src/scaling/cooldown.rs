@@ -1,12 +1,12 @@
-//! Cooldowns of Application Auto Scaling: what holds a policy back after one scaled.
+//! Cooldowns of Application Auto Scaling: the time after a scaling in which a policy is held back.
 //!
 //! ## Scaling out
-//! What the last scale-out added counts: while its cooldown runs, changes are to the capacity from before it. So the
-//! same step again asks for what is there already, and a larger one adds the difference. That something scaled in
-//! meanwhile does not end it: only more than the last scale-out asked for is larger.
+//! The last scale-out counts: during its cooldown, changes are relative to the capacity before it. So the same step
+//! again requests the present capacity, and a larger step adds the difference. A scale-in in between does not end the
+//! cooldown: only a capacity above that of the last scale-out is larger.
 //!
 //! ## Scaling in
-//! Nothing scales in while its cooldown runs; a scale-out ends it at once.
+//! No scale-in happens during a scale-in cooldown; a scale-out ends the cooldown at once.
 //!
 //! Follows the user guide, *Step scaling policies: cooldown period*.
 
@@ -24,7 +24,7 @@ pub(super) enum Direction {
     In,
 }
 
-/// A change that still holds back.
+/// A change with a cooldown that is not over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Activity {
     /// The capacity before it.
@@ -40,7 +40,7 @@ pub(super) struct Activity {
 #[derive(Debug, Clone)]
 pub(super) struct Cooldowns {
     from: CooldownFrom,
-    /// One for all policies, or one each.
+    /// One for all policies, or one for each.
     slots: Vec<Slot>,
 }
 
@@ -56,7 +56,7 @@ impl Cooldowns {
         Cooldowns { from, slots: vec![Slot::default(); slots] }
     }
 
-    /// Ends what is over, and begins the cooldown of what is fulfilled.
+    /// Ends cooldowns that are over, and starts the cooldown of fulfilled changes.
     pub(super) fn observe(&mut self, now: Timestamp, running: u32) {
         for slot in &mut self.slots {
             let Slot { out, into } = slot;
@@ -76,7 +76,7 @@ impl Cooldowns {
         }
     }
 
-    /// What holds a policy back in a direction.
+    /// The change that holds a policy back in a direction.
     pub(super) fn holding(&self, policy: PolicyId, direction: Direction) -> Option<Activity> {
         let slot = &self.slots[usize::from(policy.0).min(self.slots.len() - 1)];
         match direction {
@@ -93,7 +93,7 @@ impl Cooldowns {
         for slot in &mut self.slots {
             match direction {
                 Direction::Out => slot.into = None,
-                // It does not end the other cooldown; what was still in progress is overridden.
+                // It does not end the other cooldown; a change that was still in progress is overridden.
                 Direction::In => {
                     if let Some(out) = &mut slot.out {
                         out.ends.get_or_insert(activity.decided + out.cooldown);

@@ -1,8 +1,8 @@
-//! What a policy did, or why it did nothing, in AWS's words.
+//! A policy's action, or the reason why it did nothing, in AWS's words.
 //!
 //! Descriptions and causes are those of scaling activities (`describe-scaling-activities`); the reasons not to scale
-//! are the codes of `NotScaledReason` where AWS has one. Names of alarms and policies are with whoever read the
-//! settings: [`Decision::with_names`].
+//! are the codes of `NotScaledReason` where AWS has one. The caller that read the settings keeps the names of alarms
+//! and policies: [`Decision::with_names`].
 
 use super::{Adjustment, AlarmId, PolicyId};
 use core::fmt;
@@ -15,32 +15,32 @@ pub struct Decision {
     pub at: Timestamp,
     /// The desired count before.
     pub from: u32,
-    /// The desired count from now on; the same where nothing is scaled.
+    /// The desired count from now on; the same where nothing was scaled.
     pub to: u32,
-    /// What the policy asked for, without regard to minimum and maximum; none where it did not come so far.
+    /// The capacity that the policy requested, before minimum and maximum; none where it was not computed.
     pub asked: Option<i64>,
-    /// Who asked.
+    /// The source of the request.
     pub source: Source,
     /// The alarm that triggered it.
     pub alarm: Option<AlarmId>,
-    /// From what the count follows.
+    /// The basis of the count.
     pub cause: Cause,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// Who asked for a capacity.
+/// The source of a requested capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// A policy.
     Policy(PolicyId),
-    /// A scheduled action, by its place in the settings.
+    /// A scheduled action, by its index in the settings.
     Scheduled(u16),
     /// The group's own minimum and maximum (EC2).
     Bounds,
 }
 
-/// From what a count follows.
+/// The basis of a count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cause {
     /// A step.
@@ -49,33 +49,33 @@ pub enum Cause {
         value: Option<f64>,
         /// The alarm's threshold.
         threshold: f64,
-        /// Which step, by its place in the settings, and its change; none where no step holds the value.
+        /// The step, by its index in the settings, and its change; none where no step contains the value.
         step: Option<(u16, i32)>,
-        /// What the change means.
+        /// The type of the change.
         adjustment: Adjustment,
     },
-    /// The one change of simple scaling.
+    /// The single change of simple scaling.
     Simple {
         /// The change.
         change: i32,
-        /// What it means.
+        /// The type of the change.
         adjustment: Adjustment,
     },
     /// The metric relative to its target; none where there was no datapoint.
     TargetTracking {
         /// The newest datapoint.
         metric: Option<f64>,
-        /// What it should be.
+        /// The target.
         target: f64,
     },
-    /// The count was outside of minimum and maximum: it is brought there first.
+    /// The count was outside minimum and maximum: it is first brought inside.
     Bounds {
         /// The minimum.
         min: u32,
         /// The maximum.
         max: u32,
     },
-    /// A scheduled action set them.
+    /// A scheduled action set the count or the bounds.
     Scheduled {
         /// The minimum from now on.
         min: u32,
@@ -84,35 +84,35 @@ pub enum Cause {
     },
 }
 
-/// What came of it.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The desired count is set.
+    /// The desired count was set.
     Scaled,
-    /// It stays.
+    /// It is unchanged.
     NotScaled(NotScaled),
 }
 
-/// Why a count stays.
+/// Why a count is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotScaled {
-    /// There are as many as there may be.
+    /// The count is at the maximum.
     AlreadyAtMaxCapacity {
         /// The maximum.
         max: u32,
     },
-    /// There are as few as there may be.
+    /// The count is at the minimum.
     AlreadyAtMinCapacity {
         /// The minimum.
         min: u32,
     },
-    /// What is asked for is there already, or on its way.
+    /// The requested capacity exists already or is being launched.
     AlreadyAtDesiredCapacity,
     /// Scaling in would bring the metric above its target.
     AnticipatedFlapping,
     /// A deployment is in progress.
     Unscalable,
-    /// A cooldown runs; none: its activity is still in progress.
+    /// A cooldown is running; none: its activity is still in progress.
     Cooldown {
         /// Until when.
         until: Option<Timestamp>,
@@ -124,9 +124,9 @@ pub enum NotScaled {
     },
     /// Instances are starting or ending (simple scaling).
     InProgress,
-    /// This direction is switched off.
+    /// This direction is suspended.
     Suspended,
-    /// Another policy asked for more.
+    /// Another policy requested more.
     Outvoted {
         /// Which.
         by: PolicyId,
@@ -136,14 +136,14 @@ pub enum NotScaled {
         /// Which.
         policy: PolicyId,
     },
-    /// There is no datapoint to go by.
+    /// There is no datapoint.
     NoData,
-    /// No step of the policy holds the value.
+    /// No step of the policy contains the value.
     NoStep,
 }
 
 impl NotScaled {
-    /// AWS's code where it has one, or a word of the same shape.
+    /// AWS's code where it has one, otherwise a word in the same style.
     pub const fn code(self) -> &'static str {
         match self {
             NotScaled::AlreadyAtMaxCapacity { .. } => "AlreadyAtMaxCapacity",
@@ -164,7 +164,7 @@ impl NotScaled {
 }
 
 impl fmt::Display for NotScaled {
-    /// The code, then what it rests on.
+    /// The code, then its details.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())?;
         match self {
@@ -194,13 +194,13 @@ impl Decision {
     }
 }
 
-/// The names of alarms and policies, kept by whoever read the settings.
+/// The names of alarms and policies, kept by the caller that read the settings.
 pub trait Names {
-    /// That of an alarm.
+    /// The name of an alarm.
     fn alarm(&self, id: AlarmId) -> &str;
-    /// That of a policy.
+    /// The name of a policy.
     fn policy(&self, id: PolicyId) -> &str;
-    /// That of a scheduled action.
+    /// The name of a scheduled action.
     fn scheduled(&self, index: u16) -> &str;
 }
 
@@ -282,7 +282,7 @@ impl Words<'_> {
 
 enum Named<'a> {
     Name(&'a str),
-    /// The sentence says what it is the number of.
+    /// The sentence names its kind.
     Number(u16),
 }
 

@@ -1,4 +1,4 @@
-//! Settings of scaling that AWS would refuse, or that contradict themselves.
+//! Scaling settings that AWS would refuse, or that are contradictory.
 
 use super::{AlarmId, PolicyId};
 use crate::Refusal;
@@ -9,29 +9,29 @@ use alloc::format;
 use core::fmt;
 use core::time::Duration;
 
-/// Why a service's scaling cannot be: where, what was found, the bound and the way out.
+/// Why a service's scaling settings are invalid: where, what was found, the bound and the way out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ScalingError {
-    /// No count fits.
+    /// No count satisfies both bounds.
     MinAboveMax {
-        /// The least.
+        /// The minimum.
         min: u32,
-        /// The most.
+        /// The maximum.
         max: u32,
     },
-    /// More than can be numbered.
+    /// Too many to number.
     TooMany {
         /// The bound.
         most: usize,
     },
-    /// An alarm cannot be.
+    /// An alarm is invalid.
     Alarm {
         /// Which.
         alarm: AlarmId,
         /// Why.
         error: AlarmError,
     },
-    /// A policy cannot be.
+    /// A policy is invalid.
     Policy {
         /// Which.
         policy: PolicyId,
@@ -43,13 +43,13 @@ pub enum ScalingError {
         /// Which, in the order of the settings.
         index: usize,
     },
-    /// A scheduled action after which no count fits.
+    /// A scheduled action after which no count satisfies both bounds.
     ScheduleMinAboveMax {
         /// Which, in the order of the settings.
         index: usize,
-        /// The least.
+        /// The minimum.
         min: u32,
-        /// The most.
+        /// The maximum.
         max: u32,
     },
     /// A count set by a service that sets bounds only.
@@ -59,36 +59,36 @@ pub enum ScalingError {
         /// What was found.
         desired: u32,
     },
-    /// An alarm on a metric that is not shown.
+    /// An alarm on a metric without a series.
     NoSeries {
         /// Which alarm.
         alarm: AlarmId,
         /// Which metric.
         metric: MetricId,
     },
-    /// Periods that no points add up to.
+    /// A period that is not a multiple of the points.
     Resolution {
         /// Which alarm.
         alarm: AlarmId,
         /// Its period.
         period: Span,
-        /// That of the points.
+        /// The length of the points.
         resolution: Span,
     },
-    /// A series that forgets too soon.
+    /// A series that keeps too little history.
     History {
         /// Which alarm.
         alarm: AlarmId,
-        /// What is kept.
+        /// The history that is kept.
         kept: Span,
-        /// What is needed.
+        /// The history that is needed.
         needed: Span,
     },
-    /// A statistic that cannot be told.
+    /// A statistic that the series cannot provide.
     Statistic {
         /// Which alarm.
         alarm: AlarmId,
-        /// What it asks.
+        /// The statistic.
         statistic: Statistic,
     },
 }
@@ -149,16 +149,16 @@ impl fmt::Display for ScalingError {
 
 impl core::error::Error for ScalingError {}
 
-/// Why a policy cannot be.
+/// Why a policy is invalid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PolicyProblem {
-    /// A policy of another service.
+    /// A policy type of another platform.
     Elsewhere {
         /// What was found.
         found: &'static str,
-        /// Where.
+        /// The platform.
         platform: &'static str,
-        /// What to use.
+        /// What to use instead.
         instead: &'static str,
     },
     /// An alarm that is not in the settings.
@@ -166,16 +166,16 @@ pub enum PolicyProblem {
         /// Which.
         alarm: AlarmId,
     },
-    /// A policy that nothing triggers.
+    /// A policy without an alarm.
     NoAlarm,
-    /// Steps that are none.
+    /// A step policy without steps.
     NoSteps,
-    /// A step without either bound.
+    /// A step without a bound.
     Unbounded {
         /// Which, in the order of the settings.
         step: usize,
     },
-    /// A step that holds nothing.
+    /// A step with an empty range.
     EmptyStep {
         /// Which.
         step: usize,
@@ -184,38 +184,38 @@ pub enum PolicyProblem {
         /// Its upper bound.
         upper: f64,
     },
-    /// Bounds that are no numbers.
+    /// Bounds that are not finite numbers.
     NotFinite {
         /// Which.
         step: usize,
     },
-    /// Two steps for one value.
+    /// Two steps that overlap.
     Overlap {
         /// One, in the order of the settings.
         first: usize,
         /// The other.
         second: usize,
     },
-    /// No step for a value between two.
+    /// No step for values between two steps.
     Gap {
-        /// Where it begins.
+        /// Where the gap begins.
         from: f64,
-        /// Where it ends.
+        /// Where the gap ends.
         to: f64,
     },
-    /// Steps below the threshold that end somewhere.
+    /// Steps below the threshold without one that is unbounded below.
     NoLowest {
-        /// Where it begins.
+        /// The lowest bound.
         lower: f64,
     },
-    /// Steps above the threshold that end somewhere.
+    /// Steps above the threshold without one that is unbounded above.
     NoHighest {
-        /// Where it ends.
+        /// The highest bound.
         upper: f64,
     },
-    /// A least change of what is not in percent.
+    /// A minimum adjustment magnitude for a change that is not in percent.
     MagnitudeWithoutPercent,
-    /// A capacity below none.
+    /// A negative capacity.
     NegativeCapacity {
         /// What was found.
         found: i32,
@@ -225,18 +225,18 @@ pub enum PolicyProblem {
         /// What was found.
         found: f64,
     },
-    /// An alarm that target tracking makes cannot be.
+    /// An alarm that target tracking creates is invalid.
     MadeAlarm {
         /// `AlarmHigh` or `AlarmLow`.
         which: &'static str,
         /// Why.
         error: AlarmError,
     },
-    /// Scales in where it scales out.
+    /// The threshold for scaling in is above the target.
     LowAboveTarget {
-        /// The threshold of scaling in.
+        /// The threshold for scaling in.
         low: f64,
-        /// That of scaling out.
+        /// The target.
         target: f64,
     },
 }

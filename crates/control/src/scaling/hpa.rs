@@ -2,19 +2,19 @@
 //!
 //! ```text
 //! pods      which pods count for a metric, and which are unready or have none?      → groups
-//! calculate what does one metric ask for?                                           → a proposal a metric
+//! calculate what does one metric request?                                           → a proposal a metric
 //! metrics   the largest proposal; where some failed, no scaling down                → the desired count
 //! history   the recommendations and scalings of the windows that matter             → stabilised
-//! rates     how far may it go at once, and between which bounds?                    → the new count
+//! rates     how much may it change at once, and between which bounds?                    → the new count
 //! ```
 //!
 //! ## Why integers
 //! Kubernetes counts in thousandths and truncates the utilisation to a whole percentage before it divides by the
-//! target. One percentage point decides whether a fleet grows, so the same integers are used here, in the same order.
+//! target. One percentage point decides whether a fleet grows, so this module uses the same integers in the same order.
 //!
 //! ## Why a version
-//! The same object does different things in different clusters: until 1.20 only one stabilisation window counted at a
-//! time, until 1.24 a rate policy forgot what had been scaled the other way. See [`Version`].
+//! The same object behaves differently in different clusters: until 1.20 only one stabilisation window counted at a
+//! time, until 1.24 a rate policy ignored scalings in the other direction. See [`Version`].
 //!
 //! Follows `pkg/controller/podautoscaler` of Kubernetes: `horizontal.go` and `replica_calculator.go`. Deliberately
 //! absent: selectors that match pods of two autoscalers, and failures to read or write the scale.
@@ -46,33 +46,33 @@ pub use version::Version;
 use calculate::signed;
 use units::{InstanceCount, Timestamp};
 
-/// What one autoscaler sees at one sync.
+/// The inputs of an autoscaler at one sync.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
-    /// What the workload was last told to have (`scale.spec.replicas`).
+    /// The replicas that were last set on the workload (`scale.spec.replicas`).
     pub spec_replicas: InstanceCount,
-    /// How many pods the workload says it has (`scale.status.replicas`).
+    /// The replicas that the workload reports (`scale.status.replicas`).
     pub status_replicas: InstanceCount,
-    /// The pods that its selector matches, those that start and end included.
+    /// The pods that its selector matches, including those that start and end.
     pub pods: &'a [Pod],
     /// One reading for each metric of the settings, in their order.
     pub readings: &'a [Reading<'a>],
 }
 
-/// What one sync decided.
+/// The decision of one sync.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
-    /// How many replicas there were to be before.
+    /// The desired replicas before.
     pub from: InstanceCount,
-    /// How many there are to be from now on; the same where nothing is scaled.
+    /// The desired replicas from now on; the same where nothing was scaled.
     pub to: InstanceCount,
     /// Why it was scaled, in the words of the event `SuccessfulRescale`; `None` where it was not.
     pub rescale: Option<RescaleReason>,
-    /// What the metrics asked for, before windows, rates and bounds; `None` where they were not asked or failed.
+    /// What the metrics requested, before windows, rates and bounds; `None` where they were not read or failed.
     pub recommended: Option<(MetricId, Proposal)>,
     /// How many metrics could not be used.
     pub failed_metrics: u16,
-    /// What became of the recommendation in the stabilisation windows; `None` where it did not come so far.
+    /// The effect of the stabilisation windows on the recommendation; `None` where they were not applied.
     pub stability: Option<Stability>,
     /// The condition `AbleToScale` after the sync.
     pub able_to_scale: AbleToScale,
@@ -82,7 +82,7 @@ pub struct Decision {
     pub scaling_limited: Option<Limit>,
 }
 
-/// One horizontal pod autoscaler, with what it remembers.
+/// One horizontal pod autoscaler, with its history.
 ///
 /// ```
 /// use control::scaling::hpa::*;
@@ -119,7 +119,7 @@ pub struct Hpa {
 }
 
 impl Hpa {
-    /// An autoscaler that has seen nothing yet.
+    /// An autoscaler without history.
     ///
     /// # Errors
     /// The first of [`HpaSettings::problems`].
@@ -137,14 +137,14 @@ impl Hpa {
         })
     }
 
-    /// What it decides by.
+    /// Its settings.
     pub fn settings(&self) -> &HpaSettings {
         &self.settings
     }
 
-    /// Looks once; to be called each [`Controller::sync_period`].
+    /// Runs one sync; to be called each [`Controller::sync_period`].
     ///
-    /// The caller applies [`Decision::to`]: it is taken to have been applied.
+    /// The caller applies [`Decision::to`]: it is assumed to have been applied.
     pub fn sync(&mut self, now: Timestamp, seen: &Observation<'_>) -> Decision {
         let current = seen.spec_replicas;
         self.recommendations.begin(now, signed(current));
@@ -174,10 +174,10 @@ impl Hpa {
         }
         let Some((metric, proposal)) = self.ask_metrics(now, seen, &mut decision) else { return decision };
         decision.recommended = Some((metric, proposal));
-        // A proposal that overflowed counts as none, as upstream.
+        // A proposal that overflowed counts as zero, as upstream.
         let asked = proposal.replicas.max(0);
         let to = self.normalize(now, &mut decision, asked);
-        // The reason compares what the metrics asked for, so a sync can rescale down although they are above target.
+        // The reason compares what the metrics requested, so a sync can rescale down although they are above target.
         let reason = if asked > signed(current) {
             RescaleReason::AboveTarget { metric }
         } else if asked < signed(current) {
@@ -191,8 +191,8 @@ impl Hpa {
         decision
     }
 
-    /// The largest proposal of the metrics; nothing where all failed, or where some failed and the rest would scale
-    /// down: what cannot be seen may be busy.
+    /// The largest proposal of the metrics; none where all failed, or where some failed and the rest would scale down:
+    /// the failed ones may be above target.
     fn ask_metrics(
         &self,
         now: Timestamp,
@@ -205,7 +205,8 @@ impl Hpa {
             let id = MetricId(index as u16);
             let reading = seen.readings.get(index).unwrap_or(&Reading::Unavailable);
             match self.calculator.propose(now, metric, seen, reading) {
-                // A proposal of zero gives way to any later one, as upstream, where zero means none yet.
+                // A proposal of zero is replaced by any later one, as upstream, where zero means that there is none
+                // yet.
                 Ok(proposal) => {
                     let larger = largest.is_none_or(|(_, so_far)| {
                         so_far.replicas == 0 || proposal.replicas > so_far.replicas

@@ -1,19 +1,20 @@
-//! Knative's pod autoscaler: pods by the requests in flight (or a second), each 2 s, with a second, faster opinion.
+//! Knative's pod autoscaler: the number of pods from requests in flight (or requests a second), every 2 s, with a
+//! second, shorter window.
 //!
 //! ```text
-//! average   what was in flight over a minute, and over the last six seconds?   → two averages
-//! decide    how many pods is that, and is it a panic?                          → a wanted count, burst capacity
-//! delay     the largest wanted count of a while, where that is asked for
-//! zero      the bounds, and when may the last pod go?                          → the count to apply
+//! average   requests in flight over a minute, and over the last six seconds   → two averages
+//! decide    how many pods are needed, and is it a panic?                       → a wanted count, burst capacity
+//! delay     the largest wanted count of a period, if configured
+//! zero      the bounds, and when may the last pod be removed?                          → the count to apply
 //! ```
 //!
 //! ## Why two windows
-//! A minute is calm enough to scale down by and too slow for a burst. The short window may only add pods, and only
-//! while it sees at least twice what the ready pods are meant to carry; after a whole stable window without that the
-//! panic ends. Nothing is taken away meanwhile.
+//! A window of a minute is stable enough for scaling down and too slow for a burst. The short window may only add pods,
+//! and only while it measures at least twice the target load of the ready pods; after a whole stable window without
+//! that the panic ends. No pod is removed during a panic.
 //!
-//! Follows `pkg/autoscaler` and `pkg/reconciler/autoscaling/kpa` of knative/serving. Deliberately absent: the
-//! sampling of pods by the scraper (what is recorded is exact), and revisions that fail to start.
+//! Follows `pkg/autoscaler` and `pkg/reconciler/autoscaling/kpa` of knative/serving. Deliberately absent: the sampling
+//! of pods by the scraper (recorded values are exact), and revisions that fail to start.
 
 mod average;
 mod decide;
@@ -33,10 +34,10 @@ use core::time::Duration;
 use units::{InstanceCount, Timestamp};
 use zero::Zero;
 
-/// How often the autoscaler looks.
+/// How often the autoscaler decides.
 pub const TICK: Duration = Duration::from_secs(2);
 
-/// What decisions of this module rest on without being Knative's word.
+/// Behaviour that Knative does not publish and that decisions of this module depend on.
 pub const ASSUMPTIONS: &[Assumption] = &[
     Assumption {
         name: "knative_activator_at_once",
@@ -53,21 +54,21 @@ pub const ASSUMPTIONS: &[Assumption] = &[
     },
 ];
 
-/// What a revision carried in one second.
+/// The load of a revision in one second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
-    /// Requests in flight on average, over all pods, those that wait in the activator included.
+    /// Requests in flight on average, over all pods, including those that wait in the activator.
     pub concurrency: f64,
     /// Requests that ended in this second.
     pub requests: f64,
 }
 
-/// What one tick decided.
+/// The result of one tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
-    /// What the averages asked for; `None` where there was no data to scale on yet.
+    /// The decision from the averages; `None` where there was no data yet.
     pub decision: Option<Decision>,
-    /// What is to be applied.
+    /// What to apply.
     pub applied: Applied,
 }
 
@@ -97,7 +98,7 @@ pub struct Knative {
 }
 
 impl Knative {
-    /// The autoscaler of a revision that has so many ready pods.
+    /// The autoscaler of a revision with this many ready pods.
     ///
     /// # Errors
     /// The first of [`KnativeSettings::problems`].
@@ -115,15 +116,15 @@ impl Knative {
         Ok(Knative { decider: Decider::new(now, settings, ready), stable, panic, zero })
     }
 
-    /// What it decides by.
+    /// Its settings.
     pub fn settings(&self) -> &KnativeSettings {
         self.decider.settings()
     }
 
-    /// Takes in what was carried in the second that ends now; to be called each second, also where nothing was: a
-    /// second without a word is no second without requests.
+    /// Records the load of the second that ends now; to be called each second, also without load: a second without a
+    /// record is not a second without requests.
     ///
-    /// Answers whether to tick at once: a revision without pods does not wait for its turn when a request comes.
+    /// Returns whether to tick at once: a revision without pods does not wait for the next tick when a request arrives.
     pub fn record(&mut self, now: Timestamp, load: Load) -> bool {
         let value = match self.settings().metric {
             ScalingMetric::Concurrency => load.concurrency,
@@ -136,9 +137,9 @@ impl Knative {
         self.zero.at_zero() && load.concurrency != 0.0
     }
 
-    /// Looks once; to be called each [`TICK`] with the pods that are ready.
+    /// Runs one tick; to be called each [`TICK`] with the number of ready pods.
     ///
-    /// The caller applies [`Applied::to`]: it is taken to have been applied.
+    /// The caller applies [`Applied::to`]: it is assumed to have been applied.
     pub fn tick(&mut self, now: Timestamp, ready: InstanceCount) -> Tick {
         let decision = (!self.stable.is_empty(now)).then(|| {
             let (stable, panic) = (self.stable.at(now), self.panic.at(now));

@@ -1,26 +1,26 @@
-//! What target tracking makes of a target, service by service.
+//! The alarms and cooldowns that target tracking creates, by service.
 //!
-//! The vendor publishes that two alarms are made, and not their numbers. These were read off alarms that AWS made;
-//! each is a default that settings can override.
+//! The vendor publishes that two alarms are created, but not their numbers. These were read from alarms that AWS
+//! created; each is a default that settings can override.
 
 use core::time::Duration;
 
-/// What target tracking makes of a target at one kind of service.
+/// The alarms and cooldowns of target tracking for one kind of service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// As settings call it.
+    /// Its name in settings.
     pub name: &'static str,
     /// The alarm above the target.
     pub high: Periods,
     /// The alarm below it.
     pub low: Periods,
-    /// Where that one lies.
+    /// The threshold of that alarm.
     pub low_threshold: LowThreshold,
-    /// The cooldown after scaling out where none is set; of no effect on EC2.
+    /// The default cooldown after scaling out; no effect on EC2.
     pub scale_out_cooldown: Duration,
-    /// The cooldown after scaling in where none is set; of no effect on EC2.
+    /// The default cooldown after scaling in; no effect on EC2.
     pub scale_in_cooldown: Duration,
-    /// Where the numbers were seen.
+    /// The source of the numbers.
     pub source: &'static str,
 }
 
@@ -29,18 +29,18 @@ pub struct Preset {
 pub struct Periods {
     /// Length of a period.
     pub period: Duration,
-    /// Of how many.
+    /// The number of evaluation periods.
     pub evaluation_periods: u32,
-    /// How many have to breach.
+    /// How many datapoints have to breach.
     pub datapoints_to_alarm: u32,
 }
 
-/// Where the alarm of scaling in lies.
+/// The threshold of the alarm for scaling in.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LowThreshold {
-    /// At so much of the target.
+    /// This share of the target.
     Share(f64),
-    /// So much below it, in the unit of the metric.
+    /// This much below the target, in the unit of the metric.
     Below(f64),
 }
 
@@ -57,7 +57,7 @@ impl LowThreshold {
 }
 
 impl Periods {
-    /// So many periods, all of which have to breach.
+    /// This many periods, all of which have to breach.
     pub const fn all(periods: u32, seconds: u64) -> Self {
         let period = Duration::from_secs(seconds);
         Periods { period, evaluation_periods: periods, datapoints_to_alarm: periods }
@@ -119,7 +119,7 @@ impl Preset {
         ..Preset::ECS
     };
 
-    /// A metric of one's own, as some were seen to be tracked.
+    /// A custom metric, from observed alarms.
     pub const CUSTOM: Preset = Preset {
         name: "custom",
         low: Periods::all(3, 60),
@@ -127,7 +127,7 @@ impl Preset {
         ..Preset::ECS
     };
 
-    /// The response time of a load balancer's targets, as it was seen to be tracked.
+    /// The response time of a load balancer's targets, from observed alarms.
     pub const RESPONSE_TIME: Preset = Preset {
         name: "response-time",
         low: Periods { datapoints_to_alarm: 9, ..Periods::all(15, 60) },
@@ -136,7 +136,7 @@ impl Preset {
     };
 }
 
-/// All that are known.
+/// All known presets.
 pub const PRESETS: [Preset; 8] = [
     Preset::ECS,
     Preset::ECS_HIGH_RESOLUTION,

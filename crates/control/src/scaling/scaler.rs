@@ -1,4 +1,4 @@
-//! The scaler of one service: alarms are evaluated, policies ask, the largest capacity wins.
+//! The scaler of one service: evaluates alarms, computes each policy's capacity, and selects the largest.
 
 mod ask;
 
@@ -15,16 +15,16 @@ use ask::{Ask, largest};
 use core::time::Duration;
 use units::Timestamp;
 
-/// What is known of the instances when a scaler is stepped.
+/// The state of the instances when a scaler is stepped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Facts {
-    /// Those that run: ECS's running tasks, EC2's instances in service.
+    /// Running instances: ECS's running tasks, EC2's instances in service.
     pub running: u32,
-    /// Those that should.
+    /// The desired number.
     pub desired: u32,
-    /// Those that were launched and have not yet run for [`ScalerSettings::warm_up`]. EC2 only.
+    /// Instances that were launched and have not yet run for [`ScalerSettings::warm_up`]. EC2 only.
     pub warming_up: u32,
-    /// Those that are draining or ending. EC2 only.
+    /// Instances that are draining or terminating. EC2 only.
     pub terminating: u32,
     /// Whether a deployment is in progress. ECS only.
     pub deploying: bool,
@@ -32,8 +32,8 @@ pub struct Facts {
 
 /// Decides how many instances a service should have.
 ///
-/// Stepped each minute (or more often, where alarms have periods below a minute). Nothing is allocated after it was
-/// made, but for room for more decisions in one step than ever before.
+/// Stepped each minute (or more often, where alarms have periods below a minute). After its creation it allocates only
+/// if one step has more decisions than any step before.
 ///
 /// ```
 /// use control::alarm::{AlarmSettings, Comparison};
@@ -76,7 +76,7 @@ pub struct Scaler {
     cooldowns: Cooldowns,
     /// The last simple scaling, until its cooldown is over.
     simple: Option<Settling>,
-    /// What is scheduled, in the order of time, with its place in the settings.
+    /// The scheduled actions in the order of time, with their index in the settings.
     agenda: Vec<(u16, Scheduled)>,
     next_scheduled: usize,
     stepped: Option<Timestamp>,
@@ -88,16 +88,16 @@ pub struct Scaler {
 #[derive(Debug, Clone, Copy)]
 struct Settling {
     in_progress: bool,
-    /// When an instance was last seen to start or to end.
+    /// When an instance last started or ended.
     last: Timestamp,
     cooldown: Duration,
 }
 
 impl Scaler {
-    /// A scaler of which nothing is known yet.
+    /// A scaler without history.
     ///
     /// # Errors
-    /// Everything that is wrong with the settings.
+    /// Every problem of the settings.
     pub fn new(settings: ScalerSettings) -> Result<Self, Vec<ScalingError>> {
         let problems = settings.problems();
         if !problems.is_empty() {
@@ -138,12 +138,12 @@ impl Scaler {
         })
     }
 
-    /// What it follows.
+    /// Its settings.
     pub fn settings(&self) -> &ScalerSettings {
         &self.settings
     }
 
-    /// The minimum and the maximum now: scheduled actions change them.
+    /// The current minimum and maximum: scheduled actions change them.
     pub fn bounds(&self) -> (u32, u32) {
         (self.min, self.max)
     }
@@ -151,7 +151,7 @@ impl Scaler {
     /// The state of an alarm.
     ///
     /// # Panics
-    /// Where there is no such alarm.
+    /// If there is no such alarm.
     pub fn alarm(&self, id: AlarmId) -> &Alarm {
         &self.alarms[usize::from(id.0)]
     }
@@ -165,9 +165,9 @@ impl Scaler {
             .filter_map(move |(id, found)| found.as_ref().filter(fresh).map(|found| (id, found)))
     }
 
-    /// Looks at the metrics and decides. `series` are the metrics in the order of their ids.
+    /// Reads the metrics and decides. `series` are the metrics in the order of their ids.
     ///
-    /// Those decisions that scaled are to be applied in their order; the last of them is what counts.
+    /// Decisions that scaled are to be applied in their order; the last one is final.
     pub fn step(&mut self, now: Timestamp, series: &[Series], facts: &Facts) -> &[Decision] {
         self.stepped = Some(now);
         self.decisions.clear();
@@ -186,7 +186,7 @@ impl Scaler {
         &self.decisions
     }
 
-    /// Whether the last simple scaling still holds back.
+    /// Whether the last simple scaling is still in progress or in its cooldown.
     fn settle(&mut self, now: Timestamp, facts: &Facts) {
         let Some(settling) = &mut self.simple else { return };
         settling.in_progress = facts.running != facts.desired || facts.terminating > 0;
@@ -197,7 +197,7 @@ impl Scaler {
         }
     }
 
-    /// Scheduled actions whose time has come; gives the desired count after them.
+    /// Runs the scheduled actions whose time has come; returns the desired count after them.
     fn happens(&mut self, now: Timestamp, mut desired: u32) -> u32 {
         while let Some((index, action)) = self.agenda.get(self.next_scheduled).copied() {
             if action.at > now {
@@ -297,7 +297,7 @@ impl Scaler {
         self.asks = asks;
     }
 
-    /// Remembers what holds back from now on.
+    /// Records the start of a cooldown.
     fn scaled(
         &mut self,
         now: Timestamp,
@@ -318,7 +318,7 @@ impl Scaler {
             (Policy::TargetTracking(tracking), Direction::Out) => tracking.scale_out_cooldown(),
             (Policy::TargetTracking(tracking), Direction::In) => tracking.scale_in_cooldown(),
         };
-        // Being brought to the bounds is no scaling of the policy: it goes on from there at once.
+        // A change to the bounds is not a scaling of the policy: the policy continues from there at once.
         let to_bounds = matches!(cause, Cause::Bounds { .. });
         if !self.is_ec2() && !to_bounds {
             self.cooldowns.scaled(
@@ -329,7 +329,7 @@ impl Scaler {
         }
     }
 
-    /// Those alarms of a policy whose actions are invoked now.
+    /// The alarms of a policy whose actions are invoked now.
     fn triggering<'a>(&'a self, alarms: &'a [AlarmId], now: Timestamp) -> impl Iterator<Item = AlarmId> + 'a {
         alarms.iter().copied().filter(move |alarm| self.is_invoked(*alarm, now))
     }

@@ -1,8 +1,8 @@
-//! Scheduled actions: bounds and counts that change at known instants.
+//! Scheduled actions: bounds and counts that change at known times.
 //!
-//! Calendars are the caller's affair: what recurs is a list of instants here. Actions ignore cooldowns and happen in
-//! their order, at the first step that is not before them. (AWS is up to two minutes late; who wants to model that
-//! moves the instants.)
+//! The caller handles calendars: a recurring action is a list of times here. Actions ignore cooldowns and happen in
+//! their order, at the first step at or after their time. (AWS is up to two minutes late; to model that, shift the
+//! times.)
 //!
 //! Follows the user guides, *Scheduled scaling*.
 
@@ -10,22 +10,22 @@ use super::ScalingError;
 use super::settings::Platform;
 use units::Timestamp;
 
-/// A change at a known instant. What is none stays.
+/// A change at a known time. Values that are none do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheduled {
     /// When.
     pub at: Timestamp,
-    /// Never fewer from then on.
+    /// The minimum from then on.
     pub min: Option<u32>,
-    /// Never more from then on.
+    /// The maximum from then on.
     pub max: Option<u32>,
-    /// So many then (EC2 only).
+    /// The desired count at that time (EC2 only).
     pub desired: Option<u32>,
 }
 
 impl Scheduled {
-    /// The minimum and the maximum from then on, where they were `min` and `max`. A new bound moves the other one
-    /// along where it would pass it, so that a count always fits.
+    /// The minimum and the maximum from then on, if they were `min` and `max` before. A new bound moves the other one
+    /// if they would cross, so that a count always fits.
     #[must_use]
     pub fn bounds(&self, (min, max): (u32, u32)) -> (u32, u32) {
         let min = self.min.unwrap_or(min.min(self.max.unwrap_or(max)));

@@ -1,4 +1,4 @@
-//! What a service's scaling consists of.
+//! The scaling settings of a service.
 
 use super::{AlarmId, PolicyProblem, ScalingError, Scheduled, SimpleScaling, StepScaling, TargetTracking};
 use crate::alarm::{AlarmSettings, Grid};
@@ -7,46 +7,46 @@ use crate::metric::{MetricId, Series};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What a service's scaling consists of. Counts are of instances (tasks, in ECS's words).
+/// The scaling settings of a service. Counts are of instances (tasks, in ECS's words).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScalerSettings {
-    /// Whose rules hold.
+    /// The platform whose rules apply.
     pub platform: Platform,
-    /// Never fewer, once anything scales.
+    /// The minimum, enforced when a policy scales.
     pub min: u32,
-    /// Never more.
+    /// The maximum.
     pub max: u32,
-    /// Alarms that policies name; those of target tracking are made by it.
+    /// Alarms that policies name; target tracking creates its own.
     pub alarms: Vec<AlarmSettings>,
-    /// What changes the capacity.
+    /// The scaling policies.
     pub policies: Vec<Policy>,
-    /// Changes at known instants, in any order.
+    /// Changes at known times, in any order.
     pub scheduled: Vec<Scheduled>,
-    /// What is switched off.
+    /// Suspended processes.
     pub suspended: Suspended,
-    /// From when a cooldown runs.
+    /// When a cooldown starts.
     pub cooldown_from: CooldownFrom,
-    /// Whom a cooldown holds back.
+    /// Which policies a cooldown holds back.
     pub cooldown_scope: CooldownScope,
 }
 
-/// Whose rules hold.
+/// The platform whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Platform {
-    /// An ECS service through Application Auto Scaling: changes are to the *running* count, cooldowns hold back, and
-    /// nothing scales in while a deployment runs.
+    /// An ECS service through Application Auto Scaling: changes are relative to the *running* count, cooldowns hold
+    /// policies back, and no scale-in happens during a deployment.
     Ecs,
-    /// Another target of Application Auto Scaling: changes are to the capacity that is set.
+    /// Another target of Application Auto Scaling: changes are relative to the capacity that is set.
     Application,
-    /// A group of EC2 Auto Scaling: instances that warm up hold back, and the group is kept within its bounds at all
-    /// times.
+    /// A group of EC2 Auto Scaling: instances that are warming up hold policies back, and the group is kept within its
+    /// bounds at all times.
     Ec2 {
-        /// The cooldown of simple scaling where a policy names none. AWS's default is 300 s.
+        /// The cooldown of simple scaling where a policy sets none. AWS's default is 300 s.
         default_cooldown: Duration,
-        /// The warm-up where a policy names none. AWS's default is that of the cooldown.
+        /// The warm-up where a policy sets none. AWS's default is that of the cooldown.
         default_warm_up: Duration,
     },
-    /// A fleet of one's own, whose autoscaler reads the instances itself: as [`Platform::Application`], with periods
+    /// A self-managed fleet whose autoscaler reads the instances itself: as [`Platform::Application`], with periods
     /// down to a second.
     Local,
 }
@@ -55,7 +55,7 @@ impl Platform {
     /// A group of EC2 with AWS's defaults.
     pub const EC2: Platform = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
 
-    /// As users call it.
+    /// Its name for users.
     pub const fn name(self) -> &'static str {
         match self {
             Platform::Ecs => "ECS",
@@ -74,19 +74,19 @@ impl Platform {
     }
 }
 
-/// What changes the capacity.
+/// A scaling policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Policy {
-    /// By steps, as far as the metric is past the threshold.
+    /// By steps, depending on how far the metric is beyond the threshold.
     Step(StepScaling),
     /// By one change, then wait (EC2 only).
     Simple(SimpleScaling),
-    /// So that a metric stays near a target.
+    /// Keeps a metric near a target.
     TargetTracking(TargetTracking),
 }
 
 impl Policy {
-    /// The alarms that it names; none for target tracking, which makes its own.
+    /// The alarms that it names; none for target tracking, which creates its own.
     pub fn alarms(&self) -> &[AlarmId] {
         match self {
             Policy::Step(step) => &step.alarms,
@@ -96,32 +96,32 @@ impl Policy {
     }
 }
 
-/// What is switched off (`SuspendedState`).
+/// Suspended processes (`SuspendedState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Suspended {
     /// No policy scales in.
     pub dynamic_scaling_in: bool,
     /// No policy scales out.
     pub dynamic_scaling_out: bool,
-    /// Nothing that was scheduled happens.
+    /// No scheduled action happens.
     pub scheduled_scaling: bool,
 }
 
-/// From when a cooldown runs.
+/// When a cooldown starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CooldownFrom {
-    /// From when the running count is what was decided: "after Application Auto Scaling successfully scales out".
-    /// Until then the activity is in progress, which holds back like its cooldown.
+    /// When the running count equals the decision: "after Application Auto Scaling successfully scales out". Until then
+    /// the activity is in progress, which holds back like its cooldown.
     #[default]
     Fulfilled,
-    /// From the decision.
+    /// At the decision.
     Decision,
 }
 
-/// Whom a cooldown holds back.
+/// Which policies a cooldown holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CooldownScope {
-    /// Every policy of the service, each direction by itself.
+    /// Every policy of the service, separately for each direction.
     #[default]
     Target,
     /// The policy that scaled.
@@ -129,7 +129,7 @@ pub enum CooldownScope {
 }
 
 impl ScalerSettings {
-    /// Nothing but bounds.
+    /// Settings with bounds only.
     pub const fn new(platform: Platform, min: u32, max: u32) -> Self {
         ScalerSettings {
             platform,
@@ -148,14 +148,14 @@ impl ScalerSettings {
         }
     }
 
-    /// A scale-out that is held still has a vote.
+    /// A scale-out in its cooldown still has a vote.
     pub const HELD: Assumption = Assumption {
         name: "held scale-out",
         text: "a scale-out that is held by its cooldown or by the maximum still asks for the present capacity, so no \
                other policy scales in at that minute; the vendor publishes that the largest capacity wins",
     };
 
-    /// Whom a cooldown holds back.
+    /// Which policies a cooldown holds back.
     pub const COOLDOWN_SCOPE: Assumption = Assumption {
         name: "cooldown scope",
         text: "a cooldown holds back the policies it is set for (all of the service, or the one that scaled); the \
@@ -169,7 +169,7 @@ impl ScalerSettings {
                from then; the vendor publishes the status Unfulfilled, but no time",
     };
 
-    /// Which value picks the step.
+    /// Which value selects the step.
     pub const STEP_VALUE: Assumption = Assumption {
         name: "step value",
         text: "a step is picked by the average (or least, or greatest) of the alarm's datapoints that breach, and by \
@@ -177,8 +177,8 @@ impl ScalerSettings {
                metric data points`",
     };
 
-    /// Both alarms of every target tracking policy, after those of the settings: what [`AlarmId`]s count. Their grid is
-    /// that of the platform.
+    /// Both alarms of every target tracking policy, after those of the settings: [`AlarmId`]s are indexes into this
+    /// list. Their grid is that of the platform.
     pub fn all_alarms(&self) -> Vec<AlarmSettings> {
         let made = self.policies.iter().filter_map(|policy| match policy {
             Policy::TargetTracking(tracking) => Some(tracking.alarms()),
@@ -189,7 +189,7 @@ impl ScalerSettings {
         all.map(|alarm| AlarmSettings { grid, ..alarm }).collect()
     }
 
-    /// How far back a metric is looked at: what its series has to keep, before its delay.
+    /// How much history a metric needs: what its series has to keep, before its delay.
     pub fn history(&self, metric: MetricId) -> Duration {
         let alarms = self.all_alarms();
         alarms
@@ -200,7 +200,7 @@ impl ScalerSettings {
             .unwrap_or_default()
     }
 
-    /// How long an instance warms up: the longest of all policies, so that [`Facts`](super::Facts) can count them.
+    /// How long an instance warms up: the longest of all policies, for [`Facts`](super::Facts).
     pub fn warm_up(&self) -> Duration {
         let Platform::Ec2 { default_warm_up, .. } = self.platform else { return Duration::ZERO };
         let own = self.policies.iter().filter_map(|policy| match policy {
@@ -211,7 +211,7 @@ impl ScalerSettings {
         own.map(|own| own.unwrap_or(default_warm_up)).max().unwrap_or_default()
     }
 
-    /// Everything that is wrong with them.
+    /// Every problem of the settings.
     pub fn problems(&self) -> Vec<ScalingError> {
         let mut problems = Vec::new();
         if self.min > self.max {
@@ -245,7 +245,7 @@ impl ScalerSettings {
         problems
     }
 
-    /// Whether the series that a scaler will be shown can tell what its alarms ask: each that cannot.
+    /// Whether the series of a scaler can provide what its alarms need: a problem for each alarm that they cannot.
     pub fn unreadable(&self, series: &[Series]) -> Vec<ScalingError> {
         let ids = (0..).map(AlarmId).zip(self.all_alarms());
         ids.filter_map(|(alarm, settings)| {
@@ -270,7 +270,7 @@ impl ScalerSettings {
         .collect()
     }
 
-    /// The assumptions that these settings rest on, each once.
+    /// The assumptions that these settings depend on, each once.
     pub fn assumptions(&self) -> Vec<Assumption> {
         let mut found: Vec<Assumption> = Vec::new();
         let has = |kind: fn(&Policy) -> bool| self.policies.iter().any(kind);

@@ -1,6 +1,6 @@
-//! Simple scaling of EC2: one change, then wait until all of it is done and the cooldown is over.
+//! Simple scaling of EC2: one change, then wait until all of it is complete and the cooldown is over.
 //!
-//! The cooldown runs from when the last instance has finished starting or ending, whoever started or ended it: with a
+//! The cooldown starts when the last instance has finished starting or terminating, regardless of the cause: with a
 //! balancer its deregistration delay comes first, and a replacement of an unhealthy instance counts too.
 //!
 //! Follows the user guide, *Scaling cooldowns for Amazon EC2 Auto Scaling*.
@@ -15,13 +15,13 @@ use core::time::Duration;
 pub struct SimpleScaling {
     /// Any of them triggers it.
     pub alarms: Vec<AlarmId>,
-    /// What the change means.
+    /// The type of the change.
     pub adjustment: Adjustment,
     /// Instances, percent or the capacity itself.
     pub change: i32,
-    /// `MinAdjustmentMagnitude`: a percentage changes the capacity by at least so many.
+    /// `MinAdjustmentMagnitude`: a percentage changes the capacity by at least this many.
     pub min_adjustment_magnitude: Option<u32>,
-    /// Waits so long after the last instance started or ended; none: the group's default.
+    /// The wait after the last instance started or ended; none: the group's default.
     pub cooldown: Option<Duration>,
 }
 

@@ -1,12 +1,13 @@
-//! Step scaling: by how much, as far as the metric is past the alarm's threshold.
+//! Step scaling: a change whose size depends on how far the metric is beyond the alarm's threshold.
 //!
-//! ## Which side has which bound
-//! Above the threshold a step has its lower bound and not its upper one; below it, its upper bound and not its lower
-//! one. At the threshold itself it is the alarm's comparison that says on which side the metric is.
+//! ## Which bound is inclusive
+//! Above the threshold a step includes its lower bound and excludes its upper one; below it, the step includes its
+//! upper bound and excludes its lower one. At the threshold itself the alarm's comparison decides on which side the
+//! metric is.
 //!
 //! ## Percentages
-//! The *change* is rounded, not the result: above one down, below minus one up, and what lies between becomes one
-//! instance in its direction.
+//! The *change* is rounded, not the result: above 1 down, below −1 up, and values between them become one instance in
+//! their direction.
 //!
 //! Follows the user guides, *Step and simple scaling policies for Amazon EC2 Auto Scaling* and *Step scaling policies
 //! for Application Auto Scaling*.
@@ -23,57 +24,57 @@ use core::time::Duration;
 pub struct StepScaling {
     /// Any of them triggers it.
     pub alarms: Vec<AlarmId>,
-    /// What the changes of its steps mean.
+    /// The type of the changes of its steps.
     pub adjustment: Adjustment,
     /// In any order, without gaps or overlaps.
     pub steps: Vec<Step>,
-    /// `MinAdjustmentMagnitude`: a percentage changes the capacity by at least so many.
+    /// `MinAdjustmentMagnitude`: a percentage changes the capacity by at least this many.
     pub min_adjustment_magnitude: Option<u32>,
-    /// `MetricAggregationType`: how the alarm's datapoints become the one that picks the step.
+    /// `MetricAggregationType`: how the alarm's datapoints are combined into the value that selects the step.
     pub aggregation: Aggregation,
-    /// Holds back after it scaled; none: 300 s. Application Auto Scaling only.
+    /// The cooldown after it scaled; none: 300 s. Application Auto Scaling only.
     pub cooldown: Option<Duration>,
     /// `EstimatedInstanceWarmup`; none: the group's default. EC2 only.
     pub warm_up: Option<Duration>,
 }
 
-/// What a change means.
+/// The type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Adjustment {
-    /// So many more or fewer.
+    /// A number of instances to add or remove.
     #[default]
     ChangeInCapacity,
-    /// So many percent more or fewer.
+    /// A percentage of the capacity to add or remove.
     PercentChangeInCapacity,
-    /// So many.
+    /// The new capacity.
     ExactCapacity,
 }
 
-/// One step: a range past the threshold, in the unit of the metric, and its change.
+/// One step: a range beyond the threshold, in the unit of the metric, and its change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// From here on, relative to the threshold; none: no bound.
+    /// The lower bound, relative to the threshold; none: no bound.
     pub lower: Option<f64>,
-    /// Up to here; none: no bound.
+    /// The upper bound; none: no bound.
     pub upper: Option<f64>,
     /// Instances, percent or the capacity itself.
     pub change: i32,
 }
 
-/// How several datapoints become one.
+/// How several datapoints are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Aggregation {
     /// Their mean.
     #[default]
     Average,
-    /// The least.
+    /// The lowest.
     Minimum,
-    /// The greatest.
+    /// The highest.
     Maximum,
 }
 
 impl StepScaling {
-    /// A policy of one change whenever one of the alarms says so: what "+1 above 60 %" means.
+    /// A policy with one change for its alarms: for example "+1 above 60 %".
     pub fn of(alarms: Vec<AlarmId>, change: i32) -> Self {
         let bound = Some(0.0);
         let step = if change < 0 {
@@ -92,12 +93,12 @@ impl StepScaling {
         }
     }
 
-    /// The cooldown that holds.
+    /// The cooldown in effect.
     pub fn cooldown(&self) -> Duration {
         self.cooldown.unwrap_or(FIVE_MINUTES)
     }
 
-    /// The step of a metric that is so far past the threshold of an alarm with this comparison.
+    /// The step for a metric that is this far beyond the threshold of an alarm with this comparison.
     pub fn find(&self, past: f64, comparison: Comparison) -> Option<usize> {
         let above = past > 0.0 || (past == 0.0 && comparison.is_upward());
         self.steps.iter().position(|step| {
@@ -109,7 +110,7 @@ impl StepScaling {
         })
     }
 
-    /// The capacity that a change of this policy asks for, without regard to minimum and maximum.
+    /// The capacity after a change of this policy, before minimum and maximum.
     pub fn apply(&self, capacity: u32, change: i32) -> i64 {
         self.adjustment.apply(capacity, change, self.min_adjustment_magnitude)
     }
@@ -139,7 +140,7 @@ impl StepScaling {
         self.bounds(wrong);
     }
 
-    /// No gaps, no overlaps, and nothing outside: as `PutScalingPolicy` checks it.
+    /// No gaps, no overlaps, and unbounded at the ends: as `PutScalingPolicy` validates it.
     fn bounds(&self, wrong: &mut impl FnMut(PolicyProblem)) {
         let bound =
             |step: &Step| (step.lower.unwrap_or(f64::NEG_INFINITY), step.upper.unwrap_or(f64::INFINITY));
@@ -199,8 +200,7 @@ impl Adjustment {
         }
     }
 
-    /// The capacity that a change asks for, without regard to minimum and maximum; `least` is the least change of a
-    /// percentage.
+    /// The capacity after a change, before minimum and maximum; `least` is the smallest change of a percentage.
     pub fn apply(self, capacity: u32, change: i32, least: Option<u32>) -> i64 {
         let from = i64::from(capacity);
         match self {
@@ -265,7 +265,7 @@ impl Aggregation {
         }
     }
 
-    /// The one value of those that breach.
+    /// The combined value of the breaching datapoints.
     pub(super) fn of(self, breaching: Breaching) -> f64 {
         match self {
             Aggregation::Average => breaching.average,
@@ -275,7 +275,7 @@ impl Aggregation {
     }
 }
 
-/// Rounds a change that a percentage gave to whole instances: 12.7 is 12, 0.67 is 1, -0.58 is -1, -6.67 is -6.
+/// Rounds a change from a percentage to whole instances: 12.7 is 12, 0.67 is 1, -0.58 is -1, -6.67 is -6.
 pub fn round_change(change: f64) -> i64 {
     if change > 0.0 && change < 1.0 {
         1

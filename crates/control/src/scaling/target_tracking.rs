@@ -1,13 +1,13 @@
-//! Target tracking: as many instances as keep a metric near its target.
+//! Target tracking: the number of instances that keeps a metric near its target.
 //!
 //! ## How
-//! Two alarms are made: above the target, briefly, and well below it, for long. Scaling out goes to the capacity at
-//! which the metric would be at the target, if it falls as capacity grows; scaling in likewise, once all policies of the
-//! service that may scale in are below theirs. A metric that does not fall so (a count of all requests, a latency) makes
-//! nonsense of it.
+//! Two alarms are created: one above the target with a short evaluation, and one well below it with a long evaluation.
+//! Scaling out sets the capacity at which the metric would be at the target, if it falls in proportion as capacity
+//! grows. Scaling in does the same, once all policies of the service that may scale in are below their targets. A
+//! metric that does not fall in proportion (a count of all requests, a latency) gives wrong results.
 //!
-//! Where rounding up leaves the capacity as it is, scaling in would bring the metric above its target: AWS calls it
-//! anticipated flapping. No data is no reason to scale, in either direction.
+//! Where rounding up leaves the capacity unchanged, scaling in would bring the metric above its target: AWS calls it
+//! anticipated flapping. Missing data never causes scaling, in either direction.
 //!
 //! Follows the user guides, *Target tracking scaling policies*; numbers in [`Preset`].
 
@@ -21,19 +21,19 @@ use core::time::Duration;
 /// A target tracking policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TargetTracking {
-    /// The metric: one that falls in proportion as capacity grows.
+    /// The metric, which must fall in proportion as capacity grows.
     pub metric: MetricId,
     /// Usually the average; the sum for requests per target.
     pub statistic: Statistic,
-    /// What it should be, in the unit of the metric.
+    /// The target, in the unit of the metric.
     pub target: f64,
-    /// What becomes of it.
+    /// The preset for its alarms and cooldowns.
     pub preset: Preset,
     /// Whether it scales in.
     pub scale_in: ScaleIn,
-    /// Holds back after scaling out; none: the preset's. Application Auto Scaling only.
+    /// The cooldown after scaling out; none: the preset's. Application Auto Scaling only.
     pub scale_out_cooldown: Option<Duration>,
-    /// Holds back after scaling in; none: the preset's. Application Auto Scaling only.
+    /// The cooldown after scaling in; none: the preset's. Application Auto Scaling only.
     pub scale_in_cooldown: Option<Duration>,
     /// `EstimatedInstanceWarmup`; none: the group's default. EC2 only.
     pub warm_up: Option<Duration>,
@@ -50,7 +50,7 @@ pub enum ScaleIn {
 }
 
 impl TargetTracking {
-    /// How far it goes.
+    /// How far it scales.
     pub const SIZE: Assumption = Assumption {
         name: "target tracking size",
         text: "target tracking goes to capacity x metric / target, rounded up, by the newest datapoint; while the \
@@ -58,14 +58,14 @@ impl TargetTracking {
                rounds up when adding and down when removing, and that what was added counts",
     };
 
-    /// Where the alarms lie.
+    /// The thresholds of the alarms.
     pub const THRESHOLDS: Assumption = Assumption {
         name: "target tracking alarms",
         text: "thresholds and periods of the alarms that target tracking makes were read off alarms that the vendor \
                made; it publishes no numbers",
     };
 
-    /// Tracks the average of a metric, as a service of this kind does.
+    /// Tracks the average of a metric, as this kind of service does.
     pub const fn new(metric: MetricId, target: f64, preset: Preset) -> Self {
         TargetTracking {
             metric,
@@ -79,7 +79,7 @@ impl TargetTracking {
         }
     }
 
-    /// The alarms that it makes: high, low.
+    /// The alarms that it creates: high, low.
     pub fn alarms(&self) -> [AlarmSettings; 2] {
         let Preset { high, low, low_threshold, .. } = self.preset;
         let of = |periods: super::Periods, comparison, threshold| AlarmSettings {
@@ -91,8 +91,8 @@ impl TargetTracking {
         [of(high, Comparison::GreaterThan, self.target), of(low, Comparison::LessThan, low_threshold)]
     }
 
-    /// The capacity at which a metric that falls as capacity grows would be at the target. From nothing the least
-    /// that is something, where the metric asks for anything.
+    /// The capacity at which a metric that falls in proportion would be at the target. From zero, one instance if the
+    /// metric is above zero.
     pub fn capacity(&self, capacity: u32, metric: f64) -> i64 {
         match capacity {
             0 => i64::from(metric > 0.0),

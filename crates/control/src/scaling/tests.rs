@@ -1,4 +1,4 @@
-//! A service whose instances are up at once, or when a test says so.
+//! A service whose instances start at once, or when a test says so.
 
 mod application;
 mod ec2;
@@ -73,14 +73,14 @@ impl Stage {
         Stage { scaler, series, minute: 0, facts, said: Vec::new() }
     }
 
-    /// A minute with these metrics; what was decided is set, and runs at once.
+    /// A minute with these metrics; decisions are applied, and instances run at once.
     fn minute(&mut self, cpu: f64, other: Option<f64>) -> u32 {
         self.starting(Some(cpu), other);
         self.facts.running = self.facts.desired;
         self.facts.desired
     }
 
-    /// The same, where nothing starts or ends yet.
+    /// The same, but no instance starts or ends yet.
     fn starting(&mut self, cpu: Option<f64>, other: Option<f64>) -> u32 {
         let began = Timestamp::from_secs(60 * self.minute);
         for (series, value) in self.series.iter_mut().zip([cpu, other]) {
@@ -97,7 +97,7 @@ impl Stage {
         self.facts.desired
     }
 
-    /// The codes of what was not done in the last minute.
+    /// The codes of the decisions that did not scale in the last minute.
     fn codes(&self) -> Vec<&str> {
         let reasons = self.said.iter().filter_map(|said| said.split_once("not scaled at "));
         let codes = reasons.filter_map(|(_, reason)| reason.split(' ').nth(1));
@@ -331,7 +331,7 @@ proptest! {
             let before = stage.facts.desired;
             stage.facts = Facts { running, warming_up, deploying, terminating: warming_up, ..stage.facts };
             let after = stage.starting(cpu, other);
-            // What was outside stays there until something scales, and then goes inside.
+            // A count outside the bounds stays there until something scales, and then moves inside.
             prop_assert!(after == before || (min..=max).contains(&after), "{:?}", stage.said);
             if matches!(platform, Platform::Ec2 { .. }) {
                 prop_assert!((min..=max).contains(&after));

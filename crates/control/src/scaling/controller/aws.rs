@@ -14,7 +14,7 @@ use core::time::Duration;
 use metrics::Metrics;
 use units::Timestamp;
 
-/// A scaler with the metrics that it looks at.
+/// A scaler with its metrics.
 #[derive(Debug)]
 pub(super) struct Aws {
     scaler: Scaler,
@@ -22,16 +22,16 @@ pub(super) struct Aws {
     names: ScalingNames,
     rhythm: Rhythm,
     warm_up: Duration,
-    /// Refusals of the minute before: said once while they last.
+    /// Refusals of the minute before: reported once while they last.
     told: Vec<(Source, &'static str)>,
     telling: Vec<(Source, &'static str)>,
 }
 
 impl Aws {
-    /// Wires the metrics of the settings to its alarms.
+    /// Connects the metrics of the settings to its alarms.
     ///
     /// # Errors
-    /// Everything that is wrong with alarms, policies or metrics, in words.
+    /// Every problem of alarms, policies or metrics, in words.
     pub(super) fn new(settings: &AwsScaling) -> Result<Self, Vec<String>> {
         let scaler = Scaler::new(settings.scaler.clone())
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<String>>())?;
@@ -64,13 +64,13 @@ impl Aws {
         all
     }
 
-    /// The metrics whose points are as long as the span.
+    /// Updates the metrics whose points are as long as the span.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
         self.metrics.read(seen);
     }
 
     pub(super) fn decide(&mut self, now: Timestamp, fleet: &Fleet<'_>) -> Verdict {
-        // Those that are launched and do not run yet are still to come too.
+        // Instances that are launched and do not run yet also count as warming up.
         let is_warming =
             |one: &Instance| !one.ending && (!one.is_running() || one.is_young(now, self.warm_up));
         let facts = Facts {
@@ -107,7 +107,7 @@ impl Aws {
     }
 }
 
-/// The names of the settings, with those of the alarms that target tracking makes.
+/// The names of the settings, including the alarms that target tracking creates.
 fn named(settings: &AwsScaling) -> ScalingNames {
     let mut names = settings.names.clone();
     let ScalerSettings { alarms, policies, .. } = &settings.scaler;

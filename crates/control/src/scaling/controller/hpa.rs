@@ -1,7 +1,8 @@
-//! Kubernetes' autoscaler, shown every instance as a pod.
+//! Kubernetes' autoscaler, with every instance as a pod.
 //!
-//! A pod is pending while it is provisioned, running and not ready while it boots, ready while it serves, and told to
-//! end while it drains. Its processor use is that of the last sync period; a pod that ran for less has none yet.
+//! A pod is pending while it is provisioned, running and not ready while it boots, ready while it serves, and
+//! terminating while it drains. Its processor use is that of the last sync period; a pod that ran for less has none
+//! yet.
 
 use super::super::hpa::{self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source};
 use super::{
@@ -15,12 +16,12 @@ use alloc::{format, vec};
 use core::time::Duration;
 use units::{InstanceCount, Timestamp};
 
-/// An autoscaler with what it was last shown.
+/// An autoscaler with its last readings.
 #[derive(Debug)]
 pub(super) struct Hpa {
     hpa: hpa::Hpa,
     metrics: Vec<PodMetric>,
-    /// Whether each metric is one of pods; else it is a total.
+    /// Whether each metric is a pod metric; otherwise it is a total.
     of_pods: Vec<bool>,
     request: Option<f64>,
     sync: Duration,
@@ -28,13 +29,13 @@ pub(super) struct Hpa {
     /// For each metric, one for each pod.
     readings: Vec<Vec<PodReading>>,
     totals: Vec<[Milli; 1]>,
-    /// Some metric failed at the last sync: said once while it lasts.
+    /// A metric failed at the last sync: reported once while it lasts.
     failing: bool,
 }
 
 impl Hpa {
     /// # Errors
-    /// Everything that is wrong with the settings, in words.
+    /// Every problem of the settings, in words.
     pub(super) fn new(settings: &HpaScaling) -> Result<Self, Vec<String>> {
         let HpaScaling { hpa, metrics, request } = settings;
         let mut problems: Vec<String> = hpa.problems().iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Knative's autoscaler, shown what a revision carries second by second.
+//! Knative's autoscaler, which reads the load of a revision every second.
 
 use super::super::knative::{self, Load, TICK};
 use super::{Decision, Fleet, KnativeScaling, MINUTE, Observation, Rhythm, Verdict};
@@ -14,7 +14,7 @@ use units::{InstanceCount, Timestamp};
 #[derive(Debug)]
 pub(super) struct Knative {
     knative: knative::Knative,
-    /// Load came where there is no pod: it does not wait for its tick.
+    /// Load arrived while there was no pod: the decision does not wait for the tick.
     at_once: bool,
 }
 
@@ -22,7 +22,7 @@ impl Knative {
     pub(super) const RHYTHM: Rhythm = Rhythm { reads: SECOND, decides: SECOND, coarse: MINUTE };
 
     /// # Errors
-    /// Everything that is wrong with the settings, in words.
+    /// Every problem of the settings, in words.
     pub(super) fn new(settings: &KnativeScaling, ready: InstanceCount) -> Result<Self, Vec<String>> {
         let settings = settings.knative;
         let problems: Vec<String> = settings.problems().iter().map(ToString::to_string).collect();
@@ -43,7 +43,7 @@ impl Knative {
     /// A second has passed.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
         let Some(requests) = seen.requests.filter(|_| seen.span == SECOND) else { return };
-        // Without pods, those that come are what the activator would hold.
+        // Without pods, the new requests are those that the activator would hold.
         let waiting = if seen.fleet.ready() == 0 { requests.arrived as f64 } else { 0.0 };
         let load = Load { concurrency: requests.in_flight + waiting, requests: requests.ended as f64 };
         self.at_once |= self.knative.record(seen.now, load);

@@ -1,21 +1,21 @@
-//! What an autoscaler is shown of a service: plain values, whoever measured them.
+//! The inputs of an autoscaler: plain values, independent of how they were measured.
 //!
 //! ## Why a list of instances and no counts
-//! How many run, are ready or are ending follows from the list, so that counts and instances cannot contradict each
-//! other.
+//! The numbers of running, ready and ending instances follow from the list, so counts and instances cannot contradict
+//! each other.
 
 use core::time::Duration;
 use stats::Sketch;
 use units::Timestamp;
 
-/// What happened at a service during a span of time.
+/// Events of a service during a span of time.
 #[derive(Debug, Clone, Copy)]
 pub struct Observation<'a> {
-    /// When the span ended: a multiple of it since the controller began.
+    /// When the span ended: a multiple of its length since the controller began.
     pub now: Timestamp,
     /// The length of the span: one that the controller's [`Rhythm`](super::Rhythm) names.
     pub span: Duration,
-    /// The instances, with what each used during the span.
+    /// The instances, with their resource use during the span.
     pub fleet: Fleet<'a>,
     /// The requests of the span. None for spans above a minute, of which only the instances are read: longer points of
     /// other metrics are made of minutes.
@@ -25,20 +25,21 @@ pub struct Observation<'a> {
 /// The instances of a service.
 #[derive(Debug, Clone, Copy)]
 pub struct Fleet<'a> {
-    /// How many there should be.
+    /// The desired number.
     pub desired: u32,
     /// Whether a deployment is replacing instances.
     pub deploying: bool,
-    /// All that were launched and are not gone.
+    /// All instances that were launched and are not gone.
     pub instances: &'a [Instance],
 }
 
 /// One instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Instance {
-    /// When its processes started; none while it is provisioned. Zero for those that ran before the controller began.
+    /// When its processes started; none while it is provisioned. Zero for instances that ran before the controller
+    /// began.
     pub started: Option<Timestamp>,
-    /// Since when it gets requests; none where it does not.
+    /// Since when it gets requests; none where it gets none.
     pub ready_since: Option<Timestamp>,
     /// It drains or ends, and does not count towards what is desired.
     pub ending: bool,
@@ -46,27 +47,27 @@ pub struct Instance {
     pub cores: f64,
     /// Processor time that it used during the span, in core seconds.
     pub used: f64,
-    /// Processor time that it may have used during the span, in core seconds; 0 where it did not run.
+    /// Processor time that it could have used during the span, in core seconds; 0 where it did not run.
     pub allotted: f64,
-    /// Processor credits that it has; none where it needs none.
+    /// Its processor credits; none for instances without credits.
     pub credits: Option<f64>,
 }
 
 /// The requests of a span.
 #[derive(Debug, Clone, Copy)]
 pub struct Requests<'a> {
-    /// Those that came.
+    /// Requests that arrived.
     pub arrived: u64,
-    /// Those that ended, well or not.
+    /// Requests that ended, successfully or not.
     pub ended: u64,
-    /// Those in the service, averaged over the span.
+    /// Requests in the service, averaged over the span.
     pub in_flight: f64,
     /// Response times at the balancer, in seconds.
     pub times: &'a Sketch,
 }
 
 impl Fleet<'_> {
-    /// Instances whose processes run and that count: ECS's running tasks, EC2's instances in service.
+    /// Instances that run and count towards the desired number: ECS's running tasks, EC2's instances in service.
     pub fn running(&self) -> u32 {
         self.count(Instance::is_running)
     }
@@ -87,17 +88,17 @@ impl Fleet<'_> {
 }
 
 impl Instance {
-    /// Its processes run and it counts towards what is desired.
+    /// Its processes run and it counts towards the desired number.
     pub fn is_running(&self) -> bool {
         self.started.is_some() && !self.ending
     }
 
-    /// It runs for less than this. Those that ran before the controller began are old.
+    /// It has run for less than this. Instances that ran before the controller began have not.
     pub fn is_young(&self, now: Timestamp, age: Duration) -> bool {
         self.started.is_some_and(|started| started > Timestamp::ZERO && now.since(started) < age)
     }
 
-    /// Processor use over what it is allotted; none where it did not run.
+    /// Processor use divided by the allotted processor time; none where it did not run.
     pub fn utilization(&self) -> Option<f64> {
         (self.allotted > 0.0).then(|| self.used / self.allotted)
     }

@@ -1,4 +1,4 @@
-//! Which autoscaler decides, with its settings, on which metrics.
+//! The autoscaler of a service, with its settings and metrics.
 
 use super::super::hpa::HpaSettings;
 use super::super::knative::KnativeSettings;
@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use units::InstanceCount;
 
-/// Who decides how many instances there are: one for each service.
+/// The autoscaler of a service: one for each service.
 #[derive(Debug, Clone, Default)]
 pub enum Policy {
-    /// Nobody: the count stays as it is.
+    /// None: the count does not change.
     #[default]
     None,
     /// Alarms and policies of AWS.
@@ -24,7 +24,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The fewest and the most instances that it may ask for at the beginning; a schedule changes them.
+    /// The lowest and highest number of instances that it may request at the beginning; a schedule changes them.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             Policy::None => None,
@@ -38,21 +38,21 @@ impl Policy {
     }
 }
 
-/// Alarms and policies of AWS, with the metrics that they look at.
+/// Alarms and policies of AWS, with their metrics.
 #[derive(Debug, Clone)]
 pub struct AwsScaling {
     /// Alarms and policies.
     pub scaler: ScalerSettings,
-    /// What each [`MetricId`](crate::metric::MetricId) is: its index here.
+    /// The definition of each [`MetricId`](crate::metric::MetricId): its index here.
     pub metrics: Vec<Published>,
     /// From the end of a point until alarms see it; a minute is usual.
     pub publication_delay: Duration,
-    /// What the account calls its alarms and policies.
+    /// The account's names of its alarms and policies.
     pub names: ScalingNames,
 }
 
 impl AwsScaling {
-    /// The fewest and the most instances that it may ever ask for: a schedule changes the bounds.
+    /// The lowest and highest number of instances that it may ever request: a schedule changes the bounds.
     pub fn widest_bounds(&self) -> (u32, u32) {
         let widen = |(min, max): (u32, u32), action: &Scheduled| {
             let (least, most) = action.bounds((min, max));
@@ -65,10 +65,11 @@ impl AwsScaling {
 /// A metric as the cloud publishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Published {
-    /// What is measured.
+    /// The quantity.
     pub metric: Metric,
-    /// Length of a point: 60 s; or 10, 20 or 30 s for metrics of high resolution (of a local fleet, whole seconds that
-    /// divide a minute), or whole minutes (EC2's basic monitoring has 5), each the same for all such of a service.
+    /// Length of a point: 60 s; or 10, 20 or 30 s for high-resolution metrics (for a local fleet, whole seconds that
+    /// divide a minute), or whole minutes (5 for EC2's basic monitoring). All metrics of a service with such a
+    /// resolution have the same one.
     pub resolution: Duration,
 }
 
@@ -79,13 +80,13 @@ impl Published {
     }
 }
 
-/// What is measured, with its unit and what a sample is.
+/// A measured quantity, with its unit and its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Metric {
     /// CPUUtilization in percent of what is allotted: one sample for each running instance, so that the maximum is
     /// the busiest instance's mean and the sample count is the running count.
     CpuUtilization,
-    /// TargetResponseTime in seconds at the balancer: one sample for each request that was answered; missing without
+    /// TargetResponseTime in seconds at the balancer: one sample for each request with a response; missing without
     /// traffic.
     ResponseTime,
     /// RequestCount: one sample for each request, of value 1; missing without traffic.
@@ -109,11 +110,11 @@ impl Metric {
     }
 }
 
-/// What the account calls its alarms, policies and scheduled actions, by their places; what has no name is called by
-/// what it is.
+/// The account's names of alarms, policies and scheduled actions, by index; an entry without a name gets its kind and
+/// number.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScalingNames {
-    /// Alarms; those that target tracking makes come after those of the settings.
+    /// Alarms; those that target tracking creates come after those of the settings.
     pub alarms: Vec<String>,
     /// Policies.
     pub policies: Vec<String>,
@@ -135,26 +136,25 @@ impl Names for ScalingNames {
     }
 }
 
-/// A horizontal pod autoscaler, with what its metrics are. Every instance is a pod.
+/// A horizontal pod autoscaler, with the definitions of its metrics. Every instance is a pod.
 #[derive(Debug, Clone)]
 pub struct HpaScaling {
     /// The autoscaler. Its sync period divides a minute.
     pub hpa: HpaSettings,
-    /// What each metric of the autoscaler is, in their order.
+    /// The definition of each metric of the autoscaler, in its order.
     pub metrics: Vec<PodMetric>,
-    /// Processors that a pod requests, in cores; none: what it is allotted.
+    /// Processors that a pod requests, in cores; none: its allotment.
     pub request: Option<f64>,
 }
 
-/// What a metric of pods is, and its unit.
+/// The definition of a pod metric, and its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PodMetric {
-    /// Processor use in cores, over the sync period before.
+    /// Processor use in cores, over the previous sync period.
     Cpu,
-    /// Requests a second: of a pod (spread evenly over those that are ready), or of the service where the metric is
-    /// one of an object or from outside.
+    /// Requests a second: per pod (spread evenly over ready pods), or of the service for object and external metrics.
     RequestsPerSecond,
-    /// Requests in flight, likewise.
+    /// Requests in flight, in the same way.
     InFlight,
 }
 

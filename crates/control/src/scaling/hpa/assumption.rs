@@ -1,8 +1,8 @@
-//! What Kubernetes does not say, and what is taken here.
+//! Behaviour that Kubernetes does not publish, and the assumptions made here.
 
 use crate::assumption::Assumption;
 
-/// Everything that decisions of this module rest on without being published.
+/// Every unpublished behaviour that decisions of this module depend on.
 pub const ASSUMPTIONS: &[Assumption] = &[
     Assumption {
         name: "hpa_rule_versions",

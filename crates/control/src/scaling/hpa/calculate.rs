@@ -1,4 +1,4 @@
-//! What one metric asks for: so many replicas, or an error.
+//! The proposal of one metric: a number of replicas, or an error.
 //!
 //! ## The formulas
 //! ```text
@@ -7,16 +7,16 @@
 //! total         ratio = total / target,                   replicas = ⌈ratio × ready pods⌉
 //! total a pod   ratio = total / (target × replicas),      replicas = ⌈total / target⌉
 //! ```
-//! All values are in thousandths. For the first two: where nothing is missing, and nothing is unready while the ratio
-//! is above 1, `replicas = ⌈ratio × pods that count⌉`. Otherwise pods without a metric are taken to use what slows the
-//! change down (their whole request, or the target where that is more, below 1; nothing above 1), unready pods to use
-//! nothing above 1, and the ratio is computed again: it may shrink the change, but never turn it round.
+//! All values are in thousandths. For the first two: where no metric is missing, and no pod is unready while the ratio
+//! is above 1, `replicas = ⌈ratio × pods that count⌉`. Otherwise pods without a metric get the value that makes the
+//! change smaller (below 1: their whole request, or the target where that is more; above 1: zero), unready pods get
+//! zero above 1, and the ratio is computed again: the change may become smaller, but never reverses.
 //!
-//! Within the tolerance, bounds included, nothing changes.
+//! Within the tolerance, including its bounds, nothing changes.
 //!
 //! ## Why integers wrap
-//! Upstream adds and multiplies in 64 bits without a check. Where that overflows, what it does next is wrong and yet what
-//! a cluster does; so the same happens here.
+//! Upstream adds and multiplies in 64 bits without a check. Where that overflows, its result is wrong, but it is what a
+//! cluster does; so this module does the same.
 
 use super::metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
 use super::pods::{Group, Patience, PodReading, Reading, Sample, group};
@@ -31,7 +31,7 @@ use units::{InstanceCount, Timestamp};
 #[cfg(test)]
 mod tests;
 
-/// How far a ratio may be from 1 without any change: floating-point numbers, as upstream compares them.
+/// How far a ratio may be from 1 without a change: floating-point numbers, as upstream compares them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerances {
     /// Below 1.
@@ -46,19 +46,19 @@ impl Tolerances {
     }
 }
 
-/// What one metric asks for.
+/// The proposal of one metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Proposal {
-    /// How many replicas; −2³¹ where upstream's integer overflows, which then scales down as far as it may.
+    /// The number of replicas; −2³¹ where upstream's integer overflows, which then scales down as far as allowed.
     pub replicas: i32,
-    /// What was measured.
+    /// The measured usage.
     pub usage: Usage,
 }
 
-/// What was measured, as the status of an autoscaler shows it.
+/// The measured usage, as the status of an autoscaler shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usage {
-    /// Of what is requested.
+    /// Relative to the request.
     Utilization {
         /// Truncated.
         percent: i32,
@@ -74,31 +74,31 @@ pub enum Usage {
 /// Why a metric cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricError {
-    /// Nobody answered.
+    /// The metric could not be read.
     Unavailable,
-    /// There is a metric for no pod at all, or no value.
+    /// There is no metric for any pod, or no value.
     Empty,
     /// There are no pods.
     NoPods,
-    /// There are metrics, but for no pod that counts.
+    /// There are metrics, but none for a pod that counts.
     NoneCounts,
-    /// A pod requests nothing of the resource, so there is no percentage of it.
+    /// A pod has no request for the resource, so there is no percentage of it.
     MissingRequest {
-        /// Its place among the pods.
+        /// The pod's index.
         pod: u32,
     },
-    /// The metrics are of pods that are not there.
+    /// The metrics are of pods that no longer exist.
     NoneMatches,
 }
 
 impl MetricError {
-    /// What Kubernetes says of it.
+    /// Kubernetes' message for it.
     pub fn words(self, metric: &Metric) -> impl fmt::Display + '_ {
         Words { error: self, metric }
     }
 }
 
-/// Computes what metrics ask for.
+/// Computes the proposals of metrics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calculator {
     tolerances: Tolerances,
@@ -122,10 +122,10 @@ impl Calculator {
         Calculator { tolerances, patience, version: settings.version }
     }
 
-    /// What one metric asks for.
+    /// The proposal of one metric.
     ///
     /// # Errors
-    /// Where there is nothing to compute with.
+    /// The metric cannot be used.
     pub fn propose(
         &self,
         now: Timestamp,
@@ -163,7 +163,7 @@ impl Calculator {
                     TotalTarget::AverageValue(target) => Ok(self.by_total_a_pod(seen, total, target)),
                 }
             }
-            // A reading of the other kind says nothing of this metric.
+            // A reading of the other kind cannot be used for this metric.
             _ => Err(MetricError::Unavailable),
         }
     }
@@ -178,7 +178,7 @@ impl Calculator {
     ) -> Result<Proposal, MetricError> {
         let counted = readings.count(now, is_cpu, self.patience)?;
         let fallback = if self.version.missing_pods_use_the_target() { target.max(100) } else { 100 };
-        // The first pass adds up what is measured, and what is needed where something has to be guessed.
+        // The first pass sums the measured values, and the values that estimates need.
         let mut measured = Sum::default();
         let mut missing = Sum::default();
         let mut unready = Sum::default();
@@ -188,7 +188,7 @@ impl Calculator {
             };
             match group(now, pod, reading.sample, is_cpu, self.patience) {
                 Group::Ready(Milli(value)) => measured.add(value, request),
-                // The division is upstream's, a pod at a time.
+                // Divides for each pod, as upstream.
                 Group::Missing => missing.add(request.wrapping_mul(i64::from(fallback)) / 100, request),
                 Group::Unready => unready.add(0, request),
                 Group::Ignored => {}
@@ -221,7 +221,7 @@ impl Calculator {
         Milli(target): Milli,
     ) -> Result<Proposal, MetricError> {
         let counted = readings.count(now, is_cpu, self.patience)?;
-        // Metrics of pods that are gone count here: upstream averages whatever was answered.
+        // Metrics of pods that are gone count here: upstream averages all returned values.
         let mut total = 0_i64;
         for sample in readings.others {
             total = total.wrapping_add(sample.value.0);
@@ -251,7 +251,7 @@ impl Calculator {
         Ok(Proposal { replicas, usage: Usage::Average(Milli(measured)) })
     }
 
-    /// What both metrics of pods have in common: from a ratio to replicas, guessing what is not known.
+    /// The common part of both kinds of pod metrics: from a ratio to replicas, with estimates for unknown values.
     fn replicas(
         &self,
         seen: &Observation<'_>,
@@ -273,7 +273,7 @@ impl Calculator {
             return Ok(current);
         }
         let unready = if scale_up_with_unready { counted.unready } else { 0 };
-        // Where the ratio is exactly 1, missing pods were not filled in.
+        // If the ratio is exactly 1, missing pods were not filled in.
         let missing =
             if ratio == 1.0 && self.version.averages_at_target_stay() { 0 } else { counted.missing };
         let replicas = int32(libm::ceil(filled * (counted.measured() + missing + unready) as f64));
@@ -289,7 +289,7 @@ impl Calculator {
     ) -> Result<Proposal, MetricError> {
         let usage = Usage::Value(Milli(total));
         let ratio = total as f64 / target as f64;
-        // From zero there are neither pods nor a current size to compare with.
+        // From zero replicas, there are neither pods nor a current size to compare with.
         if seen.spec_replicas.get() == 0 {
             return Ok(Proposal { replicas: int32(libm::ceil(ratio)), usage });
         }
@@ -311,7 +311,7 @@ impl Calculator {
         } else {
             int32(libm::ceil(total as f64 / target as f64))
         };
-        // Over no replica at all this is −2⁶³.
+        // For zero replicas this is −2⁶³.
         let average = int64(libm::ceil(total as f64 / status));
         Proposal { replicas, usage: Usage::Average(Milli(average)) }
     }
@@ -371,7 +371,7 @@ impl Counted {
     }
 }
 
-/// What pods use, and what they request.
+/// The usage and the requests of pods.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     usage: i64,
@@ -405,7 +405,7 @@ impl Sum {
     }
 }
 
-/// A count of replicas as upstream has it: 32 bits with a sign.
+/// A count of replicas as upstream stores it: a signed 32-bit integer.
 pub(super) fn signed(replicas: InstanceCount) -> i32 {
     i32::try_from(replicas.get()).unwrap_or(i32::MAX)
 }

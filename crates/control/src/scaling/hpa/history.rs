@@ -1,12 +1,12 @@
-//! What an autoscaler remembers: what was recommended, and what was scaled.
+//! The history of an autoscaler: recommendations and scalings.
 //!
 //! ## Why recommendations and not sizes
-//! A window looks at what the metrics asked for before windows, rates and bounds. Were it fed with its own results, a
-//! single peak would hold a fleet up for ever.
+//! A window contains what the metrics requested before windows, rates and bounds. If it contained its own results, a
+//! single peak would keep a fleet large forever.
 //!
 //! ## Why an old entry is overwritten
-//! Upstream puts a new entry into the place of the last one that no window reaches any more. So memory stays as long
-//! as the longest window, and nothing is allocated once it is full.
+//! Upstream puts a new entry into the place of the last one that no window covers any more. So memory is bounded by the
+//! longest window, and nothing is allocated once it is full.
 
 use super::version::Version;
 use alloc::vec::Vec;
@@ -16,13 +16,13 @@ use units::Timestamp;
 /// The stabilisation windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// The least recommendation of this window bounds the way up.
+    /// The lowest recommendation in this window limits scaling up.
     pub up: Duration,
-    /// The largest recommendation of this window bounds the way down.
+    /// The highest recommendation in this window limits scaling down.
     pub down: Duration,
 }
 
-/// What the metrics asked for, and when.
+/// What the metrics requested, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recommendations(Vec<(Timestamp, i32)>);
 
@@ -32,20 +32,19 @@ impl Recommendations {
         Recommendations(made.into_iter().collect())
     }
 
-    /// All that are remembered, in the order of their places.
+    /// All entries, in the order of their places.
     pub fn values(&self) -> impl Iterator<Item = i32> + '_ {
         self.0.iter().map(|(_, value)| *value)
     }
 
-    /// Takes the first size that is seen for a recommendation, so that a controller that starts does not scale down
-    /// at once.
+    /// Records the first observed size as a recommendation, so that a restarted controller does not scale down at once.
     pub(super) fn begin(&mut self, now: Timestamp, current: i32) {
         if self.0.is_empty() {
             self.0.push((now, current));
         }
     }
 
-    /// Without behavior: the largest recommendation of the window.
+    /// Without behavior: the highest recommendation of the window.
     pub fn highest(&mut self, now: Timestamp, desired: i32, window: Duration) -> i32 {
         let mut highest = desired;
         let mut old = None;
@@ -60,7 +59,7 @@ impl Recommendations {
         highest
     }
 
-    /// With behavior: the current size, moved no further than the recommendations of both windows force it.
+    /// With behavior: the current size, changed only as far as the recommendations of both windows require.
     pub fn stabilize(
         &mut self,
         now: Timestamp,
@@ -86,7 +85,7 @@ impl Recommendations {
         }
         self.note(now, desired, old);
         match version.both_windows() {
-            // `lowest` is at most `highest`: both have seen `desired`.
+            // `lowest` is at most `highest`: both include `desired`.
             true => current.clamp(lowest, highest),
             false if desired >= current => lowest,
             false => highest,
@@ -101,7 +100,7 @@ impl Recommendations {
     }
 }
 
-/// By how much was scaled one way, and when.
+/// The scalings in one direction, and when they happened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScaleEvents(Vec<ScaleEvent>);
 
@@ -109,29 +108,29 @@ pub struct ScaleEvents(Vec<ScaleEvent>);
 struct ScaleEvent {
     at: Timestamp,
     change: i32,
-    /// No policy reaches it any more.
+    /// No policy covers it any more.
     outdated: bool,
 }
 
 impl ScaleEvents {
-    /// Scalings that were done before.
+    /// Earlier scalings.
     pub fn of(done: impl IntoIterator<Item = (Timestamp, i32)>) -> Self {
         let event = |(at, change)| ScaleEvent { at, change, outdated: false };
         ScaleEvents(done.into_iter().map(event).collect())
     }
 
-    /// All that are remembered, in the order of their places, and whether they are outdated.
+    /// All entries, in the order of their places, and whether they are outdated.
     pub fn values(&self) -> impl Iterator<Item = (i32, bool)> + '_ {
         self.0.iter().map(|event| (event.change, event.outdated))
     }
 
-    /// By how much was scaled within a period until now.
+    /// The sum of the changes within a period until now.
     pub fn within(&self, now: Timestamp, period: Duration) -> i32 {
         let recent = self.0.iter().filter(|event| now.since(event.at) < period);
         recent.fold(0, |sum: i32, event| sum.wrapping_add(event.change))
     }
 
-    /// Remembers a scaling, in the place of one that is older than the longest period of a policy.
+    /// Records a scaling, in the place of one that is older than the longest period of a policy.
     pub fn store(&mut self, now: Timestamp, change: i32, longest_period: Duration) {
         let event = ScaleEvent { at: now, change, outdated: false };
         let mut old = None;

@@ -1,7 +1,7 @@
-//! What an autoscaler looks at, and what it should be.
+//! The metrics of an autoscaler and their targets.
 //!
 //! ## Why thousandths and percentages
-//! They are what Kubernetes computes with. Fractions would be finer, and so decide differently.
+//! Kubernetes computes with them. Finer fractions would lead to different decisions.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -16,26 +16,26 @@ pub struct Milli(pub i64);
 pub struct Metric {
     /// The name of the resource (`cpu`, `memory`) or of the metric.
     pub name: String,
-    /// Where it comes from, and what it should be.
+    /// Its source and target.
     pub source: Source,
 }
 
-/// Where a metric comes from, and what it should be.
+/// The source of a metric and its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// What each pod uses of a resource, all its containers together.
+    /// The use of a resource by each pod, with all its containers.
     Resource {
-        /// What it should be.
+        /// The target.
         target: ResourceTarget,
     },
-    /// What one container of each pod uses of a resource.
+    /// The use of a resource by one container of each pod.
     ContainerResource {
         /// The container.
         container: String,
-        /// What it should be.
+        /// The target.
         target: ResourceTarget,
     },
-    /// A metric of each pod; its average should be this.
+    /// A metric of each pod; the target is its average.
     Pods {
         /// The target.
         average: Milli,
@@ -44,28 +44,28 @@ pub enum Source {
     Object {
         /// The kind of the object.
         kind: String,
-        /// What it should be.
+        /// The target.
         target: TotalTarget,
     },
     /// A metric from outside the cluster, such as the length of a queue.
     External {
         /// Its selector, as Kubernetes prints it; `None` where there is none.
         selector: Option<String>,
-        /// What it should be.
+        /// The target.
         target: TotalTarget,
     },
 }
 
-/// What pods should use of a resource.
+/// The target for a pod's use of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceTarget {
-    /// A percentage of what they request; at least 1.
+    /// A percentage of the request; at least 1.
     Utilization(u32),
     /// An average over the pods.
     AverageValue(Milli),
 }
 
-/// What a total should be.
+/// The target for a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TotalTarget {
     /// The total itself; replicas change in proportion.
@@ -81,12 +81,12 @@ impl Metric {
         Metric { name: CPU.to_owned(), source: Source::Resource { target } }
     }
 
-    /// Whether readiness counts: it does only for the processor, which starting up keeps busy.
+    /// Whether readiness counts: only for the processor, which start-up keeps busy.
     pub(super) fn is_cpu(&self) -> bool {
         matches!(self.source, Source::Resource { .. } | Source::ContainerResource { .. }) && self.name == CPU
     }
 
-    /// The reason of the condition where this metric cannot be had.
+    /// The reason of the condition where this metric cannot be read.
     pub fn failure_reason(&self) -> &'static str {
         match self.source {
             Source::Resource { .. } => "FailedGetResourceMetric",
@@ -98,7 +98,7 @@ impl Metric {
     }
 }
 
-/// What Kubernetes calls it in events and conditions.
+/// Its name in Kubernetes' events and conditions.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
@@ -115,7 +115,7 @@ impl fmt::Display for Metric {
             }
             Source::Pods { .. } => write!(f, "pods metric {name}"),
             Source::Object { kind, target: TotalTarget::Value(_) } => write!(f, "{kind} metric {name}"),
-            // Upstream's own words: an average over an object's metric is called external.
+            // As upstream: an average over an object's metric is called external.
             Source::Object { target: TotalTarget::AverageValue(_), .. } => {
                 write!(f, "external metric {name}(nil)")
             }

@@ -1,9 +1,9 @@
-//! Pods as an autoscaler sees them, and which of them count for a metric.
+//! The pods that an autoscaler reads, and which of them count for a metric.
 //!
-//! ## Why a young pod's processor does not count
-//! Starting up is work: a runtime that compiles looks busy, and more pods would only start up more. So for the
-//! processor a pod within its initialisation period counts only when it is ready and a whole window of its metric
-//! was measured since; later only a pod that never was ready is left out.
+//! ## Why a young pod's processor use does not count
+//! Start-up uses the processor: a runtime that compiles looks busy, and more pods would only add start-up work. So for
+//! the processor, a pod within its initialisation period counts only when it is ready and a whole window of its metric
+//! was measured since then; later, only a pod that was never ready is excluded.
 
 use super::metric::Milli;
 use core::time::Duration;
@@ -12,9 +12,9 @@ use units::Timestamp;
 /// One pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pod {
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
-    /// Whether it was told to end.
+    /// Whether it is being deleted.
     pub deleting: bool,
     /// When its node began to start it.
     pub started: Option<Timestamp>,
@@ -22,16 +22,16 @@ pub struct Pod {
     pub ready: Option<Readiness>,
 }
 
-/// How far a pod is.
+/// The phase of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Not on a node, or its images are being fetched.
+    /// Not on a node, or its images are being pulled.
     Pending,
     /// At least one container runs.
     Running,
-    /// All containers ended well.
+    /// All containers ended successfully.
     Succeeded,
-    /// All containers ended, at least one badly.
+    /// All containers ended, at least one with a failure.
     Failed,
 }
 
@@ -40,12 +40,12 @@ pub enum Phase {
 pub struct Readiness {
     /// Whether it is ready.
     pub ready: bool,
-    /// When that last changed.
+    /// When it last changed.
     pub since: Timestamp,
 }
 
 impl Pod {
-    /// A pod that has been running and ready since an instant.
+    /// A pod that has been running and ready since a given time.
     pub const fn running_since(started: Timestamp) -> Self {
         let ready = Readiness { ready: true, since: started };
         Pod { phase: Phase::Running, deleting: false, started: Some(started), ready: Some(ready) }
@@ -60,53 +60,53 @@ impl Pod {
 /// A metric of one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// What was measured.
+    /// The measured value.
     pub value: Milli,
-    /// The end of the time in which it was measured.
+    /// The end of the measurement window.
     pub taken: Timestamp,
-    /// How long it was measured.
+    /// The length of the measurement window.
     pub window: Duration,
 }
 
-/// What is known of one pod for one metric.
+/// The reading of one pod for one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PodReading {
     /// The metric; `None` where there is none for the pod.
     pub sample: Option<Sample>,
-    /// What the pod requests of the resource; needed by targets in percent only.
+    /// The pod's request for the resource; needed only by targets in percent.
     pub request: Option<Milli>,
 }
 
-/// What is known of one metric.
+/// The reading of one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading<'a> {
     /// A metric of each pod.
     Pods {
         /// One for each pod of the observation, in its order.
         pods: &'a [PodReading],
-        /// Metrics of pods that are not there any more.
+        /// Metrics of pods that no longer exist.
         others: &'a [Sample],
     },
     /// A metric of an object, or the values of a metric from outside, which are added up.
     Values(&'a [Milli]),
-    /// Nobody answered.
+    /// It could not be read.
     Unavailable,
 }
 
-/// In what way a pod counts for a metric.
+/// How a pod counts for a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
-    /// With its metric.
+    /// Counts with its metric.
     Ready(Milli),
-    /// Not yet; as using nothing where the workload would grow.
+    /// Not ready yet: counts as zero where the workload would grow.
     Unready,
-    /// Without a metric; as the more careful of two guesses.
+    /// Without a metric: counts with the more conservative of two estimates.
     Missing,
-    /// Not at all, and its metric neither.
+    /// Does not count, and neither does its metric.
     Ignored,
 }
 
-/// How long young pods are left out.
+/// How long young pods are excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Patience {
     pub(super) cpu_initialization_period: Duration,
@@ -156,7 +156,7 @@ mod tests {
         Timestamp::from_secs(NOW - seconds)
     }
 
-    /// A pod that started, and whose readiness last changed, so many seconds ago.
+    /// A pod that started, and whose readiness last changed, this many seconds ago.
     fn pod(started: u64, changed: u64, ready: bool) -> Pod {
         let condition = Readiness { ready, since: seconds_ago(changed) };
         Pod { ready: Some(condition), ..Pod::running_since(seconds_ago(started)) }
@@ -179,16 +179,16 @@ mod tests {
         assert_eq!(cpu(pod(60, 30, true), sample(0, 30)), counts);
         // The window began before it became ready.
         assert_eq!(cpu(pod(60, 30, true), sample(0, 60)), Group::Unready);
-        // Unready within the initialisation period of a longer-lived pod: never was ready.
+        // Unready within the initialisation period of an older pod: it was never ready.
         assert_eq!(cpu(pod(600, 594, false), sample(0, 60)), Group::Unready);
         // Old metrics count after the initialisation period.
         assert_eq!(cpu(pod(180, 180, true), sample(120, 60)), counts);
-        // It was ready once.
+        // It was ready before.
         assert_eq!(cpu(pod(600, 540, false), sample(0, 60)), counts);
         // Exactly at the end of the delay it counts as having been ready.
         assert_eq!(cpu(pod(600, 590, false), sample(0, 60)), counts);
         assert_eq!(cpu(pod(180, 180, true), None), Group::Missing);
-        // No condition, or no start.
+        // No condition, or no start time.
         assert_eq!(cpu(Pod { ready: None, ..pod(0, 0, true) }, sample(0, 60)), Group::Unready);
         assert_eq!(cpu(Pod { started: None, ..pod(600, 600, true) }, sample(0, 60)), Group::Unready);
         let pending = Pod { phase: Phase::Pending, ready: None, ..pod(0, 0, false) };
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(cpu(Pod { deleting: true, ..pending }, sample(0, 60)), Group::Ignored);
         let failed = Pod { phase: Phase::Failed, ..pod(600, 600, false) };
         assert_eq!(cpu(failed, sample(0, 60)), Group::Ignored);
-        // Readiness does not count for other metrics, nor does having ended well.
+        // Readiness and successful termination do not matter for other metrics.
         let ended = Pod { phase: Phase::Succeeded, ready: None, started: None, deleting: false };
         assert_eq!(group(seconds_ago(0), &ended, sample(0, 60), false, PATIENCE), counts);
     }

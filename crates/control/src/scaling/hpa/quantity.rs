@@ -1,12 +1,12 @@
 //! Quantities as Kubernetes writes them: `500m`, `2`, `1.5Gi`, `3e2`.
 //!
 //! ## Why exact
-//! A target is compared in thousandths; `0.1` is exactly a hundred of them, which no binary fraction is. What is
-//! finer than a thousandth, or for a share finer than a billionth, is rounded away from zero, as upstream does.
+//! A target is compared in thousandths; `0.1` is exactly a hundred of them, but has no exact binary fraction. Values
+//! finer than a thousandth, or for a share finer than a billionth, are rounded away from zero, as upstream does.
 //!
 //! ## Why not simply a floating-point number
 //! A tolerance of `0.7` is stored as `700m`, and the controller computes 700 × 10⁻³ in floating point, which is
-//! 0.7000000000000001. A ratio exactly at a tolerance is therefore inside or outside by the last bit.
+//! 0.7000000000000001. So the last bit decides whether a ratio exactly at a tolerance is inside or outside.
 //!
 //! Follows `pkg/api/resource` of k8s.io/apimachinery: `ParseQuantity` and `AsApproximateFloat64`.
 
@@ -22,7 +22,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Reads a quantity; `None` where the text is none, or has more than 2⁶³ − 1 thousandths.
+    /// Parses a quantity; `None` where the text is not a quantity or has more than 2⁶³ − 1 thousandths.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -42,7 +42,7 @@ impl Quantity {
         let size = match 10_i128.checked_pow(power.unsigned_abs()) {
             Some(factor) if power >= 0 => scaled.checked_mul(factor)?,
             Some(divisor) => ceil(scaled, divisor),
-            // What is that small is still something.
+            // Smaller values still count as something.
             None if power < 0 => scaled.signum(),
             None => return None,
         };
@@ -56,7 +56,7 @@ impl Quantity {
         self.milli
     }
 
-    /// As the controller computes with it: value × 10^scale of the canonical form. This is
+    /// The value that the controller computes with: value × 10^scale of the canonical form. This is
     /// `Quantity.AsApproximateFloat64`; it can differ in the last bit from the nearest floating-point number.
     ///
     /// ```
@@ -69,7 +69,7 @@ impl Quantity {
         value as f64 * [1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18][(thousands + 3) as usize]
     }
 
-    /// The value and its power of a thousand, such that the value is whole and the power as large as it can be.
+    /// The value and its power of a thousand, such that the value is whole and the power as large as possible.
     fn canonical(self) -> (i128, i32) {
         let (mut value, mut thousands) = (self.nanos, -3);
         if value == 0 {
@@ -92,12 +92,12 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Rounded up; of numbers from 0 on.
+/// Rounded up, for numbers from 0 on.
 fn ceil(size: i128, divisor: i128) -> i128 {
     size / divisor + i128::from(size % divisor != 0)
 }
 
-/// The powers of ten and of two that a suffix stands for.
+/// The powers of ten and of two of a suffix.
 fn scale(suffix: &str) -> Option<(i32, u32)> {
     const SUFFIXES: [(&str, i32, u32); 16] = [
         ("", 0, 0),
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What `AsApproximateFloat64` gives for the canonical form, in whole hundredths: from apimachinery 0.33.4.
+    /// The results of `AsApproximateFloat64` for the canonical form, in whole hundredths: from apimachinery 0.33.4.
     #[test]
     fn hundredths_are_off_by_a_bit_where_upstream_is() {
         let off = |hundredths: &u32| {

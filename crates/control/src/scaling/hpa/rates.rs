@@ -1,17 +1,17 @@
-//! How far a size may move at once, and between which bounds.
+//! How much a size may change at once, and between which bounds.
 //!
 //! ## The formulas
 //! ```text
-//! start        what there was at the beginning of a policy's period: current − added + removed
+//! start        the size at the beginning of a policy's period: current − added + removed
 //! Pods         up: start + value                      down: start − value
 //! Percent      up: ⌈start × (1 + value / 100)⌉        down: start × (1 − value / 100), truncated
 //! no behavior  up: max(2 × current, 4)                down: no limit
 //! ```
-//! All in 32 bits with a sign, which wrap as upstream's do: a policy of 2³¹ − 1 pods allows fewer than there are, and so
-//! blocks the way up.
+//! All values are signed 32-bit integers that wrap as upstream's do: a policy of 2³¹ − 1 pods allows fewer than there
+//! are, and so blocks scaling up.
 //!
-//! `Max` takes the policy that allows the larger change, `Min` the smaller. A limit never pushes the size the other
-//! way, and the bounds of the object hold whatever a policy allows.
+//! `Max` selects the policy with the larger change, `Min` the one with the smaller. A limit never reverses the
+//! direction, and the bounds of the object hold regardless of the policies.
 
 use super::history::ScaleEvents;
 use super::settings::{Behavior, Change, Rules, Select};
@@ -29,7 +29,7 @@ pub struct Bounds {
     pub max: i32,
 }
 
-/// The condition `ScalingLimited`: what kept a size from going where it was to go.
+/// The condition `ScalingLimited`: what limited a change of the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Nothing.
@@ -88,7 +88,7 @@ pub fn within_defaults(current: i32, desired: i32, bounds: Bounds) -> (i32, Limi
     }
 }
 
-/// With behavior: within what its policies allow after what was scaled up and down, and within the bounds.
+/// With behavior: within what its policies allow after earlier scalings up and down, and within the bounds.
 pub fn within_behavior(
     now: Timestamp,
     current: i32,

@@ -1,7 +1,7 @@
 //! Reasons and conditions in Kubernetes' own words.
 //!
 //! ## Why data and not text
-//! A simulated week is forty thousand syncs; only what is shown is written out.
+//! A simulated week has forty thousand syncs; only those that are shown are converted to text.
 
 use super::calculate::MetricError;
 use super::metric::Metric;
@@ -9,32 +9,32 @@ use super::{Decision, Hpa};
 use core::fmt;
 use units::InstanceCount;
 
-/// A metric by its place in the settings.
+/// A metric, by its index in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MetricId(pub u16);
 
 /// Why a workload was scaled: the reason in the event `SuccessfulRescale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RescaleReason {
-    /// It was larger than `maxReplicas`; no metric was asked.
+    /// It was larger than `maxReplicas`; no metric was read.
     AboveMax,
-    /// It was smaller than `minReplicas`; no metric was asked.
+    /// It was smaller than `minReplicas`; no metric was read.
     BelowMin,
-    /// A metric asked for more.
+    /// A metric requested more.
     AboveTarget {
-        /// The one that asked for most.
+        /// The metric with the largest proposal.
         metric: MetricId,
     },
-    /// All metrics asked for fewer.
+    /// All metrics requested fewer.
     AllBelowTarget,
-    /// The metrics asked for no change, an older recommendation did: upstream names no reason.
+    /// The metrics requested no change, an older recommendation did: upstream gives no reason.
     Unnamed,
 }
 
-/// What became of a recommendation in the stabilisation windows.
+/// The effect of the stabilisation windows on a recommendation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// Nothing: it was used as it is.
+    /// None: it was used unchanged.
     ReadyForNewScale,
     /// A lower one was used.
     ScaleUpStabilized,
@@ -81,13 +81,13 @@ impl fmt::Display for Stability {
 /// The condition `AbleToScale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbleToScale {
-    /// Nothing further came of the sync.
+    /// The sync ended without a result.
     SucceededGetScale,
     /// The recommendation went through the windows, and nothing was scaled.
     Stable(Stability),
     /// It was scaled.
     SucceededRescale {
-        /// To this size.
+        /// The new size.
         to: InstanceCount,
     },
 }
@@ -123,17 +123,17 @@ impl fmt::Display for AbleToScale {
 pub enum ScalingActive {
     /// A metric could be used.
     ValidMetricFound {
-        /// The one that asked for most.
+        /// The metric with the largest proposal.
         metric: MetricId,
     },
     /// No metric could be used, or one could not and the others would scale down.
     FailedGetMetric {
-        /// The first that could not be used.
+        /// The first metric that could not be used.
         metric: MetricId,
         /// Why.
         error: MetricError,
     },
-    /// Somebody set the workload to no replicas at all.
+    /// The workload was set to zero replicas by a user.
     ScalingDisabled,
 }
 

@@ -1,8 +1,8 @@
-//! What an autoscaler decides by: the object, the controller's flags, and the version of the cluster.
+//! The settings of an autoscaler: the object, the controller's flags, and the version of the cluster.
 //!
 //! ## Why the controller's flags are settings
-//! Two clusters treat the same object differently where an operator raised the tolerance or the initialisation
-//! period. The defaults are those of `kube-controller-manager`.
+//! Two clusters treat the same object differently if an operator changed the tolerance or the initialisation period.
+//! The defaults are those of `kube-controller-manager`.
 
 use super::history::Windows;
 use super::metric::{Metric, Milli, ResourceTarget, Source, TotalTarget};
@@ -16,16 +16,16 @@ use core::fmt;
 use core::time::Duration;
 use units::InstanceCount;
 
-/// What an autoscaler decides by.
+/// The settings of an autoscaler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HpaSettings {
-    /// The fewest replicas; 0 only where a metric exists without pods.
+    /// The fewest replicas; 0 only if a metric exists without pods.
     pub min: InstanceCount,
     /// The most replicas; at least 1, and at least `min`.
     pub max: InstanceCount,
-    /// What to look at; at least one.
+    /// The metrics; at least one.
     pub metrics: Vec<Metric>,
-    /// How fast to scale; `None` for what Kubernetes did before it could be said.
+    /// How fast to scale; `None` for Kubernetes' behaviour before this field existed.
     pub behavior: Option<Behavior>,
     /// The flags of the controller.
     pub controller: Controller,
@@ -40,7 +40,7 @@ impl HpaSettings {
         HpaSettings { min, max, metrics, behavior: None, controller, version: Version::default() }
     }
 
-    /// Everything that the API would refuse, or that contradicts the version.
+    /// Everything that the API would refuse, or that the version does not support.
     pub fn problems(&self) -> Vec<HpaSettingsError> {
         let mut problems = Vec::new();
         let HpaSettings { min, max, .. } = *self;
@@ -117,7 +117,7 @@ impl Default for Controller {
     }
 }
 
-/// How fast to scale, each way.
+/// How fast to scale in each direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Behavior {
     /// `scaleUp`.
@@ -126,7 +126,7 @@ pub struct Behavior {
     pub down: Rules,
 }
 
-/// What counts where an object sets `behavior` but not all of it.
+/// The defaults of the parts of `behavior` that an object does not set.
 impl Default for Behavior {
     fn default() -> Self {
         let period = Duration::from_secs(15);
@@ -148,22 +148,22 @@ impl Behavior {
     }
 }
 
-/// How fast to scale one way.
+/// How fast to scale in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// How long a recommendation holds back later ones, at most an hour; `None` for nothing on the way up, and for
-    /// [`Controller::downscale_stabilization`] on the way down.
+    /// How long a recommendation limits later ones, at most an hour; `None` for no time when scaling up, and for
+    /// [`Controller::downscale_stabilization`] when scaling down.
     pub stabilization: Option<Duration>,
-    /// Which policy counts where there are several.
+    /// Which policy counts if there are several.
     pub select: Select,
-    /// How much may change in how long; at least one.
+    /// The allowed change per period; at least one.
     pub policies: Vec<RatePolicy>,
-    /// How far a ratio may be from 1 without any change; `None` for [`Controller::tolerance`].
+    /// How far a ratio may be from 1 without a change; `None` for [`Controller::tolerance`].
     pub tolerance: Option<Quantity>,
 }
 
 impl Rules {
-    /// Policies, of which the one that allows most counts; without a window or tolerance of their own.
+    /// Policies, of which the one with the largest change counts; without their own window or tolerance.
     pub fn of(policies: Vec<RatePolicy>) -> Self {
         Rules { stabilization: None, select: Select::Max, policies, tolerance: None }
     }
@@ -201,7 +201,7 @@ impl Rules {
     }
 }
 
-/// Which policy counts where there are several.
+/// Which policy counts if there are several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Select {
     /// The one that allows the largest change.
@@ -209,76 +209,76 @@ pub enum Select {
     Max,
     /// The one that allows the smallest change.
     Min,
-    /// None: this way nothing is scaled.
+    /// None: no scaling in this direction.
     Disabled,
 }
 
-/// How much may change in how long.
+/// The allowed change per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RatePolicy {
-    /// How much.
+    /// The change.
     pub change: Change,
-    /// In how long: 1 s to 30 min.
+    /// The period: 1 s to 30 min.
     pub period: Duration,
 }
 
-/// How much may change.
+/// The size of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// So many pods.
+    /// This many pods.
     Pods(u32),
-    /// So many percent of the pods that there were at the beginning of the period.
+    /// This percentage of the pods at the beginning of the period.
     Percent(u32),
 }
 
 /// Why settings were refused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HpaSettingsError {
-    /// Nothing could ever run.
+    /// The maximum is zero.
     ZeroMax,
-    /// The bounds cross.
+    /// The minimum is above the maximum.
     MinAboveMax {
         /// What was found.
         min: InstanceCount,
         /// The bound.
         max: InstanceCount,
     },
-    /// Without pods there would be no metric to scale up by.
+    /// Without pods there would be no metric for scaling up.
     ZeroMin,
-    /// Nothing to decide by.
+    /// There is no metric.
     NoMetric,
-    /// A target that divides by zero.
+    /// A target of zero.
     Target {
         /// Its place in the list, from 0.
         metric: usize,
     },
-    /// A tolerance that means nothing.
+    /// An invalid tolerance.
     Tolerance {
         /// Where.
         field: &'static str,
         /// What was found.
         found: f64,
     },
-    /// A tolerance that the cluster would drop.
+    /// A tolerance that this version of the cluster would drop.
     ToleranceBeforeItsTime {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
         /// The version of the cluster.
         version: Version,
     },
-    /// Longer than the API allows.
+    /// A window longer than the API allows.
     Stabilization {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
         /// What was found, in seconds.
         found: u64,
     },
-    /// No policy at all.
+    /// There is no policy.
     NoPolicy {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
     },
-    /// A period that the API does not allow.
+    /// A period outside the API's bounds.
     Period {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
@@ -287,14 +287,14 @@ pub enum HpaSettingsError {
         /// What was found, in seconds.
         found: f64,
     },
-    /// A policy that allows nothing.
+    /// A policy that allows no change.
     ZeroChange {
         /// `scaleUp` or `scaleDown`.
         direction: &'static str,
         /// Its place in the list, from 0.
         policy: usize,
     },
-    /// Never looked at, or always.
+    /// A sync period of zero.
     ZeroSyncPeriod,
 }
 

@@ -19,7 +19,7 @@ fn sample(value: i64) -> Sample {
     Sample { value: Milli(value), taken: NOW, window: Duration::from_secs(60) }
 }
 
-/// Readings of pods that use so much of what they request; the pods beyond have no metric.
+/// Readings of pods with this usage and these requests; further pods have no metric.
 fn used(usage: &[i64], requests: &[i64]) -> Vec<PodReading> {
     let reading = |(index, request): (usize, &i64)| PodReading {
         sample: usage.get(index).copied().map(sample),
@@ -41,7 +41,7 @@ impl World {
 
     fn with(settings: HpaSettings, replicas: u32) -> Self {
         let mut hpa = Hpa::new(settings).unwrap();
-        // The upstream tests of the controller begin without recommendations that would hold a size up.
+        // The upstream tests of the controller begin without recommendations that would limit scaling down.
         hpa.recommendations = Recommendations::of([(seconds_ago(3_600), 1)]);
         World { hpa, replicas }
     }
@@ -114,11 +114,11 @@ fn sizes_follow_the_processor_as_upstream() {
     // (bounds, replicas, target, usage, requests, expected, limit)
     type Row = ((u32, u32), u32, u32, &'static [i64], &'static [i64], u32, Limit);
     let rows: [Row; 8] = [
-        // The largest size is a bound.
+        // The maximum size is a bound.
         ((2, 5), 3, 90, &[8_000, 9_500, 1_000], &[900, 1_000, 1_100], 5, Limit::TooManyReplicas),
         // Two of four pods have no metric: they count as using their whole request.
         ((2, 6), 4, 100, &[400, 95], &[1_000; 4], 3, Limit::DesiredWithinRange),
-        // Twice as many at most.
+        // At most twice as many.
         ((1, 100), 3, 10, &[100, 200, 300], &[100; 3], 6, Limit::ScaleUpLimit),
         ((1, 5), 1, 50, &[200], &[200], 2, Limit::DesiredWithinRange),
         ((1, 5), 2, 50, &[200, 200], &[400; 2], 2, Limit::DesiredWithinRange),
@@ -256,7 +256,7 @@ fn both_windows_bound_a_recommendation_since_1_21() {
         let window = Duration::from_secs(300);
         made.stabilize(NOW, 2, 1, Windows { up: window, down: window }, Version::new(version).unwrap())
     };
-    // Asked for fewer, the old version scales up.
+    // The old version scales up although fewer were requested.
     assert_eq!((stabilized(21), stabilized(20)), (2, 3));
 }
 
@@ -318,7 +318,7 @@ fn all_problems_of_settings_are_found() {
 }
 
 proptest! {
-    /// Whatever is seen, sizes stay within the bounds and nothing panics; what is remembered stays bounded.
+    /// For any input, sizes stay within the bounds and nothing panics; the history stays bounded.
     #[test]
     fn sizes_stay_within_the_bounds(
         min in 1_u32..20,

@@ -1,9 +1,9 @@
-//! The rules that changed from one minor version of Kubernetes to another.
+//! The rules that changed between minor versions of Kubernetes.
 //!
 //! ## Why only these
-//! Each is a difference in what the same object does. Mistakes that were mended in patch releases of all versions
-//! that were alive then (`selectPolicy: Min` that never scaled, the metrics of pods that end) are not reproduced:
-//! nobody wants to simulate a cluster that nobody should run.
+//! Each changes the behaviour of the same object. Bugs that were fixed in patch releases of all versions supported at
+//! that time (`selectPolicy: Min` that never scaled, the metrics of pods that end) are not reproduced: no cluster
+//! should run these releases.
 
 use core::fmt;
 
@@ -12,9 +12,9 @@ use core::fmt;
 pub struct Version(u16);
 
 impl Version {
-    /// The oldest whose rules are known here: the first with `behavior`.
+    /// The oldest supported version: the first with `behavior`.
     pub const OLDEST: Version = Version(18);
-    /// The newest whose rules were read; a newer one is taken to be the same.
+    /// The newest version whose rules were checked; a newer one is assumed to be the same.
     pub const NEWEST: Version = Version(37);
 
     /// Version `1.minor`; `None` where it is older than [`Version::OLDEST`].
@@ -27,13 +27,13 @@ impl Version {
         self.0
     }
 
-    /// Whether both stabilisation windows bound each recommendation (pull request 97348, 1.21). Before, only the
-    /// window of the direction in which the recommendation pointed, so that an old one could scale the other way.
+    /// Whether both stabilisation windows limit each recommendation (pull request 97348, 1.21). Before, only the window
+    /// for the recommendation's direction did, so that an old recommendation could scale in the other direction.
     pub(super) fn both_windows(self) -> bool {
         self.0 >= 21
     }
 
-    /// Whether one metric that fails suppresses scaling down (issue 99394, 1.21).
+    /// Whether one failed metric suppresses scaling down (issue 99394, 1.21).
     pub(super) fn a_failed_metric_blocks_scaling_down(self) -> bool {
         self.0 >= 21
     }
@@ -49,13 +49,13 @@ impl Version {
         self.0 >= 26
     }
 
-    /// Whether pods without metric are left out of an average that is exactly at its target (pull request 117845,
+    /// Whether pods without metric are excluded from an average that is exactly at its target (pull request 117845,
     /// 1.28). Before, they counted as using nothing.
     pub(super) fn averages_at_target_stay(self) -> bool {
         self.0 >= 28
     }
 
-    /// Whether `behavior` may have tolerances of its own (alpha in 1.33, on by default from 1.35).
+    /// Whether `behavior` may have its own tolerances (alpha in 1.33, on by default from 1.35).
     pub(super) fn own_tolerances(self) -> bool {
         self.0 >= 33
     }

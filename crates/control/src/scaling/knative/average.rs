@@ -1,25 +1,25 @@
-//! Averages over a window of seconds, as Knative keeps them.
+//! Averages over a window of seconds, as Knative computes them.
 //!
 //! ## Why not a plain sliding average
-//! Three habits of the original decide what a burst looks like: before a window has been filled once, the average is
-//! over what there is; where the newest seconds are missing, it is over the older ones; a gap in the middle counts as
-//! zeros. After a whole window without data it begins anew.
+//! Three properties of the original decide how a burst appears: before a window has been filled once, the average is
+//! over the recorded seconds; if the newest seconds are missing, it is over the older ones; a gap in the middle counts
+//! as zeros. After a whole window without data it starts again.
 //!
-//! Follows `pkg/autoscaler/aggregation/bucketing.go` of knative/serving, with seconds for buckets.
+//! Follows `pkg/autoscaler/aggregation/bucketing.go` of knative/serving, with seconds as buckets.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 use units::Timestamp;
 
-/// How recent seconds weigh in a window.
+/// The weights of the seconds in a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Aggregation {
-    /// All the same.
+    /// Equal weights.
     #[default]
     Linear,
-    /// Each older second less, so that all but a ten-thousandth of the weight is in the window, but at least by a
-    /// fifth.
+    /// Lower weights for older seconds: all but a ten-thousandth of the weight is in the window, and the newest second
+    /// has at least a fifth.
     WeightedExponential,
 }
 
@@ -28,14 +28,14 @@ pub enum Aggregation {
 pub struct Average {
     seconds: Vec<f64>,
     total: f64,
-    /// The first and the last second that were written, since the run began.
+    /// The first and the last recorded second, since the run began.
     written: Option<(u64, u64)>,
-    /// The weight of the newest second; `None` where all weigh the same.
+    /// The weight of the newest second; `None` for equal weights.
     newest_weight: Option<f64>,
 }
 
 impl Average {
-    /// An empty window of so many seconds, at least one.
+    /// An empty window of this many seconds, at least one.
     pub fn new(window: Duration, aggregation: Aggregation) -> Self {
         let count = libm::ceil(window.as_secs_f64()).max(1.0);
         let newest_weight = match aggregation {
@@ -97,7 +97,7 @@ impl Average {
         let mut weight = newest * libm::pow(1.0 - newest, missing as f64);
         let mut average = 0.0;
         for back in 0..self.window().saturating_sub(missing) {
-            // Counted from a whole window above, so that it never goes below zero.
+            // Counted from one window ahead, so that it never becomes negative.
             let place = (last + self.window() - back) % self.window();
             average += self.seconds[place as usize] * weight;
             weight *= 1.0 - newest;
@@ -118,7 +118,7 @@ fn second(at: Timestamp) -> u64 {
     at.as_nanos() / 1_000_000_000
 }
 
-/// How much of the weight of an exponential average is to lie in the window.
+/// The share of the weight of an exponential average that is in the window.
 const WEIGHT_IN_WINDOW: f64 = 0.9999;
 /// The least weight of the newest second.
 const LEAST_WEIGHT: f64 = 0.2;
@@ -155,18 +155,18 @@ mod tests {
         assert_eq!(average.at(at(6)), (15.0 - 1.0 - 2.0 + 91.0) / 5.0);
         average.record(at(60), 1984.0);
         assert_eq!(average.at(at(60)), 1984.0);
-        // An earlier second opens the window that far back.
+        // An earlier second extends the window back to it.
         average.record(at(57), 4.0);
         assert_eq!(average.at(at(60)), (4.0 + 1984.0) / 4.0);
         average.record(at(61), 5.0);
         assert_eq!(average.at(at(61)), (4.0 + 1984.0 + 5.0) / 5.0);
         average.record(at(58), 10.0);
         assert_eq!(average.at(at(61)), (4.0 + 10.0 + 1984.0 + 5.0) / 5.0);
-        // Too early, by one second and by none.
+        // Too early: by one second, and just not.
         average.record(at(55), 10.0);
         average.record(at(56), 10.0);
         assert_eq!(average.at(at(61)), (4.0 + 10.0 + 1984.0 + 5.0) / 5.0);
-        // Exactly a window later it begins anew.
+        // Exactly one window later it starts again.
         average.record(at(66), 10.0);
         assert_eq!(average.at(at(66)), 10.0);
     }

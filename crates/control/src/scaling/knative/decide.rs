@@ -1,4 +1,4 @@
-//! How many pods the averages ask for, and whether it is a panic.
+//! How many pods the averages require, and whether it is a panic.
 //!
 //! ## The formulas
 //! ```text
@@ -6,11 +6,11 @@
 //! most   = ⌈max_scale_up_rate × ready'⌉
 //! least  = ⌊ready' / max_scale_down_rate⌋, 0 where no route leads to the revision
 //! stable = ⌈stable average / target⌉ and panic = ⌈panic average / target⌉, both within [least, most]
-//! panic begins, or goes on, where the unbounded panic count is at least panic_threshold × ready'
-//! panic ends a stable window after that was last so
+//! panic begins, or continues, where the unbounded panic count is at least panic_threshold × ready'
+//! panic ends a stable window after that was last true
 //! burst  = ⌊ready × total − target_burst_capacity − panic average⌋
 //! ```
-//! In a panic the larger of both counts is wanted, and never fewer than in the panic so far.
+//! In a panic the wanted count is the larger of both, and never lower than before in the same panic.
 
 use super::delay::LargestOf;
 use super::settings::KnativeSettings;
@@ -18,23 +18,23 @@ use crate::scaling::amd64;
 use core::fmt;
 use units::{InstanceCount, Timestamp};
 
-/// What the averages ask for.
+/// The decision from the averages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Decision {
-    /// How many pods are wanted.
+    /// The wanted number of pods.
     pub wanted: InstanceCount,
-    /// What the ready pods can take in at once beyond what is in flight and the burst that they are meant for; below
-    /// zero the activator stays in the path. −1 where any burst is to find a place.
+    /// The additional requests that the ready pods can accept at once, beyond those in flight and the target burst
+    /// capacity; below zero the activator stays in the path. −1 for an unlimited target burst capacity.
     pub excess_burst_capacity: i32,
     /// Which window counted.
     pub mode: Mode,
-    /// Whether that changed.
+    /// A change of the window.
     pub turn: Option<Turn>,
-    /// Why so many.
+    /// The reason for the wanted number.
     pub reason: Reason,
-    /// The pods that the stable average asks for, before bounds.
+    /// The pods required by the stable average, before bounds.
     pub stable_pods: f64,
-    /// The pods that the panic average asks for, before bounds.
+    /// The pods required by the panic average, before bounds.
     pub panic_pods: f64,
 }
 
@@ -65,32 +65,32 @@ impl fmt::Display for Turn {
     }
 }
 
-/// Why so many pods are wanted, in Knative's words.
+/// The reason for the wanted number of pods, in Knative's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// By the stable window.
     Stable,
-    /// By the panic as it was.
+    /// By the panic, unchanged.
     Panic,
-    /// More than in the panic so far.
+    /// More than before in the same panic.
     Increasing {
         /// The ready pods.
         from: InstanceCount,
         /// The new count.
         to: InstanceCount,
     },
-    /// Fewer, but not in a panic.
+    /// Fewer, which a panic does not allow.
     SkippingDecrease {
         /// The count of the panic.
         from: InstanceCount,
-        /// What was asked for.
+        /// The required count.
         to: InstanceCount,
     },
-    /// Fewer, but not before the delay is over.
+    /// Fewer, but the delay is not over.
     Delaying {
-        /// What was asked for.
+        /// The required count.
         to: InstanceCount,
-        /// The largest of the delay.
+        /// The largest count of the delay.
         staying: InstanceCount,
     },
 }
@@ -115,42 +115,42 @@ pub struct Decider {
     settings: KnativeSettings,
     /// When the panic threshold was last reached in this panic.
     panic: Option<Timestamp>,
-    /// The most that was wanted in this panic.
+    /// The largest wanted count in this panic.
     panic_most: u32,
     delay: Option<LargestOf>,
 }
 
 impl Decider {
-    /// Begins with so many ready pods: in panic where there is more than one, so that an autoscaler that starts does
-    /// not scale down before it has seen a window.
+    /// Starts with this many ready pods: in a panic where there is more than one, so that a restarted autoscaler does
+    /// not scale down before it has data for a window.
     pub fn new(now: Timestamp, settings: KnativeSettings, ready: InstanceCount) -> Self {
         let delay = (!settings.scale_down_delay.is_zero()).then(|| LargestOf::new(settings.scale_down_delay));
         Decider { settings, panic: (ready.get() > 1).then_some(now), panic_most: ready.get(), delay }
     }
 
-    /// As if in a panic whose threshold was last reached at an instant.
+    /// As in a panic whose threshold was last reached at the given time.
     #[must_use]
     pub fn with_panic_since(self, since: Timestamp) -> Self {
         Decider { panic: Some(since), ..self }
     }
 
-    /// As if so many pods had been wanted at most; none are taken away in a panic.
+    /// As if this had been the largest wanted count; a panic does not remove pods.
     #[must_use]
     pub fn with_most_in_panic(self, most: InstanceCount) -> Self {
         Decider { panic_most: most.get(), ..self }
     }
 
-    /// What it decides by.
+    /// Its settings.
     pub fn settings(&self) -> &KnativeSettings {
         &self.settings
     }
 
-    /// Decides by other settings from now on; the window of the delay stays as it was.
+    /// Uses other settings from now on; the window of the delay is unchanged.
     pub fn update(&mut self, settings: KnativeSettings) {
         self.settings = settings;
     }
 
-    /// Decides by the averages of both windows.
+    /// Decides from the averages of both windows.
     pub fn decide(
         &mut self,
         now: Timestamp,

@@ -1,7 +1,7 @@
-//! The largest count of a while.
+//! The largest count of a period.
 //!
-//! Follows `pkg/autoscaler/aggregation/max` of knative/serving: counts that can never be the largest again are
-//! dropped, so what is left descends, and the first is the largest.
+//! Follows `pkg/autoscaler/aggregation/max` of knative/serving: counts that can never be the largest again are dropped,
+//! so the rest is in descending order, and the first is the largest.
 
 use super::TICK;
 use alloc::collections::VecDeque;
@@ -21,7 +21,7 @@ impl LargestOf {
         LargestOf { counts: VecDeque::new(), ticks }
     }
 
-    /// Takes in a count and answers with the largest of the window that ends now.
+    /// Records a count and returns the largest of the window that ends now.
     pub(super) fn with(&mut self, now: Timestamp, count: u32) -> u32 {
         let tick = now.as_nanos() / TICK.as_nanos() as u64;
         while self.counts.back().is_some_and(|(_, value)| count >= *value) {
@@ -30,7 +30,7 @@ impl LargestOf {
         while self.counts.front().is_some_and(|(at, _)| tick.saturating_sub(*at) >= self.ticks) {
             self.counts.pop_front();
         }
-        // Two counts of one tick: the larger is kept, and it is the one that is there.
+        // Two counts of one tick: the larger one, which is already stored, is kept.
         if self.counts.back().is_none_or(|(at, _)| *at != tick) {
             self.counts.push_back((tick, count));
         }
@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The deque agrees with looking at every count of the window.
+        /// The deque gives the same result as all counts of the window.
         #[test]
         fn the_largest_of_the_window_is_kept(
             window in 2_u64..60,

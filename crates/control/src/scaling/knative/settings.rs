@@ -1,4 +1,4 @@
-//! What a revision is scaled by: the annotations of the revision, or `config-autoscaler` where it has none.
+//! The settings of a revision: its annotations, or `config-autoscaler` where it has none.
 
 use super::average::Aggregation;
 use crate::Refusal;
@@ -8,47 +8,47 @@ use core::fmt;
 use core::time::Duration;
 use units::InstanceCount;
 
-/// What a revision is scaled by.
+/// The settings of a revision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KnativeSettings {
-    /// What is counted.
+    /// The metric.
     pub metric: ScalingMetric,
-    /// What one pod can carry of it; at least 0.01.
+    /// The capacity of one pod; at least 0.01.
     pub total: f64,
-    /// What one pod should carry of it: usually 70 % of `total`; at least 0.01.
+    /// The target for one pod: usually 70 % of `total`; at least 0.01.
     pub target: f64,
-    /// How many requests at once must find a place before more pods are there; `None` for any number, which keeps the
-    /// activator in the path for ever.
+    /// How many simultaneous requests must be accepted before more pods are available; `None` for unlimited, which
+    /// always keeps the activator in the path.
     pub target_burst_capacity: Option<f64>,
-    /// The window of calm decisions: 6 s to 1 h, whole seconds.
+    /// The window of stable decisions: 6 s to 1 h, whole seconds.
     pub stable_window: Duration,
-    /// The window of panic, as a share of the stable one: 0.01 to 1.
+    /// The panic window, as a share of the stable one: 0.01 to 1.
     pub panic_window_share: f64,
-    /// How recent seconds weigh in a window.
+    /// The weights of the seconds in a window.
     pub aggregation: Aggregation,
-    /// A panic begins where the short window wants so many times the ready pods: 1.1 to 10.
+    /// A panic begins where the panic window requires this many times the ready pods: 1.1 to 10.
     pub panic_threshold: f64,
-    /// How many times the ready pods may be wanted at once; above 1.
+    /// The largest factor by which the ready pods may be multiplied at once; above 1.
     pub max_scale_up_rate: f64,
-    /// By how much the ready pods may be divided at once; above 1.
+    /// The largest factor by which the ready pods may be divided at once; above 1.
     pub max_scale_down_rate: f64,
-    /// How long the largest wanted count holds; zero for not at all.
+    /// How long the largest wanted count is kept; zero for not at all.
     pub scale_down_delay: Duration,
-    /// The fewest pods once there is any traffic; below 2 it has no effect.
+    /// The fewest pods while there is traffic; below 2 it has no effect.
     pub activation_scale: InstanceCount,
-    /// The fewest pods until so many were ready once.
+    /// The fewest pods until this many were ready once.
     pub initial_scale: InstanceCount,
     /// The fewest pods.
     pub min: InstanceCount,
     /// The most pods; `None` for no bound.
     pub max: Option<InstanceCount>,
-    /// Whether a route leads to it: one without may shrink at once.
+    /// Whether a route leads to it: without one it may shrink at once.
     pub reachable: bool,
-    /// When the last pod may go; `None` where it stays.
+    /// When the last pod may be removed; `None` where it stays.
     pub scale_to_zero: Option<ScaleToZero>,
 }
 
-/// What is counted.
+/// The metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalingMetric {
     /// Requests in flight.
@@ -57,7 +57,7 @@ pub enum ScalingMetric {
     RequestsPerSecond,
 }
 
-/// When the last pod may go.
+/// When the last pod may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScaleToZero {
     /// How long the activator has to be in the path before.
@@ -67,7 +67,7 @@ pub struct ScaleToZero {
 }
 
 impl KnativeSettings {
-    /// The defaults of `config-autoscaler`, for pods that can carry so many requests in flight.
+    /// The defaults of `config-autoscaler`, for pods with a capacity of this many requests in flight.
     pub fn concurrency(total: f64) -> Self {
         KnativeSettings {
             metric: ScalingMetric::Concurrency,
@@ -90,12 +90,12 @@ impl KnativeSettings {
         }
     }
 
-    /// The defaults of `config-autoscaler`, for pods that can carry so many requests a second.
+    /// The defaults of `config-autoscaler`, for pods with a capacity of this many requests a second.
     pub fn requests_per_second(total: f64) -> Self {
         KnativeSettings { metric: ScalingMetric::RequestsPerSecond, ..KnativeSettings::concurrency(total) }
     }
 
-    /// The window of panic, in whole seconds, at least one.
+    /// The panic window, in whole seconds, at least one.
     pub fn panic_window(&self) -> Duration {
         let seconds = libm::round(self.stable_window.as_secs_f64() * self.panic_window_share);
         Duration::from_secs((seconds as u64).max(1))
@@ -170,23 +170,23 @@ pub enum KnativeSettingsError {
         /// The bound above.
         most: f64,
     },
-    /// A rate that never changes anything.
+    /// A rate that has no effect.
     Rate {
         /// The field.
         field: &'static str,
         /// What was found.
         found: f64,
     },
-    /// Windows are made of seconds.
+    /// A window that is not in whole seconds.
     WholeSeconds {
         /// The field.
         field: &'static str,
         /// What was found, in seconds.
         found: f64,
     },
-    /// Nothing could ever run.
+    /// The maximum is zero.
     ZeroMax,
-    /// The bounds cross.
+    /// The minimum is above the maximum.
     MinAboveMax {
         /// What was found.
         min: InstanceCount,
@@ -233,5 +233,5 @@ impl core::error::Error for KnativeSettingsError {}
 
 /// `container-concurrency-target-percentage`.
 const TARGET_UTILIZATION: f64 = 0.7;
-/// The least target that Knative takes.
+/// The lowest target that Knative accepts.
 const TARGET_LEAST: f64 = 0.01;

@@ -47,7 +47,7 @@ fn a_panic_begins_goes_on_and_ends_with_a_word() {
     let second = decider.decide(at(30), count(10), 1.0, 1.0);
     assert_eq!((second.wanted, second.turn), (count(10), None));
     assert_eq!(second.reason.to_string(), "Skipping pod count decrease from 10 to 1.");
-    // Not after exactly the stable window, but after it.
+    // Only after the stable window, not exactly at its end.
     assert_eq!(decider.decide(at(60), count(10), 1.0, 1.0).turn, None);
     let last = decider.decide(at(61), count(10), 1.0, 1.0);
     assert_eq!((last.wanted, last.turn, last.mode), (count(1), Some(Turn::UnPanicking), Mode::Stable));
@@ -62,7 +62,7 @@ fn an_autoscaler_that_starts_keeps_what_is_there() {
     }
     let mut started = Decider::new(at(0), upstream(1.0, 0.0), count(5));
     assert_eq!(started.decide(at(2), count(5), 1.0, 1.0).wanted, count(5));
-    // In a panic the larger window counts.
+    // In a panic the window with the larger count decides.
     assert_eq!(started.decide(at(4), count(5), 50.0, 30.0).wanted, count(50));
 }
 
@@ -117,7 +117,7 @@ fn a_revision_sleeps_after_its_window_and_grace_and_wakes_at_once() {
     assert_eq!(run(&mut knative, 0, 100, 5.0), []);
     // The average needs the whole window to become zero (160), then 30 s of grace.
     assert_eq!(run(&mut knative, 100, 300, 0.0), [(190, 0)]);
-    // The first request at an odd second is not kept waiting for the next tick.
+    // The first request at an odd second does not wait for the next tick.
     assert_eq!(run(&mut knative, 301, 320, 5.0)[0], (301, 1));
 }
 
@@ -139,7 +139,7 @@ fn without_data_nothing_changes() {
 fn a_burst_is_seen_by_the_short_window_first() {
     let mut knative = Knative::new(at(0), KnativeSettings::concurrency(10.0), count(1)).unwrap();
     run(&mut knative, 0, 100, 5.0);
-    // Ten times the load: the panic window has it whole after six seconds, the stable one after sixty.
+    // Ten times the load: it fills the panic window after six seconds and the stable one after sixty.
     let changes = run(&mut knative, 100, 110, 50.0);
     assert_eq!(changes.last(), Some(&(106, 8)), "{changes:?}");
 }
@@ -170,7 +170,7 @@ fn all_problems_of_settings_are_found() {
 }
 
 proptest! {
-    /// Whatever is carried, counts stay within the bounds and nothing panics.
+    /// For any load, counts stay within the bounds and nothing panics.
     #[test]
     fn counts_stay_within_the_bounds(
         min in 0_u32..5,

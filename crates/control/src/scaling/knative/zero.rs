@@ -1,44 +1,44 @@
-//! The bounds, and when the last pod may go.
+//! The bounds, and when the last pod may be removed.
 //!
 //! ```text
 //! activating   pods are wanted, and not enough are ready
-//! active       enough are ready; after a stable window, nothing wanted makes it inactive
-//! inactive     the activator takes the requests; after the grace period (and the retention) the last pod goes
+//! active       enough are ready; after a stable window, a wanted count of zero makes it inactive
+//! inactive     the activator takes the requests; after the grace period (and the retention) the last pod is removed
 //! ```
-//! A revision that just became active keeps one pod for the rest of its stable window, whatever is wanted.
+//! A revision that just became active keeps one pod for the rest of its stable window, regardless of the wanted count.
 
 use super::settings::KnativeSettings;
 use core::fmt;
 use units::{InstanceCount, Timestamp};
 
-/// What a revision is doing.
+/// The state of a revision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// It starts.
     Activating,
-    /// It serves, since then.
+    /// It serves, since this time.
     Active(Timestamp),
-    /// It gets no traffic, since then.
+    /// It gets no traffic, since this time.
     Inactive(Timestamp),
 }
 
-/// What is to be applied.
+/// The count to apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
-    /// How many pods there were to be before.
+    /// The number of pods before.
     pub from: InstanceCount,
-    /// How many there are to be from now on.
+    /// The number of pods from now on.
     pub to: InstanceCount,
-    /// What kept it from being the wanted count; `None` where nothing did.
+    /// Why it differs from the wanted count; `None` where it does not.
     pub hold: Option<Hold>,
-    /// What the revision is doing after it.
+    /// The state of the revision afterwards.
     pub activity: Activity,
 }
 
-/// What kept a count from being what was wanted, in Knative's words where it has any.
+/// Why a count differs from the wanted one, in Knative's words where it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// There was nothing to decide by.
+    /// There was no data.
     NoData,
     /// The bounds.
     Bounds {
@@ -47,15 +47,15 @@ pub enum Hold {
         /// What the bounds allow.
         to: InstanceCount,
     },
-    /// Nothing is wanted, but the last pod never goes.
+    /// None is wanted, but the last pod is never removed.
     ScaleToZeroDisabled,
-    /// Nothing is wanted, but the revision is still starting.
+    /// None is wanted, but the revision is still starting.
     Activating,
-    /// Nothing is wanted, but it has not been active for a stable window.
+    /// None is wanted, but it has not been active for a stable window.
     Sleeping,
-    /// Nothing is wanted, and it becomes inactive.
+    /// None is wanted, and it becomes inactive.
     Deactivating,
-    /// Nothing is wanted, but the grace period or the retention is not over.
+    /// None is wanted, but the grace period or the retention is not over.
     Grace,
 }
 
@@ -127,7 +127,7 @@ impl Zero {
         }
         let mut to = wanted.max(min);
         if let Some(max) = settings.max {
-            // A revision that starts may begin above its bound, as upstream lets it.
+            // A revision that starts may be above its bound, as upstream.
             to = to.min(max.max(min));
         }
         let bounds = (to != wanted).then_some(Hold::Bounds { wanted, to });
@@ -149,7 +149,7 @@ impl Zero {
         }
     }
 
-    /// What the revision is doing after what was decided.
+    /// Updates the state of the revision after a decision.
     fn note(&mut self, now: Timestamp, settings: &KnativeSettings, ready: InstanceCount, hold: Option<Hold>) {
         if let Some(Hold::NoData) = hold {
             return;

@@ -1,4 +1,4 @@
-//! What each policy asks for, and what comes of it before the policies are weighed against each other.
+//! The capacity that each policy requests, before the policies are compared.
 
 use super::super::cooldown::Direction;
 use super::super::settings::Platform;
@@ -10,7 +10,7 @@ use super::{Facts, Scaler, Settling};
 use crate::alarm::State;
 use units::Timestamp;
 
-/// What a policy asks for.
+/// The request of a policy.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask {
     pub(super) policy: PolicyId,
@@ -107,7 +107,8 @@ impl Scaler {
         })
     }
 
-    /// What all target tracking policies that may scale in agree on: the most that one of them needs.
+    /// The capacity for scaling in on which all target tracking policies that may scale in agree: the largest that one
+    /// of them needs.
     fn all_scale_in(&self, base: u32) -> Result<i64, NotScaled> {
         let mut most = 0;
         for (index, policy) in self.settings.policies.iter().enumerate() {
@@ -131,9 +132,9 @@ impl Scaler {
         let present = match (self.settings.platform, direction) {
             (Platform::Ecs, _) => running,
             (Platform::Application | Platform::Local, _) => desired,
-            // Those that warm up were added already and are not in the metric yet.
+            // Instances that are warming up were added already and are not in the metric yet.
             (Platform::Ec2 { .. }, Direction::Out) => desired.saturating_sub(warming_up),
-            // Those that are ending are still there, so that a repeated step does not end more than it says.
+            // Terminating instances still exist, so that a repeated step does not terminate more than it specifies.
             (Platform::Ec2 { .. }, Direction::In) => desired.saturating_add(terminating),
         };
         match direction {
@@ -142,7 +143,7 @@ impl Scaler {
         }
     }
 
-    /// What comes of a capacity that is asked for.
+    /// The result for a requested capacity.
     fn answer(&self, ask: Ask, facts: &Facts) -> Ask {
         let Facts { desired, warming_up, deploying, .. } = *facts;
         let (min, max) = (self.min, self.max);
@@ -180,7 +181,7 @@ impl Scaler {
 }
 
 impl Ask {
-    /// The capacity that it stands for where several policies ask; none where it asks for nothing.
+    /// The capacity that counts when several policies are compared; none where it requests nothing.
     pub(super) fn vote(&self, desired: u32) -> Option<u32> {
         use NotScaled::{AlreadyAtDesiredCapacity, AlreadyAtMaxCapacity, Cooldown, WarmingUp};
         match (self.answer, self.direction) {
@@ -199,7 +200,7 @@ impl Ask {
     }
 }
 
-/// Of several alarms of one policy, what the one asks for that asks for most.
+/// For a policy with several alarms, the request with the largest capacity.
 pub(super) fn largest(asks: impl Iterator<Item = Ask>) -> Option<Ask> {
     asks.reduce(|best, next| if next.asked > best.asked { next } else { best })
 }

@@ -11,7 +11,7 @@ fn stage(policies: &[Policy], count: u32) -> Stage {
 fn an_action_is_repeated_and_scales_once_in_a_cooldown() {
     let mut stage = stage(&[step(&[0], 1)], 10);
     let counts: Vec<u32> = (0..13).map(|_| stage.minute(80.0, None)).collect();
-    // The instance runs a minute after the decision; five minutes later the alarm, which lasts, scales again.
+    // The instance runs a minute after the decision; five minutes later the alarm, which is still active, scales again.
     assert_eq!(counts, [11, 11, 11, 11, 11, 11, 12, 12, 12, 12, 12, 12, 13]);
 }
 
@@ -40,14 +40,15 @@ fn a_cooldown_waits_for_what_was_asked_to_run_but_not_for_ever() {
     let mut stage = stage(&[step(&[0], 1)], 10);
     let mut counts = Vec::new();
     for _ in 0..17 {
-        // Running stays at 10, whatever is asked for: the eleventh finds no room.
+        // The running count stays at 10 for any request: the eleventh instance cannot be placed.
         counts.push(stage.starting(Some(80.0), None));
         if counts.len() == 3 {
             assert_eq!(stage.codes(), ["Cooldown"]);
             assert!(stage.said[0].ends_with("(its activity is in progress)"), "{:?}", stage.said);
         }
     }
-    // Ten minutes for the instance, five of cooldown. Then it asks for one more than run: what is desired already.
+    // Ten minutes for the instance, five of cooldown. Then it requests one more than the running count, which is
+    // already the desired count.
     assert_eq!(counts, [11; 17]);
     assert_eq!(stage.codes(), ["AlreadyAtDesiredCapacity"]);
 }
@@ -134,7 +135,7 @@ fn the_largest_capacity_wins_out_and_in() {
 
 #[test]
 fn a_scale_out_that_is_held_outvotes_a_scale_in() {
-    // The processors are idle and the responses late: the account's service, waiting for others.
+    // The processors are idle and the responses late: the account's service, which waits for other services.
     let policies = [step(&[2], 1), step(&[1], -1)];
     let mut stage = stage(&policies, 10);
     let counts: Vec<u32> = (0..4).map(|_| stage.minute(10.0, Some(1.5))).collect();

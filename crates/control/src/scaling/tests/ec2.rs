@@ -10,7 +10,7 @@ fn group(policies: &[Policy], count: u32) -> Stage {
 
 #[test]
 fn instances_that_warm_up_count_for_the_next_step() {
-    // The guide's example: nothing from 50 to 60, 10 % more from there, 30 % from 70.
+    // The guide's example: no change from 50 to 60, 10 % more from there, 30 % from 70.
     let percent = Adjustment::PercentChangeInCapacity;
     let list = [(Some(0.0), Some(10.0), 0), (Some(10.0), Some(20.0), 10), (Some(20.0), None, 30)];
     let mut stage = group(&[steps(0, &list, percent)], 10);
@@ -98,14 +98,14 @@ fn simple_scaling_waits_for_all_instances_and_then_for_the_cooldown() {
         assert_eq!(stage.starting(Some(80.0), None), 12);
         assert_eq!(stage.codes(), ["ScalingActivityInProgress"]);
     }
-    // All run, but one that was replaced is still ending.
+    // All run, but one that was replaced is still terminating.
     stage.facts = Facts { running: 12, terminating: 1, ..stage.facts };
     assert_eq!(stage.starting(Some(80.0), None), 12);
     stage.facts.terminating = 0;
     assert_eq!(stage.starting(Some(80.0), None), 12);
     assert_eq!(stage.codes(), ["Cooldown"], "two minutes from the last that was busy");
     assert_eq!(stage.starting(Some(80.0), None), 14);
-    // A step policy beside it is not held back.
+    // A step policy in the same group is not held back.
     let mut both = group(&[Policy::Simple(simple), step(&[0], 5)], 10);
     assert_eq!(both.minute(80.0, None), 15);
     assert_eq!(both.minute(80.0, None), 20);

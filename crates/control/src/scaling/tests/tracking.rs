@@ -22,7 +22,7 @@ fn it_scales_out_after_three_minutes_in_proportion() {
 fn it_does_not_scale_out_twice_for_what_has_no_effect_yet() {
     let mut stage = service(&[tracking(CPU, 50.0)], 10);
     (0..3).for_each(|_| _ = stage.minute(76.0, None));
-    // Sixteen run, and the metric has not heard of it.
+    // Sixteen run, and the metric does not include them yet.
     assert_eq!(stage.minute(76.0, None), 16);
     assert_eq!(stage.codes(), ["Cooldown"]);
     assert_eq!(stage.minute(95.0, None), 19, "more than before: 10 times 95 / 50");

@@ -20,7 +20,7 @@ fn a_step_is_picked_by_how_far_the_metric_is_past_the_threshold() {
             .is_empty()
     );
     for (past, comparison, expected) in [
-        // Above: the lower bound belongs to the step, the upper one does not.
+        // Above: the step includes its lower bound and excludes its upper one.
         (10.0, GreaterThan, 4),
         (19.9, GreaterThan, 4),
         (20.0, GreaterThan, 5),
@@ -30,7 +30,7 @@ fn a_step_is_picked_by_how_far_the_metric_is_past_the_threshold() {
         (-19.9, LessThan, 1),
         (-20.0, LessThan, 0),
         (-9.9, LessThan, 2),
-        // At the threshold the alarm says on which side it is.
+        // At the threshold the alarm decides on which side the metric is.
         (0.0, GreaterThanOrEqualTo, 3),
         (0.0, LessThanOrEqualTo, 2),
     ] {
@@ -74,7 +74,7 @@ fn several_datapoints_become_one_value() {
             StepScaling { steps: list.to_vec(), aggregation, ..StepScaling::of(std::vec![AlarmId(0)], 1) };
         let alarm = AlarmSettings { evaluation_periods: 3, datapoints_to_alarm: 2, ..above(CPU, 60.0) };
         let mut stage = Stage::new(settings(Platform::Ecs, (1, 20), &[alarm], &[Policy::Step(policy)]), 10);
-        // Of three the two that breach: their mean is 68, below the second step.
+        // Two of three breach: their mean is 68, below the second step.
         let counts = [61.0, 20.0, 75.0].map(|cpu| stage.minute(cpu, None));
         assert_eq!(counts, [10, 10, expected], "{aggregation:?}");
     }

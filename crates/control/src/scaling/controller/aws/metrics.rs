@@ -1,9 +1,9 @@
-//! The metrics of a service, as CloudWatch gets them.
+//! The metrics of a service, as CloudWatch receives them.
 //!
 //! ## What a sample is
 //! Processor use has one sample for each running instance and point: its mean over the point. So the maximum is the
-//! busiest instance, and the sample count is the number of instances. A group of EC2 Auto Scaling leaves out those
-//! that warm up. Response times have a sample for each request; without traffic there is no point at all.
+//! busiest instance, and the sample count is the number of instances. A group of EC2 Auto Scaling excludes instances
+//! that are warming up. Response times have a sample for each request; without traffic there is no point.
 
 use super::super::{
     AwsScaling, Fleet, MINUTE, Metric, Observation, Published, Requests, Rhythm, common_step,
@@ -16,18 +16,18 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use units::Timestamp;
 
-/// What is published, with the series that it goes to.
+/// The published metrics, each with its series.
 #[derive(Debug)]
 pub(super) struct Metrics {
     published: Vec<Published>,
     series: Vec<Series>,
-    /// Instances that run for less are not in the metrics.
+    /// Instances that have run for less are not in the metrics.
     warm_up: Duration,
 }
 
 impl Metrics {
     /// # Errors
-    /// Everything that is wrong with resolutions and alarms, in words.
+    /// Every problem of resolutions and alarms, in words.
     pub(super) fn new(settings: &AwsScaling) -> Result<Self, Vec<String>> {
         let mut problems = Vec::new();
         let mut series = Vec::new();
@@ -74,7 +74,7 @@ impl Metrics {
         &self.series
     }
 
-    /// As often as the finest and the coarsest metric and the finest alarm.
+    /// The rhythm of the finest and the coarsest metric and the finest alarm.
     pub(super) fn rhythm(&self, alarms: &[AlarmSettings]) -> Rhythm {
         let resolutions = || self.published.iter().map(|published| published.resolution);
         Rhythm {
@@ -84,7 +84,7 @@ impl Metrics {
         }
     }
 
-    /// Adds what was seen to the points that are as long as the span. Longer points of requests and credits are made
+    /// Adds an observation to the points that are as long as the span. Longer points of requests and credits are made
     /// of minutes.
     pub(super) fn read(&mut self, seen: &Observation<'_>) {
         let warm_up = self.warm_up;
@@ -147,11 +147,11 @@ fn samples(values: impl Iterator<Item = f64>) -> Point {
     values.map(Point::of).fold(Point::EMPTY, Point::with)
 }
 
-/// A distribution is kept only where an alarm asks for more than count, sum, least and most.
+/// A distribution is kept only where an alarm needs more than count, sum, minimum and maximum.
 fn detail(metric: Metric, id: MetricId, alarms: &[AlarmSettings]) -> Detail {
     let asked = alarms.iter().any(|alarm| alarm.metric == id && !alarm.statistic.is_simple());
     if asked && metric == Metric::ResponseTime { Detail::Sketch } else { Detail::Summary }
 }
 
-/// How often CloudWatch shows credit metrics, in nanoseconds.
+/// How often CloudWatch publishes credit metrics, in nanoseconds.
 const CREDITS_PUBLISHED: u64 = 300_000_000_000;

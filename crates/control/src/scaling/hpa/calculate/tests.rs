@@ -65,7 +65,8 @@ fn within(ratio: f64) -> bool {
     (0.9..=1.1).contains(&ratio)
 }
 
-/// Replicas by the utilisation (a target in percent, and requests) or by the average, or nothing where upstream errs.
+/// Replicas by the utilisation (a target in percent, and requests) or by the average, or nothing where upstream returns
+/// an error.
 fn naive(world: &World, is_cpu: bool, by_utilization: bool, target: i64) -> Option<i32> {
     if world.metrics.is_empty() || world.pods.is_empty() {
         return None;
