@@ -1,7 +1,7 @@
-//! What alarms and policies cost: the accounts case's scaling over simulated minutes, with metrics made of nothing.
+//! The cost of alarms and policies: the accounts case's scaling over simulated minutes, with synthetic metrics.
 //!
 //! Prints nanoseconds a minute and the time for a week, with percentiles read from a sketch of each minute and with
-//! percentiles that are given. `cargo run --release -p control --example minutes -- 100000`
+//! given percentiles. `cargo run --release -p control --example minutes -- 100000`
 
 use control::alarm::{AlarmSettings, Comparison};
 use control::metric::{Detail, MetricId, Point, Series, SeriesSettings, Statistic};
@@ -25,7 +25,7 @@ fn main() {
     }
 }
 
-/// The first stage of the account: two ways up, one down.
+/// The first stage of the account: two policies that scale out, one that scales in.
 fn settings() -> ScalerSettings {
     let (cpu, latency, minute) = (MetricId(0), MetricId(1), Duration::from_secs(60));
     let p99 = Statistic::Percentile(Quantile::P99);
@@ -44,7 +44,7 @@ fn settings() -> ScalerSettings {
     settings
 }
 
-/// The time that the scaler and its metrics take, without that of making the minute's sketch.
+/// The time of the scaler and its metrics, without the time to make the minute's sketch.
 fn run(minutes: u64, detail: Detail) -> (Duration, u32) {
     let settings = settings();
     let series = |metric, detail| {
@@ -54,7 +54,7 @@ fn run(minutes: u64, detail: Detail) -> (Duration, u32) {
     let mut series = [series(0, Detail::Summary), series(1, detail.clone())];
     let mut scaler = Scaler::new(settings).expect("good settings");
     let mut rng = Rng::new(7, "minutes");
-    // Some minutes to take turns: only reading them is measured.
+    // Some minutes that are reused in turn: only reading them is measured.
     let drawn: Vec<Sketch> = (0..64)
         .map(|_| {
             let (mut sketch, late) = (Sketch::new(), rng.normal());

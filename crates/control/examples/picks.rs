@@ -1,7 +1,7 @@
-//! How long a pick takes, with the calls that belong to it: `cargo run --release -p control --example picks`.
+//! How long a pick takes, including its related calls: `cargo run --release -p control --example picks`.
 //!
-//! A million requests for each balancer and number of instances, of which two for each instance are in flight; the
-//! least of eleven runs, as whatever else the machine does only adds.
+//! A million requests for each balancer and number of instances, with two requests in flight for each instance; the
+//! minimum of eleven runs, because other processes on the machine can only add time.
 
 use control::balance::{
     Available, Balancer, ConsistentHash, InstanceId, LeastOutstanding, Outcome, PeakEwma, RoundRobin, Weight,

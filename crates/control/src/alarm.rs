@@ -1,18 +1,18 @@
 //! Alarm: has a metric crossed its threshold for long enough?
 //!
 //! ## Why datapoints and not samples
-//! One slow call must not add three servers. A period is folded to one datapoint first; only then are datapoints
-//! counted.
+//! One slow call must not add three servers. The samples of a period are first combined into one datapoint; only then
+//! are datapoints counted.
 //!
 //! ## How it is evaluated
-//! Each minute (each 10 s where the period is shorter than a minute, and each second on the grid of a local fleet), over
-//! periods that end at the newest minute that can be seen: with a period of five minutes two neighbouring evaluations share four of them. The state is a pure
-//! function of the datapoints and the state before ([`evaluation::evaluate`]); [`Alarm`] adds the windows and the
-//! time.
+//! Each minute (each 10 s where the period is shorter than a minute, and each second on the grid of a local fleet),
+//! over periods that end at the newest visible minute: with a period of five minutes, two consecutive evaluations share
+//! four of them. The state is a pure function of the datapoints and the previous state ([`evaluation::evaluate`]);
+//! [`Alarm`] adds the windows and the time.
 //!
 //! Actions are invoked when the state changes. Those of Auto Scaling are invoked again once a minute while the state
-//! lasts, which is what makes step scaling go on until the alarm ends; [`Repeat`] is a setting so that a simulation can
-//! show what depends on it.
+//! lasts, so that step scaling continues until the alarm ends; [`Repeat`] is a setting so that a simulation can show
+//! its effect.
 //!
 //! Follows CloudWatch's user guide, *Using Amazon CloudWatch alarms*, and the API's `PutMetricAlarm`.
 
@@ -34,15 +34,15 @@ use core::time::Duration;
 use evaluation::Newest;
 use units::Timestamp;
 
-/// What an alarm says of its metric.
+/// The state of an alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum State {
-    /// Not enough is known; every alarm begins so.
+    /// Not enough data; the initial state of every alarm.
     #[default]
     InsufficientData,
     /// The threshold is not crossed.
     Ok,
-    /// It is, for long enough.
+    /// The threshold is crossed, for long enough.
     Alarm,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What one look at the metric gave.
+/// The result of one evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
     /// When it was.
@@ -119,7 +119,7 @@ pub struct Alarm {
     told: Vec<Told>,
 }
 
-/// A percentile that was told before, with what it was told of.
+/// A percentile that was computed before, with the samples that it was computed from.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     end: Timestamp,
@@ -129,7 +129,7 @@ struct Told {
 }
 
 impl Alarm {
-    /// An alarm of which nothing is known yet.
+    /// An alarm without history.
     ///
     /// # Errors
     /// The first of the problems that [`AlarmSettings::problems`] lists.
@@ -151,7 +151,7 @@ impl Alarm {
         })
     }
 
-    /// What it looks at.
+    /// Its settings.
     pub fn settings(&self) -> &AlarmSettings {
         &self.settings
     }
@@ -161,14 +161,14 @@ impl Alarm {
         self.state
     }
 
-    /// Sets the state, until the next evaluation, as `SetAlarmState` does; that evaluation invokes the
-    /// actions of `ALARM`, where it stays.
+    /// Sets the state until the next evaluation, as `SetAlarmState` does; if that evaluation keeps `ALARM`, it invokes
+    /// its actions.
     pub fn set_state(&mut self, state: State) {
         self.state = state;
         self.invoked = None;
     }
 
-    /// Looks at the metric, where the time for it has come: at most once a step of [`AlarmSettings::step`].
+    /// Evaluates the metric if it is due: at most once per [`AlarmSettings::step`].
     pub fn evaluate(&mut self, now: Timestamp, series: &Series) -> Option<Evaluation> {
         let step = now.as_nanos() / self.step;
         if self.evaluated.is_some_and(|last| last >= step) {
@@ -180,7 +180,7 @@ impl Alarm {
         let (new, basis) = self.judge(&newest);
         let again = match self.invoked {
             Some(last) => self.settings.repeat == Repeat::EachMinute && now.since(last) >= Repeat::INTERVAL,
-            // Somebody set the state.
+            // The state was set by a caller.
             None => new == State::Alarm,
         };
         let invoked = new != old || again;
@@ -199,7 +199,7 @@ impl Alarm {
         if few { (self.state, Basis::FewSamples) } else { newest.judge(self.settings.rule(), self.state) }
     }
 
-    /// The newest datapoints of the evaluation range, as far as they decide.
+    /// The newest datapoints of the evaluation range, until the state is decided.
     fn newest(&mut self, now: Timestamp, series: &Series) -> Newest {
         let align = match self.settings.windows {
             Windows::Sliding => self.settings.step(),
@@ -213,7 +213,7 @@ impl Alarm {
             newest
                 .look(age, datapoint, |value| self.settings.comparison.holds(value, self.settings.threshold));
             if newest.decided() || end.since(Timestamp::ZERO) < self.settings.period {
-                // What lies before the beginning is missing, as it is.
+                // Periods before the beginning count as missing.
                 break;
             }
             end = end - self.settings.period;
@@ -221,7 +221,7 @@ impl Alarm {
         newest
     }
 
-    /// A datapoint; a percentile that was told of the same samples before is not told again.
+    /// A datapoint; a percentile is not computed again from the same samples.
     fn datapoint(&mut self, end: Timestamp, series: &Series) -> Option<Datapoint> {
         let AlarmSettings { period, statistic, .. } = self.settings;
         if self.told.is_empty() {
@@ -238,13 +238,13 @@ impl Alarm {
     }
 }
 
-/// Evaluated so often where the period is a minute or longer.
+/// The evaluation interval for periods of a minute or longer.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Evaluated so often where it is shorter.
+/// The evaluation interval for shorter periods.
 const TEN_SECONDS: Duration = Duration::from_secs(10);
 
-/// Evaluated so often where it is shorter, and the metrics are the autoscaler's own.
+/// The evaluation interval for shorter periods on the autoscaler's own metrics.
 const SECOND: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! What a vendor does not publish, by name.
+//! Assumptions about behaviour that a vendor does not publish, by name.
 //!
 //! ## Why as data
-//! A simulated scaler is only as true as the rules that it follows, and some of the rules are nobody's but the
-//! vendor's. Each place where a guess was needed names its guess, so that output can list those that were in play and
-//! a reader can weigh them.
+//! A simulated scaler is only as accurate as its rules, and only the vendor knows some of them. Each place that needs a
+//! guess names it, so that output can list the guesses that were used and a reader can judge them.
 
 use core::fmt;
 
-/// One guess: a short name, and what is assumed.
+/// One assumption: a short name and a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Assumption {
-    /// Short, in the words of the setting where there is one.
+    /// Short; the name of the setting where there is one.
     pub name: &'static str,
-    /// What is assumed, and what is known of it; one sentence or two.
+    /// The assumption and what is known about it; one or two sentences.
     pub text: &'static str,
 }
 

@@ -1,8 +1,8 @@
 //! Balancing: which instance gets the next request?
 //!
 //! ## Why incremental
-//! A balancer is told of every change and every request, so that a pick is not a walk over all instances: the
-//! simulator makes ten million picks a second, and a gateway should not pay for the size of its fleet.
+//! A balancer is notified of every change and every request, so that a pick does not iterate over all instances: the
+//! simulator makes ten million picks a second, and the cost in a gateway should not grow with its fleet.
 //!
 //! ## Which one
 //!
@@ -14,8 +14,8 @@
 //! | [`PeakEwma`] | instances differ in speed | constant time |
 //! | [`ConsistentHash`] | instances cache, so a key should stay | constant time (expected) |
 //!
-//! [`Available`] goes around each of them: draining, ejection, checks, slow start. [`Affinity`] goes between the two
-//! where clients stay with their instance. [`ejection`], [`HealthState`] and [`RetryBudget`] decide beside them.
+//! [`Available`] wraps each of them: draining, ejection, checks, slow start. [`Affinity`] goes between the two for
+//! sticky clients. [`ejection`], [`HealthState`] and [`RetryBudget`] make related decisions.
 
 mod affinity;
 mod available;
@@ -49,7 +49,7 @@ use core::time::Duration;
 use stats::Rng;
 use units::Timestamp;
 
-/// Names an instance: small, dense, given out by whoever adds it.
+/// Identifies an instance: a small, dense number from the caller that adds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub u32);
 
@@ -59,12 +59,12 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// How large an instance's share is beside the others; an instance that should get nothing is removed instead.
+/// An instance's share relative to the others; an instance that should get no requests is removed instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Weight(NonZeroU32);
 
 impl Weight {
-    /// The usual weight.
+    /// The default weight.
     pub const ONE: Weight = Weight(NonZeroU32::MIN);
 
     /// A weight, or `None` at zero.
@@ -87,10 +87,10 @@ impl Default for Weight {
     }
 }
 
-/// What became of a request, as far as it says something about the instance.
+/// The outcome of a request, as far as it says something about the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// A response that is neither of the two below.
+    /// A response other than the two kinds below.
     Answered {
         /// From sending the request to the first byte of the response.
         first_byte: Duration,
@@ -100,11 +100,11 @@ pub enum Outcome {
         /// From sending the request to the first byte of the response.
         first_byte: Duration,
     },
-    /// The instance refused this client, for its own rate: 429.
+    /// The instance refused this client for its rate: 429.
     Limited,
     /// The instance refused for load: 503.
     Refused {
-        /// What it said about coming back.
+        /// Its `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// No connection, or one that broke before the response.
@@ -117,16 +117,16 @@ pub enum Outcome {
 
 /// Picks instances.
 pub trait Balancer {
-    /// An instance may be picked from now on; where it could be before, only its weight changes.
+    /// Adds an instance; for a known one, only changes its weight.
     fn added(&mut self, id: InstanceId, weight: Weight);
 
-    /// An instance may not be picked any more. Its requests in flight are still reported.
+    /// Removes an instance. Its requests in flight are still reported.
     fn removed(&mut self, id: InstanceId);
 
-    /// The instance for the next request; `None` where there is none. Counts nothing: say [`sent`](Self::sent).
+    /// The instance for the next request; `None` where there is none. Counts nothing: call [`sent`](Self::sent).
     fn pick(&mut self, now: Timestamp, rng: &mut Rng) -> Option<InstanceId>;
 
-    /// A request goes to an instance.
+    /// A request was sent to an instance.
     fn sent(&mut self, now: Timestamp, to: InstanceId);
 
     /// A request that was sent has ended.

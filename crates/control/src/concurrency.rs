@@ -1,8 +1,8 @@
 //! Concurrency limit: how many requests may be in flight at once.
 //!
-//! ## Why beside a rate class
-//! A rate class trusts a rate that was measured earlier. Where the service slows down, the same rate piles up more
-//! and more requests; a bound on those in flight holds whatever the service does (Little's law: rate is in flight
+//! ## Why in addition to a rate class
+//! A rate class relies on a rate that was measured earlier. If the service slows down, the same rate leads to more and
+//! more requests in flight; a concurrency limit holds regardless of the service (Little's law: rate is in flight
 //! divided by response time).
 
 mod adaptive;
@@ -17,7 +17,7 @@ use crate::{ClassId, SettingsError, Word};
 
 /// A bound on requests in flight, shared by all cores.
 ///
-/// On a cache line of its own: it changes twice a request.
+/// It has its own cache line, because it changes twice a request.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Concurrency<W> {
@@ -32,9 +32,9 @@ pub struct Concurrency<W> {
 pub struct Full {
     /// The bound.
     pub limit: u32,
-    /// The part of it that the request's priority class may fill; the whole bound without classes.
+    /// The part of it that the request's priority class may fill; the whole bound without priority classes.
     pub allowed: u32,
-    /// How many were in flight; above the bound where the limit came into force while more were.
+    /// How many were in flight; above the bound if the limit came into force while more were in flight.
     pub in_flight: u32,
 }
 
@@ -51,13 +51,13 @@ impl<W: Word> Concurrency<W> {
         Ok(Concurrency { in_flight, limit, priorities: Priorities::NONE, id })
     }
 
-    /// The same limit, with classes of which the lower ones may fill a part of it only.
+    /// The same limit with priority classes, of which the lower ones may fill only a part.
     pub fn with_priorities(self, priorities: Priorities) -> Self {
         Concurrency { priorities, ..self }
     }
 
-    /// Counts one request in, if there is room, and says how many are in flight with it. Each success is paid back
-    /// by one [`leave`](Self::leave).
+    /// Counts a request in, if there is room, and returns how many are in flight including it. Each success requires
+    /// one [`leave`](Self::leave).
     ///
     /// # Errors
     /// The limit is reached; nothing was counted.
@@ -66,7 +66,7 @@ impl<W: Word> Concurrency<W> {
         self.enter_as(Priority::HIGHEST)
     }
 
-    /// Counts one request in, if there is room for its class; otherwise as [`enter`](Self::enter).
+    /// Counts a request in, if there is room for its priority class; otherwise as [`enter`](Self::enter).
     ///
     /// # Errors
     /// The class's part of the limit is full; nothing was counted.
@@ -80,15 +80,15 @@ impl<W: Word> Concurrency<W> {
         }
     }
 
-    /// Counts one request in whether there is room or not: while a policy does not apply its limit, the count goes
-    /// on, so that it is right when the policy does. Says how many are in flight with it.
+    /// Counts a request in, regardless of the limit: while a policy does not apply its limit, counting continues, so
+    /// that the count is right when the policy does. Returns how many are in flight including it.
     #[inline]
     pub fn enter_unbounded(&self) -> u32 {
         let (Ok(before) | Err(before)) = self.in_flight.update(|found| Some(found + 1));
         narrow(before + 1)
     }
 
-    /// Counts one request out that entered before.
+    /// Counts a request out that was counted in.
     #[inline]
     pub fn leave(&self) {
         let left = self.in_flight.update(|found| found.checked_sub(1));
@@ -106,18 +106,17 @@ impl<W: Word> Concurrency<W> {
         narrow(self.limit.load())
     }
 
-    /// Another bound from now on, at least one; requests above it stay until they have left. This is how an
-    /// [`AdaptiveLimit`] is put into force.
+    /// Changes the bound, at least one; requests above it continue until they end. This applies an [`AdaptiveLimit`].
     pub fn set_limit(&self, limit: u32) {
         let _ = self.limit.update(|_| Some(u64::from(limit.max(1))));
     }
 
-    /// Which classes may fill which part.
+    /// The priority classes and their shares.
     pub fn priorities(&self) -> &Priorities {
         &self.priorities
     }
 
-    /// Which limit this is.
+    /// The id of this limit.
     pub fn id(&self) -> ClassId {
         self.id
     }

@@ -1,4 +1,4 @@
-//! Settings that contradict themselves.
+//! Settings that are invalid or contradictory.
 
 use crate::concurrency::Priority;
 use crate::refusal::Refusal;
@@ -10,32 +10,32 @@ use units::{Ratio, ShowDuration, show_duration};
 /// Why settings were refused: the field, what was found, the bound and the way out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingsError {
-    /// A rate of zero admits nothing, ever.
+    /// A rate of zero, which admits nothing.
     ZeroRate {
         /// `per_second` or `per_minute`.
         limit: &'static str,
     },
-    /// A bucket that holds nothing admits nothing.
+    /// A burst of zero, which admits nothing.
     ZeroBurst {
         /// `per_second` or `per_minute`.
         limit: &'static str,
     },
-    /// Consistent hashing where not every request would have a place.
+    /// A factor of consistent hashing with which some requests could not be placed.
     HashFactor {
-        /// The bound.
+        /// The factor.
         factor: f64,
     },
-    /// A slow start that never starts.
+    /// A slow start that never progresses.
     Aggression {
         /// What was found.
         aggression: f64,
     },
-    /// Something that takes no time.
+    /// A span of zero.
     ZeroSpan {
         /// The field.
         field: &'static str,
     },
-    /// A count that nothing can reach by counting.
+    /// A count of zero.
     ZeroCount {
         /// The field.
         field: &'static str,
@@ -47,14 +47,14 @@ pub enum SettingsError {
         /// The burst.
         burst: u32,
     },
-    /// Places to wait, but no time to.
+    /// A backlog without a longest wait.
     BacklogWithoutWait {
-        /// The places.
+        /// The backlog.
         backlog: u32,
     },
-    /// A concurrency limit of zero admits nothing.
+    /// A concurrency limit of zero, which admits nothing.
     ZeroConcurrency,
-    /// Nothing that a response could miss.
+    /// Neither a target nor statuses.
     NothingToMiss,
     /// A target that no response can meet.
     ZeroTarget,
@@ -65,25 +65,25 @@ pub enum SettingsError {
         /// The shortest window.
         least: Span,
     },
-    /// The gate would leave at once after it entered.
+    /// A leave share below the enter share: the policy would be lifted at once after it engaged.
     LeaveBelowEnter {
         /// The policy applies below this share.
         enter: Ratio,
         /// The policy lifts from this share on.
         leave: Ratio,
     },
-    /// No share is below zero.
+    /// An enter share of zero: no share is below it.
     NeverEnters,
-    /// A share of nothing.
+    /// A minimum of zero samples.
     ZeroMinSamples,
     /// No priority classes, or too many.
     PriorityCount {
-        /// How many shares were given.
+        /// The number of shares.
         found: usize,
-        /// How many there may be.
+        /// The maximum.
         most: usize,
     },
-    /// A priority class that is never admitted.
+    /// A priority class with a share of zero.
     PriorityWithoutShare {
         /// The class.
         class: Priority,
@@ -94,42 +94,42 @@ pub enum SettingsError {
         class: Priority,
         /// Its share.
         share: Ratio,
-        /// The share of the class under it.
+        /// The share of the class below it.
         before: Ratio,
     },
-    /// A part of the limit that no class may use.
+    /// A part of the limit that no priority class may use.
     PriorityUnused {
         /// The highest share.
         share: Ratio,
     },
     /// Bounds of an adaptive limit in the wrong order.
     AdaptiveBounds {
-        /// The lowest limit, by setting or as the prior measured it.
+        /// The lower bound, from the setting or from the prior.
         least: u32,
-        /// The first limit.
+        /// The initial limit.
         initial: u32,
-        /// The highest limit.
+        /// The upper bound.
         most: u32,
     },
-    /// A prior that says nothing.
+    /// A prior without rate or response time.
     EmptyPrior,
-    /// A waiting queue without room.
+    /// A waiting queue with a capacity of zero.
     ZeroCapacity,
-    /// A controlled delay that sheds whatever waits.
+    /// A target or an interval of zero.
     ZeroDelay,
-    /// A breaker that would admit while it trips.
+    /// A breaker whose admit bound is not below its trip bound.
     AdmitsAboveTrip {
         /// The breaker admits again below this lag.
         admit_below: Span,
         /// The breaker trips at this lag.
         trip_at: Span,
     },
-    /// A keyed table without room.
+    /// A keyed table with a capacity of zero.
     ZeroKeys,
 }
 
 impl SettingsError {
-    /// What it says to somebody who calls the fields otherwise: `name` gives the name of a field of these settings.
+    /// The problem in the caller's names of the fields: `name` returns the name of a field of these settings.
     pub fn refusal(self, name: impl Fn(&'static str) -> &'static str) -> Refusal {
         match self {
             SettingsError::ZeroRate { limit } => Refusal::new(

@@ -1,8 +1,7 @@
 //! Decides, never acts.
 //!
-//! Everything here runs in simulation and live, line for line. So time is an argument, randomness a seeded
-//! generator, and a decision a value that carries its reason. The crate is `no_std`: there is no clock, socket or
-//! file in reach.
+//! The same code runs in simulation and live. So time is an argument, randomness a seeded generator, and a decision a
+//! value that carries its reason. The crate is `no_std`: it has no access to clocks, sockets or files.
 #![no_std]
 #![warn(missing_docs)]
 
@@ -34,8 +33,8 @@ pub use word::Word;
 
 use core::fmt;
 
-/// Names a rate class or a concurrency limit in decisions: small, dense, given out by whoever read the
-/// configuration, who also keeps the names in words.
+/// Identifies a rate class or a concurrency limit in decisions: a small, dense number from the reader of the
+/// configuration, which also keeps the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ClassId(pub u16);
 

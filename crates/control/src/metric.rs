@@ -1,11 +1,11 @@
-//! Metrics as alarms read them: points of equal length, each with what a statistic needs.
+//! Metrics as alarms read them: points of equal length, each with the data that statistics need.
 //!
-//! ## Why a store of its own
-//! An alarm looks back over minutes, and each minute again. What it needs of a minute is small (how many samples,
-//! their sum, least and most) except for percentiles, which need the whole distribution: a [`Sketch`] for each point,
-//! merged by addition where a period has several. Recording and reading allocate nothing.
+//! ## Why a separate store
+//! An alarm reads the last minutes, every minute. It needs little of each (how many samples, their sum, minimum and
+//! maximum) except for percentiles, which need the whole distribution: a [`Sketch`] for each point, merged by addition
+//! if a period has several. Recording and reading allocate nothing.
 //!
-//! ## When a point can be seen
+//! ## When a point becomes visible
 //! A cloud publishes a minute some time after it has ended. The delay belongs to the series; everything before
 //! [`Series::seen`] is visible, whether there is a point or not, and nothing after it.
 //!
@@ -26,7 +26,7 @@ use core::time::Duration;
 use stats::Sketch;
 use units::Timestamp;
 
-/// Names a metric in alarms and policies: an index into the series that a scaler is shown.
+/// Identifies a metric in alarms and policies: an index into the series of a scaler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MetricId(pub u16);
 
@@ -36,29 +36,29 @@ impl fmt::Display for MetricId {
     }
 }
 
-/// How late CloudWatch shows a minute.
+/// How late CloudWatch publishes a minute.
 pub const PUBLICATION_DELAY: Assumption = Assumption {
     name: "publication delay",
     text: "a minute of a metric can be seen so long after it has ended; the vendor publishes no number",
 };
 
-/// How percentiles over several points are told where each has only a few of its quantiles.
+/// How percentiles over several points are computed if only a few quantiles of each are known.
 pub const INTERPOLATED_PERCENTILES: Assumption = Assumption {
     name: "interpolated percentiles",
     text: "between the quantiles that are known of a point its distribution is a straight line, and points are mixed \
            by their sample counts",
 };
 
-/// Samples of a point together.
+/// The samples of a point, aggregated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// How many samples; a fraction where a fluid model counts.
+    /// The number of samples; a fraction in a fluid model.
     pub count: f64,
     /// Their sum.
     pub sum: f64,
-    /// The least.
+    /// The lowest.
     pub least: f64,
-    /// The greatest.
+    /// The highest.
     pub most: f64,
 }
 
@@ -71,12 +71,12 @@ impl Point {
         Point { count: 1.0, sum: value, least: value, most: value }
     }
 
-    /// Whether there are samples, and all of it is a number.
+    /// Whether there are samples, and all values are finite.
     fn is_sound(self) -> bool {
         self.count > 0.0 && [self.count, self.sum, self.least, self.most].iter().all(|part| part.is_finite())
     }
 
-    /// All samples of both.
+    /// The samples of both.
     pub fn with(self, other: Point) -> Self {
         Point {
             count: self.count + other.count,
@@ -110,7 +110,7 @@ pub struct Series {
 
 #[derive(Debug, Clone, Copy)]
 struct Kept {
-    /// Which point this is, counted from the beginning; the ring holds one of each remainder.
+    /// The index of this point from the beginning; the ring has one entry for each remainder.
     number: u64,
     point: Point,
 }
@@ -119,7 +119,7 @@ impl Series {
     /// A series without points.
     ///
     /// # Errors
-    /// Points without length, too many of them, or quantiles that do not rise.
+    /// Points of length zero, too many of them, or quantiles that are not in rising order.
     pub fn new(settings: SeriesSettings) -> Result<Self, SeriesError> {
         let resolution = nanos(settings.resolution);
         if resolution == 0 {
@@ -148,13 +148,12 @@ impl Series {
         Ok(Series { settings, resolution, points, sketches, quantiles })
     }
 
-    /// What it keeps.
+    /// Its settings.
     pub fn settings(&self) -> &SeriesSettings {
         &self.settings
     }
 
-    /// Counts a sample in the point that `at` lies in. Samples older than the history are dropped, and so is what is no
-    /// finite number.
+    /// Adds a sample to the point at `at`. Samples older than the history and values that are not finite are dropped.
     #[inline]
     pub fn record(&mut self, at: Timestamp, value: f64) {
         if !value.is_finite() {
@@ -168,8 +167,8 @@ impl Series {
         }
     }
 
-    /// Adds samples that were counted elsewhere to the point that `at` lies in (its beginning, or any instant before
-    /// its end). Percentiles do not see them. Dropped where they are too old, none, or no finite numbers.
+    /// Adds aggregated samples to the point at `at` (its beginning, or any time before its end). They do not count for
+    /// percentiles. Dropped if too old, empty or not finite.
     pub fn add(&mut self, at: Timestamp, point: Point) {
         if !point.is_sound() {
             return;
@@ -179,7 +178,7 @@ impl Series {
         }
     }
 
-    /// Adds the samples of a sketch to the point that `at` lies in.
+    /// Adds the samples of a sketch to the point at `at`.
     pub fn add_sketch(&mut self, at: Timestamp, sketch: &Sketch) {
         let (Some(least), Some(most)) = (sketch.least(), sketch.most()) else { return };
         if let Some(slot) = self.slot(at) {
@@ -191,7 +190,7 @@ impl Series {
         }
     }
 
-    /// Sets the point that `at` lies in, with the quantiles that [`Detail::Quantiles`] names, in its order.
+    /// Sets the point at `at`, with the quantiles that [`Detail::Quantiles`] names, in its order.
     pub fn set_quantiles(&mut self, at: Timestamp, point: Point, quantiles: &[f64]) {
         if let Some(slot) = self.slot(at) {
             self.points[slot].point = point;
@@ -202,14 +201,14 @@ impl Series {
         }
     }
 
-    /// The end of what can be seen at `now`: a multiple of `step`, after which nothing is visible.
+    /// The end of the visible data at `now`: a multiple of `step`.
     pub fn seen(&self, now: Timestamp, step: Duration) -> Timestamp {
         let visible = (now - self.settings.delay).as_nanos();
         Timestamp::from_nanos(visible - visible % nanos(step).max(1))
     }
 
-    /// The statistic over the period that ends at `end`: over all points that end in it. None where there is no
-    /// sample, or where what is kept cannot tell the statistic.
+    /// The statistic over the period that ends at `end`: over all points that end in it. None where there is no sample,
+    /// or where the stored data does not provide the statistic.
     pub fn datapoint(&self, end: Timestamp, period: Duration, statistic: Statistic) -> Option<Datapoint> {
         let at = Timestamp::from_nanos(end.as_nanos().checked_sub(nanos(period))?);
         let point = self.fold(end, period)?;
@@ -230,7 +229,7 @@ impl Series {
         (all.count > 0.0).then_some(all)
     }
 
-    /// Whether a statistic can be told from what is kept.
+    /// Whether the stored data provides a statistic.
     pub fn tells(&self, statistic: Statistic) -> bool {
         match (&self.settings.detail, statistic) {
             (Detail::Sketch, _) => true,
@@ -252,7 +251,7 @@ impl Series {
         }
         let parts = self.within(end, period);
         match &self.settings.detail {
-            // Where all samples are equal, every statistic of the distribution is known.
+            // If all samples are equal, every statistic of the distribution is known.
             _ if all.least == all.most => statistic.of(core::iter::once((all.least, all.count)), all.count),
             Detail::Summary => None,
             Detail::Sketch => {
@@ -278,7 +277,7 @@ impl Series {
         }
     }
 
-    /// The slots that hold a point with samples which ends in the period.
+    /// The slots with samples whose points end in the period.
     fn within(&self, end: Timestamp, period: Duration) -> impl Iterator<Item = usize> + Clone + '_ {
         let end = end.as_nanos();
         let from = end.saturating_sub(nanos(period)) / self.resolution;
@@ -292,7 +291,7 @@ impl Series {
             .map(|(_, slot)| slot)
     }
 
-    /// The slot of the point that `at` lies in, emptied where it held an older one; none where it holds a newer one.
+    /// The slot of the point at `at`, cleared if it held an older one; none if it holds a newer one.
     #[inline]
     fn slot(&mut self, at: Timestamp) -> Option<usize> {
         let number = at.as_nanos() / self.resolution;
@@ -319,7 +318,7 @@ fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A week of points of 10 s: the longest that an alarm may look back, and then some.
+/// More than a week of points of 10 s, the longest history of an alarm.
 const MOST_POINTS: u64 = 65_536;
 
 /// Two days of minutes, with 16 kB each.

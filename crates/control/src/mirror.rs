@@ -1,20 +1,20 @@
 //! Mirror: is this request copied to a shadow pool?
 //!
-//! ## Why a hash and not a draw
-//! A session is of use to a shadow only whole, and two shadows can be compared only where they get the same requests.
-//! So the choice hangs on the session's key alone: it is the same for every request of the session, on every core and
-//! for every pool with the same salt. A session is chosen where its hash lies below the fraction, hence what 10 %
-//! choose is part of what 20 % choose, and a fraction can be raised while it runs.
+//! ## Why a hash and not a random draw
+//! A shadow pool needs whole sessions, and two shadow pools can be compared only if they get the same requests. So the
+//! choice depends only on the session's key: it is the same for every request of the session, on every core and for
+//! every pool with the same salt. A session is chosen if its hash is below the fraction, so the sessions chosen at 10 %
+//! are a subset of those at 20 %, and a fraction can be raised at run time.
 //!
 //! ## The order
-//! What is not chosen is the most frequent and the cheapest to tell. The absolute limit comes last, because it uses
-//! up a turn. A copy never waits: what exceeds the limit is dropped, and its session with it is no longer whole,
-//! which its count says.
+//! Requests that are not chosen are the most frequent and the cheapest to detect. The absolute limit comes last,
+//! because it consumes a turn. A copy never waits: copies above the limit are dropped. Their session is then no longer
+//! complete, which the counter shows.
 //!
 //! ## The breaker
-//! Copies cost the gateway time that live requests need, so they stop while its own event loops lag. It *trips* at
-//! once and *admits* again only after the lag has been low for a while; between the two bounds it stays as it is, or
-//! it would follow its own effect on the lag.
+//! Copies take time of the gateway that live requests need, so they stop while its event loops lag. The breaker *trips*
+//! at once and *admits* again only after the lag has been low for a while; between the two bounds it keeps its state,
+//! otherwise it would react to its own effect on the lag.
 
 use crate::error::Span;
 use crate::rate::{Limit, RateClass, RateSettings};
@@ -28,32 +28,32 @@ use units::{Ratio, Timestamp, show_duration};
 pub struct MirrorSettings {
     /// The share of the sessions.
     pub fraction: Ratio,
-    /// Copies over time, whatever the fraction; none for no limit.
+    /// Copies over time, regardless of the fraction; none for no limit.
     pub limit: Option<Limit>,
     /// Which methods.
     pub methods: Methods,
     /// When the gateway itself is too busy.
     pub breaker: BreakerSettings,
-    /// Sessions are chosen anew with another salt. Pools that are to be compared have the same.
+    /// Another salt chooses other sessions. Pools that are to be compared need the same salt.
     pub salt: u64,
 }
 
 /// Which methods may be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Methods {
-    /// Those that change nothing: GET, HEAD, OPTIONS, TRACE (RFC 9110, 9.2.1).
+    /// Safe methods: GET, HEAD, OPTIONS, TRACE (RFC 9110, 9.2.1).
     #[default]
     Safe,
-    /// All of them: the shadow pool can take writes.
+    /// All methods: the shadow pool can handle writes.
     All,
 }
 
 /// Whether a request's method is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Safety {
-    /// It changes nothing.
+    /// It is safe.
     Safe,
-    /// It may.
+    /// It is not.
     Unsafe,
 }
 
@@ -62,9 +62,9 @@ pub enum Safety {
 pub struct BreakerSettings {
     /// The breaker trips at this lag; above `admit_below`.
     pub trip_at: Duration,
-    /// And admits again once the lag has been below this.
+    /// It admits again once the lag has been below this
     pub admit_below: Duration,
-    /// For so long.
+    /// for this long.
     pub admit_after: Duration,
 }
 
@@ -78,18 +78,18 @@ impl Default for BreakerSettings {
 /// Why a request is not copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotMirrored {
-    /// Its session is not among the fraction.
+    /// Its session is not within the fraction.
     NotChosen,
-    /// Its method may change something.
+    /// Its method is not safe.
     UnsafeMethod,
     /// The gateway itself is too busy.
     Tripped {
         /// The lag at which the breaker trips.
         trip_at: Duration,
     },
-    /// The absolute limit is used up.
+    /// The absolute limit is exhausted.
     OverLimit {
-        /// For how long.
+        /// The time until the next copy.
         wait: Duration,
     },
 }
@@ -104,7 +104,7 @@ impl NotMirrored {
     /// The name of [`NotMirrored::OverLimit`].
     pub const OVER_LIMIT: &str = "over_limit";
 
-    /// The name in metrics and logs. It never changes.
+    /// The name in metrics and logs. It is stable.
     pub const fn name(&self) -> &'static str {
         match self {
             NotMirrored::NotChosen => Self::NOT_CHOSEN,
@@ -140,7 +140,7 @@ pub enum BreakerChange {
     Admitting,
 }
 
-/// The choice of one shadow pool, shared by all cores.
+/// The decision for one shadow pool, shared by all cores.
 ///
 /// ```
 /// use control::mirror::{Methods, MirrorChoice, MirrorSettings, NotMirrored, Safety};
@@ -162,19 +162,19 @@ pub enum BreakerChange {
 /// ```
 #[derive(Debug)]
 pub struct MirrorChoice<W> {
-    /// The highest hash that is chosen; `None` chooses nothing.
+    /// The highest hash that is chosen; with `None` no session is.
     highest: Option<u64>,
     limit: Option<RateClass<W>>,
-    /// 0 while the breaker admits; else one more than the last instant, in ns, at which the lag was not low.
+    /// 0 while the breaker admits; otherwise the last time, in ns, at which the lag was not low, plus one.
     tripped: W,
     settings: MirrorSettings,
 }
 
 impl<W: Word> MirrorChoice<W> {
-    /// A choice whose breaker admits.
+    /// A decision whose breaker admits.
     ///
     /// # Errors
-    /// A limit that admits nothing, or a breaker that would admit while it trips.
+    /// A limit that admits nothing, or a breaker whose admit bound is not below its trip bound.
     pub fn new(settings: MirrorSettings) -> Result<Self, SettingsError> {
         let BreakerSettings { trip_at, admit_below, .. } = settings.breaker;
         if admit_below >= trip_at {
@@ -186,15 +186,15 @@ impl<W: Word> MirrorChoice<W> {
             let settings = RateSettings { per_second: Some(limit), per_minute: None, backlog, longest_wait };
             RateClass::new(ClassId::default(), settings)
         };
-        // 2^64 times the fraction, less one; the conversion holds the whole at the greatest number.
+        // 2^64 times the fraction, minus one; the conversion saturates a fraction of 1 at the maximum.
         let share = settings.fraction.get() * TWO_TO_64;
         let highest = if share >= TWO_TO_64 { Some(u64::MAX) } else { (share as u64).checked_sub(1) };
         let limit = settings.limit.map(class).transpose()?;
         Ok(MirrorChoice { highest, limit, tripped: W::new(0), settings })
     }
 
-    /// Decides about a live request. Its session's key is whatever the configuration calls a session (a cookie, a
-    /// header, the client's address).
+    /// Decides about a live request. The configuration defines the session's key (a cookie, a header, the client's
+    /// address).
     ///
     /// # Errors
     /// Why it is not copied.
@@ -213,7 +213,8 @@ impl<W: Word> MirrorChoice<W> {
         limit.claim_no_queue(now).map_err(|reason| NotMirrored::OverLimit { wait: reason.wait() })
     }
 
-    /// Tells the breaker how late an event loop ran. Every core may, at each turn or a few times a second.
+    /// Reports the lag of an event loop to the breaker. Every core may report, at each iteration or a few times a
+    /// second.
     pub fn lagged(&self, now: Timestamp, lag: Duration) -> Option<BreakerChange> {
         let BreakerSettings { trip_at, admit_below, admit_after } = self.settings.breaker;
         let stamp = now.as_nanos().saturating_add(1);
@@ -222,7 +223,7 @@ impl<W: Word> MirrorChoice<W> {
             _ if lag >= admit_below => Some(stamp.max(since)),
             _ => (now.since(Timestamp::from_nanos(since - 1)) >= admit_after).then_some(0),
         };
-        // Of the cores that see the same, the one that changes the word says so.
+        // Of the cores that report the same, the one that changes the word returns the change.
         let before = self.tripped.update(next).ok()?;
         match (before, next(before)?) {
             (0, _) => Some(BreakerChange::Tripped { lag }),
@@ -242,8 +243,8 @@ impl<W: Word> MirrorChoice<W> {
     }
 }
 
-/// FNV-1a over the salt and the key, and the finisher of SplitMix64, because the high bits of FNV alone barely move
-/// with the last bytes of a key. Not secret: a client that wants to be copied may be.
+/// FNV-1a over the salt and the key, and the finaliser of SplitMix64, because the high bits of FNV alone hardly change
+/// with the last bytes of a key. It is not secret: a client can choose to be copied.
 fn hash(salt: u64, key: &[u8]) -> u64 {
     let salt = salt.to_le_bytes();
     let mut hash = salt.iter().chain(key).fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(choice.lagged(at(1), lag(5_000)), Some(BreakerChange::Tripped { lag: lag(5_000) }));
         let tripped = NotMirrored::Tripped { trip_at: lag(5_000) };
         assert_eq!(choice.decide(at(1), b"a", Safety::Safe), Err(tripped));
-        // Between the bounds the calm begins anew.
+        // A lag between the bounds restarts the wait.
         assert_eq!(choice.lagged(at(4_000), lag(2_000)), None);
         assert_eq!(choice.lagged(at(8_999), lag(500)), None);
         assert!(choice.is_tripped());
@@ -361,7 +362,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of sessions with look-alike keys; five standard deviations.
+        /// For sessions with similar keys; five standard deviations.
         #[test]
         fn the_fraction_holds_within_chance(fraction in 0.0..1.0_f64, salt in any::<u64>(), start in any::<u32>()) {
             let choice = choice(MirrorSettings { salt, ..settings(fraction) });
@@ -382,7 +383,7 @@ mod tests {
             let large = small + (1.0 - small) * more;
             let of = |fraction| choice(MirrorSettings { salt, ..settings(fraction) });
             prop_assert!(!chosen(&of(small), &session) || chosen(&of(large), &session));
-            // The whole session, and every pool.
+            // The whole session, in every pool.
             prop_assert_eq!(chosen(&of(small), &session), chosen(&of(small), &session));
         }
     }

@@ -1,13 +1,13 @@
 //! Policy: limits that apply only while a service level class is not conforming.
 //!
-//! ## Why the limit stays for a full window without refusals
-//! The account's rule lifts its limit with the last late response of the window. Under a flood that lasts, that means
-//! ten good seconds, then a collapse, then ten good seconds again, because the limit itself is what made the responses
-//! good. While it refuses, the flood is not over: so nothing may have been shed for a window before it is lifted.
+//! ## Why the limits remain for a full window without refusals
+//! The account's rule lifts its limit with the last late response of the window. Under a long overload, that alternates
+//! between ten good seconds and a collapse, because the limit itself made the responses good. While it refuses
+//! requests, the overload is not over: so the limits are lifted only after a window in which nothing was shed.
 //!
-//! ## Why apart from the limits
-//! A gate says *when*, a limit says *how much*. One owner asks the gate every 100 ms (a simulator may at each event)
-//! and hands its transitions to [`Admission`](crate::admission::Admission), which all cores share.
+//! ## Why separate from the limits
+//! A gate decides *when*, a limit decides *how much*. One owner calls the gate every 100 ms (a simulator may at each
+//! event) and passes its transitions to [`Admission`](crate::admission::Admission), which all cores share.
 //!
 //! Follows the search-cgi account: limit while `slm.conforming < 100`.
 
@@ -23,23 +23,23 @@ pub struct PolicySettings {
     pub enter: Ratio,
     /// The limits are lifted once the share is at least this over the whole window; at least `enter`.
     pub leave: Ratio,
-    /// Fewer responses than this in the window say nothing; at least 1.
+    /// Fewer responses than this in the window are not judged; at least 1.
     pub min_samples: u64,
 }
 
 impl Default for PolicySettings {
-    /// The account's rule: one late response is enough, and all have to conform again.
+    /// The account's rule: one late response is enough to engage, and all have to conform before it is lifted.
     fn default() -> Self {
         PolicySettings { enter: Ratio::ONE, leave: Ratio::ONE, min_samples: 1 }
     }
 }
 
-/// Why the limits apply: what was found, and the bound.
+/// Why the limits apply: the measured share, and the bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Breach {
     /// The share that conformed.
     pub conforming: Ratio,
-    /// Of how many responses in the window.
+    /// The number of responses in the window.
     pub samples: u64,
     /// The share below which the limits apply.
     pub enter: Ratio,
@@ -77,7 +77,7 @@ pub enum Transition {
     },
 }
 
-/// The gate of one policy, with the conditions that move it.
+/// The gate of one policy, with the conditions that change it.
 ///
 /// ```
 /// use control::policy::{Policy, PolicySettings, Transition};
@@ -104,7 +104,7 @@ impl Policy {
     /// A policy whose limits do not apply yet.
     ///
     /// # Errors
-    /// Conditions that contradict each other, never hold, or judge by nothing.
+    /// Conditions that contradict each other, never hold, or need no samples.
     pub fn new(settings: PolicySettings) -> Result<Self, SettingsError> {
         let PolicySettings { enter, leave, min_samples } = settings;
         if enter == Ratio::ZERO {
@@ -119,7 +119,7 @@ impl Policy {
         Ok(Policy { settings, gate: Gate::Lifted })
     }
 
-    /// Looks at the class and moves the gate where its conditions hold.
+    /// Evaluates the class and changes the gate if the conditions hold.
     pub fn tick(&mut self, now: Timestamp, class: &ServiceLevel) -> Option<Transition> {
         let tally = class.tally(now);
         let share = tally.share();

@@ -1,22 +1,22 @@
 //! Rate class: how often requests may pass, and how many may wait for their turn.
 //!
 //! ## Why a reservation and not a queue
-//! A waiting request reserves its turn: the class knows at once when it will be admitted, so the request sleeps on a
-//! timer and no queue has to be walked, and a wait that would be too long is refused on arrival rather than after it.
-//! Turns are handed out in the order of the claims.
+//! A waiting request reserves its turn: the class knows at once when it will be admitted. So the request waits on a
+//! timer and no queue has to be scanned, and a wait that would be too long is refused on arrival instead of afterwards.
+//! Turns are assigned in the order of the claims.
 //!
 //! ## Two words for two limits
-//! The limits per second and per minute are two cells (GCRA). A claim takes the minute's turn first, then
-//! the second's from that instant on, and gives the minute's back where the second refuses. A request that the
-//! second delays passes later than its turn in the minute's cell; on one core that never passes the minute's bound,
-//! because whatever keeps the second busy has filled the minute's cell at least as far. Between the two steps
-//! another core may claim: a class with *both* limits and a backlog may then pass its minute's bound by a waiter for
-//! each other core. A class with one limit, or without a backlog, is exact on any number of cores.
+//! The limits per second and per minute are two cells (GCRA). A claim takes the minute's turn first, then the second's
+//! from that instant on, and returns the minute's turn if the second's refuses. A request that the second's limit
+//! delays passes later than its turn in the minute's cell; on one core that never exceeds the minute's bound, because
+//! the requests that occupy the second's cell have filled the minute's cell at least as far. Between the two steps
+//! another core may claim: a class with *both* limits and a backlog may then exceed its minute's bound by one waiting
+//! request for each other core. A class with one limit, or without a backlog, is exact on any number of cores.
 //!
-//! ## A trap
-//! With no place to wait and burst 1, a class of 100/s admits only 55 of 110 evenly spaced requests a second: each
-//! comes 9.1 ms after the last, before the 10 ms are over, so every other one is refused. One place to wait or a
-//! burst of 2 admits 100.
+//! ## A pitfall
+//! With no backlog and burst 1, a class of 100/s admits only 55 of 110 evenly spaced requests a second: each arrives
+//! 9.1 ms after the last, before the 10 ms are over, so every second one is refused. A backlog of one or a burst of 2
+//! admits 100.
 //!
 //! Follows the rate classes of the search-cgi account: `rate.use` is [`RateClass::claim`], `rate.use.noQueue` is
 //! [`RateClass::claim_no_queue`], `rate.getBacklog` is [`RateClass::backlog`].
@@ -34,27 +34,27 @@ use core::time::Duration;
 use gcra::Gcra;
 use units::{Rate, Timestamp};
 
-/// One limit: a rate, and how many may pass at once after a calm.
+/// One limit: a rate, and how many requests may pass at once after an idle period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// Requests over time; above zero. Rates above 10⁹/s are held at that.
+    /// Requests over time; above zero. Rates above 10⁹/s are reduced to that.
     pub rate: Rate,
-    /// Requests that may pass at once where none has passed for long enough; at least 1, which spaces evenly.
+    /// Requests that may pass at once if none has passed for long enough; at least 1, which spaces requests evenly.
     pub burst: u32,
 }
 
-/// What a rate class holds to.
+/// The settings of a rate class.
 ///
-/// Both limits hold; either may be absent. A minute's limit is useful below the second's, and with a burst of its
-/// own: with burst 1 it spaces requests evenly, with the whole minute's count it lets them pass at the second's rate
-/// until they are used up.
+/// Both limits apply; either may be absent. A limit per minute is useful if it is below the one per second, and with
+/// its own burst: with burst 1 it spaces requests evenly, with the whole minute's count it lets them pass at the
+/// second's rate until the count is used up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateSettings {
-    /// The limit that is usually given per second.
+    /// The limit per second.
     pub per_second: Option<Limit>,
-    /// The limit that is usually given per minute.
+    /// The limit per minute.
     pub per_minute: Option<Limit>,
-    /// How many requests may wait for their turn at once; 0 refuses whatever cannot pass now.
+    /// How many requests may wait for their turn at once; with 0, requests that cannot pass now are refused.
     pub backlog: u32,
     /// How long a request may wait for its turn.
     pub longest_wait: Duration,
@@ -91,25 +91,25 @@ pub struct RateClass<W> {
     settings: RateSettings,
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Debug, PartialEq)]
 #[must_use = "a request passes, waits or is refused by this"]
 pub enum Claim {
     /// The request passes now.
     Now,
-    /// The request waits until [`Turn::at`], and then says so with [`RateClass::turn_came`].
+    /// The request waits until [`Turn::at`], and then calls [`RateClass::turn_came`].
     At(Turn),
     /// The request is refused.
     Shed(Reason),
 }
 
-/// A reserved turn. It holds a place in the backlog until it is given to [`RateClass::turn_came`] or
-/// [`RateClass::give_up`]; it cannot be copied, so a place cannot be given back twice.
+/// A reserved turn. It occupies the backlog until it is passed to [`RateClass::turn_came`] or [`RateClass::give_up`];
+/// it cannot be copied, so it cannot be released twice.
 #[derive(Debug, PartialEq)]
 #[must_use = "a turn that is dropped keeps its place in the backlog for ever: call `turn_came` or `give_up`"]
 pub struct Turn {
     at: Timestamp,
-    /// What the cells were left at, to know whether anyone claimed since.
+    /// The values that the cells were left at, to detect later claims.
     second_left_at: u64,
     minute_left_at: u64,
     class: ClassId,
@@ -127,7 +127,7 @@ impl<W: Word> RateClass<W> {
     /// A rate class whose bucket is full.
     ///
     /// # Errors
-    /// A rate or a burst of zero, a bucket that takes longer than a year to fill, or places to wait without time to.
+    /// A rate or a burst of zero, a bucket that takes longer than a year to fill, or a backlog without a longest wait.
     pub fn new(id: ClassId, settings: RateSettings) -> Result<Self, SettingsError> {
         if settings.backlog > 0 && settings.longest_wait.is_zero() {
             return Err(SettingsError::BacklogWithoutWait { backlog: settings.backlog });
@@ -141,13 +141,13 @@ impl<W: Word> RateClass<W> {
         })
     }
 
-    /// Asks to pass now, or at a turn within the backlog's bounds.
+    /// Claims a pass now, or a turn within the backlog's bounds.
     #[inline]
     pub fn claim(&self, now: Timestamp) -> Claim {
         self.claim_before(now, Timestamp::NEVER)
     }
 
-    /// As [`claim`](Self::claim), for a client that has left at `client_leaves`: it gets no turn after that.
+    /// As [`claim`](Self::claim), for a client that gives up at `client_leaves`: it gets no turn after that time.
     #[inline]
     pub fn claim_before(&self, now: Timestamp, client_leaves: Timestamp) -> Claim {
         match self.reserve(now, now, client_leaves) {
@@ -157,7 +157,7 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    /// Asks to pass now; never waits.
+    /// Claims a pass now; never waits.
     ///
     /// # Errors
     /// The request exceeds the rate: how long it would have had to wait.
@@ -169,10 +169,10 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    /// What a claim would come to, for a class that is watched and not held to: how long the request would have had to
-    /// wait. It takes the turn, but passes now, so that no place has to be kept until then: who would be waiting is
-    /// read off the cell, because turns are an interval apart. Exact for a class with one limit on one core; with two
-    /// limits the backlog of each is judged by its own interval.
+    /// The result that a claim would have, for a shadow class: how long the request would have had to wait. It takes
+    /// the turn, but the request passes now, so it occupies no backlog: the number of waiting requests is derived from
+    /// the cell, because turns are an interval apart. Exact for a class with one limit on one core; with two limits the
+    /// backlog of each is judged by its own interval.
     ///
     /// # Errors
     /// The request would have been refused.
@@ -197,7 +197,7 @@ impl<W: Word> RateClass<W> {
         Err(Reason::BacklogFull { class: self.id, bound: backlog, waiting: backlog })
     }
 
-    /// The turn has come: its place in the backlog is free again.
+    /// The turn has come: releases its place in the backlog.
     #[inline]
     pub fn turn_came(&self, turn: Turn) {
         debug_assert_eq!(turn.class, self.id, "a turn belongs to the class that gave it");
@@ -206,10 +206,10 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    /// The request does not want its turn any more (its client has left): the place in the backlog is free again.
+    /// Releases the turn of a request that no longer needs it (its client has left), and its place in the backlog.
     ///
-    /// The turn itself goes back only where nobody claimed after it; otherwise it is lost, because those behind have
-    /// been promised theirs, and to promise it twice would pass the limit.
+    /// The turn itself is returned only if there was no later claim; otherwise it is lost, because the later turns are
+    /// already promised, and promising this one again would exceed the limit.
     pub fn give_up(&self, turn: Turn) {
         if let Some(second) = &self.second {
             second.give_back(turn.second_left_at);
@@ -220,13 +220,12 @@ impl<W: Word> RateClass<W> {
         self.turn_came(turn);
     }
 
-    /// Empties the bucket: the next request passes one interval from now, with no burst. Turns that are reserved
-    /// stay as they are.
+    /// Empties the bucket: the next request passes one interval from now, with no burst. Reserved turns are unchanged.
     pub fn empty(&self, now: Timestamp) {
         self.second.iter().chain(&self.minute).for_each(|cell| cell.empty(now));
     }
 
-    /// Whether a class that begins anew would decide the same: all buckets are full, and nobody waits.
+    /// Whether a new class would decide the same: all buckets are full, and no request waits.
     pub fn is_as_new(&self, now: Timestamp) -> bool {
         self.backlog() == 0 && self.second.iter().chain(&self.minute).all(|cell| cell.is_as_new(now))
     }
@@ -236,18 +235,18 @@ impl<W: Word> RateClass<W> {
         u32::try_from(self.waiting.load()).unwrap_or(u32::MAX)
     }
 
-    /// Which class this is.
+    /// The id of this class.
     pub fn id(&self) -> ClassId {
         self.id
     }
 
-    /// What the class holds to.
+    /// Its settings.
     pub fn settings(&self) -> &RateSettings {
         &self.settings
     }
 
-    /// A turn, before its client leaves, for a request that arrives now and cannot pass before `from` (another class's
-    /// turn). It takes a place in the backlog only where this class delays it further.
+    /// A turn, before its client gives up, for a request that arrives now and cannot pass before `from` (another
+    /// class's turn). It occupies the backlog only if this class delays it further.
     #[inline]
     pub(crate) fn reserve(
         &self,
@@ -262,7 +261,7 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    /// Tells the cells that the request passes later than its turn here, because another class delays it.
+    /// Informs the cells that the request passes later than its turn here, because another class delays it.
     pub(crate) fn delayed_until(&self, at: Timestamp, turn: &mut Turn) {
         if let Some(left_at) = self.second.as_ref().and_then(|cell| cell.delayed_until(at)) {
             turn.second_left_at = left_at;
@@ -282,7 +281,7 @@ impl<W: Word> RateClass<W> {
         let latest = now + self.settings.longest_wait;
         match self.take(from, latest.min(client_leaves)) {
             Ok(turn) if turn.at > from => Ok(Turn { holds_place: true, ..turn }),
-            // Another core gave its turn back in between.
+            // Another core returned its turn in between.
             Ok(turn) => {
                 self.free_place();
                 Ok(turn)
@@ -299,12 +298,12 @@ impl<W: Word> RateClass<W> {
         }
     }
 
-    /// Takes a turn at `from` or later, but not after `latest`; else the earliest instant that was possible.
+    /// Takes a turn at `from` or later, but not after `latest`; otherwise the earliest possible time.
     #[inline]
     fn take(&self, from: Timestamp, latest: Timestamp) -> Result<Turn, Timestamp> {
         let (mut at, mut minute_left_at, mut second_left_at) = (from, 0, 0);
         if let Some(minute) = &self.minute {
-            // Look before claiming: most refusals then leave the minute's cell alone.
+            // Checks before claiming: most refusals then do not touch the minute's cell.
             let earliest = self.second.as_ref().map_or(from, |second| second.earliest().max(from));
             if earliest > latest {
                 return Err(earliest);
@@ -314,7 +313,7 @@ impl<W: Word> RateClass<W> {
         if let Some(second) = &self.second {
             match second.claim(at, latest) {
                 Ok((turn, left_at)) => {
-                    // The minute's cell reckoned with a request that passes earlier.
+                    // The minute's cell assumed that the request passes earlier.
                     if let (true, Some(minute)) = (turn > at, &self.minute)
                         && let Some(left_at) = minute.delayed_until(turn)
                     {

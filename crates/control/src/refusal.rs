@@ -1,4 +1,4 @@
-//! Why settings are refused, in two parts, so that whoever tells it shows them apart.
+//! Why settings are refused, in two parts, so that they can be displayed separately.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use core::fmt;
 pub struct Refusal {
     /// The field, what was found and the bound.
     pub problem: String,
-    /// The way out, where it does not follow from the problem.
+    /// The way out, unless the problem implies it.
     pub way_out: Option<String>,
 }
 
@@ -19,12 +19,12 @@ impl Refusal {
         Refusal { problem: problem.into(), way_out: Some(way_out.into()) }
     }
 
-    /// A problem of which the way out follows.
+    /// A problem that implies its way out.
     pub(crate) fn without_way_out(problem: impl Into<String>) -> Self {
         Refusal { problem: problem.into(), way_out: None }
     }
 
-    /// The same of a part of the settings, which is named first.
+    /// The same for a part of the settings, which is named first.
     pub(crate) fn of(self, part: impl fmt::Display) -> Self {
         Refusal { problem: format!("{part}: {}", self.problem), ..self }
     }

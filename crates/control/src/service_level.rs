@@ -1,21 +1,21 @@
-//! Service level class: which share of the responses of the last seconds conformed?
+//! Service level class: the share of recent responses that conformed.
 //!
 //! ## What conforms
-//! A response within the time-to-first-byte target, with a status that is not counted as a failure. Either may be
-//! left out: a service that answers 500 or 429 quickly above its limit is in time and still fails. What gets no answer
-//! at all does not conform, whatever the class measures.
+//! A response within the time-to-first-byte target, with a status that is not counted as a failure. Either may be left
+//! out: a service that quickly responds with 500 or 429 above its limit is in time and still fails. A request without a
+//! response does not conform, whatever the class measures.
 //!
-//! ## What is timed
-//! From the moment the upstream request is admitted to the first byte of its response, so that neither a client's
-//! slow download nor our own queue counts: a queue that counts itself never empties. Answers that we make ourselves
-//! (refusals) are not responses; they are counted apart, as shed.
+//! ## What is measured
+//! The time from the admission of the upstream request to the first byte of its response, so that neither a client's
+//! slow download nor the gateway's own queue counts: a queue that counts its own wait never empties. Refusals by the
+//! gateway are not responses; they are counted separately, as shed.
 //!
 //! ## Why a ring of buckets
-//! The window slides in steps of a hundredth: a record is an addition, not a list of samples to be kept, and reading
-//! is one too. The newest bucket is still being filled, so the window covers 99 to 100 hundredths of its length.
+//! The window slides in steps of a hundredth: recording is an addition instead of a list of samples, and so is reading.
+//! The newest bucket is still being filled, so the window covers 99 to 100 hundredths of its length.
 //!
 //! ## Why tallies
-//! Cores must not write one ring together. Each keeps a [`Tally`], which is three additions, and the ring's owner
+//! Cores must not write to the same ring. Each keeps a [`Tally`], which takes three additions, and the ring's owner
 //! [absorbs](ServiceLevel::absorb) them, every 100 ms for a window of ten seconds.
 //!
 //! Follows the service level monitoring of the search-cgi account: conforming is at most the target, measured to the
@@ -28,7 +28,7 @@ use core::ops::{AddAssign, SubAssign};
 use core::time::Duration;
 use units::{Ratio, Timestamp};
 
-/// The window slides in this many steps.
+/// The number of steps in which the window slides.
 pub const BUCKETS: usize = 100;
 
 /// The shortest window: a bucket of ten microseconds.
@@ -39,9 +39,9 @@ const LEAST_WINDOW: Duration = Duration::from_millis(1);
 pub struct ServiceLevelSettings {
     /// The time-to-first-byte target; above zero. `None` where only statuses count.
     pub target: Option<Duration>,
-    /// How far back the share looks; at least 1 ms. It is rounded down to a multiple of 100 ns.
+    /// The length of the window; at least 1 ms. It is rounded down to a multiple of 100 ns.
     pub window: Duration,
-    /// A response with one of these statuses does not conform, however soon it came.
+    /// A response with one of these statuses does not conform, however fast it was.
     pub not_conforming: Statuses,
 }
 
@@ -49,7 +49,7 @@ impl ServiceLevelSettings {
     /// The account's window of ten seconds.
     pub const DEFAULT_WINDOW: Duration = Duration::from_secs(10);
 
-    /// A class that looks at the response time only, over the usual window.
+    /// A class with only a target, over the default window.
     pub const fn within(target: Duration) -> Self {
         ServiceLevelSettings {
             target: Some(target),
@@ -64,7 +64,7 @@ impl ServiceLevelSettings {
         self.target.is_none_or(|target| elapsed <= target) && !self.not_conforming.contains(status)
     }
 
-    /// Whether a request without an answer after this time cannot conform any more.
+    /// Whether a request without a response after this time can no longer conform.
     #[inline]
     pub fn is_late(&self, elapsed: Duration) -> bool {
         self.target.is_some_and(|target| elapsed > target)
@@ -76,9 +76,9 @@ impl ServiceLevelSettings {
 pub struct Tally {
     /// Responses that conformed.
     pub conforming: u64,
-    /// Responses, and requests that are late although they have not been answered.
+    /// Responses, and requests without a response that are already late.
     pub total: u64,
-    /// Requests refused by a limit; not among the total.
+    /// Requests refused by a limit; not included in the total.
     pub shed: u64,
 }
 
@@ -90,8 +90,8 @@ impl Tally {
         self.total += 1;
     }
 
-    /// Counts a request that has failed without an answer, or is past the target without one: it cannot conform any
-    /// more, and a service that hangs would otherwise look idle. Call it once for a request, and then do not
+    /// Counts a request that has failed without a response, or is past the target without one: it can no longer
+    /// conform, and a service that hangs would otherwise look idle. Call it once for a request, and then do not
     /// [record](Self::record) its response.
     #[inline]
     pub fn record_late(&mut self) {
@@ -130,7 +130,7 @@ impl SubAssign for Tally {
 
 /// A service level class: one target, one sliding window.
 ///
-/// Time does not run backwards here: what is recorded with an earlier instant than the newest counts as the newest.
+/// Time does not run backwards here: a record with an earlier time than the newest one counts at the newest.
 #[derive(Debug, Clone)]
 pub struct ServiceLevel {
     settings: ServiceLevelSettings,
@@ -138,7 +138,7 @@ pub struct ServiceLevel {
     /// The sum of all buckets.
     sum: Tally,
     newest: usize,
-    /// When the newest bucket ends, in ns: the hot path compares and does not divide.
+    /// The end of the newest bucket, in ns: the hot path compares and does not divide.
     newest_ends: u64,
     /// The length of a bucket, in ns.
     width: u64,
@@ -178,7 +178,7 @@ impl ServiceLevel {
         self.absorb(now, tally);
     }
 
-    /// Counts a request that is late already, see [`Tally::record_late`].
+    /// Counts a request that is already late, see [`Tally::record_late`].
     #[inline]
     pub fn record_late(&mut self, now: Timestamp) {
         self.absorb(now, Tally { total: 1, ..Tally::default() });
@@ -190,7 +190,7 @@ impl ServiceLevel {
         self.absorb(now, Tally { shed: 1, ..Tally::default() });
     }
 
-    /// Adds what a core has counted since it was asked last.
+    /// Adds what a core has counted since the last call.
     #[inline]
     pub fn absorb(&mut self, now: Timestamp, tally: Tally) {
         if now.as_nanos() >= self.newest_ends {
@@ -205,7 +205,7 @@ impl ServiceLevel {
         self.tally(now).share()
     }
 
-    /// What the window holds.
+    /// The counts in the window.
     pub fn tally(&self, now: Timestamp) -> Tally {
         let mut tally = self.sum;
         let expired = self.steps_to(now.as_nanos()).min(BUCKETS as u64) as usize;
@@ -215,12 +215,12 @@ impl ServiceLevel {
         tally
     }
 
-    /// What the class measures.
+    /// Its settings.
     pub fn settings(&self) -> &ServiceLevelSettings {
         &self.settings
     }
 
-    /// How many buckets the window has to slide by, so that the newest one holds `nanos`.
+    /// How many buckets the window has to slide, so that the newest one contains `nanos`.
     fn steps_to(&self, nanos: u64) -> u64 {
         if nanos < self.newest_ends { 0 } else { (nanos - self.newest_ends) / self.width + 1 }
     }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all samples, to the resolution of a bucket; per-core tallies come to the same.
+        /// Compared with a list of all samples, to the resolution of a bucket; per-core tallies give the same result.
         #[test]
         fn agrees_with_a_list_of_samples(
             window_ms in 1_u64..20_000,

@@ -1,4 +1,4 @@
-//! A set of HTTP statuses: which answers a service level class counts as not conforming.
+//! A set of HTTP statuses: which responses a service level class counts as not conforming.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ pub struct Statuses {
     bits: [u64; WORDS],
 }
 
-/// Text that names no status of an answer.
+/// A text that is not the status of a final response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{found}` is neither a status from {FIRST} to {LAST} nor a class of them: write a number such as 429, or a class such as 5xx"
@@ -38,7 +38,7 @@ impl Statuses {
     /// This one status.
     ///
     /// # Errors
-    /// A number below 200, which is not the status of an answer, or above 599.
+    /// A number below 200, which is not the status of a final response, or above 599.
     pub fn of(status: u16) -> Result<Self, StatusesError> {
         let mut statuses = Statuses::NONE;
         match place(status) {
@@ -68,7 +68,7 @@ impl Statuses {
         self
     }
 
-    /// As they are written: classes where all of a class are among them, else single statuses.
+    /// The set in text: classes that are complete, otherwise single statuses.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         for class in FIRST / CLASS..=LAST / CLASS {
@@ -117,7 +117,7 @@ fn place(status: u16) -> Option<(usize, u64)> {
     Some((usize::from(place / 64), 1 << (place % 64)))
 }
 
-/// Statuses below are of interim answers.
+/// Lower statuses are those of interim responses.
 const FIRST: u16 = 200;
 const LAST: u16 = 599;
 const CLASS: u16 = 100;

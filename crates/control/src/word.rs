@@ -1,13 +1,13 @@
-//! A counter that one simulator or all cores of a gateway share.
+//! A counter that is used by one simulator or shared by all cores of a gateway.
 //!
 //! ## Why a trait
-//! A limit holds for the process, not for the core, so its state is a word that all cores change. The simulator
-//! runs on one core and would pay for atomics ten million times a second. The decision is written once, as a pure
-//! step from the word that was found to the word that is left; what repeats the step is the word's affair.
+//! A limit holds for the process, not for the core, so its state is a word that all cores change. The simulator runs on
+//! one core and would pay for atomics ten million times a second. The decision is written once, as a pure step from the
+//! old word to the new word; the implementation of the word repeats the step if necessary.
 //!
 //! ## Why relaxed ordering
 //! Each bound is a property of one word alone, and the changes of one word have one order that all cores agree on,
-//! whatever the ordering of others. No word here guards other memory.
+//! regardless of the memory ordering. No word here guards other memory.
 
 use core::cell::Cell;
 #[cfg(target_has_atomic = "64")]
@@ -18,15 +18,15 @@ pub trait Word {
     /// A word of this value.
     fn new(value: u64) -> Self;
 
-    /// The value now; another core may change it at once.
+    /// The present value; another core may change it at once.
     fn load(&self) -> u64;
 
-    /// Replaces the value by what `next` makes of it, in one step; `None` leaves it.
+    /// Replaces the value with the result of `next`, in one step; `None` leaves it unchanged.
     ///
-    /// `next` runs again where another core came between, so it must do nothing but compute.
+    /// `next` runs again if another core changed the word in between, so it must be a pure computation.
     ///
     /// # Errors
-    /// Where `next` declined, the value that it declined. Otherwise the value before the change.
+    /// If `next` declined, the value that it declined. Otherwise the value before the change.
     fn update(&self, next: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64>;
 }
 

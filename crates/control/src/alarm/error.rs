@@ -5,50 +5,50 @@ use crate::error::Span;
 use alloc::format;
 use core::fmt;
 
-/// Why an alarm cannot be: the field, what was found, the bound and the way out.
+/// Why an alarm's settings are invalid: the field, what was found, the bound and the way out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AlarmError {
-    /// A period that no datapoint has.
+    /// A period that CloudWatch does not support.
     Period {
         /// What was found.
         found: Span,
     },
-    /// The same, of a local fleet.
+    /// The same for a local fleet.
     LocalPeriod {
         /// What was found.
         found: Span,
     },
-    /// Nothing to look at.
+    /// A count of zero.
     ZeroCount {
         /// `evaluation_periods` or `datapoints_to_alarm`.
         field: &'static str,
     },
-    /// More datapoints than are looked at.
+    /// More datapoints to alarm than evaluation periods.
     DatapointsAbovePeriods {
-        /// What has to breach.
+        /// Datapoints to alarm.
         datapoints: u32,
-        /// What is looked at.
+        /// Evaluation periods.
         periods: u32,
     },
-    /// Looks back further than CloudWatch does.
+    /// An evaluation interval longer than CloudWatch's.
     TooLong {
-        /// Their product.
+        /// Period times evaluation periods.
         found: Span,
         /// A day, or seven where the period is an hour or longer.
         most: Span,
-        /// So many periods fit.
+        /// The number of periods that fit.
         most_periods: u64,
     },
-    /// A threshold that is no number.
+    /// A threshold that is not a number.
     Threshold {
         /// What was found.
         found: f64,
     },
-    /// A range that has no room for what is looked at.
+    /// An evaluation range shorter than the evaluation periods.
     RangeBelowPeriods {
         /// What was found.
         range: u32,
-        /// What is looked at.
+        /// The evaluation periods.
         periods: u32,
     },
 }

@@ -1,24 +1,24 @@
-//! The state of an alarm, as a pure function of its newest datapoints and the state before.
+//! The state of an alarm, as a pure function of its newest datapoints and the previous state.
 //!
-//! The rules of missing data are CloudWatch's two tables in its user guide (*Configuring how CloudWatch alarms treat
-//! missing data*), all cells of them: where enough datapoints exist in the evaluation range, the newest decide and
-//! nothing is filled in; only what is lacking then is treated as the setting says.
+//! The rules for missing data follow all cells of the two tables in CloudWatch's user guide (*Configuring how
+//! CloudWatch alarms treat missing data*): if the evaluation range has enough datapoints, the newest ones decide and
+//! nothing is filled in; otherwise the setting applies to the missing ones.
 
 use super::{AlarmSettings, Missing, Reason, Recent, State};
 use crate::metric::Datapoint;
 
-/// How many datapoints have to breach, of how many, and what a missing one counts as.
+/// How many datapoints have to breach, of how many, and how missing ones are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// N.
     pub evaluation_periods: u32,
     /// M.
     pub datapoints_to_alarm: u32,
-    /// What a missing one counts as.
+    /// How a missing datapoint is treated.
     pub missing: Missing,
 }
 
-/// What the state rests on.
+/// The basis of the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Basis {
     /// No evaluation yet.
@@ -26,20 +26,21 @@ pub enum Basis {
     Unchecked,
     /// There were enough datapoints: the newest decided.
     Datapoints,
-    /// Missing ones were counted as the setting says.
+    /// Missing datapoints were treated as the setting says.
     Filled,
-    /// There was none, or too few to tell.
+    /// There was no datapoint, or too few to decide.
     NoData,
-    /// All that there is breaches, and the oldest of it is old enough: what is missing is not waited for.
+    /// All existing datapoints breach, and the oldest of them is old enough: the evaluation does not wait for missing
+    /// ones.
     Premature,
-    /// The state stays because of what is missing.
+    /// The state is kept because of missing datapoints.
     Kept,
-    /// The state stays because a percentile had too few samples.
+    /// The state is kept because a percentile had too few samples.
     FewSamples,
 }
 
-/// The state of an alarm of these datapoints, the newest first, as far as the evaluation range goes: whether each
-/// breaches, or none where it is missing.
+/// The state of an alarm for these datapoints, the newest first, up to the evaluation range: whether each breaches, or
+/// none where it is missing.
 ///
 /// ```
 /// use control::alarm::evaluation::evaluate;
@@ -65,13 +66,13 @@ pub fn evaluate(
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Newest {
     needed: u32,
-    /// How many exist, of those that count.
+    /// How many of the datapoints that count exist.
     pub(super) real: u32,
     /// How many of them breach.
     breaching: u32,
     /// The age of the oldest that breaches; that of the newest datapoint is 1.
     oldest: u32,
-    /// Samples in those that count.
+    /// Their samples.
     pub(super) samples: f64,
     crossed: Recent,
     within: Recent,

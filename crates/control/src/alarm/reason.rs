@@ -1,8 +1,8 @@
-//! Why an alarm is in its state: kept as numbers, told in CloudWatch's words.
+//! Why an alarm is in its state: stored as numbers, displayed in CloudWatch's words.
 //!
-//! The words are those of `StateReason` as CloudWatch's notifications show them, with times since the run began in
-//! place of dates unless [`Reason::with_times`] is given a calendar. Where CloudWatch says nothing, because the state
-//! stays, the words are ours and begin with `Unchanged`.
+//! The words are those of `StateReason` in CloudWatch's notifications. Times are given since the run began instead of
+//! dates, unless [`Reason::with_times`] gets a calendar. Where CloudWatch reports nothing, because the state is kept,
+//! the text is our own and begins with `Unchanged`.
 
 use super::{Basis, Comparison, Missing, State};
 use crate::metric::Datapoint;
@@ -12,7 +12,7 @@ use units::Timestamp;
 /// Why an alarm is in its state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reason {
-    /// What the state rests on.
+    /// The basis of the state.
     pub basis: Basis,
     /// The state before.
     pub old: State,
@@ -20,17 +20,17 @@ pub struct Reason {
     pub new: State,
     /// How a datapoint breaches.
     pub comparison: Comparison,
-    /// What it is compared with.
+    /// The threshold.
     pub threshold: f64,
-    /// What a missing one counts as.
+    /// How a missing datapoint is treated.
     pub missing: Missing,
-    /// How many datapoints are looked at.
+    /// The evaluation periods.
     pub evaluation_periods: u32,
     /// How many of them have to breach.
     pub datapoints_to_alarm: u32,
     /// How many of them exist.
     pub real: u32,
-    /// Samples in them.
+    /// Their samples.
     pub samples: f64,
     /// Those that breach.
     pub crossed: Recent,
@@ -38,7 +38,7 @@ pub struct Reason {
     pub within: Recent,
 }
 
-/// How many datapoints there are of a kind, with the newest five of them: as many as CloudWatch lists.
+/// The number of datapoints of a kind, with the newest five of them: as many as CloudWatch lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recent {
     /// How many there are.
@@ -49,14 +49,14 @@ pub struct Recent {
     newest: [Datapoint; SHOWN],
 }
 
-/// What the datapoints that breach come to.
+/// A summary of the breaching datapoints.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Breaching {
     /// Their mean.
     pub average: f64,
-    /// The least.
+    /// The lowest.
     pub least: f64,
-    /// The greatest.
+    /// The highest.
     pub most: f64,
     /// The newest.
     pub newest: f64,
@@ -89,7 +89,7 @@ impl Recent {
 }
 
 impl Reason {
-    /// What the datapoints that breach come to; none where none does.
+    /// A summary of the breaching datapoints; none where none breaches.
     pub fn breaching(&self) -> Option<Breaching> {
         let Recent { count, sum, least, most, .. } = self.crossed;
         let newest = self.crossed.newest().first()?.value;
@@ -221,5 +221,5 @@ fn since_the_beginning(at: Timestamp, f: &mut fmt::Formatter<'_>) -> fmt::Result
     write!(f, "{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }
 
-/// As many as CloudWatch lists.
+/// The number of datapoints that CloudWatch lists.
 const SHOWN: usize = 5;

@@ -1,4 +1,4 @@
-//! What an alarm looks at, and what it makes of what is missing.
+//! The settings of an alarm: its metric, and how missing data is treated.
 
 use super::evaluation::Rule;
 use super::{AlarmError, MINUTE, SECOND, TEN_SECONDS};
@@ -9,51 +9,51 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-/// What an alarm looks at, by CloudWatch's names.
+/// The settings of an alarm, by CloudWatch's names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlarmSettings {
     /// The metric.
     pub metric: MetricId,
-    /// What a period's samples are folded to.
+    /// How the samples of a period are combined.
     pub statistic: Statistic,
-    /// One of its grid.
+    /// The period, one that the grid allows.
     pub period: Duration,
-    /// N: so many of the newest datapoints are looked at.
+    /// N: the number of newest datapoints that are evaluated.
     pub evaluation_periods: u32,
-    /// M: so many of them have to breach, in a row or not.
+    /// M: how many of them have to breach, consecutive or not.
     pub datapoints_to_alarm: u32,
     /// How a datapoint breaches: the datapoint is the first operand.
     pub comparison: Comparison,
     /// The second operand, in the unit of the metric.
     pub threshold: f64,
-    /// What a missing datapoint counts as.
+    /// How a missing datapoint is treated.
     pub missing: Missing,
-    /// What becomes of a percentile of few samples.
+    /// How a percentile with few samples is treated.
     pub few_samples: FewSamples,
-    /// So many datapoints are fetched, so that what is missing can be passed over. None: N and two more, see
+    /// The number of datapoints that are fetched, so that missing ones can be skipped. None: N plus two, see
     /// [`EVALUATION_RANGE`](Self::EVALUATION_RANGE).
     pub evaluation_range: Option<u32>,
     /// Where the periods end.
     pub windows: Windows,
     /// How often the actions of a state are invoked while it lasts.
     pub repeat: Repeat,
-    /// Which periods there are. A scaler sets that of its platform.
+    /// Which periods are allowed. A scaler sets that of its platform.
     pub grid: Grid,
 }
 
-/// Which periods alarms may have, and how often those below a minute are evaluated.
+/// Which periods are allowed, and how often alarms with periods below a minute are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Grid {
-    /// 10, 20 or 30 s, or whole minutes; evaluated each 10 s.
+    /// 10, 20 or 30 s, or whole minutes; evaluated every 10 s.
     #[default]
     CloudWatch,
-    /// Whole seconds that divide a minute, or whole minutes; evaluated each second. For metrics that an autoscaler reads
-    /// from its instances itself.
+    /// Whole seconds that divide a minute, or whole minutes; evaluated every second. For metrics that an autoscaler
+    /// reads from its instances itself.
     Local,
 }
 
 impl Grid {
-    /// How often alarms are evaluated whose period is below a minute.
+    /// The evaluation interval of alarms whose period is below a minute.
     const fn step(self) -> Duration {
         match self {
             Grid::CloudWatch => TEN_SECONDS,
@@ -91,13 +91,13 @@ pub enum Comparison {
     LessThanOrEqualTo,
 }
 
-/// What a missing datapoint counts as.
+/// How a missing datapoint is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Missing {
-    /// As nothing: where all are missing, the state is `INSUFFICIENT_DATA`. CloudWatch's default.
+    /// Not counted: if all are missing, the state is `INSUFFICIENT_DATA`. CloudWatch's default.
     #[default]
     Missing,
-    /// As nothing, and where all are missing the state stays.
+    /// Not counted; if all are missing, the state is kept.
     Ignore,
     /// As breaching.
     Breaching,
@@ -105,20 +105,20 @@ pub enum Missing {
     NotBreaching,
 }
 
-/// What becomes of a percentile of too few samples to tell it.
+/// How a percentile with too few samples is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FewSamples {
     /// It is evaluated like any other. CloudWatch's default.
     #[default]
     Evaluate,
-    /// The state stays.
+    /// The state is kept.
     Ignore,
 }
 
 /// Where the periods end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Windows {
-    /// At the newest minute, so that the periods of neighbouring evaluations overlap. CloudWatch's default.
+    /// At the newest minute, so that the periods of consecutive evaluations overlap. CloudWatch's default.
     #[default]
     Sliding,
     /// At multiples of the period.
@@ -128,27 +128,27 @@ pub enum Windows {
 /// How often the actions of a state are invoked while it lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Repeat {
-    /// When it begins, and once a minute from then on: what CloudWatch does for Auto Scaling.
+    /// When the state begins, and once a minute from then on: CloudWatch's behaviour for Auto Scaling.
     #[default]
     EachMinute,
-    /// When it begins, and never again: what it does for all other actions.
+    /// Only when the state begins: CloudWatch's behaviour for all other actions.
     OnTransition,
 }
 
 impl Repeat {
-    /// From one invocation to the next.
+    /// The time between two invocations.
     pub const INTERVAL: Duration = MINUTE;
 }
 
 impl AlarmSettings {
-    /// How far CloudWatch looks back is published for one example only.
+    /// CloudWatch publishes its evaluation range for one example only.
     pub const EVALUATION_RANGE: Assumption = Assumption {
         name: "evaluation range",
         text: "an alarm fetches two datapoints more than its evaluation periods, to pass over what is missing; the \
                vendor publishes that it fetches more, and five for three in its examples",
     };
 
-    /// The state that an alarm keeps where all that it sees breaches, but too little of it.
+    /// The state that an alarm keeps when all visible datapoints breach, but there are too few.
     pub const KEPT_STATE: Assumption = Assumption {
         name: "kept state",
         text: "where fewer datapoints exist than have to breach, all of them breach and the oldest is too young, the \
@@ -193,7 +193,7 @@ impl AlarmSettings {
         }
     }
 
-    /// Everything that is wrong with them.
+    /// Every problem of the settings.
     pub fn problems(&self) -> Vec<AlarmError> {
         let mut problems = Vec::new();
         let (periods, datapoints) = (self.evaluation_periods, self.datapoints_to_alarm);
@@ -224,7 +224,7 @@ impl AlarmSettings {
         problems
     }
 
-    /// Evaluated so often: each minute, or as its grid says where the period is shorter than a minute.
+    /// The evaluation interval: a minute, or the grid's for periods shorter than a minute.
     pub fn step(&self) -> Duration {
         if self.period < MINUTE { self.grid.step() } else { MINUTE }
     }
@@ -234,12 +234,12 @@ impl AlarmSettings {
         self.evaluation_range.unwrap_or(self.evaluation_periods.saturating_add(2))
     }
 
-    /// How far back it looks: what a series has to keep, before its delay.
+    /// How much history it needs: what a series has to keep, before its delay.
     pub fn history(&self) -> Duration {
         self.period.saturating_mul(self.range()).saturating_add(self.step())
     }
 
-    /// How many samples a percentile needs, so that ten lie beyond it; none for other statistics.
+    /// How many samples a percentile needs, so that ten are beyond it; none for other statistics.
     pub fn samples_needed(&self) -> Option<f64> {
         let Statistic::Percentile(quantile) = self.statistic else { return None };
         let share = quantile.get();
@@ -247,7 +247,7 @@ impl AlarmSettings {
         Some(libm::round(if share < 0.5 { 10.0 / share } else { 10.0 / (1.0 - share) }))
     }
 
-    /// The assumptions that these settings rest on.
+    /// The assumptions that these settings depend on.
     pub fn assumptions(&self) -> impl Iterator<Item = Assumption> {
         let keeps =
             matches!(self.missing, Missing::Missing | Missing::Ignore) && self.datapoints_to_alarm > 1;

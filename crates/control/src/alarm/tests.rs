@@ -33,7 +33,7 @@ fn row(shown: &str) -> impl Iterator<Item = Option<bool>> + '_ {
 #[test]
 fn missing_data_is_treated_as_in_all_cells_of_the_guide() {
     use State::{Alarm as A, InsufficientData as I, Ok as O};
-    // None: the state before is kept. In order: missing, ignore, breaching, notBreaching.
+    // None: the previous state is kept. In order: missing, ignore, breaching, notBreaching.
     let cells: [(&str, u32, [Option<State>; 4]); 10] = [
         ("0 - X - X", 3, [Some(O), Some(O), Some(O), Some(O)]),
         ("0 - - - -", 3, [Some(O), Some(O), Some(O), Some(O)]),
@@ -56,7 +56,7 @@ fn missing_data_is_treated_as_in_all_cells_of_the_guide() {
             }
         }
     }
-    // The guide's text beside the tables: neither becomes ALARM.
+    // The guide's text next to the tables: neither becomes ALARM.
     let rule = Rule { evaluation_periods: 3, datapoints_to_alarm: 3, missing: Missing::Missing };
     for shown in ["- - - - X", "- - - X -"] {
         assert_eq!(evaluation::evaluate(row(shown), rule, O), (O, Basis::Kept), "{shown}");
@@ -69,7 +69,7 @@ fn periods_slide_each_minute_and_overlap() {
     let (mut alarm, mut cpu) = (Alarm::new(five).unwrap(), series(&five, Duration::ZERO, Detail::Summary));
     let mut states = String::new();
     for minute in 0..12 {
-        // From minute 3 on: the mean of five passes 60 with the third hot minute.
+        // From minute 3 on: the mean of five passes 60 at the third high minute.
         cpu.record(at(minute), if (3..6).contains(&minute) { 80.0 } else { 45.0 });
         let found = alarm.evaluate(at(minute + 1), &cpu).expect("each minute");
         states.push(if found.new == State::Alarm {
@@ -80,7 +80,7 @@ fn periods_slide_each_minute_and_overlap() {
             '-'
         });
     }
-    // No full period before minute 5; the hot ones leave the period with minute 9.
+    // No full period before minute 5; the high minutes leave the period at minute 9.
     assert_eq!(states, "----0XXX0000");
 }
 
@@ -305,7 +305,7 @@ fn what_is_assumed_is_listed() {
     assert_eq!(names(told), ["newest period"]);
 }
 
-/// The rules as they are written down, over the whole row at once.
+/// A direct implementation of the rules over the whole row.
 fn naive(row: &[Option<bool>], rule: Rule, current: State) -> State {
     let (n, m) = (rule.evaluation_periods as usize, rule.datapoints_to_alarm as usize);
     let real: Vec<bool> = row.iter().rev().copied().flatten().collect();

@@ -1,16 +1,16 @@
-//! Session affinity: a client stays with the instance that it was given, while that one may be picked.
+//! Session affinity: a client stays with its instance as long as that instance may be picked.
 //!
-//! Which instance a cookie names, and that nobody forged it, is known to whoever reads the cookie; here is only the
-//! decision. An instance that is ejected, unhealthy or gone is not in the balancer any more, so its clients move on.
-//! One that is draining still has theirs, where nothing else speaks against it: they end their sessions there, and
-//! nobody new comes.
+//! The caller reads the cookie: it knows which instance the cookie names and that it is authentic; this module only
+//! decides. An instance that is ejected, unhealthy or removed is not in the balancer any more, so its clients get
+//! another one. A draining instance keeps its clients, unless it is also unavailable for another reason: they finish
+//! their sessions there, and new clients go elsewhere.
 
 use super::{Available, Balancer, InstanceId, Outcome, Weight};
 use alloc::vec::Vec;
 use stats::Rng;
 use units::Timestamp;
 
-/// Keeps clients where they are, and lets a balancer place those who are new or have lost their instance.
+/// Keeps clients on their instance, and uses a balancer for clients that are new or have lost theirs.
 #[derive(Debug, Clone, Default)]
 pub struct Affinity<B> {
     inner: B,
@@ -18,14 +18,14 @@ pub struct Affinity<B> {
     present: Vec<bool>,
 }
 
-/// Where a request goes, and whether its client has to be told.
+/// Where a request goes, and whether its client needs a new cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// To the instance that the cookie names.
     Kept(InstanceId),
-    /// To an instance that the balancer picked, as there was no cookie: set one.
+    /// To an instance that the balancer picked, because there was no cookie: set one.
     New(InstanceId),
-    /// To an instance that the balancer picked, as the one that the cookie names may not be picked: set a new one.
+    /// To an instance that the balancer picked, because the one in the cookie may not be picked: set a new cookie.
     Moved {
         /// The one that the cookie names.
         from: InstanceId,
@@ -35,21 +35,21 @@ pub enum Placed {
 }
 
 impl Placed {
-    /// Where the request goes.
+    /// The instance that gets the request.
     pub const fn instance(self) -> InstanceId {
         match self {
             Placed::Kept(id) | Placed::New(id) | Placed::Moved { to: id, .. } => id,
         }
     }
 
-    /// Whether the answer has to set a cookie for [`instance`](Self::instance).
+    /// Whether the response has to set a cookie for [`instance`](Self::instance).
     pub const fn sets_cookie(self) -> bool {
         !matches!(self, Placed::Kept(_))
     }
 }
 
 impl<B: Balancer> Affinity<B> {
-    /// Lets `inner`, which has no instances yet, place new clients.
+    /// Uses `inner`, which has no instances yet, for new clients.
     pub fn new(inner: B) -> Self {
         Affinity { inner, present: Vec::new() }
     }
@@ -64,14 +64,14 @@ impl<B: Balancer> Affinity<B> {
         }
     }
 
-    /// The balancer that places new clients.
+    /// The balancer for new clients.
     pub fn inner(&self) -> &B {
         &self.inner
     }
 }
 
 impl<B: Balancer> Available<Affinity<B>> {
-    /// As [`Affinity::place`], but a draining instance keeps the clients that it has.
+    /// As [`Affinity::place`], but a draining instance keeps its clients.
     #[inline]
     pub fn place(&mut self, now: Timestamp, cookie: Option<InstanceId>, rng: &mut Rng) -> Option<Placed> {
         match cookie {
@@ -133,15 +133,15 @@ mod tests {
         assert_eq!(place(&mut affinity, Some(0)), None);
         (0..2).for_each(|id| affinity.added(InstanceId(id), Weight::ONE));
         assert_eq!(place(&mut affinity, None), Some(Placed::New(InstanceId(0))));
-        // Although the other one has less in flight.
+        // Although the other one has fewer in flight.
         assert_eq!(place(&mut affinity, Some(0)), Some(Placed::Kept(InstanceId(0))));
-        // Those who are new see what the others have in flight.
+        // For new clients, the balancer counts the requests of the others in flight.
         assert_eq!(place(&mut affinity, None), Some(Placed::New(InstanceId(1))));
         affinity.removed(InstanceId(0));
         let moved = Placed::Moved { from: InstanceId(0), to: InstanceId(1) };
         assert_eq!(place(&mut affinity, Some(0)), Some(moved));
         assert!(moved.sets_cookie() && !Placed::Kept(InstanceId(0)).sets_cookie());
-        // A cookie from elsewhere.
+        // A cookie with an unknown instance.
         assert_eq!(place(&mut affinity, Some(u32::MAX)).map(Placed::instance), Some(InstanceId(1)));
     }
 

@@ -1,18 +1,18 @@
 //! Availability: which instances a balancer may pick from now, and with which weight.
 //!
-//! ## Why around the balancers
-//! Draining, ejection, checks and slow start mean the same to each way of balancing: an instance is in or out, or
-//! weighs less. So they are told here, and the balancer inside hears of [`added`](Balancer::added) and
-//! [`removed`](Balancer::removed) only.
+//! ## Why a wrapper around balancers
+//! Draining, ejection, checks and slow start mean the same for each balancing algorithm: an instance is in or out, or
+//! has a lower weight. So this module handles them, and the inner balancer only gets [`added`](Balancer::added) and
+//! [`removed`](Balancer::removed).
 //!
 //! ## Time
-//! Ejections end and weights grow by themselves. The next such change is known, so a pick compares one instant and is
-//! done; when the instant has come, only those that change are looked at. A weight grows in 64 steps.
+//! Ejections end and weights grow with time. The next such change is known, so a pick only compares it with the present
+//! time; when it is due, only the changing instances are checked. A weight grows in 64 steps.
 //!
 //! ## Panic
-//! Where fewer than a given share of the instances are usable, the checks are more likely wrong than the instances,
-//! or else the few that are left would be next: all that are not draining are used, as in Envoy. Draining instances
-//! count on neither side.
+//! If fewer than a given share of the instances are usable, either the checks are probably wrong or the few remaining
+//! instances would be overloaded next: all instances that are not draining are used, as in Envoy. Draining instances
+//! are not counted.
 
 mod entry;
 #[cfg(test)]
@@ -46,25 +46,25 @@ pub struct Available<B> {
     slow_start: Option<SlowStart>,
     panic_below: Ratio,
     entries: Vec<Entry>,
-    /// Instances that are not draining, and those of them that nothing speaks against.
+    /// Instances that are not draining, and how many of them are usable.
     known: u32,
     usable: u32,
     panic: bool,
-    /// Those that are ejected or in their slow start.
+    /// Instances that are ejected or in their slow start.
     changing: Vec<InstanceId>,
-    /// When the first of them has to be looked at.
+    /// When the first of them has to be checked.
     next_change: Timestamp,
     now: Timestamp,
 }
 
-/// What is known of an instance.
+/// The availability of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Availability {
-    /// It has its share.
+    /// It gets its whole share.
     Available,
     /// It is in its slow start.
     Warming,
-    /// It gets nothing new, and its requests in flight go on.
+    /// It gets no new requests, and its requests in flight continue.
     Draining,
     /// It failed too often.
     Ejected {
@@ -78,19 +78,19 @@ pub enum Availability {
 /// Too few instances are usable, so all are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Panic {
-    /// Instances that nothing speaks against.
+    /// Usable instances.
     pub usable: u32,
-    /// All that are not draining.
+    /// All instances that are not draining.
     pub known: u32,
 }
 
 impl<B: Balancer> Available<B> {
-    /// The weight that an instance of [`Weight::ONE`] has for the balancer inside: slow start needs its fractions.
-    /// A balancer that picks an instance as often in a row as its weight says does not go well with it.
+    /// The inner balancer's weight for an instance of [`Weight::ONE`]: slow start needs fractions of it. Balancers that
+    /// pick an instance as often in a row as its weight are not suitable.
     pub const FULL: Weight = Weight::new(entry::STEPS).expect("64 is above zero");
 
-    /// Around a balancer that has no instances yet. All are used where less than `panic_below` of them are usable
-    /// (Envoy: 50 %); zero switches that off.
+    /// Wraps a balancer without instances. All instances are used if less than the share `panic_below` of them is
+    /// usable (Envoy: 50 %); zero disables that.
     pub fn new(inner: B, slow_start: Option<SlowStart>, panic_below: Ratio) -> Self {
         Available {
             inner,
@@ -106,8 +106,8 @@ impl<B: Balancer> Available<B> {
         }
     }
 
-    /// Changes the slow start and the bound of a panic for those that are added or come back from now on. Without a
-    /// slow start until then, the first instances of a fleet have their whole weight at once.
+    /// Changes the slow start and the panic threshold for instances that are added or come back from now on. If there
+    /// was no slow start before, the first instances of a fleet have their whole weight at once.
     pub fn configure(&mut self, now: Timestamp, slow_start: Option<SlowStart>, panic_below: Ratio) {
         (self.slow_start, self.panic_below) = (slow_start, panic_below);
         for index in 0..self.entries.len() as u32 {
@@ -118,7 +118,7 @@ impl<B: Balancer> Available<B> {
         }
     }
 
-    /// Adds an instance, which begins with its slow start; where it is known, only its weight changes.
+    /// Adds an instance, which begins with its slow start; for a known one, only changes its weight.
     pub fn add(&mut self, now: Timestamp, id: InstanceId, weight: Weight) {
         let index = id.0 as usize;
         if index >= self.entries.len() {
@@ -133,12 +133,12 @@ impl<B: Balancer> Available<B> {
         });
     }
 
-    /// Takes an instance out. Its requests in flight are still reported.
+    /// Removes an instance. Its requests in flight are still reported.
     pub fn remove(&mut self, now: Timestamp, id: InstanceId) {
         self.change(now, id, |entry| entry.weight = None);
     }
 
-    /// Sends nothing new to an instance; [`in_flight`](Self::in_flight) says when it has done its work.
+    /// Sends no new requests to an instance; [`in_flight`](Self::in_flight) shows when it has finished.
     pub fn drain(&mut self, now: Timestamp, id: InstanceId) {
         self.change(now, id, |entry| entry.draining = true);
     }
@@ -148,14 +148,14 @@ impl<B: Balancer> Available<B> {
         self.change(now, id, |entry| entry.draining = false);
     }
 
-    /// Sends nothing to an instance until then; it comes back by a slow start.
+    /// Sends no requests to an instance until then; it comes back with a slow start.
     pub fn eject(&mut self, now: Timestamp, id: InstanceId, until: Timestamp) {
         if until > now {
             self.change(now, id, |entry| entry.ejected = Some(until));
         }
     }
 
-    /// Ends an ejection before its time; the instance comes back by a slow start.
+    /// Ends an ejection early; the instance comes back with a slow start.
     pub fn readmit(&mut self, now: Timestamp, id: InstanceId) {
         let slow_start = self.slow_start.is_some();
         self.change(now, id, |entry| {
@@ -165,7 +165,7 @@ impl<B: Balancer> Available<B> {
         });
     }
 
-    /// Follows the checks of an instance; one that becomes healthy comes back by a slow start.
+    /// Sets the result of an instance's checks; an instance that becomes healthy comes back with a slow start.
     pub fn set_healthy(&mut self, now: Timestamp, id: InstanceId, healthy: bool) {
         let slow_start = self.slow_start.is_some();
         self.change(now, id, |entry| {
@@ -176,8 +176,8 @@ impl<B: Balancer> Available<B> {
         });
     }
 
-    /// The balancer, with everything that was due by now: for picks that take more than
-    /// [`Balancer::pick`], such as a key or a cookie.
+    /// The inner balancer, with all due changes applied: for picks that need more than [`Balancer::pick`], such as a
+    /// key or a cookie.
     #[inline]
     pub fn at(&mut self, now: Timestamp) -> &mut B {
         self.now = self.now.max(now);
@@ -187,7 +187,7 @@ impl<B: Balancer> Available<B> {
         &mut self.inner
     }
 
-    /// What is known of an instance; `None` where it was not added, or was removed.
+    /// The availability of an instance; `None` where it was not added, or was removed.
     pub fn availability(&self, id: InstanceId) -> Option<Availability> {
         self.entries.get(id.0 as usize)?.availability()
     }
@@ -197,15 +197,16 @@ impl<B: Balancer> Available<B> {
         self.panic.then_some(Panic { usable: self.usable, known: self.known })
     }
 
-    /// Requests that an instance has in flight, also after it was removed.
+    /// An instance's requests in flight, also after it was removed.
     pub fn in_flight(&self, id: InstanceId) -> u32 {
         self.entries.get(id.0 as usize).map_or(0, |entry| entry.in_flight)
     }
 
-    /// An instance for a request that others have failed: any but those, none of which is named twice. `None` where
-    /// there is no other.
+    /// An instance for a request that failed on others: any except those in `failed`, which has no duplicates. `None`
+    /// where there is no other.
     ///
-    /// The balancer hears of removals and their end, which costs it more than a pick: for retries, which are few.
+    /// The inner balancer gets removals and their reversal, which costs more than a pick: only for retries, which are
+    /// rare.
     pub fn pick_other(&mut self, now: Timestamp, failed: &[InstanceId], rng: &mut Rng) -> Option<InstanceId> {
         self.at(now);
         let given = |entries: &[Entry], id: InstanceId| entries.get(id.0 as usize)?.given;
@@ -223,7 +224,7 @@ impl<B: Balancer> Available<B> {
         picked
     }
 
-    /// Whether nothing but draining speaks against an instance.
+    /// Whether an instance is unavailable only because it drains.
     pub(super) fn only_drains(&self, now: Timestamp, id: InstanceId) -> bool {
         let Some(entry) = self.entries.get(id.0 as usize).filter(|entry| entry.draining) else {
             return false;
@@ -256,7 +257,7 @@ impl<B: Balancer> Available<B> {
         }
     }
 
-    /// Tells the balancer where an instance's weight is another than it knows.
+    /// Updates the inner balancer if an instance's weight has changed.
     fn tell(&mut self, now: Timestamp, id: InstanceId) {
         let entry = &mut self.entries[id.0 as usize];
         let used = entry.is_usable() || (self.panic && entry.is_known());
@@ -289,12 +290,12 @@ impl<B: Balancer> Available<B> {
 }
 
 impl<B: Balancer> Balancer for Available<B> {
-    /// As [`Available::add`], at the latest instant that was told.
+    /// As [`Available::add`], at the latest known time.
     fn added(&mut self, id: InstanceId, weight: Weight) {
         self.add(self.now, id, weight);
     }
 
-    /// As [`Available::remove`], at the latest instant that was told.
+    /// As [`Available::remove`], at the latest known time.
     fn removed(&mut self, id: InstanceId) {
         self.remove(self.now, id);
     }

@@ -1,22 +1,22 @@
-//! Consistent hashing with bounded loads: the same key goes to the same instance, unless that one has too much.
+//! Consistent hashing with bounded loads: the same key goes to the same instance, unless that one is overloaded.
 //!
 //! ## Why a ring
 //! Each instance has [`POINTS`] points on a ring of hashes; a key belongs to the next point.
-//! - A rendezvous hash looks at every instance for each pick.
-//! - Maglev's table is as fast to pick from, but is filled anew for each change (65,537 places), and a removal also
-//!   moves some keys of those that stay.
-//! - The ring moves exactly the keys of the instance that goes, takes one look at an index to pick and about 17 B a
-//!   point (2.2 MB for 1,024 instances). A change costs O(points), once for all that change together. Shares differ
-//!   by about a tenth (1 / √[`POINTS`]), which the bound below evens out where it matters.
+//! - A rendezvous hash evaluates every instance for each pick.
+//! - Maglev's table is as fast to pick from, but is rebuilt for each change (65,537 entries), and a removal also moves
+//!   some keys of the remaining instances.
+//! - The ring moves exactly the keys of the removed instance. A pick takes one index look-up, and a point takes about
+//!   17 B (2.2 MB for 1,024 instances). A change costs O(points), once for all instances that change together. Shares
+//!   differ by about a tenth (1 / √[`POINTS`]), which the bound below corrects where it matters.
 //!
 //! ## The bound
-//! No instance is picked that has c × its share of all requests in flight or more; the next on the ring takes the
-//! key (Mirrokni, Thorup, Zadimoghaddam 2017; HAProxy's `hash-balance-factor`). With c = 1.25 a key that everybody
-//! asks for spreads over as many instances as it needs. As c > 1, somebody is always below; the expected number of
-//! instances asked depends on c alone.
+//! An instance that has c × its share of all requests in flight or more is not picked; the next one on the ring gets
+//! the key (Mirrokni, Thorup, Zadimoghaddam 2017; HAProxy's `hash-balance-factor`). With c = 1.25 a very popular key is
+//! spread over as many instances as it needs. Because c > 1, some instance is always below its bound; the expected
+//! number of instances checked depends on c alone.
 //!
-//! Keys are mixed here, but a stranger who chooses keys can aim at one instance: hash what strangers send with a
-//! secret.
+//! Keys are mixed here, but a client that chooses its keys can target one instance: hash keys from untrusted clients
+//! with a secret.
 
 use super::members::Members;
 use super::{Balancer, InstanceId, Outcome, Weight};
@@ -25,19 +25,19 @@ use alloc::vec::Vec;
 use stats::Rng;
 use units::Timestamp;
 
-/// Picks by key; see [`pick_for`](Self::pick_for). [`Balancer::pick`] is for requests without one and draws a key.
+/// Picks by key; see [`pick_for`](Self::pick_for). [`Balancer::pick`] is for requests without a key and draws one.
 #[derive(Debug, Clone)]
 pub struct ConsistentHash {
     members: Members<State>,
     /// By hash.
     ring: Vec<(u64, InstanceId)>,
-    /// Where on the ring the hashes begin whose upper bits are the index: four to eight points, a cache line or two,
-    /// so that the index itself stays in the cache.
+    /// Where on the ring the hashes with these upper bits begin: four to eight points, a cache line or two, so that the
+    /// index itself stays in the cache.
     index: Vec<u32>,
-    /// Those whose points are not in their places yet: many may change at once, and the ring is sorted for all of
-    /// them together, before the next pick.
+    /// Instances whose points are not yet sorted in: many may change at once, and the ring is sorted once for all of
+    /// them, before the next pick.
     changed: Vec<InstanceId>,
-    /// How many upper bits the index takes.
+    /// The number of upper bits in the index.
     bits: u32,
     /// The bound c.
     factor: f64,
@@ -51,7 +51,7 @@ pub struct ConsistentHash {
 struct State {
     in_flight: u32,
     points: u32,
-    /// Whether it is in the list of those that changed.
+    /// Whether it is in the list of changed instances.
     changed: bool,
 }
 
@@ -61,7 +61,7 @@ impl ConsistentHash {
     /// [`Available::FULL`](super::Available::FULL) inside one.
     ///
     /// # Errors
-    /// A factor of 1 or less (or no number): not every request would have a place.
+    /// A factor of 1 or less (or not a number): some requests could not be placed.
     pub fn new(factor: f64, full: Weight) -> Result<Self, SettingsError> {
         if !(factor > 1.0 && factor.is_finite()) {
             return Err(SettingsError::HashFactor { factor });
@@ -79,14 +79,14 @@ impl ConsistentHash {
         })
     }
 
-    /// The instance for a key: the key's own, or the next one that has room.
+    /// The instance for a key: the key's own, or the next one below its bound.
     #[inline]
     pub fn pick_for(&mut self, key: u64) -> Option<InstanceId> {
         let start = self.start(key)?;
         let (after, before) = (&self.ring[start..], &self.ring[..start]);
         let mut asked = None;
         for &(_, id) in after.iter().chain(before) {
-            // Neighbours on the ring are often the same.
+            // Neighbours on the ring are often the same instance.
             if asked != Some(id) && self.has_room(id) {
                 return Some(id);
             }
@@ -95,8 +95,8 @@ impl ConsistentHash {
         None
     }
 
-    /// The instance for a key whose request others have failed: the next on the ring that is none of those. One
-    /// with room, or, as the failed ones may have all the room that is left, the first of the others.
+    /// The instance for a key whose request failed on others: the next one on the ring that is not in `failed`. It is
+    /// one below its bound or, if only the failed ones are, the first of the others.
     pub fn pick_other_for(&mut self, key: u64, failed: &[InstanceId]) -> Option<InstanceId> {
         let start = self.start(key)?;
         let (after, before) = (&self.ring[start..], &self.ring[..start]);
@@ -113,7 +113,7 @@ impl ConsistentHash {
         first
     }
 
-    /// Where on the ring the instances for a key begin; `None` without instances.
+    /// Where the instances for a key begin on the ring; `None` without instances.
     #[inline]
     fn start(&mut self, key: u64) -> Option<usize> {
         if !self.changed.is_empty() {
@@ -139,15 +139,15 @@ impl ConsistentHash {
         points.clamp(1, u64::from(MOST_POINTS)) as u32
     }
 
-    /// Remembers that an instance has another number of points.
+    /// Marks an instance whose number of points changed.
     fn mark(&mut self, id: InstanceId) {
         if !core::mem::replace(&mut self.members.of(id).state.changed, true) {
             self.changed.push(id);
         }
     }
 
-    /// Puts the points of those that changed in their places. An instance's points are a sequence of its own, of
-    /// which it has the first ones: a change of weight moves no other keys than those of the points that come or go.
+    /// Sorts in the points of changed instances. An instance's points are a sequence of which it uses the first ones: a
+    /// change of weight moves only the keys of the points that are added or removed.
     #[cold]
     fn make_changes(&mut self) {
         let members = &self.members;
@@ -158,7 +158,7 @@ impl ConsistentHash {
             self.ring.extend((0..state.points).map(|number| (point(id, number), id)));
         }
         self.changed.clear();
-        // The stable sort takes what is in order as it is.
+        // The stable sort is fast on sorted parts.
         self.ring.sort();
         self.bits = (self.ring.len().max(8) as u64).ilog2() - 2;
         self.index.clear();
@@ -239,13 +239,14 @@ fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Points of a usual instance: shares differ by a tenth, and a change among 1,024 takes about a millisecond.
+/// Points of an instance of the usual weight: shares differ by a tenth, and a change among 1,024 instances takes about
+/// a millisecond.
 const POINTS: u32 = 128;
 
-/// However heavy an instance is.
+/// The upper bound for any weight.
 const MOST_POINTS: u32 = 64 * POINTS;
 
-/// Keeps the points apart from keys that happen to be small numbers, as ids are.
+/// Separates the points from keys that are small numbers, such as ids.
 const RING: u64 = 0x5bd1_e995_7b93_1f4d;
 
 #[cfg(test)]
@@ -270,7 +271,7 @@ mod tests {
             }
             assert_eq!(balancer.pick_other_for(key, &failed), None);
         }
-        // Those that failed have no requests in flight, so the bound of the last one is passed.
+        // The failed instances have no requests in flight, so the last one exceeds its bound.
         (0..50).for_each(|_| balancer.sent(NOW, InstanceId(3)));
         let failed = [InstanceId(0), InstanceId(1), InstanceId(2)];
         assert_eq!(balancer.pick_other_for(7, &failed), Some(InstanceId(3)));
@@ -357,7 +358,7 @@ mod tests {
                 prop_assert!(after != Some(gone));
                 prop_assert!(*before == Some(gone) || after == *before, "key {} moved", key);
             }
-            // And it takes exactly those back.
+            // It gets exactly those keys back.
             balancer.added(gone, Weight::ONE);
             let again: Vec<_> = keys.iter().map(|&key| balancer.pick_for(key)).collect();
             prop_assert_eq!(again, before);
@@ -374,7 +375,7 @@ mod tests {
             }
         }
 
-        /// Nobody is sent more than the bound, whatever the keys, and every request has a place.
+        /// For any keys, no instance exceeds its bound, and every request is placed.
         #[test]
         fn nobody_gets_more_than_the_bound(
             weights in proptest::collection::vec(1_u32..4, 1..8),

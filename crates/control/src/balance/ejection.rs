@@ -1,17 +1,18 @@
-//! Passive ejection: which instance fails more than the others, by what real requests show?
+//! Passive ejection: which instances fail more often than the others, judged by live requests?
 //!
-//! Two signs, as in Envoy's outlier detection:
-//! - *consecutive failures*: so many in a row, at once;
-//! - *success rate*: each interval, an instance whose share of successes lies below the mean of all instances by so
-//!   many standard deviations. It is compared with its peers, so a failing database behind all of them ejects nobody.
+//! Two criteria, as in Envoy's outlier detection:
+//! - *consecutive failures*: a number of failures in a row ejects at once;
+//! - *success rate*: at each interval, an instance whose success rate is more than a number of standard deviations
+//!   below the mean of all instances. It is compared with its peers, so a failing database behind all of them ejects
+//!   none.
 //!
-//! An instance is ejected for the base time × how often it was; each interval without a new ejection takes one off
-//! again.
+//! An instance is ejected for the base time × its number of ejections; each interval without a new ejection reduces
+//! that number by one.
 //!
-//! ## What it never does
-//! It never ejects more than a share of the instances (but may eject one of a small fleet), and never the last one.
-//! A refusal (429, 503) speaks neither for nor against: to eject who is overloaded hands the load to the
-//! next. The balancers' penalty is for that.
+//! ## Limits
+//! At most a share of the instances is ejected (but at least one of a small fleet), and never the last one. A refusal
+//! (429, 503) counts neither for nor against: ejecting an overloaded instance moves its load to the next one. The
+//! balancers' penalty handles refusals.
 
 mod settings;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use units::{Ratio, Timestamp};
 
-/// Decides whom to eject; [`Available::eject`](super::Available::eject) follows.
+/// Decides which instances to eject; apply it with [`Available::eject`](super::Available::eject).
 #[derive(Debug, Clone)]
 pub struct Ejection {
     settings: Settings,
@@ -42,17 +43,17 @@ struct Slot {
     /// In this interval.
     requests: u32,
     succeeded: u32,
-    /// Ejections that count for the time of the next.
+    /// The number of ejections that determines the length of the next one.
     times: u32,
-    /// Until when it is ejected; long past where it is not.
+    /// When its ejection ends; in the past where it is not ejected.
     until: Timestamp,
-    /// Whether it is in the list of the ejected.
+    /// Whether it is in the list of ejected instances.
     ejected: bool,
     ejected_in_interval: bool,
 }
 
-/// What one of many observers has seen of an instance since it last told: counted without asking anybody else, and
-/// told now and then by [`Ejection::absorb`].
+/// The outcomes of an instance that one of many observers has counted since its last report: counted without locking,
+/// and reported periodically by [`Ejection::absorb`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {
     succeeded: u32,
@@ -64,7 +65,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Counts what became of a request.
+    /// Counts the outcome of a request.
     #[inline]
     pub fn count(&mut self, outcome: Outcome) {
         match outcome {
@@ -81,21 +82,21 @@ impl Seen {
         }
     }
 
-    /// Failures since the last success: whoever sees many in a row should tell at once.
+    /// Failures since the last success: an observer with many in a row should report at once.
     pub const fn run(&self) -> u32 {
         self.run
     }
 
-    /// Whether there is anything to tell.
+    /// Whether there is nothing to report.
     pub const fn is_empty(&self) -> bool {
         self.succeeded == 0 && self.failed == 0
     }
 }
 
-/// What to do about an instance that shows a sign.
+/// The decision about an instance that meets a criterion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision {
-    /// Send it nothing.
+    /// Eject it.
     Eject {
         /// The instance.
         id: InstanceId,
@@ -106,40 +107,40 @@ pub enum Decision {
         /// Why.
         reason: Reason,
     },
-    /// Keep it all the same.
+    /// Keep it, although it meets a criterion.
     Spare {
         /// The instance.
         id: InstanceId,
-        /// What speaks against it.
+        /// The criterion.
         reason: Reason,
-        /// What speaks against ejecting it.
+        /// Why it is not ejected.
         because: Spared,
     },
 }
 
-/// What speaks against an instance.
+/// Which criterion an instance met.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reason {
-    /// It failed so often in a row.
+    /// Consecutive failures.
     ConsecutiveFailures {
-        /// How often.
+        /// How many.
         failures: u32,
     },
-    /// It succeeds less often than the others.
+    /// A success rate below that of the others.
     SuccessRate {
-        /// Its share of successes in the interval.
+        /// Its success rate in the interval.
         found: Ratio,
-        /// The least share that would have been in line with the others.
+        /// The lowest success rate that would have been accepted.
         least: f64,
     },
 }
 
-/// Why an instance is not ejected though it fails.
+/// Why a failing instance is not ejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spared {
-    /// It is the only one left.
+    /// It is the last one that is not ejected.
     LastOne,
-    /// As many are ejected as may be.
+    /// The maximum number of instances is ejected.
     Full {
         /// How many are.
         ejected: u32,
@@ -149,7 +150,7 @@ pub enum Spared {
 }
 
 impl Reason {
-    /// The name in metrics and logs. It never changes.
+    /// The name in metrics and logs. It is stable.
     pub const fn name(&self) -> &'static str {
         match self {
             Reason::ConsecutiveFailures { .. } => "consecutive_failures",
@@ -183,13 +184,13 @@ impl fmt::Display for Spared {
 }
 
 impl Ejection {
-    /// Nobody is known yet.
+    /// Starts without instances.
     pub fn new(settings: Settings) -> Self {
         let next_check = Timestamp::ZERO + settings.interval;
         Ejection { settings, slots: Vec::new(), present: 0, ejected: Vec::new(), next_check }
     }
 
-    /// An instance takes part from now on.
+    /// Adds an instance.
     pub fn added(&mut self, id: InstanceId) {
         let index = id.0 as usize;
         if index >= self.slots.len() {
@@ -201,7 +202,7 @@ impl Ejection {
         }
     }
 
-    /// An instance takes no part any more.
+    /// Removes an instance.
     pub fn removed(&mut self, id: InstanceId) {
         if let Some(slot) = self.slots.get_mut(id.0 as usize)
             && slot.present
@@ -212,7 +213,7 @@ impl Ejection {
         }
     }
 
-    /// Counts what became of a request; decides where it was one failure too many.
+    /// Counts the outcome of a request; returns a decision where it is one failure too many.
     #[inline]
     pub fn ended(&mut self, now: Timestamp, id: InstanceId, outcome: Outcome) -> Option<Decision> {
         let mut seen = Seen::default();
@@ -220,13 +221,13 @@ impl Ejection {
         self.absorb(now, id, seen)
     }
 
-    /// Counts what an observer has seen since it last told; decides where that makes one failure too many.
+    /// Adds what an observer has counted since its last report; returns a decision where that is one failure too many.
     ///
-    /// Where several tell, their failures count as if one had seen those of the other first: a run of one goes on
-    /// where the other saw no success.
+    /// With several observers, failures count as if one observer had seen the failures of the others first: a run of
+    /// failures continues where the other saw no success.
     pub fn absorb(&mut self, now: Timestamp, id: InstanceId, seen: Seen) -> Option<Decision> {
         let slot = self.slots.get_mut(id.0 as usize)?;
-        // What was sent before its ejection says nothing new.
+        // Outcomes of requests that were sent before its ejection are ignored.
         if !slot.present || now < slot.until {
             return None;
         }
@@ -241,7 +242,7 @@ impl Ejection {
         Some(self.decide(now, id, Reason::ConsecutiveFailures { failures }))
     }
 
-    /// Compares the instances, once an interval; does nothing in between. To be called now and then.
+    /// Compares the instances, once an interval; does nothing in between. To be called periodically.
     pub fn check(&mut self, now: Timestamp, mut decided: impl FnMut(Decision)) {
         if now < self.next_check {
             return;
@@ -266,20 +267,20 @@ impl Ejection {
         }
     }
 
-    /// How many are ejected now.
+    /// The number of ejected instances.
     pub fn ejected(&mut self, now: Timestamp) -> u32 {
         self.end_ejections(now);
         self.ejected.len() as u32
     }
 
-    /// In this interval; `None` where too few requests were made for it to mean anything.
+    /// In this interval; `None` where there were too few requests.
     fn success_rate(&self, index: usize) -> Option<f64> {
         let slot = &self.slots[index];
         let enough = slot.present && !slot.ejected && slot.requests >= self.settings.min_requests;
         enough.then(|| f64::from(slot.succeeded) / f64::from(slot.requests))
     }
 
-    /// Mean less so many standard deviations; `None` where too few instances can be compared.
+    /// The mean minus the number of standard deviations; `None` where too few instances can be compared.
     fn least_success_rate(&self) -> Option<f64> {
         let rates = || (0..self.slots.len()).filter_map(|index| self.success_rate(index));
         let (count, sum) = rates().fold((0_u32, 0.0), |(count, sum), rate| (count + 1, sum + rate));

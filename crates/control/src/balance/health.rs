@@ -1,9 +1,9 @@
 //! Active checks: when does an instance count as healthy?
 //!
-//! One lost packet must not take an instance out, and one lucky answer must not bring it back: it *falls* after so
-//! many failed checks in a row and *rises* after so many that passed, as in HAProxy. Who sends the checks, and what
-//! passes, is not decided here; [`Available::set_healthy`](super::Available::set_healthy) follows the changes and
-//! knows when too few are healthy to believe the checks.
+//! One lost packet must not remove an instance, and one successful check must not bring it back: it *falls* after a
+//! number of failed checks in a row and *rises* after a number of successful ones, as in HAProxy. This module neither
+//! sends checks nor decides what passes; [`Available::set_healthy`](super::Available::set_healthy) applies the changes
+//! and handles the case that too few instances are healthy.
 
 use crate::SettingsError;
 
@@ -13,19 +13,19 @@ pub struct HealthState {
     rise: u32,
     fall: u32,
     healthy: bool,
-    /// Checks in a row that say the opposite.
+    /// Consecutive checks with the opposite result.
     against: u32,
 }
 
-/// What the last check changed.
+/// The change of state by the last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthChange {
-    /// So many checks in a row passed: the instance is healthy from now on.
+    /// Enough consecutive checks passed: the instance is healthy from now on.
     Rose {
         /// How many.
         passed: u32,
     },
-    /// So many checks in a row failed: the instance is unhealthy from now on.
+    /// Enough consecutive checks failed: the instance is unhealthy from now on.
     Fell {
         /// How many.
         failed: u32,
@@ -33,8 +33,8 @@ pub enum HealthChange {
 }
 
 impl HealthState {
-    /// Healthy at first: before the first check, nothing speaks against an instance. It falls after `fall` failed
-    /// checks (usually 3) and rises after `rise` that passed (usually 2).
+    /// Healthy at first: before the first check, the instance is assumed to work. It falls after `fall` failed checks
+    /// (usually 3) and rises after `rise` that passed (usually 2).
     ///
     /// # Errors
     /// Zero of either.
@@ -47,8 +47,8 @@ impl HealthState {
         Ok(HealthState { rise, fall, healthy: true, against: 0 })
     }
 
-    /// The same, but unhealthy until its checks have passed: for an instance that is added to a running fleet and
-    /// may still be starting.
+    /// The same, but unhealthy until its checks have passed: for an instance that is added to a running fleet and may
+    /// still be starting.
     pub fn unproven(self) -> Self {
         HealthState { healthy: false, against: 0, ..self }
     }

@@ -1,8 +1,8 @@
 //! A binary heap of instances.
 //!
-//! Unlike the heap of `alloc` it takes any instance out again and lowers all keys at once. Both look at every entry:
-//! that happens when an instance changes or once in many rounds. Keeping each id's place beside would make it a
-//! step, but each pick would pay by a write for each level.
+//! Unlike the heap of `alloc`, it can remove any instance and lower all keys at once. Both visit every entry: that
+//! happens when an instance changes or once in many rounds. Storing each id's position would avoid this, but each pick
+//! would need a write for each level.
 
 use super::InstanceId;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ impl Heap {
         self.entries.first().copied()
     }
 
-    /// Puts an instance in that is not in.
+    /// Inserts an instance that is not in the heap.
     #[inline]
     pub(super) fn push(&mut self, key: f64, id: InstanceId) {
         self.entries.push((key, id));
@@ -33,14 +33,14 @@ impl Heap {
         Some(id)
     }
 
-    /// Takes an instance out, if it is in.
+    /// Removes an instance, if it is in the heap.
     pub(super) fn remove(&mut self, id: InstanceId) {
         if let Some(place) = self.entries.iter().position(|&(_, other)| other == id) {
             self.take(place);
         }
     }
 
-    /// Lowers every key. The order stays, because rounding never turns a smaller key into a larger one.
+    /// Lowers every key. The order does not change, because rounding never turns a smaller key into a larger one.
     pub(super) fn lower_all(&mut self, by: f64) {
         self.entries.iter_mut().for_each(|(key, _)| *key -= by);
     }

@@ -1,30 +1,30 @@
 //! Least outstanding requests: the instance with the fewest in flight for its weight.
 //!
 //! ## Why
-//! Requests differ and instances stall. Taking turns sends the next request to the stalled one as well; requests in
-//! flight show a stall while it lasts, before any answer does.
+//! Requests differ and instances stall. Round robin continues to send requests to a stalled instance; requests in
+//! flight show a stall while it lasts, before any response does.
 //!
 //! ## Exact for few, two choices for many
-//! Up to 16 instances are all looked at. Of more, two are drawn and the better one is picked (Mitzenmacher 2001):
-//! nearly as good, and a pick takes the same time however many there are. Two are always different: drawn with
+//! Up to 16 instances, all are compared. With more, two are drawn and the better one is picked (Mitzenmacher 2001):
+//! nearly as good, and the time of a pick does not depend on their number. The two are always different: drawn with
 //! replacement, the busier of two instances would be picked a quarter of the time.
 //!
 //! ## Ties
-//! Where traffic is light nothing is in flight anywhere, and the tie is what decides. The instance that was sent to
-//! longest ago is picked. Ago is counted in turns: each request that is sent moves its instance 1 / weight turns
-//! behind the present one, so equal instances are picked in the order in which they were sent to, and one of half
-//! the weight (or in its slow start) half as often. A fixed order would send everything to the first; a random one
-//! leaves the most unlucky with twice the load of the luckiest (HAProxy met both).
+//! With light traffic nothing is in flight anywhere, and the tie-break decides. The instance that got a request longest
+//! ago is picked. Age is counted in turns: each request moves its instance 1 / weight turns behind the present turn. So
+//! equal instances are picked in the order of their last requests, and one with half the weight (or in its slow start)
+//! half as often. A fixed order would send everything to the first; a random one would give the unluckiest instance
+//! twice the load of the luckiest (HAProxy had both problems).
 //!
-//! ## Nobody is starved
-//! An instance without anything in flight and without penalty (see `penalty.rs`) has the least possible load. Exact:
-//! where weights are equal, it gets one of the next 2 n requests, since each other instance is sent to at most once
-//! more before its turn. Of two choices: it is drawn with probability 2 / n for each request, and only one that is
-//! idle too and was not sent to since can win. A penalty ends, see there.
+//! ## No starvation
+//! An instance without requests in flight and without penalty (see `penalty.rs`) has the lowest possible load. Exact:
+//! with equal weights it gets one of the next 2 n requests, because each other instance gets at most one more before
+//! its turn. With two choices: it is drawn with probability 2 / n for each request, and only another idle instance
+//! whose last request is older can win. A penalty ends, see there.
 //!
-//! A heavy instance has at most 2 / n of the draws of two choices, so weights further apart than that do not give
-//! shares to match while traffic is light. An idle instance of small weight may have one request in flight whatever
-//! its weight, as there is no half of a request.
+//! With two choices, a heavy instance gets at most 2 / n of the draws, so with light traffic, weights that differ by
+//! more than that do not give proportional shares. An idle instance of small weight may get one request, because there
+//! is no half request.
 
 use super::members::{FEW, Members};
 use super::penalty::Penalty;
@@ -37,14 +37,14 @@ use units::Timestamp;
 #[derive(Debug, Clone, Default)]
 pub struct LeastOutstanding {
     members: Members<State>,
-    /// The present turn: the latest that a request was sent in.
+    /// The present turn: the latest in which a request was sent.
     turn: f64,
-    /// What decides between equals (see [`State::key`]), in the order of the members: a scan of it is a fraction of a
-    /// look at each of them.
+    /// The tie-break keys (see [`State::key`]), in the order of the members: scanning them is much faster than reading
+    /// each member.
     keys: Vec<u128>,
-    /// Some weights differ.
+    /// Weights differ.
     uneven: bool,
-    /// Some instance may have a penalty.
+    /// An instance may have a penalty.
     penalised: bool,
 }
 
@@ -57,17 +57,18 @@ struct State {
 }
 
 impl State {
-    /// Fewer requests, then the earlier turn, as one number. Turns are never negative, so their bits are in their order.
+    /// Fewer requests, then the earlier turn, as one number. Turns are never negative, so their bits have the same
+    /// order.
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.in_flight) << 64 | u128::from(self.due.to_bits())
     }
 }
 
-/// What is compared.
+/// The values that are compared.
 #[derive(Debug, Clone, Copy)]
 struct Load {
-    /// In flight, with the penalty.
+    /// Requests in flight plus the penalty.
     requests: u64,
     weight: u64,
     due: f64,
@@ -76,7 +77,7 @@ struct Load {
 impl Load {
     #[inline]
     fn is_better_than(self, other: Load) -> bool {
-        // Equal weights are usual, and four multiplications are half of a comparison.
+        // Equal weights are common, and four multiplications are half of a comparison.
         if self.weight == other.weight {
             return self.requests < other.requests
                 || (self.requests == other.requests && self.due < other.due);
@@ -143,7 +144,7 @@ impl LeastOutstanding {
         Some(best)
     }
 
-    /// Members have come, gone or changed.
+    /// Members were added, removed or changed.
     fn changed(&mut self) {
         let members = self.members.present().iter().filter_map(|id| self.members.known(*id));
         self.keys.clear();
@@ -153,7 +154,7 @@ impl LeastOutstanding {
         let mut weights = members.map(|member| member.weight);
         let first = weights.next();
         self.uneven = weights.any(|weight| Some(weight) != first);
-        // One that came back may have kept its penalty.
+        // An instance that came back may have kept its penalty.
         self.penalised = true;
     }
 }
@@ -228,7 +229,7 @@ mod tests {
     }
 
     proptest! {
-        /// The scan of the keys picks what a look at each member picks, whatever happens to them.
+        /// The scan of the keys picks the same instance as a comparison of all members, for any input.
         #[test]
         fn the_scan_agrees_with_a_look_at_each(
             deeds in proptest::collection::vec((0_u8..9, 0_u32..6, 1_u32..3), 1..300),
@@ -305,7 +306,7 @@ mod tests {
     fn a_failing_instance_is_tried_about_once_a_second_and_comes_back() {
         for instances in [4, 64] {
             let (mut balancer, mut rng) = (of(&vec_of_ones(instances)), Rng::new(3, "picks"));
-            // 1,000 requests a second for a minute; the others answer after 20 ms, the first one fails at once.
+            // 1,000 requests a second for a minute; the others respond after 20 ms, the first one fails at once.
             let mut waiting = std::collections::VecDeque::new();
             let mut run = |from: u64, fails: bool| {
                 let mut tries = 0;
@@ -360,12 +361,12 @@ mod tests {
             send(&mut balancer, Timestamp::ZERO, &mut rng);
         });
         let most = (0..1_024).map(|id| balancer.in_flight(InstanceId(id))).max().unwrap();
-        // Random picks of one would give about 22.
+        // Random picks would give about 22.
         assert!(most <= 14, "{most} in flight where the mean is 10");
     }
 
     proptest! {
-        /// Exact: nobody has fewer in flight for its weight than the one that is picked.
+        /// Exact: no instance has fewer in flight for its weight than the picked one.
         #[test]
         fn never_picks_one_with_more_in_flight_for_its_weight(
             weights in proptest::collection::vec(1_u32..9, 1..FEW),
@@ -390,7 +391,7 @@ mod tests {
             }
         }
 
-        /// Exact: an instance that has nothing in flight gets one of the next requests, whatever happened before.
+        /// Exact: an instance with nothing in flight gets one of the next requests, for any history.
         #[test]
         fn nobody_is_starved(count in 1_usize..FEW, failures in 0_usize..100, starved in 0_usize..FEW) {
             let (mut balancer, mut rng) = (of(&vec_of_ones(count)), Rng::new(1, "picks"));

@@ -1,8 +1,8 @@
-//! The instances of a balancer: one slot for each id, and a dense list of those that may be picked.
+//! The instances of a balancer: one slot for each id, and a dense list of the instances that may be picked.
 //!
-//! A slot stays when its instance is removed, because requests to it may still be in flight and will be reported.
-//! Ids are small and dense, so the slots are an array; adding, removing and drawing take constant time, and nothing
-//! is allocated once an id has been seen.
+//! A slot remains when its instance is removed, because requests to it may still be in flight and will be reported. Ids
+//! are small and dense, so the slots are an array; adding, removing and drawing take constant time, and nothing is
+//! allocated for a known id.
 
 use super::{InstanceId, Weight};
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ impl<T> Default for Members<T> {
 }
 
 impl<T> Member<T> {
-    /// Its place among those that may be picked; beyond the last where it may not.
+    /// Its position in the dense list; out of range where it may not be picked.
     #[inline]
     pub(super) fn place(&self) -> usize {
         self.position as usize
@@ -37,7 +37,7 @@ impl<T> Member<T> {
 }
 
 impl<T: Default> Members<T> {
-    /// Puts an instance in, or changes its weight. Its state is that of before, where it was known.
+    /// Adds an instance, or changes its weight. A known instance keeps its state.
     pub(super) fn insert(&mut self, id: InstanceId, weight: Weight) -> &mut Member<T> {
         let index = id.0 as usize;
         if index >= self.slots.len() {
@@ -55,7 +55,7 @@ impl<T: Default> Members<T> {
 }
 
 impl<T> Members<T> {
-    /// Takes an instance out; its slot stays. `None` where it was not in.
+    /// Removes an instance; its slot remains. `None` where it was not present.
     pub(super) fn remove(&mut self, id: InstanceId) -> Option<&mut Member<T>> {
         let position = self.slots.get(id.0 as usize)?.position;
         if position == ABSENT {
@@ -70,7 +70,7 @@ impl<T> Members<T> {
         Some(member)
     }
 
-    /// Those that may be picked, in no order.
+    /// The instances that may be picked, in no particular order.
     #[inline]
     pub(super) fn present(&self) -> &[InstanceId] {
         &self.present
@@ -81,13 +81,13 @@ impl<T> Members<T> {
         self.slots.get(id.0 as usize).is_some_and(|member| member.position != ABSENT)
     }
 
-    /// The slot of an instance that has been inserted at some time.
+    /// The slot of an instance that was added at some time.
     #[inline]
     pub(super) fn known(&self, id: InstanceId) -> Option<&Member<T>> {
         self.slots.get(id.0 as usize)
     }
 
-    /// The slot of an instance that has been inserted at some time.
+    /// The slot of an instance that was added at some time.
     #[inline]
     pub(super) fn known_mut(&mut self, id: InstanceId) -> Option<&mut Member<T>> {
         self.slots.get_mut(id.0 as usize)
@@ -99,7 +99,7 @@ impl<T> Members<T> {
         &mut self.slots[id.0 as usize]
     }
 
-    /// Two different instances, each pair as likely as any other; the same one twice where there is only one.
+    /// Two different instances, each pair with equal probability; the same one twice where there is only one.
     #[inline]
     pub(super) fn two(&self, rng: &mut Rng) -> Option<(InstanceId, InstanceId)> {
         let count = self.present.len();
@@ -114,10 +114,10 @@ impl<T> Members<T> {
     }
 }
 
-/// So many instances are all looked at; of more, two are drawn.
+/// Up to this many instances, all are compared; with more, two are drawn.
 pub(super) const FEW: usize = 16;
 
-/// No place in the dense list.
+/// Not in the dense list.
 const ABSENT: u32 = u32::MAX;
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! Peak EWMA: the instance whose answers are expected soonest.
+//! Peak EWMA: the instance with the lowest expected response time.
 //!
 //! ```text
 //! cost = t × (requests in flight + 1) / weight
-//! t:   the time to the first byte that is expected, in seconds
+//! t:   the expected time to first byte, in seconds
 //! ```
-//! `t` rises at once with a slower answer and falls slowly with faster ones: t ← x + (t - x) e^(-d / decay), where x
-//! is the time of this answer and d the time since the last. A stall thus counts in full, and is forgotten over
-//! `decay`. Follows Finagle's `PeakEwma` and linkerd's.
+//! `t` rises at once with a slower response and falls slowly with faster ones: t ← x + (t - x) e^(-d / decay), where x
+//! is the time of this response and d the time since the last. So a stall counts in full, and decays over `decay`.
+//! Follows Finagle's `PeakEwma` and linkerd's.
 //!
-//! ## What differs
-//! - Up to 16 instances are all looked at; of more, two are drawn, as there. Of four instances, one slow and one
-//!   failing, two draws meet just these two in a sixth of all picks.
-//! - An instance that nothing has been heard of is taken to be twice as fast as the mean of the whole fleet: it is
-//!   tried before those that are known to be typical, and gets at most twice as much, where a fixed prior that is
-//!   too low sends a cold instance everything.
-//! - What is known of an instance fades, while nothing is heard, towards the same and not towards zero, for the same
-//!   reasons. It is tried again after about `decay` × ln(2 t / mean): a minute after a failure where the mean is
+//! ## Differences
+//! - Up to 16 instances, all are compared; with more, two are drawn, as in those. Of four instances, one slow and one
+//!   failing, two draws select exactly these two in a sixth of all picks.
+//! - An instance without responses is assumed to be twice as fast as the mean of the whole fleet: it is tried before
+//!   typical ones, and gets at most twice as much. A fixed prior that is too low would send everything to a cold
+//!   instance.
+//! - Without new responses, the estimate for an instance decays towards the same value and not towards zero, for the
+//!   same reasons. It is tried again after about `decay` × ln(2 t / mean): a minute after a failure where the mean is
 //!   20 ms.
-//! - A failure counts as an answer after five seconds or ten mean times, or after what `Retry-After` said up to a
-//!   minute, so that an instance that fails at once is not taken for a fast one.
+//! - A failure counts as a response after five seconds or ten mean times, or after the `Retry-After` time up to a
+//!   minute, so that an instance that fails at once does not look fast.
 //!
-//! Use it where instances differ in speed; where they do not, least outstanding requests sees a stall sooner.
+//! Use it where instances differ in speed; where they do not, least outstanding requests detects a stall sooner.
 
 use super::members::{FEW, Members};
 use super::penalty::{LONGEST_STAY, failure};
@@ -29,24 +29,24 @@ use core::time::Duration;
 use stats::Rng;
 use units::Timestamp;
 
-/// Picks the instance whose answers are expected soonest.
+/// Picks the instance with the lowest expected response time.
 #[derive(Debug, Clone)]
 pub struct PeakEwma {
     members: Members<State>,
     /// In seconds.
     decay: f64,
-    /// Of all answers of all instances.
+    /// Over all responses of all instances.
     fleet: Option<Expected>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     in_flight: u32,
-    /// `None` where nothing has been heard yet.
+    /// `None` before the first response.
     expected: Option<Expected>,
 }
 
-/// A time that is expected, and when it was last heard of.
+/// An expected time, and when it was last updated.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     seconds: f64,
@@ -54,7 +54,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// What is left of it at `now`, as a share from 1 to 0.
+    /// Its remaining weight at `now`, as a share from 1 to 0.
     #[inline]
     fn left(self, now: Timestamp, decay: f64) -> f64 {
         if now <= self.heard { 1.0 } else { libm::exp(-now.since(self.heard).as_secs_f64() / decay) }
@@ -62,17 +62,17 @@ impl Expected {
 }
 
 impl PeakEwma {
-    /// A balancer without instances, that forgets over `decay` (Finagle and linkerd: 10 s).
+    /// A balancer without instances, whose estimates decay over `decay` (Finagle and linkerd: 10 s).
     pub fn new(decay: Duration) -> Self {
         PeakEwma {
             members: Members::default(),
-            // Without any decay, the last answer alone would count.
+            // With a decay of zero, only the last response would count.
             decay: decay.as_secs_f64().max(1e-9),
             fleet: None,
         }
     }
 
-    /// The time to the first byte that is expected of an instance.
+    /// The expected time to first byte of an instance.
     pub fn expected(&self, now: Timestamp, id: InstanceId) -> Duration {
         let expected = self.members.known(id).and_then(|member| member.state.expected);
         Duration::from_secs_f64(self.seconds(now, expected))
@@ -98,7 +98,7 @@ impl PeakEwma {
         self.seconds(now, member.state.expected) * requests / f64::from(member.weight.get())
     }
 
-    /// From `first` on, as equal costs are usual among the cold and the fixed order would favour the first.
+    /// Starts at `first`: equal costs are common among cold instances, and a fixed order would favour the first.
     #[inline]
     fn best_of_all(&self, now: Timestamp, first: usize) -> Option<InstanceId> {
         let (before, after) = self.members.present().split_at(first);
@@ -178,13 +178,13 @@ impl Balancer for PeakEwma {
     }
 }
 
-/// What is expected before any answer. It only has to lie below what a failure counts as.
+/// The expected time before any response. It only has to be below the value of a failure.
 const UNHEARD: Duration = Duration::from_millis(100);
 
-/// A failure counts as an answer after this long, as in linkerd.
+/// A failure counts as a response after this time, as in linkerd.
 const FAILED: Duration = Duration::from_secs(5);
 
-/// Where answers take seconds, five more would look fast: a failure counts as so many mean times at least.
+/// If responses take seconds, five more would look fast: a failure counts as at least this many mean times.
 const SLOW: f64 = 10.0;
 
 #[cfg(test)]
@@ -201,7 +201,7 @@ mod tests {
         balancer
     }
 
-    /// One request after another, a millisecond apart; what each instance was sent.
+    /// One request after another, a millisecond apart; returns the requests sent to each instance.
     fn run<const N: usize>(
         balancer: &mut PeakEwma,
         from: Timestamp,

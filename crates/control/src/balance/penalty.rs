@@ -1,20 +1,20 @@
-//! The penalty of an instance that fails: requests that it is taken to have in flight beside its own.
+//! The penalty of a failing instance: requests that are added to its requests in flight.
 //!
 //! ## Why
-//! An instance that fails at once never has anything in flight, and a balancer that looks at requests in flight
-//! would send it everything.
+//! An instance that fails at once never has anything in flight, and a balancer that compares requests in flight would
+//! send it everything.
 //!
 //! ## The formula
 //! ```text
 //! at a failure:   p ← min(2 p + 4, 4096)
 //! in between:     p halves every second; below 1 it is 0
 //! ```
-//! Doubling means that whatever the others have in flight, a few failures put the penalty above it, and each further
-//! one keeps it there for about a second: an instance that goes on failing is tried about once a second, at any rate
-//! of requests below 4,096 in flight for each of the others. The bound means that an instance which works again is
-//! tried again at the latest 13 s after it, whatever came before.
+//! Because it doubles, a few failures raise the penalty above the others' requests in flight, and each further one
+//! keeps it there for about a second: an instance that continues to fail is tried about once a second, as long as each
+//! of the others has fewer than 4,096 in flight. Because it is bounded, an instance is tried again at most 13 s after
+//! it recovers, regardless of its history.
 //!
-//! An instance that said when to come back (`Retry-After`) keeps its penalty until then, but no longer than a minute.
+//! An instance that sent `Retry-After` keeps its penalty until that time, but no longer than a minute.
 
 use super::Outcome;
 use core::time::Duration;
@@ -23,7 +23,7 @@ use units::Timestamp;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Penalty {
     value: f64,
-    /// The penalty halves from here on; may lie ahead.
+    /// The penalty halves from here on; may be in the future.
     from: Timestamp,
 }
 
@@ -41,13 +41,13 @@ impl Penalty {
         value as u32
     }
 
-    /// Whether there was one when it was last asked for.
+    /// Whether there was a penalty when it was last read.
     #[inline]
     pub(super) fn is_some(&self) -> bool {
         self.value != 0.0
     }
 
-    /// Counts what became of a request.
+    /// Counts the outcome of a request.
     #[inline]
     pub(super) fn count(&mut self, now: Timestamp, outcome: Outcome) {
         if let Some(stay_away) = failure(outcome) {
@@ -63,7 +63,7 @@ impl Penalty {
     }
 }
 
-/// Whether an outcome speaks against the instance, and for how long it asked to be left alone.
+/// Whether an outcome counts as a failure, and its `Retry-After`.
 #[inline]
 pub(super) fn failure(outcome: Outcome) -> Option<Duration> {
     match outcome {
@@ -75,21 +75,21 @@ pub(super) fn failure(outcome: Outcome) -> Option<Duration> {
     }
 }
 
-/// After this long without a failure, no penalty is left: it halves twelve times from its bound, after the longest
-/// stay.
+/// After this time without a failure, no penalty is left: it halves twelve times from its bound, after the longest
+/// `Retry-After`.
 #[cfg(test)]
 pub(super) const LONGEST: Duration = Duration::from_secs(60 + 13);
 
 /// The penalty of a first failure.
 const FIRST: f64 = 4.0;
 
-/// More requests than an instance has in flight in earnest.
+/// More requests than an instance usually has in flight.
 const MOST: f64 = 4096.0;
 
 /// An instance that restarts is back within seconds.
 const HALF_LIFE: Duration = Duration::from_secs(1);
 
-/// `Retry-After` is written by the instance, and may be an hour.
+/// `Retry-After` is set by the instance, and may be an hour.
 pub(super) const LONGEST_STAY: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(penalty.at(at(0)), 4);
         penalty.count(at(0), Outcome::Limited);
         penalty.count(at(0), Outcome::ServerError { first_byte: Duration::from_millis(1) });
-        // (after so many milliseconds, the penalty)
+        // (after this many milliseconds, the penalty)
         for (millis, expected) in
             [(0, 28), (1_000, 14), (2_000, 7), (3_000, 3), (4_000, 1), (5_000, 0), (9_000, 0)]
         {

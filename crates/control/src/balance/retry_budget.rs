@@ -1,16 +1,16 @@
 //! Retry budget: may a failed request be repeated?
 //!
 //! ## Why not a number of tries
-//! Three tries each make three times the load at the moment when an instance can bear it least. A budget bounds the
-//! retries as a share of the requests, however many fail.
+//! Three tries for each request triple the load at the time when instances can handle it least. A budget limits retries
+//! to a share of the requests, regardless of how many fail.
 //!
 //! ## The law
 //! ```text
 //! in any span:  retries ≤ share × requests + minimum × span
 //! ```
-//! A token bucket that forgets, as in Finagle and linkerd (20 %, 10 a second, over 10 s): a request pays in `share`
-//! tokens, a retry takes one, and what was paid in or taken counts for the span. The minimum lets a service with
-//! little traffic retry at all. The span slides in tenths, which makes it up to a tenth shorter.
+//! A token bucket with expiry, as in Finagle and linkerd (20 %, 10 a second, over 10 s): a request adds `share` tokens,
+//! a retry takes one, and both expire after the span. The minimum allows retries for a service with little traffic. The
+//! span slides in tenths, so it may be up to a tenth shorter.
 
 use crate::SettingsError;
 use core::fmt;
@@ -21,11 +21,11 @@ use units::{Rate, Ratio, Timestamp};
 #[derive(Debug, Clone)]
 pub struct RetryBudget {
     share: Ratio,
-    /// What the minimum rate adds over the span, in retries.
+    /// Retries that the minimum rate adds over the span.
     reserve: f64,
     tenth: Duration,
     tenths: [Tenth; TENTHS],
-    /// The number of the tenth that is filled now, from the beginning of time.
+    /// The index of the current tenth, from the beginning of time.
     current: u64,
     sum: Tenth,
 }
@@ -36,7 +36,7 @@ struct Tenth {
     retries: u64,
 }
 
-/// The budget is spent.
+/// The budget is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetSpent {
     /// Requests in the span.
@@ -48,7 +48,7 @@ pub struct BudgetSpent {
 }
 
 impl BudgetSpent {
-    /// The name in metrics and logs. It never changes.
+    /// The name in metrics and logs. It is stable.
     pub const fn name(&self) -> &'static str {
         "retry_budget"
     }
@@ -76,28 +76,28 @@ impl RetryBudget {
         Ok(RetryBudget { share, reserve, tenth, tenths, current: 0, sum })
     }
 
-    /// Counts a request; its retries do not count again.
+    /// Counts a request; its retries are not counted.
     #[inline]
     pub fn request(&mut self, now: Timestamp) {
         self.requests(now, 1);
     }
 
-    /// Counts requests that others have made since they last told.
+    /// Counts the requests of other workers since their last report.
     #[inline]
     pub fn requests(&mut self, now: Timestamp, count: u64) {
         self.slide(now).requests += count;
         self.sum.requests += count;
     }
 
-    /// Decides about a retry, and counts it where it is allowed.
+    /// Decides about a retry, and counts it if it is allowed.
     ///
     /// # Errors
-    /// The budget is spent.
+    /// The budget is exhausted.
     pub fn retry(&mut self, now: Timestamp) -> Result<(), BudgetSpent> {
         self.slide(now);
         let Tenth { requests, retries } = self.sum;
         let allowed = self.share.get() * requests as f64 + self.reserve;
-        // A fifth of five requests is one, also where the product ends in nines.
+        // A fifth of five requests is one, even with a rounding error.
         if (retries + 1) as f64 > allowed + 1e-9 {
             return Err(BudgetSpent { requests, retries, allowed });
         }
@@ -106,7 +106,7 @@ impl RetryBudget {
         Ok(())
     }
 
-    /// Forgets what is older than the span; the tenth to count in.
+    /// Drops what is older than the span; returns the current tenth.
     #[inline]
     fn slide(&mut self, now: Timestamp) -> &mut Tenth {
         let number = now.as_nanos() / self.tenth.as_nanos().min(u128::from(u64::MAX)) as u64;

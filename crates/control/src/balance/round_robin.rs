@@ -1,21 +1,21 @@
-//! Round robin: each instance in its turn.
+//! Round robin: each instance in turn.
 //!
-//! An instance of weight 3 has three picks in a row, then the next one has its turn: a pick is then one look at one
-//! entry, whatever the weights. Spreading the three between those of others takes the heaps of
-//! [`WeightedRoundRobin`](super::WeightedRoundRobin).
+//! An instance of weight 3 gets three picks in a row, then the next one has its turn: so a pick reads one entry,
+//! regardless of weights. [`WeightedRoundRobin`](super::WeightedRoundRobin) spreads the three picks between those of
+//! others, with heaps.
 
 use super::{Balancer, InstanceId, Outcome, Weight};
 use alloc::vec::Vec;
 use stats::Rng;
 use units::Timestamp;
 
-/// Picks each instance in its turn, as often in a row as its weight says.
+/// Picks each instance in turn, as often in a row as its weight.
 #[derive(Debug, Clone, Default)]
 pub struct RoundRobin {
     instances: Vec<(InstanceId, Weight)>,
-    /// Whose turn it is; below the number of instances, or zero.
+    /// The index of the current instance; below the number of instances, or zero.
     turn: usize,
-    /// How many picks it has had in this turn; below its weight.
+    /// The picks of the current turn; below the weight.
     picked: u32,
 }
 
@@ -57,7 +57,7 @@ impl Balancer for RoundRobin {
         if position < self.turn {
             self.turn -= 1;
         } else if position == self.turn {
-            // The next one has moved into its place and begins its turn.
+            // The next one has moved into its position and begins its turn.
             self.picked = 0;
             if self.turn == self.instances.len() {
                 self.turn = 0;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Between changes, two instances differ by no more than one turn in picks for their weight.
+        /// Between changes, the picks of two instances per weight differ by at most one turn.
         #[test]
         fn is_fair_between_changes(changes in proptest::collection::vec((any::<bool>(), 0_u32..8, 1_u32..4), 1..60)) {
             let mut balancer = RoundRobin::new();

@@ -1,4 +1,4 @@
-//! Slow start: a new instance gets its share step by step, while its caches fill and its code warms.
+//! Slow start: the share of a new instance grows in steps, while its caches fill and its code warms up.
 
 use crate::SettingsError;
 use core::time::Duration;
@@ -30,7 +30,7 @@ impl SlowStart {
         Ok(SlowStart { span, floor, aggression })
     }
 
-    /// The share of its weight that an instance has so long after its start.
+    /// The share of its weight that an instance has this long after its start.
     pub fn share(&self, since_start: Duration) -> Ratio {
         let passed = (since_start.as_secs_f64() / self.span.as_secs_f64()).min(1.0);
         let grown = libm::pow(passed, 1.0 / self.aggression);

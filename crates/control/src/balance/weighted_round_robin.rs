@@ -1,21 +1,21 @@
-//! Weighted round robin: each instance in its turn, a heavier one more often, spread as evenly as can be.
+//! Weighted round robin: each instance in turn, heavier ones more often, spread as evenly as possible.
 //!
 //! ## The rule
-//! An instance of weight w should have its k-th pick between k / w and (k + 1) / w in *virtual time*, which advances
-//! by 1 / (sum of weights) with each pick. Of those whose turn has begun, the one whose turn ends first is picked
+//! An instance of weight w should have its k-th pick between k / w and (k + 1) / w in *virtual time*, which advances by
+//! 1 / (sum of weights) with each pick. Of the instances whose turn has begun, the one whose turn ends first is picked
 //! (earliest eligible virtual deadline first: Stoica and Abdel-Wahab 1995; WF²Q: Bennett and Zhang 1996; Tijdeman's
 //! rule for the chairman assignment problem, 1980).
 //!
 //! ## Why not nginx's
-//! nginx's smooth round robin looks at every instance for each pick. This one keeps two heaps, so that a pick takes
-//! O(log n), and it is smoother: at every moment, not only at the end of a round, each instance has had its share to
-//! within one pick. The earliest deadline without eligibility (Envoy's) gives an instance of weight 10 among ten of
-//! weight 1 nine picks in a row.
+//! nginx's smooth round robin visits every instance for each pick. This one keeps two heaps, so that a pick takes O(log
+//! n), and it is smoother: at every time, not only at the end of a round, each instance has had its share within one
+//! pick. The earliest deadline without eligibility (Envoy's) gives an instance of weight 10 among ten of weight 1 nine
+//! picks in a row.
 //!
 //! ## Changes without jumps
-//! A change of weight keeps what an instance has had too much or too little, in picks (its *lag*); a new instance
-//! begins with none. Virtual time is the weighted mean of the turns' beginnings, so one of them has always begun, and
-//! an instance that leaves takes its lag along.
+//! A change of weight keeps an instance's surplus or deficit of picks (its *lag*); a new instance begins with a lag of
+//! zero. Virtual time is the weighted mean of the turns' beginnings, so one of them has always begun, and the lag of a
+//! removed instance is removed with it.
 
 use super::heap::Heap;
 use super::members::Members;
@@ -23,16 +23,16 @@ use super::{Balancer, InstanceId, Outcome, Weight};
 use stats::Rng;
 use units::Timestamp;
 
-/// Picks each instance in its turn, its picks spread as evenly as its weight allows.
+/// Picks each instance in turn, with its picks spread as evenly as its weight allows.
 #[derive(Debug, Clone, Default)]
 pub struct WeightedRoundRobin {
     members: Members<Turn>,
-    /// Those whose turn has not begun, by its beginning.
+    /// Instances whose turn has not begun, by its beginning.
     waiting: Heap,
-    /// Those whose turn has begun, by its end.
+    /// Instances whose turn has begun, by its end.
     eligible: Heap,
     weights: u64,
-    /// Virtual time when the last change was, and picks since.
+    /// Virtual time of the last change, and picks since.
     since: f64,
     picks: u64,
 }
@@ -69,7 +69,7 @@ impl WeightedRoundRobin {
         self.picks = 0;
     }
 
-    /// Moves the origin of virtual time, lest its digits run out.
+    /// Moves the origin of virtual time, so that its precision suffices.
     fn move_origin(&mut self) {
         let now = self.virtual_time();
         for index in 0..self.members.present().len() {
@@ -145,10 +145,10 @@ impl Balancer for WeightedRoundRobin {
     fn answered(&mut self, _now: Timestamp, _from: InstanceId, _outcome: Outcome) {}
 }
 
-/// Rounds (of as many picks as the sum of weights) between two moves of the origin, which touch every instance.
+/// Rounds (of as many picks as the sum of weights) between two moves of the origin, which visit every instance.
 const ORIGIN_MOVES_AT: f64 = 16.0;
 
-/// Beginnings that differ from virtual time by less are the same, so that thirds and sevenths make exact rounds.
+/// Differences below this count as equal, so that thirds and sevenths make exact rounds.
 const ROUNDING: f64 = 1e-12;
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// At every moment, each instance has had its share to within one pick.
+        /// At every time, each instance has had its share within one pick.
         #[test]
         fn is_fair_within_one_pick_at_every_moment(weights in proptest::collection::vec(1_u32..200, 1..12)) {
             let mut balancer = of(&weights);
@@ -253,7 +253,7 @@ mod tests {
             }
         }
 
-        /// Between any changes, the sum of all lags is nought, so nobody is more than a few picks off.
+        /// For any changes, the sum of all lags is zero, so no instance is off by more than a few picks.
         #[test]
         fn stays_fair_after_changes(changes in proptest::collection::vec(
             (any::<bool>(), 0_u32..8, 1_u32..65, 0_usize..200), 1..60)

@@ -1,50 +1,50 @@
-//! Adaptive concurrency limit: as many in flight as the service can work on, and a little room, without ever lowering
+//! Adaptive concurrency limit: as many in flight as the service can process, plus a little room, without ever lowering
 //! the limit to probe.
 //!
 //! ## The law
-//! Up to a knee a service answers in the same time however many requests it has; beyond it they queue, and by
-//! Little's law the response time grows with those in flight. So the baseline (the response time far below the knee)
-//! and the response time now say how far beyond the knee the limit lies:
+//! Up to a knee the response time of a service does not depend on the number of requests in flight; beyond it they
+//! queue, and by Little's law the response time grows with concurrency. So the baseline (the response time far below
+//! the knee) and the present response time show how far beyond the knee the limit is:
 //!
 //! `next = limit · min(1, 1.25 · baseline / response time) · (1 − refused share) + √limit`
 //!
-//! of which a fifth is taken at each step. The response time is that of requests which found the limit (nearly) full,
-//! so that the answer does not hang on how often it is; where none did, the limit may fall but not grow, because it
-//! is the application that is short of requests. Where all n slots of a service are busy, that settles where
-//! `limit = 1.25 · n + √limit`: the slots, a quarter, and room for a small burst.
+//! Each step moves the limit a fifth of the way. The response time is that of requests which found the limit (nearly)
+//! full, so that the result does not depend on how often it is full; if none did, the limit may fall but not grow,
+//! because the clients send too few requests. If all n slots of a service are busy, the limit settles at `limit = 1.25
+//! · n + √limit`: the slots, a quarter, and room for a small burst.
 //!
 //! ## Why the baseline comes from the least loaded samples
-//! Limiters that drop their limit now and then to measure the baseline refuse healthy traffic for it, and while
-//! they do not, their baseline drifts up under a lasting overload until nothing is refused any more. Here response
-//! times are kept by how many were in flight, and the baseline is read off the lowest of them that hold enough
-//! samples and lie at or below *half* the limit. Under a lasting overload there are none, and the baseline stays.
+//! Limiters that lower their limit from time to time to measure the baseline refuse healthy traffic for it, and in
+//! between, their baseline drifts up under a long overload until nothing is refused any more. Here response times are
+//! recorded by concurrency, and the baseline is read from the lowest concurrencies that have enough samples and are at
+//! or below *half* the limit. Under a long overload there are none, and the baseline does not change.
 //!
-//! Half is what makes it safe. Were the baseline too high by a factor b, the limit would settle near 1.25 · b · n,
-//! and a request that finds half of that is slowed by at most 1.25 · b / 2: each turn brings the baseline down by
-//! three eighths. (Where the slots share a processor, those who come later slow it further; a burst would have to
-//! follow every calm request for that to matter.)
+//! Half makes this stable. If the baseline were too high by a factor b, the limit would settle near 1.25 · b · n, and a
+//! request that finds half of that is slowed by at most 1.25 · b / 2: each iteration lowers the baseline by three
+//! eighths. (If the slots share a processor, later requests slow it further; a burst would have to follow every calm
+//! request for that to matter.)
 //!
-//! ## Why falling in vain raises the baseline
-//! A deploy that makes the service slower while the overload lasts leaves no calm sample to learn it from. But a
-//! queue answers a lower limit by a shorter response time. Where the limit has fallen by a fifth and the response
-//! time has not followed, nothing is queueing, so what is measured *is* the baseline.
+//! ## Why a descent without effect raises the baseline
+//! A deployment that makes the service slower during an overload leaves no calm samples. But with a queue, a lower
+//! limit shortens the response time. If the limit has fallen by a fifth and the response time has not, nothing is
+//! queueing, so the measured response time *is* the baseline.
 //!
 //! ## How long it takes
-//! The memory is ten seconds, or a hundred samples where they take longer. After a shift, three memories of calm
-//! samples bring the baseline within 5 % of the new one. Under a lasting overload a slower service is found out when
-//! the limit has fallen by a fifth and the slope is known: after four steps (200 samples) of a service without
-//! noise, usually after 4,000 samples of one with exponential times, with half of the throughput left. Chance can
-//! take that for a queue once or twice, a third of the limit each time, so the measured floor of a prior is worth
-//! having. A *faster* service is learnt from the first calm only: until then the limit is too high, and response
-//! times are at most what they were before.
+//! The memory is ten seconds, or a hundred samples where they take longer. After a change of the service, three
+//! memories of calm samples bring the baseline within 5 % of the new one. Under a long overload a slower service is
+//! detected when the limit has fallen by a fifth and the slope is known: after four steps (200 samples) of a service
+//! without noise, usually after 4,000 samples of one with exponential times, with half of the throughput left. By
+//! chance this may look like a queue once or twice, at the cost of a third of the limit each time, so the measured
+//! floor of a prior is useful. A *faster* service is detected only in the first calm period: until then the limit is
+//! too high, and response times are at most as before.
 //!
-//! ## Not here
-//! The requests in flight are counted by [`Concurrency`](super::Concurrency), which all cores share; one owner asks
-//! this object every 100 ms and gives it the limit. Requests of unlike kinds (a search, a login) want limits of their
-//! own: where the mix moves, a mean moves with it. With priority classes whose share is below three quarters, those
-//! alone never fill the limit, so it does not grow for them.
+//! ## Scope
+//! The requests in flight are counted by [`Concurrency`](super::Concurrency), which all cores share; one owner calls
+//! this object every 100 ms and sets the limit. Requests of different kinds (a search, a login) need separate limits,
+//! because a change of the mix changes the mean. Priority classes with a share below three quarters never fill the
+//! limit alone, so it does not grow for them.
 //!
-//! Kin: Netflix's Gradient2 (the form, no growth while the application is the limit), Envoy's adaptive concurrency
+//! Related: Netflix's Gradient2 (the form, no growth while the application is the limit), Envoy's adaptive concurrency
 //! (√limit as room), Uber's Cinnamon (in flight against throughput).
 
 mod curve;
@@ -62,40 +62,40 @@ use curve::{Curve, Full};
 use descent::{Descends, Descent, Step};
 use units::{Rate, Timestamp};
 
-/// Between which bounds a limit adapts, and what is known before.
+/// The bounds of an adaptive limit, and prior measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveSettings {
-    /// The first limit. Without a prior rather too low than too high: it grows quickly, but until the first calm a
-    /// response time under overload is taken for the baseline.
+    /// The initial limit. Without a prior, choose it too low rather than too high: it grows quickly, but until the
+    /// first calm period a response time under overload is taken as the baseline.
     pub initial: u32,
-    /// Never below this, nor below what the prior measured; at least 1.
+    /// The lower bound, besides the floor of the prior; at least 1.
     pub least: u32,
-    /// Never above this.
+    /// The upper bound.
     pub most: u32,
-    /// What was measured before.
+    /// The prior measurement.
     pub prior: Option<Prior>,
 }
 
-/// A measurement of the service: what `find` found.
+/// A measurement of the service by `find`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
     /// The sustainable rate; above zero.
     pub rate: Rate,
     /// The typical response time in calm; above zero.
     pub response_time: Duration,
-    /// How many samples it counts for; each calm sample seen later takes the place of one.
+    /// How many samples it counts for; each later calm sample replaces one.
     pub weight: u32,
 }
 
 impl Prior {
     /// The measured floor: by Little's law fewer than rate × response time in flight cannot carry the rate.
     pub fn floor(&self) -> u32 {
-        // A hair below a whole number is that number.
+        // A value slightly below a whole number is rounded to it.
         libm::ceil(self.rate * self.response_time - 1e-6).max(1.0) as u32
     }
 }
 
-/// A limit that follows the service. One owner; see the module's header.
+/// A limit that adapts to the service. One owner; see the module's header.
 ///
 /// ```
 /// use control::concurrency::{AdaptiveLimit, AdaptiveSettings, Prior, Samples};
@@ -135,12 +135,12 @@ pub struct AdaptiveLimit {
 #[derive(Debug, Clone, Copy)]
 struct Baseline {
     seconds: f64,
-    /// Whether it rests on calm samples or on a measurement; else on the fastest step so far.
+    /// Whether it is based on calm samples or on a measurement; otherwise on the fastest step so far.
     is_calm: bool,
 }
 
 impl AdaptiveLimit {
-    /// A limit at its first value.
+    /// A limit at its initial value.
     ///
     /// # Errors
     /// Bounds in the wrong order, or a prior without rate or response time.
@@ -170,8 +170,8 @@ impl AdaptiveLimit {
         })
     }
 
-    /// Takes what the cores have sampled since they were asked last, and moves the limit where that is enough to
-    /// judge by. Every 100 ms is usual; more often does no harm.
+    /// Adds the cores' samples since the last call, and changes the limit if there are enough of them. Every 100 ms is
+    /// usual; more often is harmless.
     pub fn step(&mut self, now: Timestamp, samples: &Samples) -> Option<Change> {
         self.curve.absorb(now.since(self.seen_at), samples);
         self.seen_at = self.seen_at.max(now);
@@ -212,17 +212,17 @@ impl AdaptiveLimit {
         libm::round(self.limit) as u32
     }
 
-    /// The response time far below the knee, as far as it is known.
+    /// The response time far below the knee, if known.
     pub fn baseline(&self) -> Option<Duration> {
         self.baseline.map(|baseline| Duration::from_secs_f64(baseline.seconds))
     }
 
-    /// Never below this.
+    /// The lower bound.
     pub fn least(&self) -> u32 {
         self.least as u32
     }
 
-    /// Where the limit's value comes from; [`Origin::Written`] until it has moved.
+    /// The origin of the limit's value; [`Origin::Written`] until it has changed.
     pub fn origin(&self) -> Origin {
         match (self.changed, self.prior) {
             (Some(change), _) => Origin::Adapted(change),
@@ -249,8 +249,8 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Where the limit should go, and why: by what was seen while the limit was (nearly) full, or else over all. The
-    /// part `kept` was not refused.
+    /// The target of the limit, and why: from the requests that found the limit (nearly) full, otherwise from all.
+    /// `kept` is the share that was not refused.
     fn target(&mut self, seen: Full, is_full: bool, kept: f64) -> (f64, Why) {
         let room = libm::sqrt(self.limit);
         let Some(baseline) = self.baseline else { return (self.limit * kept, Why::Refused) };
@@ -264,7 +264,7 @@ impl AdaptiveLimit {
                 Descends::InVain(seconds) => {
                     let seconds = seconds.clamp(baseline.seconds, baseline.seconds * HIGHEST_RAISE);
                     self.baseline = Some(Baseline { seconds, is_calm: baseline.is_calm });
-                    // What was calm before the shift says nothing any more.
+                    // Calm samples from before the change are no longer valid.
                     (self.curve, self.prior_left) = (Curve::default(), 0.0);
                     return (self.limit * gradient(seconds) + room, Why::Slower);
                 }
@@ -280,17 +280,17 @@ impl AdaptiveLimit {
 
 /// Response times up to this multiple of the baseline are not queueing.
 const TOLERANCE: f64 = 1.25;
-/// The part of the way to its target that the limit goes in one step.
+/// The share of the way to its target that the limit moves in one step.
 const GAIN: f64 = 0.2;
-/// A step waits for so many samples from a full limit; the error of a mean of exponential times is then 14 %.
+/// A step waits for this many samples at a full limit; the error of a mean of exponential times is then 14 %.
 const STEP_SAMPLES: u64 = 50;
-/// Where the limit is not full it does not wait for more than so many of the others.
+/// If the limit is not full, a step waits for at most this many of the other samples.
 const LONGEST_STEP_SAMPLES: u64 = 250;
-/// But it does not wait longer; what few samples say then counts for less.
+/// The longest wait of a step; with few samples, its weight is lower.
 const LONGEST_STEP: Duration = Duration::from_secs(5);
-/// A baseline takes as many samples.
+/// The number of samples that a baseline needs.
 const ENOUGH: f64 = 50.0;
-/// One fall in vain raises the baseline by no more than this.
+/// One descent without effect raises the baseline by at most this.
 const HIGHEST_RAISE: f64 = 4.0;
-/// The limit is full from this part of it on.
+/// The limit counts as full from this share of it on.
 const FULL: f64 = 0.75;

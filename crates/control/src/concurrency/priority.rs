@@ -1,21 +1,22 @@
-//! Priority classes: who is shed first?
+//! Priority classes: which requests are shed first?
 //!
 //! ## Why shares of one limit
-//! Each class is admitted while those in flight, of all classes together, are below its share of the limit. So the
-//! lowest class feels an overload first and leaves the rest of the room to those above, and nothing is set aside
-//! that nobody uses: while a low class is alone it fills its share, and the highest may have all.
+//! Each class is admitted while the requests in flight, of all classes together, are below its share of the limit. So
+//! an overload affects the lowest class first and leaves the rest of the limit to higher classes, and no capacity is
+//! reserved that nobody uses: while only a low class sends requests it fills its share, and the highest class may use
+//! all of the limit.
 //!
 //! ## Why this is monotone
-//! The decision looks at one number, and the bounds rise with the class: whenever a class is admitted, every higher
-//! one would have been in the same state.
+//! The decision compares one number, and the bounds rise with the class: whenever a class is admitted, every higher
+//! class would have been admitted too.
 //!
-//! The effect is that of the partitioned limiter in Netflix's account of prioritised load shedding, where traffic
-//! that users wait for stayed above 99 % while prefetching was shed.
+//! The effect is that of the partitioned limiter in Netflix's account of prioritised load shedding, where traffic that
+//! users wait for stayed above 99 % while prefetching was shed.
 
 use crate::SettingsError;
 use units::Ratio;
 
-/// How many classes there may be.
+/// The maximum number of classes.
 pub const MOST_CLASSES: usize = 8;
 
 /// How important a request is: 0 is shed first. A number above the highest class counts as the highest.
@@ -47,12 +48,12 @@ impl core::fmt::Display for Priority {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priorities {
-    /// In 65,536ths, so that the hot path multiplies and shifts. Those past the last class are whole.
+    /// In 65,536ths, so that the hot path multiplies and shifts. Entries after the last class are whole.
     shares: [u32; MOST_CLASSES],
 }
 
 impl Priorities {
-    /// No classes: all are admitted up to the limit.
+    /// No classes: all requests are admitted up to the limit.
     pub const NONE: Priorities = Priorities { shares: [WHOLE; MOST_CLASSES] };
 
     /// One share for each class, from [`Priority`] 0 on.
@@ -83,12 +84,12 @@ impl Priorities {
         Ok(priorities)
     }
 
-    /// How many may be in flight, of all classes together, for one more of this class to be admitted below: at least
-    /// one, at most the limit.
+    /// The bound on requests in flight, of all classes together, below which one more request of this class is
+    /// admitted: at least one, at most the limit.
     #[inline]
     pub fn bound(&self, limit: u32, class: Priority) -> u32 {
         let share = self.shares[usize::from(class.0).min(MOST_CLASSES - 1)];
-        // Rounded up, so that a small limit shuts no class out for good.
+        // Rounded up, so that a small limit excludes no class permanently.
         ((u64::from(limit) * u64::from(share) + u64::from(WHOLE - 1)) >> 16) as u32
     }
 }

@@ -1,28 +1,28 @@
-//! What operators set of a concurrency limit beside its number.
+//! The settings of a concurrency limit besides its number.
 
 use super::Prior;
 use core::time::Duration;
 
-/// Between which bounds a limit adapts, and what is known before.
+/// The bounds of an adaptive limit, and prior measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adaptive {
-    /// Never below this; at least 1.
+    /// The lower bound; at least 1.
     pub least: u32,
-    /// Never above this.
+    /// The upper bound.
     pub most: u32,
-    /// What was measured before.
+    /// The prior measurement.
     pub prior: Option<Prior>,
 }
 
-/// Who may wait for a place.
+/// Which requests may wait for a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue {
-    /// Requests that may wait at once, of all workers together; at least 1.
+    /// Requests that may wait at once, in all workers together; at least 1.
     pub places: u32,
-    /// How long one may wait; above zero. The queue is standing where its longest wait has been above a fifth of this
-    /// for as long as this.
+    /// How long a request may wait; above zero. The queue is standing if its longest wait has been above a fifth of
+    /// this for this long.
     pub longest_wait: Duration,
 }
 
-/// Samples that a prior of a file counts for ([`Prior::weight`]).
+/// The weight of a prior from a file, in samples ([`Prior::weight`]).
 pub const PRIOR_SAMPLES: u32 = 500;

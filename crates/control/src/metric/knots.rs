@@ -1,8 +1,8 @@
 //! A percentile of a mixture of points of which only a few quantiles are known.
 //!
-//! Between its least value, the quantiles that are known and its greatest, a point's distribution is taken as a
-//! straight line. The mixture's quantile is where the counts below it, added up over the points, reach its share: found
-//! by halving, because the sum only rises.
+//! A point's distribution is interpolated linearly between its minimum, its known quantiles and its maximum. The
+//! mixture's quantile is the value at which the counts below it, summed over the points, reach its share: found by
+//! bisection, because the sum is monotone.
 
 use super::Point;
 use units::Quantile;
@@ -11,7 +11,7 @@ use units::Quantile;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part<'a> {
     pub(super) point: Point,
-    /// The values at the quantiles that are known.
+    /// The values at the known quantiles.
     pub(super) values: &'a [f64],
 }
 
@@ -65,8 +65,8 @@ impl Part<'_> {
         1.0
     }
 
-    /// Shares and values, up to the greatest. Values that were measured one by one need not rise as they should: who
-    /// reads them takes at least the one before.
+    /// Shares and values, up to the maximum. Values that were measured separately may not be in rising order: the
+    /// caller takes at least the previous one.
     fn knots(&self, known: &[Quantile]) -> impl Iterator<Item = (f64, f64)> {
         let inner = known.iter().map(|quantile| quantile.get()).zip(self.values.iter().copied());
         inner.chain(core::iter::once((1.0, self.point.most)))

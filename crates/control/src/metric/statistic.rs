@@ -1,8 +1,8 @@
-//! Statistics of CloudWatch: what a period's samples are folded to.
+//! Statistics of CloudWatch: how the samples of a period are combined.
 //!
-//! `p95`, `tm90`, `TM(10%:90%)`, `IQM`, `PR(:0.5)` are read and written as CloudWatch does. A percentile is the
-//! greatest of the samples that remain when the rest of the share is discarded. Trimmed statistics keep the samples
-//! between two shares, or above one value up to and with another.
+//! `p95`, `tm90`, `TM(10%:90%)`, `IQM`, `PR(:0.5)` are read and written as in CloudWatch. A percentile is the highest
+//! of the samples that remain when the rest of the share is discarded. Trimmed statistics keep the samples between two
+//! shares, or above one value up to and including another.
 //!
 //! Follows CloudWatch's user guide, *Statistics definitions*.
 
@@ -10,26 +10,26 @@ use core::fmt;
 use core::str::FromStr;
 use units::Quantile;
 
-/// What a period's samples are folded to.
+/// How the samples of a period are combined.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
     /// Sum over count.
     Average,
-    /// The least.
+    /// The lowest.
     Minimum,
-    /// The greatest.
+    /// The highest.
     Maximum,
     /// The sum.
     Sum,
-    /// How many.
+    /// The number of samples.
     SampleCount,
-    /// The value that so many of the samples do not exceed.
+    /// The value that this share of the samples does not exceed.
     Percentile(Quantile),
     /// A statistic of the samples within bounds.
     Trimmed {
-        /// Which.
+        /// The statistic.
         what: Trim,
-        /// Of which samples.
+        /// The samples.
         within: Bounds,
     },
     /// Percentile rank: the percentage of samples within bounds.
@@ -39,7 +39,7 @@ pub enum Statistic {
     },
 }
 
-/// What is told of trimmed samples.
+/// A statistic of trimmed samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trim {
     /// `TM`: their mean.
@@ -48,18 +48,18 @@ pub enum Trim {
     Count,
     /// `TS`: their sum.
     Sum,
-    /// `WM`: the mean of all, where what lies outside counts as the bound.
+    /// `WM`: the mean of all, where values outside count as the bound.
     WinsorizedMean,
 }
 
-/// Which samples are kept: those above `from`, up to and with `to`.
+/// Which samples are kept: those above `from`, up to and including `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
     /// Shares of the samples in their order, 0 to 1.
     Shares {
-        /// So many of the least are left out.
+        /// The share of the lowest samples that is left out.
         from: f64,
-        /// So many are left before the greatest are left out.
+        /// The share up to which samples are kept.
         to: f64,
     },
     /// Values.
@@ -72,7 +72,7 @@ pub enum Bounds {
 }
 
 impl Statistic {
-    /// Whether count, sum, least and most of a period tell it.
+    /// Whether count, sum, minimum and maximum of a period provide it.
     pub const fn is_simple(self) -> bool {
         use Statistic::{Average, Maximum, Minimum, SampleCount, Sum};
         matches!(self, Average | Minimum | Maximum | Sum | SampleCount)
@@ -84,8 +84,8 @@ impl Statistic {
         matches!(self, Statistic::Percentile(_) | Statistic::Trimmed { what: Mean | WinsorizedMean, .. })
     }
 
-    /// The statistic of `total` samples, given as values in rising order with their counts. None where nothing is left
-    /// to tell it of, and for the simple ones.
+    /// The statistic of `total` samples, given as values in rising order with their counts. None where no samples are
+    /// left, and for the simple statistics.
     pub(super) fn of(self, samples: impl Iterator<Item = (f64, f64)>, total: f64) -> Option<f64> {
         match self {
             Statistic::Percentile(quantile) => percentile(quantile, samples, total),
@@ -108,7 +108,7 @@ impl Statistic {
 }
 
 fn percentile(quantile: Quantile, samples: impl Iterator<Item = (f64, f64)>, total: f64) -> Option<f64> {
-    // A whole number of samples, found without the noise of the product: 0.95 of 20 are 19.
+    // A whole number of samples, without the rounding error of the product: 0.95 of 20 are 19.
     let wanted = libm::ceil(quantile.get() * total - 1e-9);
     let (mut seen, mut value) = (0.0, None);
     for (at, count) in samples {
@@ -120,7 +120,7 @@ fn percentile(quantile: Quantile, samples: impl Iterator<Item = (f64, f64)>, tot
     value
 }
 
-/// What is left after trimming, and what was left out on either side.
+/// The samples that remain after trimming, and those that were left out on either side.
 struct Kept {
     count: f64,
     sum: f64,
@@ -165,7 +165,7 @@ impl Kept {
     }
 }
 
-/// A statistic that is no statistic.
+/// A text that is not a statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "this is no statistic: Average, Minimum, Maximum, Sum, SampleCount, a percentile such as p95 or p99.9, tm90, \
@@ -176,7 +176,7 @@ pub struct StatisticError;
 impl FromStr for Statistic {
     type Err = StatisticError;
 
-    /// Reads CloudWatch's spelling, in any case.
+    /// Parses CloudWatch's notation, case-insensitively.
     fn from_str(text: &str) -> Result<Self, StatisticError> {
         const SIMPLE: [(&str, Statistic); 6] = [
             ("Average", Statistic::Average),

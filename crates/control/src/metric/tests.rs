@@ -107,7 +107,7 @@ fn known_quantiles_are_given_back_and_several_points_are_mixed() {
     assert!((told(2, 1, Quantile::P99) - 1.5).abs() < 1e-9);
     let mixed = told(2, 2, Quantile::P95);
     assert!(mixed > 0.5 && mixed < 1.0, "{mixed}");
-    // A quarter of the samples have nearly nothing above 1.0, the others 5 %: 0.25 * 1 % + 0.75 * 5 % = 4 %.
+    // A quarter of the samples has nearly nothing above 1.0, the others 5 %: 0.25 * 1 % + 0.75 * 5 % = 4 %.
     assert!((told(2, 2, Quantile::new(0.96).expect("a share")) - 1.0).abs() < 1e-6);
     assert!(!times.tells("TM(10%:90%)".parse().expect("a statistic")));
 }

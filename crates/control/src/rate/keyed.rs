@@ -1,20 +1,19 @@
-//! A rate class for each key, within a bound on the keys.
+//! A rate class for each key, with a bound on the number of keys.
 //!
-//! ## Why only a key that is as new is forgotten
-//! A key whose bucket is full and for whom nobody waits decides as if it had never been known, so forgetting it costs
-//! nothing. Were the idlest key forgotten whatever its state, a client could clear its own limit, or a stranger
-//! anyone's, with as many made-up keys as the table holds, and keys that rotate would have no limit at all.
+//! ## Why only keys in their initial state are evicted
+//! A key whose bucket is full and for which no request waits behaves like an unknown key, so evicting it has no effect.
+//! If the idlest key were evicted regardless of its state, a client could reset its own limit, or anybody's, by sending
+//! as many made-up keys as the table holds, and rotating keys would have no limit at all.
 //!
-//! ## What happens to a new key meanwhile
-//! Where the table is full of keys that are still limited, new keys share a few classes, each key always the same
-//! one. So whoever invents keys gets at most what the table's keys and those few get together, and a full bucket
-//! each; others who are new in that time share with the flood, and those who are known do not notice it. It ends a
-//! bucket's filling time after the flood. [`KeyedRateClasses::shared`] counts it: a table that is too small for its
-//! honest keys shows there.
+//! ## What happens to a new key in a full table
+//! While the table is full of keys that are still limited, new keys share a few classes, each key always the same one.
+//! So a client that invents keys gets at most the rate of the table's keys and those few together, and a full bucket
+//! each; other new keys share with the flood, and known keys are not affected. This ends one bucket-filling time after
+//! the flood. [`KeyedRateClasses::shared`] counts it: it shows whether a table is too small for its legitimate keys.
 //!
 //! ## Constant time
-//! Keys are a list from the one that claimed last to the idlest, and only a few of the idlest are looked at; one that
-//! is still limited goes to the other end, so that it does not hide those behind it.
+//! Keys are in a list from the most recent claim to the idlest, and only a few of the idlest are checked; one that is
+//! still limited moves to the other end, so that it does not block those behind it.
 
 use super::{RateClass, RateSettings};
 use crate::{ClassId, SettingsError, Word};
@@ -26,17 +25,17 @@ use units::Timestamp;
 
 /// Rate classes by key, all with the same settings: by user, by address.
 ///
-/// The table has one owner; the classes in it are shared, and live on until the last request that waits in them has
-/// left, even where their key was forgotten.
+/// The table has one owner. Its classes are shared, and live until the last request that waits in them has left, even
+/// if their key was evicted.
 #[derive(Debug)]
 pub struct KeyedRateClasses<K, W> {
     slots: Vec<Slot<K, W>>,
     by_key: BTreeMap<K, usize>,
-    /// The ends of the list from the key that claimed last to the idlest; meaningless while there are no slots.
+    /// The ends of the list from the most recent claim to the idlest key; unused while there are no slots.
     newest: usize,
     idlest: usize,
     max_keys: usize,
-    /// For keys that find no room; made when the first one comes.
+    /// For keys that find no room; created on first use.
     strangers: Vec<Arc<RateClass<W>>>,
     shared: u64,
     forgotten: u64,
@@ -76,8 +75,8 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
         })
     }
 
-    /// The class of this key, which now is the least idle one. A key that is not known gets a full bucket of its own,
-    /// in the place of an idle one where the table is full, or else a class that it shares.
+    /// The class of this key, which becomes the most recent one. An unknown key gets a full bucket of its own, in the
+    /// place of an idle key if the table is full, or otherwise a shared class.
     pub fn class(&mut self, now: Timestamp, key: &K) -> &Arc<RateClass<W>> {
         let slot = if let Some(&slot) = self.by_key.get(key) {
             self.unlink(slot);
@@ -97,13 +96,13 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
         self.shared
     }
 
-    /// How often a key was forgotten for another. Whoever keeps classes aside asks here whether they still are those
-    /// of their keys.
+    /// How often a key was evicted for another. Callers that cache classes compare it to detect that theirs are
+    /// outdated.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// How many keys are known.
+    /// The number of known keys.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -113,7 +112,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
         self.slots.is_empty()
     }
 
-    /// Whether the idlest key, of a full table, may be forgotten; brings one that may be to that end.
+    /// Whether the idlest key of a full table may be evicted; moves one that may be to that end.
     fn has_room(&mut self, now: Timestamp) -> bool {
         for _ in 0..LOOKS.min(self.slots.len()) {
             let slot = self.idlest;
@@ -141,7 +140,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
         &self.strangers[(hash.finish() >> 32) as usize % STRANGERS]
     }
 
-    /// A slot outside the list that holds a new class for `key`.
+    /// A slot outside the list with a new class for `key`.
     fn slot_for(&mut self, key: K) -> usize {
         let class = self.new_class();
         let slot = if self.slots.len() < self.max_keys {
@@ -175,7 +174,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
         }
     }
 
-    /// Puts a slot that is in no list before the newest one.
+    /// Puts a slot that is not in the list before the most recent one.
     fn link_newest(&mut self, slot: usize) {
         if self.slots.len() == 1 {
             self.idlest = slot;
@@ -187,7 +186,7 @@ impl<K: Ord + Clone + Hash, W: Word> KeyedRateClasses<K, W> {
     }
 }
 
-/// FNV-1a: keys need to be spread, not to be secret.
+/// FNV-1a: keys need to be spread, not secret.
 struct Fnv(u64);
 
 impl Hasher for Fnv {
@@ -202,9 +201,9 @@ impl Hasher for Fnv {
     }
 }
 
-/// So many of the idlest keys are looked at for one that may be forgotten.
+/// How many of the idlest keys are checked for eviction.
 const LOOKS: usize = 4;
-/// So many classes are shared by the keys that find no room: few, because a flood of keys gets all of them.
+/// The number of classes that keys without room share: few, because a flood of keys gets all of them.
 const STRANGERS: usize = 16;
 
 #[cfg(test)]
@@ -262,7 +261,7 @@ mod tests {
         assert!(!passes(&mut table, now, u32::MAX), "0.9 s later it still is limited");
         assert!(flood <= 99 + 16, "{flood} passed");
         assert!(table.shared() > 99_000);
-        // A second after the flood a new key has a bucket of its own.
+        // A second after the flood a new key has its own bucket.
         now += Duration::from_secs(1);
         let before = table.shared();
         let forgotten = table.forgotten();
@@ -278,7 +277,7 @@ mod tests {
         let class = Arc::clone(table.class(Timestamp::ZERO, &"ann"));
         let turns =
             [(); 2].map(|()| class.reserve(Timestamp::ZERO, Timestamp::ZERO, Timestamp::NEVER).unwrap());
-        // Her bucket is full again, but her turn has not been taken back yet.
+        // Her bucket is full again, but her turn has not been released yet.
         table.class(Timestamp::from_secs(60), &"bob");
         assert_eq!(table.shared(), 1);
         turns.into_iter().for_each(|turn| class.turn_came(turn));
@@ -287,8 +286,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a table without a bound: a key that is known decides alike, and is forgotten only where that makes
-        /// no difference.
+        /// Compared with an unbounded table: a known key gets the same decisions, and is evicted only if that makes no
+        /// difference.
         #[test]
         fn agrees_with_a_table_without_a_bound_while_keys_are_known(
             max in 1_usize..6,
@@ -297,7 +296,7 @@ mod tests {
         ) {
             let (mut bounded, mut unbounded) = (table(burst, max), table(burst, 100));
             let mut now = Timestamp::from_secs(1);
-            // Keys that have had to share decide otherwise from then on.
+            // Keys that had to share get different decisions from then on.
             let mut strangers = std::collections::BTreeSet::new();
             for (key, gap) in steps {
                 now += Duration::from_millis(gap / 4);
@@ -314,7 +313,7 @@ mod tests {
             }
         }
 
-        /// Whatever the keys, no more passes than the table's classes and the shared ones allow.
+        /// For any keys, at most the rate of the table's classes and the shared ones passes.
         #[test]
         fn all_keys_together_have_a_bound(
             max in 1_usize..20,

@@ -1,4 +1,4 @@
-//! A rate class against its bounds: stories, a token bucket as shadow, random claims, and threads.
+//! A rate class against its bounds: examples, a token bucket for comparison, random claims, and threads.
 
 use super::*;
 use core::cell::Cell;
@@ -24,8 +24,8 @@ fn class(settings: RateSettings) -> RateClass<Cell<u64>> {
     RateClass::new(ID, settings).unwrap()
 }
 
-/// The first request that passed although a window that ends with it holds more than rate × time + burst. Written as
-/// a running minimum over the window's beginning.
+/// The first request that passed although a window that ends with it holds more than rate × time + burst. Computed as a
+/// running minimum over the window's beginning.
 fn excess(times: &[u64], limit: Limit) -> Option<usize> {
     let interval = 1e9 / limit.rate.per_second();
     let mut least = f64::INFINITY;
@@ -52,7 +52,7 @@ fn nobody_gets_a_turn_after_which_he_has_left() {
     class.give_up(first);
 }
 
-/// Arrivals on a beat; the turns of those who wait come before an arrival at the same instant.
+/// Evenly spaced arrivals; turns of waiting requests come before an arrival at the same time.
 fn admitted_and_shed(class: &RateClass<Cell<u64>>, per_second: u64, seconds: u64) -> (u64, u64) {
     let (mut waiting, mut admitted, mut shed) = (Vec::<Turn>::new(), 0, 0);
     for index in 0..per_second * seconds {
@@ -176,15 +176,15 @@ fn both_limits_hold_and_a_refusal_by_one_costs_the_other_nothing() {
         let instants = (from * 10..to * 10).map(|tenth| Timestamp::from_millis(tenth * 100));
         instants.filter(|&now| class.claim_no_queue(now).is_ok()).count()
     };
-    // Nine refusals a second by the second's limit leave the minute's ten turns alone.
+    // Nine refusals a second by the second's limit do not consume the minute's ten turns.
     assert_eq!(passed(0, 10), 10);
-    // Now the minute's limit rules: what came back in the first ten seconds, then ten in sixty.
+    // Now the minute's limit applies: the turns regained in the first ten seconds, then ten in sixty.
     assert_eq!(passed(10, 70), 11);
 }
 
 #[test]
 fn intervals_round_up_except_for_the_rounding_of_the_rate_itself() {
-    // (rate, the second request passes after so many ns)
+    // (rate, the second request passes after this many ns)
     for (rate, interval) in [("100/s", 10_000_000), ("3/s", 333_333_334), ("5M/m", 12_000), ("5G/s", 1)] {
         let per_second = Some(Limit { rate: rate.parse().unwrap(), burst: 1 });
         let class = class(RateSettings { per_second, ..settings(1.0, 1, 0) });
@@ -218,7 +218,7 @@ fn a_turn_that_the_second_delays_counts_for_the_minute_when_it_passes() {
     };
     assert_eq!(class.claim(start), Claim::Now);
     let (first, second) = (turn(), turn());
-    // Of the two, the minute's cell takes both back, the second's only the last.
+    // The minute's cell takes both back, the second's only the last.
     class.give_up(second);
     class.give_up(first);
     let (third, fourth) = (turn(), turn());
@@ -232,7 +232,7 @@ fn some_limit(rates: Range<f64>, bursts: Range<u32>) -> impl Strategy<Value = Op
 }
 
 proptest! {
-    /// Whatever is claimed, given up and waited for: both bounds, the backlog and the longest wait hold.
+    /// For any claims, releases and waits: both bounds, the backlog and the longest wait hold.
     #[test]
     fn never_passes_a_bound(
         per_second in some_limit(1.0..2_000.0, 1..8),
@@ -245,7 +245,7 @@ proptest! {
         let class = class(RateSettings { per_second, per_minute, backlog, longest_wait });
         let (mut now, mut waiting, mut passed) = (Timestamp::from_secs(1), Vec::<Turn>::new(), Vec::new());
         for (gap, action, which) in steps {
-            // Floods, and long calms between them.
+            // Floods with long idle periods between them.
             now += Duration::from_nanos(match which {
                 0..3 => gap * 100,
                 3..100 => gap / 50,
@@ -307,8 +307,8 @@ proptest! {
     }
 }
 
-/// Claims from several threads against the real clock for a tenth of a second; what passed, in order, and the most
-/// that waited at once.
+/// Claims from several threads against the real clock for a tenth of a second; returns the claims that passed, in
+/// order, and the maximum number of waiting requests.
 fn flood(class: &RateClass<AtomicU64>) -> (Vec<u64>, u64) {
     let start = Instant::now();
     let now = || Timestamp::from_secs(1) + start.elapsed();

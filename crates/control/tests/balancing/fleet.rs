@@ -8,13 +8,13 @@ use units::Timestamp;
 /// How an instance behaves.
 #[derive(Clone, Copy)]
 pub enum Behaviour {
-    /// Its speed; a request of a millisecond takes a millisecond alone at 1.
+    /// Its speed; at speed 1, a single request of one millisecond takes one millisecond.
     Works(f64),
-    /// It answers at once with an error.
+    /// It responds at once with an error.
     FailsAtOnce,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct Outcomes {
     /// Response times of the requests that succeeded, in milliseconds, sorted.
     pub times_ms: Vec<f64>,
@@ -34,9 +34,9 @@ impl Outcomes {
 
 struct Instance {
     behaviour: Behaviour,
-    /// Work that each request in flight has had since the beginning, in milliseconds.
+    /// The work that each request in flight has received since the beginning, in milliseconds.
     worked: f64,
-    /// When `worked` was true, in milliseconds.
+    /// The time of `worked`, in milliseconds.
     at: f64,
     /// `worked` at the end of a request, and when it was sent.
     flying: Vec<(f64, f64)>,
@@ -67,8 +67,8 @@ impl Instance {
     }
 }
 
-/// Sends `requests` at `per_ms` to the instances. A request is work of 10 ms in the mean: a tenth of them takes ten
-/// times as long as the others, as in the accounts case.
+/// Sends `requests` at `per_ms` to the instances. A request takes 10 ms of work on average: a tenth of the requests
+/// takes ten times as long as the others, as in the accounts case.
 pub fn run<B: Balancer>(
     mut balancer: B,
     behaviours: &[Behaviour],

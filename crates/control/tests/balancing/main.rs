@@ -1,4 +1,4 @@
-//! The balancers on simulated instances: what each is for, it does.
+//! The balancers on simulated instances: each does what it is intended for.
 
 mod fleet;
 
@@ -9,7 +9,7 @@ use units::Ratio;
 const SEEDS: std::ops::Range<u64> = 1..6;
 const REQUESTS: u32 = 20_000;
 
-/// Four or 64 instances; the load is a share of what all of them can do.
+/// Four or 64 instances; the load is a share of their total capacity.
 fn fleet(count: usize, first: Behaviour, load: f64) -> (Vec<Behaviour>, f64) {
     let mut behaviours = vec![Behaviour::Works(1.0); count];
     behaviours[0] = first;

@@ -1,16 +1,17 @@
-//! The simulated services, by kind, and the truth about each.
+//! The simulated services, by kind, and the true sustainable rate of each.
 //!
 //! ## The truth
 //! One definition for all kinds: the highest rate at which a run that starts calm and is [`HORIZON`] times as long
 //! as the search's full trial at that rate holds the goal with probability one half or more.
-//! - For even arrivals into steady slots that is their capacity, and what a queue may be fed too fast without
-//!   reaching the bound within the run: the bound divided by the run's length, mostly below one percent.
-//! - For queues that settle it is the long-run rate: longer horizons do not move it.
-//! - A cliff under Poisson arrivals falls sooner or later at any rate; the horizon says how late is late enough.
+//! - For even arrivals into steady slots that is their capacity, plus the excess at which a queue does not reach the
+//!   bound within the run: the bound divided by the run's length, mostly below one percent.
+//! - For queues that settle it is the long-run rate: longer horizons do not change it.
+//! - A cliff under Poisson arrivals collapses sooner or later at any rate; the horizon defines how late is acceptable.
 //!
 //! It is found by simulation: for each of several seeds the highest rate that holds, by bisection on common random
-//! numbers; then the median. Time scales: a service twice as fast holds twice the rate. So truths are computed once
-//! for services of capacity 1/s, at three horizons, and interpolated (or extrapolated) in the horizon's logarithm.
+//! numbers; then the median. The problem scales with time: a service twice as fast holds twice the rate. So true rates
+//! are computed once for services of capacity 1/s, at three horizons, and interpolated (or extrapolated) in the
+//! horizon's logarithm.
 
 use crate::service::{Arrivals, Service, Work};
 use control::search::HORIZON;
@@ -37,7 +38,7 @@ impl Entry {
     }
 }
 
-/// Every kind with every arrivals, slots and tightness that can be reached at all.
+/// Every kind with every combination of arrivals, slots and tightness that is reachable.
 pub fn entries() -> Vec<Entry> {
     let mut entries = Vec::new();
     for arrivals in [Arrivals::Even, Arrivals::Poisson] {
@@ -48,7 +49,7 @@ pub fn entries() -> Vec<Entry> {
                 entries.extend(tightness.iter().map(|&tightness| Entry { kind, service, tightness }));
             };
             add(Kind::Steady, Work::Same, 0.0, 0.0, None, &[2.0, 3.0, 5.0, 10.0]);
-            // The 95th centile of an exponential is 4.3 times its median, of these lognormals 1.6 and 2.3 times.
+            // The 95th percentile of an exponential is 4.3 times its median, of these lognormals 1.6 and 2.3 times.
             add(Kind::Noisy, Work::Exponential, 0.0, 0.0, None, &[7.0, 10.0]);
             add(Kind::Noisy, Work::Lognormal(0.3), 0.1, 0.0, None, &[3.0, 6.0]);
             add(Kind::Noisy, Work::Lognormal(0.5), 0.0, 0.02, None, &[5.0, 9.0]);
@@ -60,7 +61,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// The truth about one entry at several horizons.
+/// The true rate of one entry at several horizons.
 #[derive(Debug, Clone)]
 pub struct Truth(Vec<(f64, f64)>);
 
@@ -80,7 +81,7 @@ impl Truth {
         Truth(nodes)
     }
 
-    /// As a share of capacity, where the full trial has so many requests.
+    /// As a share of capacity, for a full trial with this many requests.
     pub fn at(&self, trial_requests: f64) -> f64 {
         let x = (HORIZON * trial_requests).ln();
         let above = self.0.iter().position(|node| node.0 >= x).unwrap_or(self.0.len() - 1).max(1);
@@ -90,7 +91,7 @@ impl Truth {
     }
 }
 
-/// The highest rate that holds, searched outwards from a guess and then by bisection.
+/// The highest rate that holds, searched outwards from an estimate and then by bisection.
 fn highest(entry: &Entry, guess: f64, requests: usize, seed: u64) -> f64 {
     let held = |rate| holds(&entry.service, entry.bound_s(), rate, requests, 0x7275_7468 + seed);
     let (mut low, mut high, mut step) = (guess, guess, 1.01);
@@ -118,7 +119,7 @@ fn highest(entry: &Entry, guess: f64, requests: usize, seed: u64) -> f64 {
     (low * high).sqrt()
 }
 
-/// Whether 95 % of the first `requests` requests are answered within the bound.
+/// Whether 95 % of the first `requests` requests get their response within the bound.
 pub fn holds(service: &Service, bound_s: f64, rate: f64, requests: usize, seed: u64) -> bool {
     let budget = requests / 20;
     let late =

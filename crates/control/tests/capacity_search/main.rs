@@ -1,7 +1,7 @@
 //! The capacity search against a thousand simulated services of known capacity.
 //!
 //! Each seed draws a service, its speed (capacity 20/s to 20,000/s), a goal and a hint. `HEADROOM_SIM_SEED=17` runs
-//! that seed alone and prints every trial. See `catalogue` for what the truth is.
+//! that seed alone and prints every trial. See `catalogue` for the true rate.
 
 mod catalogue;
 mod service;
@@ -39,7 +39,7 @@ struct Outcome {
     low: f64,
     high: f64,
     load_s: f64,
-    /// Load time until a low end had held in a verification, of which its full length counts.
+    /// Load time until a low end had held in a verification, of which only the full length counts.
     shown_s: f64,
     bisection_s: f64,
     trials: usize,
@@ -67,7 +67,7 @@ fn scenario(seed: u64, catalogue: &[(Entry, Truth)], disturbed: f64) -> Scenario
     let bound_s = entry.bound_s() / capacity;
     let p95 = Condition::ResponseTime { quantile: Quantile::P95, below: Duration::from_secs_f64(bound_s) };
     let goal = Goal::new(vec![p95]).expect("one condition is a goal");
-    // A closed loop saw the capacity, within a few percent; one search in four has no hint.
+    // A closed loop measured the capacity within a few percent; one search in four has no hint.
     let hint = Rate::per_second_of(capacity * (1.0 + 0.05 * rng.normal()));
     let slow = (100.0 / capacity).max(1.0);
     let settings = Settings {
@@ -106,9 +106,9 @@ fn search(scenario: &Scenario, seed: u64) -> Report {
     }
 }
 
-/// Load time of a plain bisection: same first rate, trials of the same full length, each run to its end and judged
-/// by its share of misses; doubling or halving until one rate held and one did not, then the geometric middle,
-/// until high / low is at most `ratio`.
+/// Load time of a plain bisection: the same first rate, trials of the same full length, each run to its end and judged
+/// by its share of misses; doubling or halving until one rate held and one did not, then the geometric mean, until high
+/// / low is at most `ratio`.
 fn bisection_s(scenario: &Scenario, ratio: f64, seed: u64) -> f64 {
     let lengths = CapacitySearch::new(scenario.goal.clone(), scenario.settings.clone());
     let hint = scenario.settings.hint.map(|hint| hint.per_second() * 0.9);
@@ -284,12 +284,12 @@ fn finds_the_sustainable_rate_of_a_thousand_services() {
     let replay = format!("HEADROOM_SIM_SEED replays one of the seeds that miss: {missed:?}");
     assert!(coverage >= 0.945, "only {:.1} % of the intervals contain the truth; {replay}", 100.0 * coverage);
     assert!(width <= 0.06, "the median interval is {:.1} % wide; {replay}", 100.0 * width);
-    // A bisection ends without a verification. What is left of the load time narrows the upper end.
+    // A bisection ends without a verification. The remaining load time narrows the upper end.
     assert!(
         shown < 1.5 * bisection,
         "shown after {shown:.1} s of load, bisection {bisection:.1} s; {replay}"
     );
-    // On a machine that disturbs every third trial, it takes longer and finds the same.
+    // On a machine that disturbs every third trial, it takes longer and finds the same result.
     let outcomes = in_parallel(SEEDS / 4, |seed| run(seed as u64, &catalogue, 1.0 / 3.0));
     let (coverage, width, ..) = summary("disturbed", &outcomes.iter().collect::<Vec<_>>());
     assert!(coverage >= 0.93, "only {:.1} % of the intervals contain the truth", 100.0 * coverage);

@@ -1,7 +1,7 @@
 //! A simulated service: first come, first served into a few slots, request by request.
 //!
-//! Its own small model, not the simulator's: a search that is judged by the machinery it shares would agree with
-//! its mistakes.
+//! It has its own small model instead of the simulator's: a search that is tested with the code that it shares would
+//! not reveal errors in it.
 
 use stats::Rng;
 use std::collections::VecDeque;
@@ -29,14 +29,14 @@ pub enum Work {
 /// A service of known behaviour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Service {
-    /// Requests in work at once.
+    /// Requests that are processed at once.
     pub slots: usize,
-    /// Seconds for which a request holds its slot, on average, when calm.
+    /// The mean time for which a request holds its slot when calm, in seconds.
     pub work_s: f64,
     pub work: Work,
-    /// Work times swing slowly by this share around their mean (period: 200 work times).
+    /// Work times vary slowly by this share around their mean (period: 200 work times).
     pub drift: f64,
-    /// Share of the time in which the service stands still (pauses of 3 work times).
+    /// Share of the time in which the service is paused (pauses of 3 work times).
     pub paused: f64,
     /// Above this many in flight, work slows down by (in flight / this).
     pub cliff: Option<f64>,
@@ -48,7 +48,7 @@ pub struct Service {
 pub struct Request {
     pub arrived_s: f64,
     pub done_s: f64,
-    /// Whether the answer said that something is wrong.
+    /// Whether the response was an error.
     pub failed: bool,
 }
 
@@ -80,7 +80,7 @@ impl Service {
     }
 }
 
-/// A cliff ends here: clients give up, and the work of a request stays finite.
+/// The slowdown is bounded by this: clients give up, and the work of a request stays finite.
 const SLOWEST: f64 = 8.0;
 
 /// What [`Service::requests`] returns.
@@ -115,7 +115,7 @@ impl Requests {
         (from, from + length)
     }
 
-    /// A start or an end that falls into a pause waits for its end; work is prolonged by the pauses it meets.
+    /// A start or an end within a pause waits for the end of the pause; work is extended by the pauses in it.
     fn finish(&mut self, start_s: f64, work_s: f64) -> f64 {
         if self.service.paused == 0.0 {
             return start_s + work_s;

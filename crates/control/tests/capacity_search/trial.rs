@@ -4,7 +4,8 @@ use crate::service::Request;
 use control::search::{CONDITIONS_MAX, Condition, Goal, Judge, Progress, Trial, TrialOutcome, Verdict};
 use std::time::Duration;
 
-/// Runs `trial` from calm until its judge decides. `arriving` are the requests of its rate, in order and without end.
+/// Runs `trial`, starting with a calm service, until its judge decides. `arriving` are the requests of its rate, in
+/// order and without end.
 pub fn run(mut arriving: impl Iterator<Item = Request>, goal: &Goal, trial: Trial) -> TrialOutcome {
     let longest_s = goal.longest_bound().unwrap_or_default().as_secs_f64();
     let length_s = trial.length.as_secs_f64();
@@ -48,7 +49,7 @@ pub fn run(mut arriving: impl Iterator<Item = Request>, goal: &Goal, trial: Tria
     }
 }
 
-/// Puts a request into the looks in which it is seen to end, and to hold or to miss each condition.
+/// Adds a request to the looks in which it ends, and meets or misses each condition.
 fn note(bins: &mut [Bin], look_s: f64, goal: &Goal, request: &Request) {
     let response_s = request.done_s - request.arrived_s;
     let at = |second: f64| (second / look_s) as usize;

@@ -1,5 +1,5 @@
 //! Simulated twins of the services that `bench/find/run` starts, each searched twenty times, from the watch of the calm
-//! service on: the interval contains the truth, or nothing is stated; only a service that pauses may end so.
+//! service on: the interval contains the true rate, or no rate is reported, which only a service with pauses may cause.
 
 use crate::service::Request;
 use crate::{in_parallel, trial};
@@ -20,16 +20,16 @@ struct Twin {
     name: &'static str,
     goal: &'static str,
     slots: usize,
-    /// Seconds for which a request holds a slot, and for which one of ten does.
+    /// Seconds for which a request holds a slot, for most requests and for one of ten.
     work_s: f64,
     slow_s: f64,
     /// Work varies by this share (standard deviation).
     noise: f64,
-    /// It stands still for `length` every `every` seconds.
+    /// It pauses for `length` every `every` seconds.
     pause: Option<(f64, f64)>,
-    /// Requests above so many in a second are refused at once.
+    /// Requests above this many in a second are refused at once.
     limit: Option<u64>,
-    /// What was not answered within this is sent again by the service itself, twice; the first attempt goes on.
+    /// The service itself repeats a request without a response within this time, twice; the first attempt continues.
     retry_after_s: Option<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Twin {
         }
     }
 
-    /// Whether the goal holds for a run of so many seconds.
+    /// Whether the goal holds for a run of this many seconds.
     fn holds(&self, rate: f64, seconds: f64, seed: u64) -> bool {
         let goal = self.goal();
         let (mut missed, mut of) = (vec![0_u64; goal.conditions().len()], 0_u64);
@@ -118,8 +118,8 @@ impl Twin {
         missed.iter().zip(all).all(|(count, condition)| *count as f64 <= condition.allowed() * of as f64)
     }
 
-    /// The highest rate of a ladder, half a percent a rung, that most runs of 30 s hold; `None` where not even a tenth of
-    /// the capacity does.
+    /// The highest rate of a ladder with steps of half a percent that most runs of 30 s hold; `None` where not even a
+    /// tenth of the capacity does.
     fn truth(&self) -> Option<f64> {
         let mostly = |rate: f64| (0..9).filter(|seed| self.holds(rate, 30.0, 7_000 + seed)).count() >= 5;
         let mut rate = 1.05 * self.capacity();
@@ -146,15 +146,15 @@ struct Requests {
     free_s: Vec<f64>,
     /// When the next attempts begin: nanoseconds, request, number of the attempt.
     attempts: BinaryHeap<Reverse<(u64, usize, u32)>>,
-    /// Requests that were not handed out yet, and whether all their attempts are known.
+    /// Requests that were not returned yet, and whether all their attempts are known.
     open: VecDeque<(Request, bool)>,
     first_open: usize,
-    /// The second of the limit that is now, and requests in it.
+    /// The current second of the limit, and its requests.
     window: (u64, u64),
 }
 
 impl Requests {
-    /// The end of work that begins at `start_s` and meets pauses.
+    /// The end of work that begins at `start_s`, with pauses.
     fn finish(&self, start_s: f64, work_s: f64) -> f64 {
         let Some((every_s, length_s)) = self.twin.pause else { return start_s + work_s };
         let (mut at_s, mut left_s) = (start_s + self.phase_s, work_s);
@@ -274,7 +274,7 @@ fn search(twin: &Twin, seed: u64) -> Report {
     }
 }
 
-/// What twenty searches came to: those that contain the truth, those that state nothing, and the others in words.
+/// The result of twenty searches: how many contain the true rate, how many report no rate, and the others in words.
 fn searched(twin: &Twin) -> (usize, usize, String) {
     let truth = twin.truth();
     let reports = in_parallel(REPEATS, |seed| search(twin, seed as u64));
@@ -287,7 +287,7 @@ fn searched(twin: &Twin) -> (usize, usize, String) {
             Found::AtLeast { rate, verified: true, .. } => Some((rate, f64::INFINITY)),
             _ => None,
         };
-        // The ladder's rungs are half a percent apart.
+        // The ladder's steps are half a percent.
         match (interval, truth) {
             (None, _) => silent += 1,
             (Some((low, high)), Some(truth))
@@ -338,7 +338,7 @@ fn a_service_that_pauses_is_found_out_whatever_its_period() {
     }
 }
 
-/// The model of the twins against closed forms.
+/// The twins' model compared with closed formulas.
 #[test]
 fn the_truth_about_the_twins_is_their_closed_form() {
     for (twin, closed) in TWINS.iter().zip([320.0, 250.0, 200.0, f64::NAN, 250.0, 200.0 / 0.99, 150.0 / 0.99])

@@ -1,4 +1,4 @@
-//! What is known of one instance.
+//! The state of one instance.
 
 use super::{Availability, SlowStart, Weight};
 use core::time::Duration;
@@ -10,19 +10,19 @@ pub(super) struct Entry {
     pub(super) weight: Option<Weight>,
     pub(super) draining: bool,
     pub(super) unhealthy: bool,
-    /// Until when it is ejected.
+    /// When its ejection ends.
     pub(super) ejected: Option<Timestamp>,
     /// When its slow start began.
     pub(super) warm_from: Option<Timestamp>,
-    /// The weight that the balancer knows.
+    /// The weight that the inner balancer has.
     pub(super) given: Option<Weight>,
-    /// Whether it is in the list of those that change.
+    /// Whether it is in the list of changing instances.
     pub(super) changing: bool,
     pub(super) in_flight: u32,
 }
 
 impl Entry {
-    /// A new instance has no past but its requests in flight.
+    /// A new instance keeps nothing but its requests in flight.
     pub(super) fn start(&mut self, warm_from: Option<Timestamp>) {
         let Entry { given, changing, in_flight, .. } = *self;
         *self = Entry { warm_from, given, changing, in_flight, ..Entry::default() };
@@ -58,7 +58,7 @@ impl Entry {
         Weight::new(weight.clamp(1, u64::from(u32::MAX)) as u32)
     }
 
-    /// Ends what has had its time.
+    /// Ends what is over.
     pub(super) fn pass(&mut self, now: Timestamp, slow_start: Option<&SlowStart>) {
         if let Some(until) = self.ejected.filter(|&until| until <= now) {
             self.ejected = None;
@@ -71,7 +71,7 @@ impl Entry {
         self.warm_from = self.warm_from.filter(|&from| now < from + span);
     }
 
-    /// When something about it changes by itself.
+    /// When its next change is due.
     pub(super) fn next_change(&self, now: Timestamp, slow_start: Option<&SlowStart>) -> Option<Timestamp> {
         self.weight?;
         let step = match (slow_start, self.warm_from) {
@@ -85,8 +85,8 @@ impl Entry {
     }
 }
 
-/// A weight grows in so many steps.
+/// The number of steps in which a weight grows.
 pub(super) const STEPS: u32 = 64;
 
-/// Changes have to come to an end at each instant.
+/// The number of changes at one time has to be finite.
 const LEAST_STEP: Duration = Duration::from_micros(1);

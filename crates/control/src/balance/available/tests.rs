@@ -76,7 +76,7 @@ fn a_slow_start_may_come_and_go() {
     instances.configure(at(2), None, Ratio::ZERO);
     assert_eq!(instances.availability(InstanceId(2)), Some(Availability::Available));
     assert!((330..=340).contains(&shares(&mut instances, at(2))[2]));
-    // A panic that is switched off, and on.
+    // The panic threshold disabled, and enabled.
     (0..2).for_each(|id| instances.set_healthy(at(3), InstanceId(id), false));
     assert_eq!(shares(&mut instances, at(3))[0], 0);
     instances.configure(at(4), None, Ratio::new(0.5).unwrap());
@@ -95,7 +95,7 @@ fn draining_gets_nothing_new_and_finishes_its_work() {
     assert_eq!(instances.in_flight(InstanceId(0)), 0);
     instances.resume(at(2), InstanceId(0));
     assert_eq!(shares(&mut instances, at(2)), [500, 500, 0, 0, 0]);
-    // Draining the last one is what the operator asked for.
+    // The operator requested to drain the last one.
     (0..2).for_each(|id| instances.drain(at(3), InstanceId(id)));
     assert_eq!(instances.pick(at(3), &mut Rng::new(1, "picks")), None);
 }
@@ -116,7 +116,7 @@ fn a_new_instance_gets_its_share_step_by_step() {
     // The first ones start together.
     assert_eq!(shares(&mut instances, at(1_000)), [250, 250, 250, 250, 0]);
     instances.add(at(20_000), InstanceId(4), Weight::ONE);
-    // (after so many milliseconds, the share of a whole one)
+    // (after this many milliseconds, the share of a whole one)
     for (millis, share) in [(0, 0.1), (500, 0.1), (2_500, 0.25), (5_000, 0.5), (10_000, 1.0), (50_000, 1.0)] {
         let count = f64::from(shares(&mut instances, at(20_000 + millis))[4]);
         let expected = 1_000.0 * share / (4.0 + share);
@@ -164,11 +164,11 @@ fn too_few_usable_instances_are_a_panic_and_all_are_used() {
     instances.eject(at(20_000), InstanceId(2), at(50_000));
     assert_eq!(instances.panic(), Some(Panic { usable: 1, known: 4 }));
     assert_eq!(shares(&mut instances, at(20_000)), [250, 250, 250, 250, 0]);
-    // A draining one stays out.
+    // A draining instance is not used.
     instances.drain(at(20_000), InstanceId(0));
     assert_eq!(shares(&mut instances, at(20_000))[0], 0);
     instances.resume(at(20_000), InstanceId(0));
-    // What is over when the ejection ends.
+    // Draining was ended during the ejection.
     assert_eq!(shares(&mut instances, at(50_000)), [0, 0, 500, 500, 0]);
     assert_eq!(instances.panic(), None);
 }
@@ -181,12 +181,12 @@ fn a_removed_instance_that_comes_back_has_no_past() {
     assert_eq!(instances.availability(InstanceId(0)), None);
     instances.add(at(2), InstanceId(0), Weight::ONE);
     assert_eq!(shares(&mut instances, at(2)), [500, 500, 0, 0, 0]);
-    // Nor is there anything left to end.
+    // There is nothing left to end.
     assert_eq!(shares(&mut instances, at(60_000)), [500, 500, 0, 0, 0]);
 }
 
 proptest! {
-    /// Only those are picked that a naive model finds usable, and all of them are.
+    /// Exactly those instances are picked that a simple model considers usable.
     #[test]
     fn agrees_with_a_naive_model(
         steps in proptest::collection::vec((0_u8..7, 0_u32..5, any::<u8>()), 1..120),
@@ -201,7 +201,7 @@ proptest! {
         for (kind, id, number) in steps {
             now += u64::from(number) * 20;
             let (instance, entry) = (InstanceId(id), &mut model[id as usize]);
-            // The model knows nothing of instances that are not there.
+            // The model does not know removed instances.
             match kind {
                 0 | 1 => {
                     if !entry.0 {

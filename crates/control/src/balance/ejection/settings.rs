@@ -18,7 +18,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// So many failures in a row eject (default 5).
+    /// The number of consecutive failures that ejects (default 5).
     ///
     /// # Errors
     /// Zero.
@@ -29,7 +29,7 @@ impl Settings {
         Ok(Settings { consecutive_failures: failures, ..self })
     }
 
-    /// Success rates are compared once in so long (default 10 s).
+    /// How often success rates are compared (default 10 s).
     ///
     /// # Errors
     /// Zero.
@@ -40,7 +40,7 @@ impl Settings {
         Ok(Settings { interval, ..self })
     }
 
-    /// Success rates are compared where at least `instances` (default 5) had at least `requests` (default 100) each.
+    /// Success rates are compared if at least `instances` (default 5) had at least `requests` (default 100) each.
     ///
     /// # Errors
     /// Zero requests.
@@ -63,13 +63,13 @@ impl Settings {
         Ok(Settings { base, longest: longest.max(base), ..self })
     }
 
-    /// No more than this share of the instances is ejected at once (default 10 %), but one may be of a small fleet;
-    /// zero ejects nobody.
+    /// At most this share of the instances is ejected at once (default 10 %), but at least one of a small fleet; zero
+    /// disables ejection.
     pub fn max_share(self, max_share: Ratio) -> Self {
         Settings { max_share, ..self }
     }
 
-    /// How many of so many instances may be ejected.
+    /// How many of this many instances may be ejected.
     pub(super) fn most_of(&self, instances: u32) -> u32 {
         let share = (self.max_share.get() * f64::from(instances)) as u32;
         share.max(u32::from(self.max_share > Ratio::ZERO))

@@ -20,7 +20,7 @@ fn half() -> Settings {
     Settings::default().max_share(Ratio::new(0.5).unwrap())
 }
 
-/// So many failures of an instance; the last decision.
+/// Records this many failures of an instance; returns the last decision.
 fn fail(ejection: &mut Ejection, now: Timestamp, id: u32, failures: u32) -> Option<Decision> {
     (0..failures).filter_map(|_| ejection.ended(now, InstanceId(id), Outcome::Failed)).last()
 }
@@ -52,7 +52,7 @@ fn what_others_have_seen_counts_as_well() {
         seen
     };
     let id = InstanceId(3);
-    // (what each in turn has seen, whether that ejects)
+    // (what each observer reports in turn, whether that ejects)
     for (told, ejects) in [
         (vec![vec![false; 3], vec![false; 2]], true),
         (vec![vec![false; 3], vec![true], vec![false; 2]], false),
@@ -92,7 +92,7 @@ fn each_ejection_takes_longer_and_quiet_intervals_take_it_back() {
         assert_eq!(eject(now), expected);
         now += expected;
     }
-    // The interval of the ejection, then twelve quiet ones.
+    // The interval of the ejection, then twelve without failures.
     for _ in 0..13 {
         now += 10;
         ejection.check(at(now), |decision| panic!("{decision:?}"));
@@ -113,7 +113,7 @@ fn never_ejects_the_last_one_nor_more_than_the_share() {
         assert!(until(fail(&mut ejection, at(1), id, 5)).is_some());
     }
     assert_eq!(because(fail(&mut ejection, at(1), 3, 5)), Some(Spared::Full { ejected: 3, most: 3 }));
-    // It goes on failing, and is decided about again when there is room.
+    // It continues to fail, and is decided about again when an ejection is possible.
     assert_eq!(until(fail(&mut ejection, at(31), 3, 5)), Some(at(61)));
     let mut ejection = of(10, Settings::default().max_share(Ratio::ZERO));
     assert_eq!(because(fail(&mut ejection, at(1), 0, 5)), Some(Spared::Full { ejected: 0, most: 0 }));
@@ -164,7 +164,7 @@ fn refuses_settings_that_mean_nothing() {
 }
 
 proptest! {
-    /// Whatever happens, the bounds on the ejected hold.
+    /// For any input, the bounds on ejections hold.
     #[test]
     fn bounds_hold(
         share in 0.0_f64..=1.0,

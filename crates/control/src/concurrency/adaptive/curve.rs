@@ -1,12 +1,12 @@
-//! Response times by how many were in flight.
+//! Response times by concurrency.
 //!
-//! A sample's place is exact below 8 and within an eighth beyond, so that half a limit can be told from the limit.
-//! Cores keep [`Samples`], which are three additions a request; their owner adds them up and forgets.
+//! A sample's bucket is exact below 8 and within an eighth above, so that half a limit can be distinguished from the
+//! limit. Cores keep [`Samples`], which take three additions a request; their owner merges and resets them.
 
 use core::ops::AddAssign;
 use core::time::Duration;
 
-/// Response times since the cores were asked last; additive.
+/// Response times since the last collection from the cores; additive.
 ///
 /// ```
 /// # use control::concurrency::Samples;
@@ -25,23 +25,23 @@ pub struct Samples {
     refused: u64,
 }
 
-/// Those samples that had many in flight.
+/// The samples at a high concurrency.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Full {
     /// How many there are.
     pub(super) count: u64,
     /// Their mean response time, in seconds; above zero, because it divides.
     pub(super) mean: f64,
-    /// How many were in flight, on average.
+    /// The mean concurrency.
     pub(super) in_flight: f64,
 }
 
 impl Samples {
-    /// Counts an answer, or a request that timed out with the time that it has taken so far: from admission on, with
-    /// how many were in flight when it was admitted, itself included. Not errors that come at once: they would look
+    /// Counts a response, or a request that timed out with its time so far: measured from admission, with the number of
+    /// requests in flight when it was admitted, including itself. Immediate errors are not counted: they would look
     /// like a fast service.
     ///
-    /// Those in flight when it was answered would be the wrong number: where few were, only the quick had answered.
+    /// The number in flight at the response would be misleading: if few were in flight, only the fast ones had ended.
     #[inline]
     pub fn record(&mut self, in_flight: u32, elapsed: Duration) {
         let place = place(in_flight);
@@ -57,7 +57,7 @@ impl Samples {
         self.refused += 1;
     }
 
-    /// How many samples are at or below so many in flight.
+    /// How many samples have at most this concurrency.
     pub(super) fn count_up_to(&self, in_flight: f64) -> u64 {
         (0..PLACES).take_while(|&place| is_within(place, in_flight)).map(|place| self.counts[place]).sum()
     }
@@ -66,7 +66,7 @@ impl Samples {
         self.counts.iter().sum()
     }
 
-    /// Answers and refusals.
+    /// Responses and refusals.
     pub(super) fn heard(&self) -> u64 {
         self.count() + self.refused
     }
@@ -79,7 +79,7 @@ impl Samples {
         if self.refused == 0 { 0.0 } else { self.refused as f64 / self.heard() as f64 }
     }
 
-    /// The samples with so many in flight or more; `None` where there are none.
+    /// The samples with at least this concurrency; `None` where there are none.
     pub(super) fn full(&self, in_flight: f64) -> Option<Full> {
         let first = (0..PLACES).find(|&place| f64::from(highest_in(place)) >= in_flight)?;
         let count: u64 = self.counts[first..].iter().sum();
@@ -110,24 +110,24 @@ impl AddAssign<&Samples> for Samples {
     }
 }
 
-/// Samples of the last seconds, each worth less the older it is.
+/// Samples of the last seconds, with weights that decay.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     weights: [f64; PLACES],
     seconds: [f64; PLACES],
 }
 
-/// Samples taken together.
+/// Aggregated samples.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pool {
-    /// How many samples they are worth.
+    /// Their total weight in samples.
     pub(super) weight: f64,
     /// The sum of their response times.
     pub(super) seconds: f64,
 }
 
 impl Curve {
-    /// Forgets by the time that has passed, but no faster than new samples come, and takes those.
+    /// Decays by the time that has passed, but no faster than new samples come, and adds those.
     pub(super) fn absorb(&mut self, passed: Duration, samples: &Samples) {
         let by_time = libm::exp(-passed.as_secs_f64() / MEMORY.as_secs_f64());
         let by_count = libm::exp(-(samples.count() as f64) / MEMORY_SAMPLES);
@@ -138,8 +138,8 @@ impl Curve {
         }
     }
 
-    /// The samples with the fewest in flight, at most `in_flight`: as far up as it takes to have enough, and a quarter
-    /// of them all, so that a few moments after a pause do not speak for the rest.
+    /// The samples with the lowest concurrency, at most `in_flight`: up to the concurrency at which there are enough,
+    /// and at least a quarter of all, so that a short time after a pause does not represent the rest.
     pub(super) fn least_loaded(&self, in_flight: f64) -> Pool {
         let within = || (0..PLACES).take_while(|&place| is_within(place, in_flight));
         let enough = within().map(|place| self.weights[place]).sum::<f64>() / 4.0;
@@ -161,7 +161,7 @@ impl Default for Curve {
     }
 }
 
-/// Four to each doubling, and the first seven exact.
+/// Four buckets for each doubling, and the first seven exact.
 fn place(in_flight: u32) -> usize {
     let in_flight = in_flight.clamp(1, MOST);
     let doubling = in_flight.ilog2();
@@ -172,7 +172,7 @@ fn place(in_flight: u32) -> usize {
     (4 * doubling - 5 + quarter) as usize
 }
 
-/// The highest number in flight that falls into a place.
+/// The highest concurrency of a bucket.
 fn highest_in(place: usize) -> u32 {
     if place < 3 {
         return place as u32 + 1;
@@ -181,12 +181,12 @@ fn highest_in(place: usize) -> u32 {
     ((4 + quarter + 1) << (doubling - 2)) - 1
 }
 
-/// Whether a place counts as at or below so many in flight. One alone is calm under any limit.
+/// Whether a bucket counts as at or below this concurrency. A single request is calm under any limit.
 fn is_within(place: usize, in_flight: f64) -> bool {
     place == 0 || f64::from(highest_in(place)) <= in_flight
 }
 
-/// Beyond this, numbers in flight are not told apart.
+/// Higher concurrencies share a bucket.
 const MOST: u32 = (1 << 16) - 1;
 const PLACES: usize = 59;
 const MEMORY: Duration = Duration::from_secs(10);

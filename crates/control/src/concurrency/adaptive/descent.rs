@@ -1,14 +1,14 @@
-//! Has a falling limit shortened response times? Where it has not, nothing was queueing.
+//! Has a falling limit shortened response times? If not, nothing was queueing.
 //!
-//! A line through the logarithms of response time against those in flight, over the steps of one descent: its slope
-//! is 1 where all queue and 0 where none does. A descent lasts while the limit is full and response times are beyond
-//! the baseline; it begins again where they jump, because what came before the jump was another service.
+//! A regression line through the logarithms of response time and concurrency, over the steps of one descent: its slope
+//! is 1 if all requests queue and 0 if none does. A descent lasts while the limit is full and response times are above
+//! the baseline; it restarts when response times jump, because the service was a different one before the jump.
 //!
 //! ## Why a descent waits for its verdict
-//! Below the knee response times do not follow any more, so a limit that is judged by a stale baseline would fall
-//! and fall. So it goes a third down at most, and further only when the slope is known to be nearer 1 than 0. A service
-//! without noise shows that in four steps, and after forty a slope within a quarter of either is believed
-//! whatever its error.
+//! Below the knee response times no longer follow the limit, so a limit that is compared with an outdated baseline
+//! would keep falling. It falls by at most a third, and further only if the slope is known to be nearer to 1 than to
+//! zero. A service without noise shows that in four steps, and after forty, a slope within a quarter of either is
+//! accepted regardless of its error.
 
 /// The steps of a descent.
 #[derive(Debug, Clone, Default)]
@@ -22,28 +22,28 @@ pub(super) struct Descent {
     yy: f64,
 }
 
-/// What a step of a full service was like.
+/// One step of a full service.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     /// The limit in it.
     pub(super) limit: f64,
-    /// How many were in flight, on average.
+    /// The mean concurrency.
     pub(super) in_flight: f64,
     /// The mean response time, in seconds.
     pub(super) mean: f64,
 }
 
-/// What a descent allows.
+/// The verdict of a descent.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Descends {
-    /// To go on, down to a limit.
+    /// Continue, down to a limit.
     To(f64),
-    /// Response times have not followed: what they are now, in seconds.
+    /// Response times have not followed: their present value, in seconds.
     InVain(f64),
 }
 
 impl Descent {
-    /// Takes a step.
+    /// Records a step.
     pub(super) fn take(&mut self, step: Step) -> Descends {
         let begin = match self.begun {
             Some(begin) if step.mean <= begin.mean * JUMP && step.limit <= begin.limit => begin,
@@ -85,22 +85,23 @@ impl Descent {
     }
 }
 
-/// Response times beyond this multiple of those at the beginning are another service's.
+/// Response times beyond this multiple of those at the beginning are those of a different service.
 const JUMP: f64 = 1.5;
-/// The limit has to fall to this part of where the descent began before it is judged.
+/// The limit has to fall to this share of its value at the beginning of the descent before it is judged.
 const FALLEN: f64 = 0.8;
-/// And falls no further than this part before it is.
+/// And falls no lower than this share before that.
 const LOWEST: f64 = 0.67;
-/// A line through fewer steps says nothing.
+/// A line through fewer steps is not meaningful.
 const LEAST_STEPS: f64 = 4.0;
-/// After so many steps a slope that is near 0 or 1 is taken as it is; its error is then about a fifth where service times
-/// are exponential.
+/// After this many steps a slope near 0 or 1 is accepted; its error is then about a fifth for exponential service
+/// times.
 const LONG: f64 = 40.0;
-/// After so many the descent begins again, from where it is: it may have begun above the knee and have come below.
+/// After this many steps the descent restarts from the present limit: it may have begun above the knee and have crossed
+/// it.
 const LONGEST: f64 = 120.0;
 /// This near 0 a slope is flat, and this near 1 steep.
 const FLAT: f64 = 0.25;
-/// From this slope on response times follow.
+/// With a slope of at least this, response times follow the limit.
 const FOLLOWS: f64 = 0.5;
-/// So many standard errors from it the slope is believed.
+/// A slope is accepted at this many standard errors from that value.
 const SURE: f64 = 2.5;

@@ -1,21 +1,21 @@
-//! Where a limit's value comes from: what `explain` says of it.
+//! The origin of a limit's value, which `explain` shows.
 //!
-//! The run behind a measured figure has a name, a date and a target in words; whoever read the file keeps those.
-//! Here is what a decision knows: whether the figure still is the one that was given, and what moved it otherwise.
+//! The run behind a measured value has a name, a date and a target; the reader of the configuration file keeps those.
+//! This is the part that a decision knows: whether the value is still the given one, and otherwise what changed it.
 
 use super::Prior;
 use core::fmt;
 use core::time::Duration;
 use units::{Timestamp, show_duration};
 
-/// Where a limit's value comes from.
+/// The origin of a limit's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Origin {
-    /// Somebody wrote it.
+    /// Written by an operator.
     Written,
-    /// It stands as it was measured.
+    /// Measured, and unchanged since.
     Measured(Prior),
-    /// It followed the service.
+    /// Adapted to the service.
     Adapted(Change),
 }
 
@@ -30,18 +30,18 @@ pub struct Change {
     pub to: u32,
     /// Why.
     pub why: Why,
-    /// The mean response time of the step; zero where there was no answer.
+    /// The mean response time of the step; zero where there was no response.
     pub response_time: Duration,
-    /// The response time far below the knee that it was judged by.
+    /// The baseline that it was compared with.
     pub baseline: Option<Duration>,
 }
 
-/// Why an adaptive limit moved.
+/// Why an adaptive limit changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Response times were beyond the baseline: requests queue in the service.
+    /// Response times were above the baseline: requests queue in the service.
     Queueing,
-    /// Response times are good, and those in flight need the room.
+    /// Response times are good, and the requests in flight need the room.
     Room,
     /// The service itself refused requests.
     Refused,
@@ -50,7 +50,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The name in metrics and logs. It never changes.
+    /// The name in metrics and logs. It is stable.
     pub const fn name(self) -> &'static str {
         match self {
             Why::Queueing => "queueing",

@@ -1,5 +1,5 @@
 //! The limit against a simulated service: some slots that are served in order, with or without a collapse beyond a
-//! threshold in flight, under steady, bursty and stepped loads. Each story prints its seed.
+//! threshold in flight, under steady, bursty and stepped loads. Each test prints its seed.
 
 use super::*;
 use crate::ClassId;
@@ -12,33 +12,33 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::println;
 use std::vec::Vec;
 
-/// Something by the second of the run.
+/// A value by the second of the run.
 type OverTime = fn(f64) -> f64;
 
 /// What is simulated.
 struct World {
     slots: u32,
-    /// The service time in calm, by the second of the run.
+    /// The calm service time, by the second of the run.
     service: OverTime,
     /// Whether service times are exponential; else constant.
     random_service: bool,
-    /// Beyond so many in flight, all are slowed in proportion.
+    /// Above this concurrency, all requests are slowed in proportion.
     threshold: f64,
     /// Arrivals a second, by the second of the run.
     rate: OverTime,
     /// Whether arrivals are a Poisson process; else evenly spaced.
     random_arrivals: bool,
-    /// An answer within this is good.
+    /// A response within this time is good.
     target: Duration,
     seconds: u64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Default)]
 struct Story {
     arrived: u64,
     answered: u64,
-    /// When each good answer came.
+    /// When each good response came.
     good: Vec<f64>,
     /// The limit every 100 ms.
     limits: Vec<u32>,
@@ -72,7 +72,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Runs a world under a limit that adapts, or, without, under `fixed`.
+/// Simulates a world under an adaptive limit or, without one, under `fixed`.
 fn play(world: &World, mut adaptive: Option<AdaptiveLimit>, fixed: u32, seed: u64) -> Story {
     let (mut arrivals, mut services) = (Rng::new(seed, "arrivals"), Rng::new(seed, "services"));
     let initial = adaptive.as_ref().map_or(fixed, AdaptiveLimit::limit);
@@ -165,7 +165,7 @@ fn adaptive(initial: u32, prior: Option<Prior>) -> Option<AdaptiveLimit> {
     Some(AdaptiveLimit::new(settings(initial, prior)).unwrap())
 }
 
-/// The good answers from a second on, beside those of the best fixed limit.
+/// The good responses from a second on, compared with those of the best fixed limit.
 fn against_the_best_fixed(world: &World, story: &Story, from: f64, seed: u64) -> f64 {
     let end = world.seconds as f64;
     let good = |limit| play(world, None, limit, seed).good_in(from, end);
@@ -199,7 +199,7 @@ fn carries_what_the_best_fixed_limit_does() {
                         let fixed = play(&world, None, 5, seed).answered;
                         assert!(story.answered as f64 >= 0.95 * fixed as f64, "seed={seed} {name}");
                     }
-                    // Without a prior, a flood from the first moment on shows no calm to learn the baseline from.
+                    // Without a prior, an overload from the beginning on has no calm period to measure the baseline in.
                     if known.is_none() && name.starts_with("steady") {
                         continue;
                     }
@@ -308,7 +308,7 @@ fn never_grows_while_the_application_is_the_limit() {
 
 #[test]
 fn never_falls_below_what_was_measured() {
-    // The service is slower by far than it was measured, and nothing is calm.
+    // The service is much slower than it was measured, and there is no calm period.
     let world = World { service: |_| 1.0, rate: |_| 500.0, ..LARGE };
     let story = play(&world, adaptive(150, prior(1_900.0, 50.0)), 0, 1);
     assert_eq!(story.limits_in(0, 60).0, 95);
@@ -358,7 +358,7 @@ fn bounds_that_contradict_each_other_are_refused() {
 }
 
 proptest! {
-    /// Whatever the samples: between the bounds, and no step goes further than a fifth of the way that is stated.
+    /// For any samples: the limit is between the bounds, and no step is larger than a fifth of the way.
     #[test]
     fn stays_within_its_bounds_in_bounded_steps(
         least in 1_u32..20,
