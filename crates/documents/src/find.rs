@@ -2,6 +2,7 @@
 
 mod as_json;
 mod limits;
+mod next;
 mod outcome;
 mod page;
 mod peak;
@@ -10,6 +11,7 @@ mod words;
 
 pub use as_json::json;
 pub use limits::{NoFile, limits};
+pub use next::{Next, next};
 pub use outcome::{Ended, Judged, Outcome, Proof, Tried, so_far, usual_failures};
 pub use page::page;
 pub use peak::Peak;

@@ -11,6 +11,7 @@ mod help;
 mod inputs;
 mod ledger_file;
 mod live;
+mod next;
 mod output;
 mod output_file;
 mod outputs;

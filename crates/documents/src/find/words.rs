@@ -118,8 +118,6 @@ pub fn summary(outcome: &Outcome, gateway: Gateway) -> String {
             }
         }
     }
-    text.push('\n');
-    text.push_str(&next(outcome, gateway.written().map(|(path, _)| path)));
     text
 }
 
@@ -291,15 +289,5 @@ fn headroom(text: &mut String, outcome: &Outcome) {
     }
     if let (Some(instances), Some(needed)) = (peak.instances, peak.needed(low)) {
         row(text, "instances", &format!("the peak needs {needed}; {instances} were measured"));
-    }
-}
-
-fn next(outcome: &Outcome, written: Option<&Path>) -> String {
-    match (written, outcome.low()) {
-        (Some(path), _) => format!("next: headroom gateway {}\n", path.display()),
-        (None, Some(low)) => {
-            format!("next: headroom load '{}' -r {:.1}/s -d 1m\n", outcome.target, low.per_second())
-        }
-        (None, None) => format!("next: headroom load '{}' -c 1   (a look at it when calm)\n", outcome.target),
     }
 }

@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> Exit {
         return output::print(&format!("{:#}\n", compared.json()));
     }
     let exit = output::print(&compared.text(output::width()));
-    eprintln!("\nMore about one: headroom show {}", compared.b.first.id());
+    eprint!("\n{}", super::runs::more(&compared.b.first.id().to_string()));
     exit
 }
 

@@ -1,6 +1,7 @@
 //! `headroom config`: is a file right, and what may stand in it?
 
 use crate::exit::Exit;
+use crate::next::Line;
 use crate::output;
 use clap::{Subcommand, ValueEnum};
 use std::io::{self, Write};
@@ -79,8 +80,9 @@ fn check(file: &Path) -> Exit {
         1 => ", with 1 warning".to_owned(),
         more => format!(", with {more} warnings"),
     };
-    let file = file.display();
-    output::print(&format!("{file} is a valid {name}{with}\nnext: {next} {file}\n"))
+    let file = file.display().to_string();
+    let next = Line::new(next).value(&file).next();
+    output::print(&format!("{file} is a valid {name}{with}\n{next}"))
 }
 
 /// What a file means to be. One that cannot be read is told so by whoever reads it.

@@ -37,7 +37,10 @@ pub fn run(args: &Args) -> Exit {
 fn print(args: &Args, linted: &Linted) -> Exit {
     let printed = match args.json {
         true => output::print(&format!("{:#}\n", linted.json())),
-        false => output::print(&linted.text()),
+        false => {
+            let next = args.source.line("headroom simulate").next();
+            output::print(&format!("{}{next}", linted.text()))
+        }
     };
     match printed {
         Exit::Done if !linted.findings.is_empty() => Exit::Missed,

@@ -1,12 +1,12 @@
 //! `headroom replay`: recorded traffic again, at its own times.
 
-use super::load::drive;
-use super::load::span;
+use super::load::{self, drive, span};
 use crate::connect::{ConnectArgs, ConnectError};
 use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
 use crate::inputs::{self, FormatArgs, InputError};
 use crate::ledger_file::LedgerArgs;
+use crate::next::Typed;
 use crate::output::{complain, note, print};
 use crate::outputs::OutputArgs;
 use ::load::threshold::{Known, TagError, Threshold, ThresholdError};
@@ -174,11 +174,12 @@ pub fn run(args: &Args) -> Exit {
 
 /// The next sensible command.
 fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
-    if measured.good() == 0 {
-        return format!("next: curl -v '{}'   (no good answer came)\n", plan.url());
+    let typed = Typed::now();
+    match run {
+        _ if measured.good() == 0 => load::no_good_response(&typed, plan.url()),
+        Some(run) => load::again(&typed, "headroom replay", run),
+        None => String::new(),
     }
-    let run = run.unwrap_or("RUN");
-    format!("next: headroom compare {run} OTHER   (after a change, with the replay that follows)\n")
 }
 
 fn plan(args: &Args) -> Result<(Plan, Vec<Threshold>), UsageError> {

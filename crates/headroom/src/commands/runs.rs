@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
+use crate::next::{Line, Typed};
 use crate::{output, stored};
 use documents::stored::{Run, table};
 use ledger::Filter;
@@ -37,8 +38,13 @@ pub fn run(args: &Args) -> Exit {
         return Exit::Done;
     };
     let exit = output::print(&report::text(&table(&runs), output::width()));
-    eprintln!("\nMore about one: headroom show {}", latest.id);
+    eprint!("\n{}", more(&latest.id));
     exit
+}
+
+/// The command that shows a run whole.
+pub fn more(run: &str) -> String {
+    Line::new("headroom show").value(run).repeated(&Typed::now(), "show", &["ledger"]).next()
 }
 
 /// What is said where no run is kept yet.

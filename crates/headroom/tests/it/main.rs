@@ -26,6 +26,8 @@ mod helps;
 mod imports_what_people_have;
 /// Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.
 mod judges_its_input;
+/// The command that a result recommends, as a shell runs it.
+mod leads_on;
 /// `headroom load`: its output, its account and how it ends.
 mod loads_a_service;
 /// Load on the servers that people run: nginx, gunicorn, Puma, Node, Go, h2o.

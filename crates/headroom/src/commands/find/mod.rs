@@ -24,13 +24,14 @@ use crate::exit::Exit;
 use crate::guard::{GuardArgs, GuardError};
 use crate::ledger_file::LedgerArgs;
 use crate::live::Interrupts;
+use crate::next::{Line, Typed};
 use crate::output::{complain, fail, note, print};
 use crate::output_file;
 use crate::recorder::{About, Recorder};
 use crate::request::{RequestArgs, RequestError, Spacing};
 use ::load::{Connecting, Servers, Target};
 use control::search::{Condition, Found, Goal, GoalError};
-use documents::find::{self as document, Ended, Gateway, NoFile, Outcome, Peak};
+use documents::find::{self as document, Ended, Gateway, Next, NoFile, Outcome, Peak};
 use http::dial::Scheme;
 use ledger::WallTime;
 use listener::Listener;
@@ -268,7 +269,8 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
             (failed, gateway) = (Some(error), Gateway::NotWanted);
         }
     }
-    let summary = document::summary(outcome, gateway);
+    let next = next(&Typed::now(), outcome, gateway.written().map(|(path, _)| path)).next();
+    let summary = format!("{}\n{next}", document::summary(outcome, gateway));
     if let Some(path) = &args.report {
         failed = failed.or(write_text(path, &document::page(outcome, &summary)).err());
     }
@@ -291,6 +293,23 @@ fn say(args: &Args, target: &Target, outcome: &Outcome) -> Exit {
         }
     };
     failed.map_or(printed, |error| fail(&error))
+}
+
+/// The next sensible command.
+fn next(typed: &Typed, outcome: &Outcome, written: Option<&Path>) -> Line {
+    let goals = |line| typed.values("slo").fold(line, |line: Line, goal| line.flag("threshold", goal));
+    let load = || Line::new("headroom load").value(&outcome.target);
+    match document::next(outcome, written) {
+        Next::Gateway(path) => Line::new("headroom gateway").value(&path.display().to_string()),
+        Next::Hold(rate) => goals(load().flag("rate", &rate.to_string()).flag("duration", "1m")).repeated(
+            typed,
+            "load",
+            &["connections", "arrivals", "seed", "timeout", "ledger"],
+        ),
+        Next::Measure => goals(load().flag("connections", "1"))
+            .repeated(typed, "load", &["timeout", "ledger"])
+            .remark("the calm service"),
+    }
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), output_file::WriteError> {

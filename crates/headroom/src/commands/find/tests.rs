@@ -4,6 +4,7 @@ use super::gateway_file;
 use crate::commands::schema;
 use crate::emit::{Proxy, emit};
 use crate::exit::Exit;
+use crate::next::tests::{accepted, typed};
 use ::load::Target;
 use control::Statuses;
 use control::search::closed_loop::{Knee, Measured, Stopped};
@@ -100,12 +101,28 @@ fn target() -> Target {
 }
 
 #[test]
-fn the_numbers_come_first_and_the_next_command_last() {
+fn the_numbers_come_first() {
     let outcome = outcome();
     let limits = document::limits(&outcome).unwrap();
     insta::assert_snapshot!(document::summary(
         &outcome,
         Gateway::Written(Path::new("headroom-gateway.yaml"), limits)
+    ));
+}
+
+#[test]
+fn the_next_command_repeats_the_goal_and_the_request() {
+    let typed = typed(
+        "headroom find http://127.0.0.1:9000/search.cgi?q=1 --slo 'p(95)<50ms' --slo 'failed<0.1%' -H 'X-Key: a b' \
+         --seed 3 -c 40 --no-write --peak 72/s",
+    );
+    let nothing = Outcome { found: Found::Invalid, ..outcome() };
+    let next = |outcome: &Outcome, written| accepted(&super::next(&typed, outcome, written));
+    insta::assert_snapshot!(format!(
+        "{}\n{}\n{}",
+        next(&outcome(), Some(Path::new("my gateway.yaml"))),
+        next(&outcome(), None),
+        next(&nothing, None)
     ));
 }
 

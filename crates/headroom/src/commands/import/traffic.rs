@@ -2,6 +2,7 @@
 
 use super::refuse;
 use crate::exit::Exit;
+use crate::next::quoted;
 use crate::output::{fail, note, print};
 use crate::output_file;
 use ::import::{
@@ -218,7 +219,8 @@ fn summary(traffic: &Traffic, path: &Path) -> String {
         "{} requests: {mean:.1}/s on average, {peak_rate:.1}/s in the busiest row{when}\n",
         grouped(total)
     );
-    let path = path.display();
+    let path = path.display().to_string();
+    let path = quoted(&path);
     text + &format!(
         "next: write `traffic: {{ file: {path} }}` into a case file, then headroom simulate CASE.yaml; or headroom load URL --trace {path}\n"
     )

@@ -17,9 +17,11 @@ mod plan;
 pub use args::{Args, span};
 
 use crate::exit::Exit;
+use crate::next::{Line, Typed};
 use crate::output;
 use crate::output::{complain, print};
 use ::load::{Plan, Work};
+use control::search::{CONDITIONS_MAX, Condition};
 use http::dial::{Origin, Scheme};
 use measure::Measurement;
 use plan::UsageError;
@@ -60,14 +62,43 @@ fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
             servers.first().map_or(String::new(), |server| origin(&server.origin))
         }
     };
+    let typed = Typed::now();
     if measured.good() == 0 {
-        format!("next: curl -v '{url}'   (no good answer came)\n")
-    } else if let (Some(run), Work::Scenario { .. }) = (run, &plan.work) {
-        format!("next: headroom compare {run} RUN   (after a change, with the run that follows)\n")
-    } else {
-        format!("next: headroom find '{url}' --slo 'p(95)<50ms'\n")
+        return no_good_response(&typed, &url);
+    }
+    match (run, &plan.work) {
+        (Some(run), Work::Scenario { .. }) => again(&typed, "headroom load", run),
+        _ => find(&typed, &url).next(),
     }
 }
+
+/// What the service answers to one request like those of the run.
+pub fn no_good_response(typed: &Typed, url: &str) -> String {
+    Line::new("curl -v").value(url).as_curl(typed).remark("no request got a good response").next()
+}
+
+/// The same run after a change, to be compared with `run`.
+pub fn again(typed: &Typed, command: &str, run: &str) -> String {
+    let ledger = |line: Line| typed.values("ledger").fold(line, |line, path| line.flag("ledger", path));
+    let compare = ledger(Line::new("headroom compare").value(run).value("RUN"));
+    let then = format!("after a change; then: {compare}");
+    Line::new(command).same(typed).remark(&then).next()
+}
+
+/// The search for the limit, with the thresholds of the run as far as they are goals.
+fn find(typed: &Typed, url: &str) -> Line {
+    let mut line = Line::new("headroom find").value(url);
+    let goals = typed.values("threshold").filter(|text| text.parse::<Condition>().is_ok());
+    let goals: Vec<&str> = goals.take(GOALS).collect();
+    for goal in &goals {
+        line = line.flag("slo", goal);
+    }
+    line = line.repeated(typed, "find", &["arrivals", "seed", "timeout", "ledger"]);
+    if goals.is_empty() { line.remark("--slo sets a goal, such as --slo 'p(95)<50ms'") } else { line }
+}
+
+/// A search has room for so many conditions beside the one on failures that it adds.
+const GOALS: usize = CONDITIONS_MAX - 1;
 
 fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
     let scheme = match scheme {
@@ -106,3 +137,27 @@ Exit codes:
   2   wrong usage
   3   a threshold was given and the run is invalid
   99  a threshold was missed";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::next::tests::{accepted, typed};
+
+    #[test]
+    fn the_search_has_the_goals_of_the_run() {
+        let load = typed(
+            "headroom load http://127.0.0.1:1/ -r 5/s -H 'X-Key: a b' --threshold 'p(95)<50ms' --slo 'failed<1%' \
+             --threshold 'http_req_duration{endpoint:a}: p(99)<1s'",
+        );
+        let bare = typed("headroom load http://127.0.0.1:1/");
+        let url = "http://127.0.0.1:1/";
+        insta::assert_snapshot!(format!("{}\n{}", accepted(&find(&load, url)), accepted(&find(&bare, url))));
+    }
+
+    #[test]
+    fn a_scenario_runs_again_and_is_compared() {
+        let load =
+            typed("headroom load --scenario 'my shop.yaml' http://127.0.0.1:1 -c 5 --ledger l.sqlite --json");
+        insta::assert_snapshot!(again(&load, "headroom load", "r7"));
+    }
+}

@@ -17,6 +17,7 @@ mod judge;
 mod tests;
 
 use crate::exit::Exit;
+use crate::next::{Line, Typed};
 use crate::{output, output_file};
 use config::case::{Case, Given};
 use documents::simulate::{Simulation, Verdict, Versus};
@@ -168,12 +169,13 @@ impl SourceArgs {
         read.map(Some).map_err(|problems| Error::Problems(output::problems(&problems)))
     }
 
-    /// As it is typed again.
-    fn words(&self) -> String {
+    /// A command on the same case.
+    pub fn line(&self, command: &str) -> Line {
+        let line = Line::new(command);
         match (&self.file, &self.case) {
-            (Some(path), _) => path.display().to_string(),
-            (None, Some(name)) => format!("--case {name}"),
-            (None, None) => String::new(),
+            (Some(path), _) => line.value(&path.display().to_string()),
+            (None, Some(name)) => line.flag("case", name),
+            (None, None) => line,
         }
     }
 }
@@ -259,7 +261,7 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
     if let Some(fast) = &simulation.by_minute {
         eprintln!("minute by minute: {}", fast.speed());
     }
-    eprintln!("{}", next(args, &case));
+    eprint!("{}", next(args, &case).next());
     Ok(match printed {
         Exit::Done if simulation.verdicts.iter().any(Verdict::missed) => Exit::Missed,
         other => other,
@@ -267,20 +269,17 @@ fn simulate(args: &Args) -> Result<Exit, Error> {
 }
 
 /// The next sensible command.
-fn next(args: &Args, case: &Case) -> String {
-    let source = args.source.words();
+fn next(args: &Args, case: &Case) -> Line {
+    let again = || Line::new("headroom simulate").same(&Typed::now());
     if args.report.is_none() {
-        return format!("With charts: headroom simulate {source} --report simulated.html");
+        return again().flag("report", "simulated.html").remark("with charts");
     }
     let last = case.stages.iter().rfind(|stage| !stage.aside);
     match (case.stages.first(), last) {
         (Some(first), Some(last)) if args.compare.is_none() && first.name != last.name => {
-            format!(
-                "What the change is worth: headroom simulate {source} --compare {} {}",
-                first.name, last.name
-            )
+            again().flags("compare", &[&first.name, &last.name]).remark("the effect of the change")
         }
-        _ => format!("What will flap or mislead: headroom lint {source}"),
+        _ => args.source.line("headroom lint").remark("finds policies that will flap or mislead"),
     }
 }
 
