@@ -1,5 +1,5 @@
-//! What a rule costs: nanoseconds for one run of `examples/search-limit.luau`, for one call of each kind, and memory of
-//! one that waits.
+//! The cost of a rule: nanoseconds for one run of `examples/search-limit.luau`, for one call of each kind, and the
+//! memory of one that waits.
 //!
 //! `cargo run --release -p rule --example cost`
 
@@ -115,7 +115,7 @@ fn measure(
     Ok(())
 }
 
-/// Many short rounds, so that some are undisturbed where the machine is shared.
+/// Many short rounds, so that some are undisturbed on a shared machine.
 const ROUNDS: u32 = 200;
 const RUNS: u32 = 2_000;
 const WAITING: usize = 1_000;

@@ -1,4 +1,4 @@
-//! From one host call of a rule to the next.
+//! Runs a rule from one host call to the next.
 
 use crate::changes::Changes;
 use crate::classes::{PoolId, RateClassId, ServiceLevelId};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub(crate) struct Activation<'a> {
     pub(crate) lua: &'a Lua,
     pub(crate) thread: &'a Thread,
-    /// The answer that a response rule is about.
+    /// The response that a response rule runs on.
     pub(crate) answer: Option<&'a dyn Answer>,
     pub(crate) changes: &'a mut Changes,
 }
@@ -36,7 +36,7 @@ impl Activation<'_> {
                 GET_HEADER => {
                     let name = text("the name", &first).unwrap_or_default();
                     let original = host.header(name.as_bytes());
-                    // A response rule asks about the request as it came.
+                    // A response rule sees the original request.
                     let now = match self.answer {
                         Some(_) => original,
                         None => self.changes.fields.first(&name, original),
@@ -121,7 +121,7 @@ impl Activation<'_> {
         }
     }
 
-    /// Notes a change; says what is wrong with it. `None` where the call changes nothing.
+    /// Records a change; returns what is wrong with it. `None` if the call changes nothing.
     fn change(
         &mut self,
         host: &dyn Host,
@@ -212,7 +212,7 @@ impl Activation<'_> {
     }
 }
 
-/// Checks what `http.sendResponse` was given; headers may be left out.
+/// Checks the arguments of `http.sendResponse`; headers are optional.
 fn response(status: &Value, second: &Value, body: &Value, headers: &Value) -> Result<Response, String> {
     let status = number(status)?;
     let reason_or_type = text("the second argument (reason or content type)", second)?;
@@ -233,7 +233,7 @@ fn number(status: &Value) -> Result<f64, String> {
     }
 }
 
-/// A line that can stand in a log: one line, and not too long.
+/// A printable log line: one line of limited length.
 fn printable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(LINE_CHARS_MAX * 4)]);
     text.chars().take(LINE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -246,7 +246,7 @@ fn text(what: &str, value: &Value) -> Result<String, String> {
     string.to_str().map(|text| text.to_string()).map_err(|_| format!("{what} is not valid UTF-8"))
 }
 
-/// The prelude has looked the number up in a table that we gave it.
+/// The prelude has looked the number up in a table that the machine gave it.
 fn id(value: &Value) -> u32 {
     value.as_u32().unwrap_or(u32::MAX)
 }

@@ -1,35 +1,35 @@
-//! What a rule changes: kept apart from the message until the rule has ended well.
+//! The changes of a rule: kept separate from the message until the rule has succeeded.
 //!
-//! ## Why nothing is changed at once
+//! ## Why changes are deferred
 //! A rule that fails half-way would leave a message that is neither the old nor the new one. So its changes are
-//! collected, a rule reads back what it has set, and whoever ran the rule applies them to the head that it forwards.
-//! They are bounded: they live outside the memory of the rules.
+//! collected, a rule reads back what it has set, and the caller applies them to the head that it forwards. They are
+//! bounded: they are stored outside the memory of the rules.
 
 use crate::classes::PoolId;
 use crate::target::escape_path;
 
-/// What a rule that has ended well has changed.
+/// The changes of a rule that has succeeded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Another path, unescaped as the rule gave it; see [`Changes::target`].
+    /// Another path, unescaped as given by the rule; see [`Changes::target`].
     pub(crate) path: Option<Vec<u8>>,
     /// Another query, without the question mark; empty for none.
     pub(crate) query: Option<String>,
     /// Another pool.
     pub pool: Option<PoolId>,
-    /// Another status of the answer, with a reason phrase where the rule gave one.
+    /// Another response status, with a reason phrase if the rule gave one.
     pub status: Option<(u16, Option<String>)>,
-    /// Other header fields of the request or, for a response rule, of the answer.
+    /// Other header fields of the request or, for a response rule, of the response.
     pub fields: Fields,
 }
 
 impl Changes {
-    /// Whether the head that is forwarded is another one.
+    /// Whether the forwarded head changes.
     pub fn touch_the_head(&self) -> bool {
         self.path.is_some() || self.query.is_some() || self.status.is_some() || !self.fields.edits.is_empty()
     }
 
-    /// The request target with what was changed of it; `None` where nothing was.
+    /// The changed request target; `None` if it did not change.
     pub fn target(&self, original: &str) -> Option<String> {
         if self.path.is_none() && self.query.is_none() {
             return None;
@@ -58,19 +58,19 @@ pub struct Fields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Edit {
     name: String,
-    /// `None` where the field is only removed.
+    /// `None` if the field is only removed.
     value: Option<Vec<u8>>,
-    /// Fields of this name that were there before go.
+    /// Existing fields of this name are removed.
     replaces: bool,
 }
 
 impl Fields {
-    /// Whether the fields of this name that came with the message go.
+    /// Whether the original fields of this name are removed.
     pub fn replaces(&self, name: &str) -> bool {
         self.edits.iter().any(|edit| edit.replaces && edit.name.eq_ignore_ascii_case(name))
     }
 
-    /// The fields that come in addition, in order. Names and values are checked.
+    /// The added fields, in order. Names and values are checked.
     pub fn added(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.edits.iter().filter_map(|edit| Some((edit.name.as_str(), edit.value.as_deref()?)))
     }
@@ -82,10 +82,10 @@ impl Fields {
         if self.replaces(name) { added() } else { original.or_else(added) }
     }
 
-    /// Puts one field in the place of all of this name.
+    /// Replaces all fields of this name by one.
     ///
     /// # Errors
-    /// As for [`Fields::add`]; also where the field is `Host` and the value no host.
+    /// As for [`Fields::add`]; also if the field is `Host` and the value is not a valid host.
     pub(crate) fn set(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
         check_name(name)?;
         let value = check_value(name, value)?;
@@ -102,7 +102,7 @@ impl Fields {
     /// Adds a field.
     ///
     /// # Errors
-    /// Says what is wrong with the name or the value, or that there are too many.
+    /// What is wrong with the name or the value, or that there are too many.
     pub(crate) fn add(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
         check_name(name)?;
         if name.eq_ignore_ascii_case("host") {
@@ -160,7 +160,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the value of a header field, and takes blanks around it off.
+/// Checks the value of a header field, and trims blanks around it.
 pub(crate) fn check_value<'a>(name: &str, value: &'a [u8]) -> Result<&'a [u8], String> {
     if let Some(byte) = value.iter().copied().find(|byte| is_control(*byte)) {
         return Err(format!(
@@ -197,8 +197,8 @@ fn is_host(value: &[u8]) -> bool {
     good && port.len() <= 5 && port.iter().all(u8::is_ascii_digit) && !value.ends_with(b":")
 }
 
-/// Fields that say where a message ends or how the connection goes on: not a rule's business. With them what
-/// gateways to scripts take for them.
+/// Fields that frame the message or control the connection, which rules must not change. Includes names that CGI
+/// gateways treat as the same.
 const FORBIDDEN: [&str; 14] = [
     "connection",
     "content-length",
@@ -218,10 +218,10 @@ const FORBIDDEN: [&str; 14] = [
 
 const NAME_BYTES_MAX: usize = 100;
 
-/// A head has room for a hundred fields; a rule that changes half of them is mistaken.
+/// A head has room for a hundred fields; a rule that changes half of them is wrong.
 const EDITS_MAX: usize = 50;
 
-/// Half of what a head may have.
+/// Half of the limit of a head.
 const EDIT_BYTES_MAX: usize = 8 * 1024;
 
 #[cfg(test)]

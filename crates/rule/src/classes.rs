@@ -1,8 +1,8 @@
-//! The names that a rule may use, and the numbers that the gateway knows classes and pools by.
+//! The names that a rule may use, and the gateway's numbers of classes and pools.
 //!
 //! ## Why numbers
-//! A rule says `"Search limit"`; the gateway keeps its classes in a vector. Names become numbers when a rule is
-//! loaded, inside the Luau machine, so that a request pays for no lookup of ours.
+//! A rule uses `"Search limit"`; the gateway keeps its classes in a vector. Names are replaced by numbers when a rule
+//! is loaded, inside the Luau machine, so that a request needs no lookup outside it.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct RateClassId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolId(pub u32);
 
-/// What a name stands for.
+/// The kind of item that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClassKind {
     /// The class of `connection.setServiceLevelClass` and `slm.conforming`.
@@ -29,7 +29,7 @@ pub enum ClassKind {
     Pool,
 }
 
-/// The classes and pools that stand in the configuration, by name.
+/// The classes and pools in the configuration, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     service_levels: BTreeMap<String, u32>,
@@ -38,26 +38,26 @@ pub struct Names {
 }
 
 impl Names {
-    /// Nothing at all.
+    /// No names.
     pub fn new() -> Self {
         Names::default()
     }
 
-    /// With one more service level class; a name given twice stands for the later class.
+    /// Adds a service level class; a name given twice refers to the later class.
     #[must_use]
     pub fn service_level(mut self, name: impl Into<String>, id: ServiceLevelId) -> Self {
         self.service_levels.insert(name.into(), id.0);
         self
     }
 
-    /// With one more rate class; a name given twice stands for the later class.
+    /// Adds a rate class; a name given twice refers to the later class.
     #[must_use]
     pub fn rate(mut self, name: impl Into<String>, id: RateClassId) -> Self {
         self.rates.insert(name.into(), id.0);
         self
     }
 
-    /// With one more pool; a name given twice stands for the later pool.
+    /// Adds a pool; a name given twice refers to the later pool.
     #[must_use]
     pub fn pool(mut self, name: impl Into<String>, id: PoolId) -> Self {
         self.pools.insert(name.into(), id.0);

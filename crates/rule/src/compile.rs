@@ -6,8 +6,8 @@ use crate::functions::{Misnamed, Phase, known, misnamed};
 use crate::mentions::{Call, Mention, calls, mentions};
 use mlua::chunk::Compiler;
 
-/// The greatest length of a rule's source, in bytes. The compiler's memory is not the machine's, so this is its
-/// bound.
+/// The greatest length of a rule's source, in bytes. The compiler's memory is not part of the machine's limit, so this
+/// bounds it.
 pub const SOURCE_BYTES_MAX: usize = 64 * 1024;
 
 /// A rule that is valid Luau. It may be sent to other threads and loaded into many machines.
@@ -21,10 +21,10 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Compiles the source of a rule for requests; `name` is what messages call it.
+    /// Compiles the source of a rule for requests; `name` identifies it in messages.
     ///
     /// # Errors
-    /// [`RuleError::TooLong`] beyond [`SOURCE_BYTES_MAX`], [`RuleError::Syntax`] where the source is no Luau.
+    /// [`RuleError::TooLong`] beyond [`SOURCE_BYTES_MAX`], [`RuleError::Syntax`] if the source is not valid Luau.
     pub fn compile(name: &str, source: &str) -> Result<Rule, RuleError> {
         Rule::compile_for(Phase::Request, name, source)
     }
@@ -44,7 +44,7 @@ impl Rule {
         Ok(Rule { name: name.to_string(), phase, bytecode, mentions, calls })
     }
 
-    /// What messages call the rule.
+    /// The rule's name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -54,7 +54,7 @@ impl Rule {
         self.phase
     }
 
-    /// Everything that the source names and that is not there: functions, classes, pools.
+    /// All unknown names in the source: functions, classes, pools.
     pub fn unknown(&self, names: &Names) -> Vec<RuleError> {
         let mut all = self.unknown_functions();
         all.extend(self.unknown_classes(names));
@@ -74,9 +74,9 @@ impl Rule {
         self.calls.iter().filter_map(wrong).collect()
     }
 
-    /// Looks for classes and pools that the source names as literals and the configuration does not have.
+    /// Searches for classes and pools that the source names as literals and the configuration does not have.
     ///
-    /// Names that the rule computes are checked where they are used, at run time.
+    /// Computed names are checked when they are used, at run time.
     pub fn unknown_classes(&self, names: &Names) -> Vec<RuleError> {
         let unknown =
             self.mentions.iter().filter(|mention| !names.of(mention.kind).contains_key(&mention.name));
@@ -96,7 +96,7 @@ impl Rule {
     }
 }
 
-/// The compiler says `7: Expected …`; a line that it does not give is the first.
+/// The compiler's message is `7: Expected …`; without a line number the first line is meant.
 fn syntax_error(name: &str, error: &mlua::Error) -> RuleError {
     let text = match error {
         mlua::Error::SyntaxError { message, .. } => message.clone(),
@@ -109,6 +109,6 @@ fn syntax_error(name: &str, error: &mlua::Error) -> RuleError {
     RuleError::Syntax { rule: name.to_string(), line, what: what.to_string() }
 }
 
-/// Luau calls its built-in functions by number, whatever the environment holds, unless it is told not to.
+/// Luau calls its built-in functions by number, even if the environment lacks them, unless this is disabled.
 const ABSENT_BUILTINS: [&str; 7] =
     ["getmetatable", "setmetatable", "rawequal", "rawget", "rawlen", "rawset", "vector.create"];

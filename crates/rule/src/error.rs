@@ -1,4 +1,4 @@
-//! What can be wrong with a rule.
+//! Errors of rules.
 
 use crate::classes::ClassKind;
 use crate::functions::Phase;
@@ -19,20 +19,20 @@ pub enum RuleError {
         /// The greatest length in bytes.
         bound: usize,
     },
-    /// The source is no Luau.
+    /// The source is not valid Luau.
     Syntax {
         /// The rule.
         rule: String,
-        /// Where.
+        /// The line.
         line: u32,
-        /// What the compiler says.
+        /// The compiler's message.
         what: String,
     },
     /// The source names a class or pool that the configuration does not have.
     UnknownClass {
         /// The rule.
         rule: String,
-        /// Where.
+        /// The line.
         line: u32,
         /// The kind of class that the function takes.
         kind: ClassKind,
@@ -45,7 +45,7 @@ pub enum RuleError {
     UnknownFunction {
         /// The rule.
         rule: String,
-        /// Where.
+        /// The line.
         line: u32,
         /// The function as the source calls it.
         name: String,
@@ -56,7 +56,7 @@ pub enum RuleError {
     OtherPhase {
         /// The rule.
         rule: String,
-        /// Where.
+        /// The line.
         line: u32,
         /// The function.
         name: String,
@@ -67,7 +67,7 @@ pub enum RuleError {
     Failed {
         /// The rule.
         rule: String,
-        /// Where, if that is known.
+        /// The line, if it is known.
         line: Option<u32>,
         /// What failed and what to do about it.
         what: String,
@@ -76,7 +76,7 @@ pub enum RuleError {
     TimeLimit {
         /// The rule.
         rule: String,
-        /// Where it was when time was up.
+        /// The line at which the time limit was reached.
         line: Option<u32>,
         /// The limit.
         limit: Duration,
@@ -85,28 +85,28 @@ pub enum RuleError {
     MemoryLimit {
         /// The rule.
         rule: String,
-        /// Where, if that is known.
+        /// The line, if it is known.
         line: Option<u32>,
         /// The limit.
         limit: Bytes,
     },
-    /// The rules of a configuration are more than one core holds.
+    /// The rules of a configuration do not fit in one core's memory limit.
     TooMany {
         /// How many there are.
         of: usize,
-        /// How many of them, in their order, fit.
+        /// How many of them, in order, fit.
         fit: usize,
         /// The memory that rules may hold on each core.
         memory: Bytes,
     },
-    /// The Luau machine itself could not be set up; a fault of this program.
+    /// The Luau machine itself could not be created; a bug of this program.
     Machine {
-        /// What it said.
+        /// Its message.
         what: String,
     },
 }
 
-/// What a rule of this phase is called in the gateway file.
+/// The key of a rule of this phase in the gateway file.
 pub(crate) fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Request => "`rule`",
@@ -157,7 +157,7 @@ impl RuleError {
         }
     }
 
-    /// The way out, where the problem does not say it.
+    /// The way out, if the problem does not include it.
     pub fn way_out(&self) -> Option<String> {
         let text = match self {
             RuleError::TooLong { .. } => "split it into several",

@@ -1,17 +1,17 @@
-//! What a rule may call, by name: the list that a rule is checked against before it runs.
+//! The functions that a rule may call, by name: the list that a rule is checked against before it runs.
 //!
-//! `prelude.luau` defines the functions; a test holds both lists together.
+//! `prelude.luau` defines the functions; a test ensures that both lists agree.
 
 /// When a rule runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Before the request goes to an instance: it may answer, wait, choose the pool and change the request.
+    /// Before the request is sent to an instance: it may respond, wait, choose the pool and change the request.
     Request,
-    /// Once the head of an instance's answer is there: it may change or replace the answer.
+    /// When the head of an instance's response has arrived: it may change or replace the response.
     Response,
 }
 
-/// What is wrong with a call such as `http.getPth(`.
+/// The error in a call such as `http.getPth(`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misnamed {
     /// There is no such function.
@@ -20,7 +20,7 @@ pub(crate) enum Misnamed {
     OtherPhase,
 }
 
-/// Looks at a call of `function`, in `library` where there is one.
+/// Checks a call of `function`, in `library` if there is one.
 pub(crate) fn misnamed(phase: Phase, library: Option<&str>, function: &str) -> Option<Misnamed> {
     let Some(library) = library else {
         return (!LANGUAGE.contains(&function)).then_some(Misnamed::Unknown);
@@ -34,7 +34,7 @@ pub(crate) fn misnamed(phase: Phase, library: Option<&str>, function: &str) -> O
     }
 }
 
-/// Every function that rules of this phase may call, as `library.function`; those of the language without library.
+/// Every function that rules of this phase may call, as `library.function`; those of the language without a library.
 pub(crate) fn known(phase: Phase) -> Vec<String> {
     let host = HOST.iter().filter(|entry| entry.0.has(phase)).map(|entry| format!("{}.{}", entry.1, entry.2));
     let libraries = LIBRARIES
@@ -108,7 +108,7 @@ const HOST: &[(Phases, &str, &str)] = &[
     (BOTH, "log", "info"),
 ];
 
-/// What rules may use of Luau's libraries.
+/// The functions of Luau's libraries that rules may use.
 const LIBRARIES: &[(&str, &[&str])] = &[
     (
         "bit32",
@@ -143,7 +143,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("utf8", &["char", "codepoint", "codes", "len", "offset"]),
 ];
 
-/// What rules may use of the language itself.
+/// The functions of the language itself that rules may use.
 const LANGUAGE: &[&str] = &[
     "assert", "error", "ipairs", "next", "pairs", "pcall", "select", "tonumber", "tostring", "type",
     "typeof", "unpack", "xpcall",

@@ -1,5 +1,4 @@
-//! What holds for every text of a rule, whatever the request: the laws that the fuzz target and a test of this crate
-//! look at.
+//! Laws for every rule text and every request, which the fuzz target and a test of this crate check.
 
 use crate::RuleError;
 use crate::changes::check_name;
@@ -12,11 +11,11 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use units::{Bytes, Ratio};
 
-/// The text of a rule, and after a NUL what its request has for a path, a query, a host and the value of every field. It
-/// is compiled and run for requests and for answers.
+/// The text of a rule, and after a NUL the path, query, host and value of every field of its request. It is compiled
+/// and run for requests and for responses.
 ///
 /// # Panics
-/// Where a law is broken.
+/// A law is violated.
 pub fn rule(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (source, request) = text.split_once('\0').unwrap_or((&text, "/a%20b"));
@@ -32,7 +31,7 @@ pub fn rule(input: &[u8]) {
         let mut machine = Machine::new(LIMITS).expect("an empty machine fits");
         let Ok(loaded) = machine.load(&rule, &names) else { continue };
         let mut request = Request { text: request, waits: true };
-        // A machine that has run a rule runs the next one as well.
+        // A machine that has run a rule can run the next one.
         for _ in 0..2 {
             let begun = Instant::now();
             match phase {
@@ -50,7 +49,7 @@ fn run(machine: &mut Machine, loaded: &LoadedRule, request: &mut Request<'_>) {
     let mut turns = 0;
     let ended = loop {
         match outcome {
-            // A rule that waits for ever is given up, as a client would.
+            // A rule that waits for ever is given up, as by a client.
             Ok(Outcome::Waiting(waiting)) if turns < TURNS_MAX => {
                 turns += 1;
                 request.waits = turns % 2 == 0;
@@ -79,7 +78,7 @@ fn check_error(error: &RuleError) {
     assert!(error.to_string().len() < MESSAGE_BYTES_MAX, "{error}");
 }
 
-/// What was changed can be written into a head as it stands.
+/// The changes can be written into a head unchanged.
 fn check_changes(changes: &Changes) {
     if let Some(target) = changes.target("/old?query") {
         let good =
@@ -126,7 +125,7 @@ impl Host for Request<'_> {
         b"GET"
     }
     fn query(&self) -> Option<&str> {
-        // The codec takes visible ASCII only.
+        // The codec accepts visible ASCII only.
         Some(self.text).filter(|text| text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'))
     }
     fn host(&self) -> Option<&str> {
@@ -173,15 +172,16 @@ impl Answer for Page {
     }
 }
 
-/// Small, so that a fuzzer meets the bounds often.
+/// Small, so that a fuzzer reaches the bounds often.
 const LIMITS: Limits = Limits { memory: Bytes::new(2 * 1024 * 1024), time: Duration::from_millis(5) };
 
-/// One run and its turns; a library call on the largest strings takes tens of milliseconds, under a sanitizer more.
+/// One run and its resumptions; a library call on the largest strings takes tens of milliseconds, more under a
+/// sanitizer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const TURNS_MAX: u32 = 20;
 
-/// A message quotes what a rule gave, or lists all functions.
+/// A message quotes the input of a rule, or lists all functions.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 const TARGET_BYTES_MAX: usize = 16 * 1024 + 2;

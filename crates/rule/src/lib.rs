@@ -1,7 +1,7 @@
 //! The scripting language of the gateway.
 //!
-//! Classes and limits are configuration; *when* they apply is a decision that configuration can only say badly.
-//! A rule says it in a few lines of Luau, with the host functions that the search-cgi account uses:
+//! Classes and limits are configuration; *when* they apply is a decision that configuration can hardly express. A rule
+//! expresses it in a few lines of Luau, with the host functions of the search-cgi account:
 //!
 //! ```luau
 //! if slm.conforming("Search timer") < 100 then
@@ -9,54 +9,54 @@
 //! end
 //! ```
 //!
-//! Their names are those of TrafficScript, the language of the account, in Luau's grammar.
+//! Their names are those of TrafficScript, the language of the account, in Luau's syntax.
 //!
 //! | function | does |
 //! |---|---|
 //! | `http.getPath()`, `http.getMethod()` | the path without the query, escapes resolved; the method |
 //! | `http.getQueryString()`, `http.getQueryParam(name)` | the query as it is; one parameter, unescaped, or nil |
-//! | `http.getHostHeader()`, `request.getRemoteIP()` | the host with its port; who sent the request |
+//! | `http.getHostHeader()`, `request.getRemoteIP()` | the host with its port; the client address |
 //! | `http.getHeader(name)`, `http.getCookie(name)` | the first value of a request header field, or of a cookie, or nil |
-//! | `http.sendResponse(status, reason or content type, body, headers)` | ends the rule with an answer; the second argument is a content type where it has a slash; headers are lines `Name: value` and may be left out |
+//! | `http.sendResponse(status, reason or content type, body, headers)` | ends the rule with a response; the second argument is a content type if it has a slash; headers are lines `Name: value` and optional |
 //! | `http.redirect(url)` | ends the rule with a 302 |
 //! | `slm.conforming(name)` | percent of the recent requests that met the class's target, 0 to 100 |
-//! | `rate.getBacklog(name [, key])` | how many requests wait |
-//! | `log.info(line)` | a line for whoever watches the gateway |
+//! | `rate.getBacklog(name [, key])` | the number of requests that wait |
+//! | `log.info(line)` | a line for the gateway's log |
 //!
-//! Rules for requests, [`Phase::Request`], have in addition:
+//! Request rules, [`Phase::Request`], also have:
 //!
 //! | function | does |
 //! |---|---|
 //! | `http.setPath(path)` | another path, in the form that `getPath` gives |
 //! | `http.setQueryString(query)` | another query, escaped, without the question mark; an empty one for none |
-//! | `http.setQueryParam(name, value)`, `http.removeQueryParam(name)` | another value in the place of all of that name; none |
-//! | `http.setHeader(name, value)`, `http.addHeader(name, value)`, `http.removeHeader(name)` | one field in the place of all of that name; one more; none |
+//! | `http.setQueryParam(name, value)`, `http.removeQueryParam(name)` | replaces all parameters of that name by one; removes them |
+//! | `http.setHeader(name, value)`, `http.addHeader(name, value)`, `http.removeHeader(name)` | replaces all fields of that name by one; adds one; removes them |
 //! | `http.setCookie(name, value)`, `http.removeCookie(name)` | as the service sees them |
-//! | `pool.select(name)`, `pool.use(name)` | another pool than the route's; `use` also ends the rule |
+//! | `pool.select(name)`, `pool.use(name)` | a pool other than the route's; `use` also ends the rule |
 //! | `connection.setServiceLevelClass(name)` | times this request with the class |
-//! | `rate.use(name [, key])` | goes on as soon as the rate allows; waits in the backlog, is shed where that is full |
-//! | `rate.useNoQueue(name [, key])` | 1 where the request is admitted now, 0 where it is over the limit |
+//! | `rate.use(name [, key])` | continues as soon as the rate allows; waits in the backlog, is shed if that is full |
+//! | `rate.useNoQueue(name [, key])` | 1 if the request is admitted now, 0 if it is over the limit |
 //!
-//! Rules for answers, [`Phase::Response`], have in addition:
+//! Response rules, [`Phase::Response`], also have:
 //!
 //! | function | does |
 //! |---|---|
 //! | `http.getResponseCode()`, `http.setResponseCode(status [, reason])` | the status |
-//! | `http.getResponseHeader(name)` | the first value of a header field of the answer, or nil |
+//! | `http.getResponseHeader(name)` | the first value of a response header field, or nil |
 //! | `http.setResponseHeader(name, value)`, `http.addResponseHeader(name, value)`, `http.removeResponseHeader(name)` | as for requests |
 //!
-//! What a rule has changed it reads back. The message itself changes when the rule has ended well, so that a rule that
-//! fails changes nothing; see [`Changes`]. Bodies go past rules unseen.
+//! A rule reads back what it has changed. The message itself changes only when the rule has succeeded, so that a rule
+//! that fails changes nothing; see [`Changes`]. Rules do not see bodies.
 //!
-//! A rule that ends or returns passes the request on. Where the account says `break`, Luau says `return`. The
-//! account's own language gives a number below 0 for an unknown class; here an unknown class is an error, because
-//! a rule that goes on without its limit protects nothing.
+//! A rule that ends or returns passes the request on. Where the account uses `break`, Luau uses `return`. The account's
+//! own language returns a number below 0 for an unknown class; here an unknown class is an error, because a rule that
+//! continues without its limit protects nothing.
 //!
-//! `pcall` catches what host functions complain about, but neither the end of the rule by an answer nor the time
-//! limit. Host functions cannot be called from inside a callback of a library function, such as `string.gsub`'s.
+//! `pcall` catches errors of host functions, but neither the end of the rule by a response nor the time limit. Host
+//! functions cannot be called from inside a callback of a library function, such as `string.gsub`'s.
 //!
-//! The gateway is seen only through [`Host`]; [`Rule::compile`], [`Machine::load`] and [`Machine::run`] are the
-//! way of a rule.
+//! A rule sees the gateway only through [`Host`]. [`Rule::compile`], [`Machine::load`] and [`Machine::run`] are called
+//! in this order.
 #![warn(missing_docs)]
 
 mod activation;
@@ -87,7 +87,7 @@ pub use response::Response;
 mod tests {
     use proptest::prelude::*;
 
-    /// Pieces of rules that change, answer, wait, fail and never end.
+    /// Parts of rules that change, respond, wait, fail and never end.
     const PIECES: &[&str] = &[
         "http.setPath(http.getPath() .. '/x')",
         "http.setPath('/' .. ('\\xff\\0 ?#%'):rep(300))",

@@ -1,13 +1,13 @@
-//! One Luau machine for each core, which runs, suspends and resumes rules.
+//! One Luau machine per core, which runs, suspends and resumes rules.
 //!
 //! ## Why host functions yield
-//! A rule runs as a coroutine, and each host function yields to the loop in `activation.rs`, which asks the
-//! [`Host`] and resumes the rule. So `rate.use` waits by simply not being resumed yet, the gateway is lent as a
-//! plain `&mut dyn Host`, and no callback owns a part of it. It costs about as much as a callback would.
+//! A rule runs as a coroutine, and each host function yields to the loop in `activation.rs`, which calls the [`Host`]
+//! and resumes the rule. So `rate.use` waits simply by not being resumed yet, the gateway is passed as a plain `&mut
+//! dyn Host`, and no callback owns a part of it. It costs about as much as a callback would.
 //!
 //! ## What survives a rule that fails
-//! The machine does: a failed coroutine is thrown away, garbage is collected after a shortage of memory, and
-//! nothing that a rule can write to outlives its request.
+//! The machine does: a failed coroutine is discarded, garbage is collected after a shortage of memory, and rules cannot
+//! write to anything that outlives their request.
 
 use crate::activation::Activation;
 use crate::changes::Changes;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use units::Bytes;
 
-/// What the rules of one machine may use.
+/// The resource limits of one machine's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Memory of all rules of the machine together, suspended ones included. A machine with one rule takes some 700 kB,
@@ -45,35 +45,35 @@ impl Default for Limits {
 /// How an activation of a rule ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The rule has nothing against the request: it goes on to the service, with what the rule has changed.
+    /// The request goes on to the service, with the rule's changes.
     Pass(Changes),
-    /// The rule gave an answer; the service does not see the request.
+    /// The rule sent a response; the service does not get the request.
     Respond(Response),
     /// The rule waits for a rate class.
     Waiting(Suspended),
-    /// The backlog of a rate class is full; the gateway answers as the class says.
+    /// The backlog of a rate class is full; the gateway sends the response of the class.
     Shed(RateClassId),
 }
 
 /// How a response rule ended.
 #[derive(Debug)]
 pub enum Answered {
-    /// The answer goes on to the client, with what the rule has changed.
+    /// The response goes on to the client, with the rule's changes.
     Pass(Changes),
-    /// The client gets another answer.
+    /// The client gets another response.
     Replace(Response),
 }
 
-/// A rule in the middle of `rate.use`.
+/// A rule suspended in `rate.use`.
 ///
-/// Give it to [`Machine::resume`] of the machine that ran it when the rate allows, or drop it to give the request
-/// up. Its memory counts against the machine's limit; the backlog's bound is the bound on suspended rules.
+/// Pass it to [`Machine::resume`] of the machine that ran it when the rate allows, or drop it to give up the request.
+/// Its memory counts against the machine's limit; the backlog's bound limits suspended rules.
 #[derive(Debug)]
 pub struct Suspended {
     name: Rc<str>,
     thread: Thread,
     class: RateClassId,
-    /// Boxed: hardly any rule changes something before it waits.
+    /// Boxed: few rules change something before they wait.
     changes: Box<Changes>,
 }
 
@@ -84,20 +84,20 @@ impl Suspended {
     }
 }
 
-/// A rule that the machine that loaded it can run; another machine panics.
+/// A rule that can run on the machine that loaded it; another machine panics.
 #[derive(Debug)]
 pub struct LoadedRule {
     name: Rc<str>,
     main: Function,
 }
 
-/// Runs rules on one core. It stays on the thread that made it.
+/// Runs rules on one core. It stays on the thread that created it.
 pub struct Machine {
     sandbox: Sandbox,
     /// `prelude.luau`, compiled once: it would take more memory than most rules.
     prelude: Function,
     limits: Limits,
-    /// Coroutines that ended well, to be used again: making one costs more than resetting one.
+    /// Coroutines that ended successfully, for reuse: creating one costs more than resetting one.
     idle: Vec<Thread>,
 }
 
@@ -105,7 +105,7 @@ impl Machine {
     /// An empty machine.
     ///
     /// # Errors
-    /// [`RuleError::Machine`] where Luau cannot be set up within the memory.
+    /// [`RuleError::Machine`] if Luau cannot be created within the memory limit.
     pub fn new(limits: Limits) -> Result<Self, RuleError> {
         let memory = usize::try_from(limits.memory.get()).unwrap_or(usize::MAX);
         let refused = |error: mlua::Error| RuleError::Machine { what: first_line(&error.to_string()) };
@@ -115,13 +115,13 @@ impl Machine {
         Ok(Machine { sandbox, prelude, limits, idle: Vec::new() })
     }
 
-    /// Makes a rule ready to run with the classes that stand in the configuration.
+    /// Makes a rule ready to run with the classes of the configuration.
     ///
-    /// After a change of classes, load the rule anew; a rule that is suspended keeps the numbers it began with.
+    /// After a change of classes, load the rule again; a suspended rule keeps the numbers it began with.
     ///
     /// # Errors
-    /// [`RuleError::UnknownClass`] for the first literal that names none (all of them:
-    /// [`Rule::unknown_classes`]), [`RuleError::MemoryLimit`] where the machine is full.
+    /// [`RuleError::UnknownClass`] for the first literal with an unknown name (all of them: [`Rule::unknown_classes`]),
+    /// [`RuleError::MemoryLimit`] if the machine is full.
     pub fn load(&mut self, rule: &Rule, names: &Names) -> Result<LoadedRule, RuleError> {
         if let Some(unknown) = rule.unknown_classes(names).into_iter().next() {
             return Err(unknown);
@@ -134,15 +134,15 @@ impl Machine {
     /// Runs a rule for one request, to its end or until it waits.
     ///
     /// # Errors
-    /// [`RuleError::Failed`], [`RuleError::TimeLimit`] or [`RuleError::MemoryLimit`]. The machine stays usable.
-    /// What the rule asked of the host before it failed (a service level class, a place at a rate class) stands; what
-    /// it changed does not.
+    /// [`RuleError::Failed`], [`RuleError::TimeLimit`] or [`RuleError::MemoryLimit`]. The machine stays usable. Effects
+    /// on the host before the failure (a service level class, a place at a rate class) remain; changes of the message
+    /// do not.
     pub fn run(&mut self, rule: &LoadedRule, host: &mut dyn Host) -> Result<Outcome, RuleError> {
         let thread = self.ready(rule)?;
         self.drive(&rule.name, thread, host, None, Changes::default())
     }
 
-    /// Goes on with a rule whose rate class admits its request now.
+    /// Resumes a rule whose rate class admits its request now.
     ///
     /// # Errors
     /// As for [`Machine::run`].
@@ -151,10 +151,10 @@ impl Machine {
         self.drive(&suspended.name, suspended.thread, host, None, *suspended.changes)
     }
 
-    /// Runs a response rule for the answer of an instance.
+    /// Runs a response rule for the response of an instance.
     ///
     /// # Errors
-    /// As for [`Machine::run`]; the answer goes on as it came.
+    /// As for [`Machine::run`]; the response is forwarded unchanged.
     pub fn run_response(
         &mut self,
         rule: &LoadedRule,
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// The memory that rules hold now, garbage included.
+    /// The memory that rules hold now, including garbage.
     pub fn memory(&self) -> Bytes {
         Bytes::new(self.sandbox.lua.used_memory() as u64)
     }
@@ -198,7 +198,7 @@ impl Machine {
         let lua = &self.sandbox.lua;
         let ended = Activation { lua, thread: &thread, answer, changes: &mut changes }.drive(host);
         if self.sandbox.clock.over().is_some() {
-            // Also where the rule caught the error and ended in peace: nobody would learn of it otherwise.
+            // Also if the rule caught the error and ended normally: otherwise the time-out would go unnoticed.
             return Err(self.failure(name, None, mlua::Error::runtime("time is up")));
         }
         match ended {
@@ -258,10 +258,10 @@ impl Machine {
     }
 }
 
-/// Whether a core holds these rules, with an eighth of the memory left for requests.
+/// Whether these rules fit on a core, with an eighth of the memory left for requests.
 ///
 /// # Errors
-/// [`RuleError::TooMany`], and what [`Machine::load`] refuses.
+/// [`RuleError::TooMany`], and the errors of [`Machine::load`].
 pub fn fit<'rule>(
     rules: impl IntoIterator<Item = &'rule Rule>,
     names: &Names,
@@ -289,10 +289,10 @@ pub fn fit<'rule>(
     Ok(())
 }
 
-/// One part of so many of a machine's memory is for requests.
+/// The share of a machine's memory for requests, as 1 / this.
 const FOR_REQUESTS: u64 = 8;
 
-/// What is said of names that only rules of the other phase have.
+/// The messages for names that only rules of the other phase have.
 fn elsewhere(phase: Phase) -> impl Iterator<Item = (String, String)> {
     let (name, other) = (phase_name(phase), other_phase(phase));
     of_other_phase(phase).map(move |found| {
@@ -309,7 +309,7 @@ pub(crate) enum End {
     Shed(RateClassId),
 }
 
-/// What Luau said, without the position (the error has it as a field) and the traceback, with a way out.
+/// Luau's message, without the position (the error has it as a field) and the traceback, with a way out.
 fn explain(text: &str) -> String {
     let said = text.rfind("\nstack traceback:").map_or(text, |end| &text[..end]);
     let said = without_position(said);
@@ -325,7 +325,7 @@ fn explain(text: &str) -> String {
     }
 }
 
-/// Takes `rule:7: ` off.
+/// Removes `rule:7: `.
 fn without_position(said: &str) -> &str {
     let rest = [RULE_CHUNK, HOST_CHUNK].iter().find_map(|chunk| said.strip_prefix(chunk)?.strip_prefix(':'));
     match rest.and_then(|rest| rest.split_once(": ")) {
@@ -338,7 +338,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_string()
 }
 
-/// Messages of Luau that need a sentence more.
+/// Messages of Luau that need an explanation.
 const REMEDIES: [(&str, &str); 5] = [
     ("attempt to call a nil value", "there is no such function, or rules may not use it"),
     ("readonly table", "libraries cannot be changed and nothing is kept between requests; use a local table"),
@@ -350,8 +350,8 @@ const REMEDIES: [(&str, &str); 5] = [
     ("pattern too complex", "use a shorter pattern or string"),
 ];
 
-/// A message goes to a log line.
+/// A message is written to a log line.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// A core runs one rule at a time; a few coroutines in store bridge the suspended ones.
+/// A core runs one rule at a time; a few spare coroutines replace the suspended ones.
 const IDLE_MAX: usize = 32;

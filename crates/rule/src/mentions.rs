@@ -1,11 +1,11 @@
-//! What a rule's source spells out: the functions that it calls, and names as in `rate.use("Search limit")`.
+//! The names in a rule's source: the functions that it calls, and class names as in `rate.use("Search limit")`.
 //!
 //! ## Why not a parser
-//! This check only brings an error forward, from the first request to the start of the gateway; the check at run
-//! time stays the authority. So it reads words, strings and comments, recognises a known function directly followed
-//! by a parenthesis and a plain string literal as the whole argument, and says nothing about anything else. It
-//! blames a name in a branch that never runs; beyond that it is wrong only where a rule calls a variable of its
-//! own `rate`, `slm`, `pool` or `connection`. A function is unknown where nothing in the source declares its name.
+//! This check only reports an error earlier, at the start of the gateway and not at the first request; the check at run
+//! time remains decisive. So it reads words, strings and comments, recognises a known function directly followed by a
+//! parenthesis and a plain string literal as the whole argument, and ignores anything else. It rejects a name in a
+//! branch that never runs; beyond that it is wrong only if a rule calls a variable of its own `rate`, `slm`, `pool` or
+//! `connection`. A function is unknown if nothing in the source declares its name.
 
 use crate::classes::ClassKind;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// As the source has it.
+    /// As in the source.
     pub(crate) fn shown(&self) -> String {
         match &self.library {
             Some(library) => format!("{library}.{}", self.function),
@@ -83,9 +83,9 @@ pub(crate) fn calls(source: &str) -> Vec<Call> {
     found
 }
 
-/// Names that the source declares somewhere. Where they are visible is not looked at.
+/// Names that the source declares anywhere. Scopes are ignored.
 fn declared<'a>(tokens: &[(Token<'a>, u32)]) -> BTreeSet<&'a str> {
-    // What a method has without saying so.
+    // The implicit parameter of a method.
     let mut names = BTreeSet::from(["self"]);
     for (at, (token, _)) in tokens.iter().enumerate() {
         let behind = &tokens[at + 1..];
@@ -147,12 +147,12 @@ enum Token<'a> {
     Word(&'a str),
     /// A quoted string without escapes.
     Text(&'a str),
-    /// A string that we do not read: with escapes, in long brackets, or interpolated.
+    /// A string that is not read: with escapes, in long brackets, or interpolated.
     OtherText,
     Mark(u8),
 }
 
-/// Tokens with their lines. Strange bytes become marks, an unclosed string ends with the source.
+/// Tokens with their lines. Unknown bytes become marks, an unclosed string ends with the source.
 fn tokens(source: &str) -> Vec<(Token<'_>, u32)> {
     let bytes = source.as_bytes();
     let mut tokens = Vec::new();
@@ -230,7 +230,7 @@ mod tests {
             ("rate.use('A')", &[("A", 1)]),
             ("\n\n rate.useNoQueue( \"A\", key)", &[("A", 3)]),
             ("if slm.conforming(\"T\") < 100 and rate.getBacklog(\"L\") > 0 then", &[("T", 1), ("L", 1)]),
-            // Another function of the same name, a name that is computed, a longer word.
+            // Another function of the same name, a computed name, a longer word.
             ("mine.use('A') rate.use(A) separate.use('A')", &[]),
             // Comments and strings.
             ("-- rate.use('A')\nrate.use('B')", &[("B", 2)]),
@@ -251,7 +251,7 @@ mod tests {
     fn finds_calls_of_what_the_source_does_not_declare() {
         let table: &[(&str, &[(&str, u32)])] = &[
             ("http.getPth()\nprint ('x')", &[("http.getPth", 1), ("print", 2)]),
-            // Declared in one way or another.
+            // Declared in various ways.
             ("local f = x f()", &[]),
             ("local a, f: (number) -> string, g = 1 f() g()", &[]),
             ("local function f(g, h: string) g() h() end f()", &[]),

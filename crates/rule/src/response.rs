@@ -1,21 +1,21 @@
-//! The answer that a rule gives in place of the service.
+//! A response that a rule sends in place of the service.
 
 use crate::changes::{check_name, is_control, is_token};
 
-/// An answer made by a rule, checked so that it can be written as it stands.
+/// A response made by a rule, checked so that it can be written unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// From 200 to 599.
     pub status: u16,
     /// The reason phrase, if the rule gave one.
     pub reason: Option<String>,
-    /// Header fields in order. Never those that frame the message; the gateway writes these.
+    /// Header fields in order. Never the framing fields, which the gateway writes.
     pub headers: Vec<(String, String)>,
     /// The body; empty for 204 and 304.
     pub body: Vec<u8>,
 }
 
-/// What a rule gave to `http.sendResponse`, in the order of its arguments.
+/// The arguments of `http.sendResponse`, in order.
 pub(crate) struct Draft<'a> {
     pub(crate) status: f64,
     pub(crate) reason_or_type: &'a str,
@@ -24,11 +24,11 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Checks the draft. The second argument is a content type where it has a slash, else a reason phrase; a body
+    /// Checks the draft. The second argument is a content type if it has a slash, otherwise a reason phrase; a body
     /// without a content type is `text/html`.
     ///
     /// # Errors
-    /// Says what is wrong and how to write it.
+    /// What is wrong and how to write it.
     pub(crate) fn finish(self) -> Result<Response, String> {
         let status = check_status(self.status)?;
         if !self.body.is_empty() && matches!(status, 204 | 304) {
@@ -53,10 +53,10 @@ impl Draft<'_> {
     }
 }
 
-/// A status that an answer may have.
+/// A valid response status.
 ///
 /// # Errors
-/// Says which it may have.
+/// The valid range.
 pub(crate) fn check_status(status: f64) -> Result<u16, String> {
     if status.fract() != 0.0 || !(200.0..600.0).contains(&status) {
         return Err(format!("the status is {status}; it is a whole number from 200 to 599"));
@@ -67,7 +67,7 @@ pub(crate) fn check_status(status: f64) -> Result<u16, String> {
 /// A 302 to another address.
 ///
 /// # Errors
-/// Says what is wrong with the address.
+/// What is wrong with the address.
 pub(crate) fn redirect(url: &str) -> Result<Response, String> {
     if url.is_empty() || !url.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(

@@ -1,9 +1,9 @@
-//! A Luau machine from which nothing gets out: no files, no clocks, no code from strings, bounded memory and time.
+//! A sandboxed Luau machine: no files, no clocks, no code from strings, bounded memory and time.
 //!
-//! ## Why a list of what is allowed
-//! `library.luau` bounds the functions that could run for minutes inside one call and makes the libraries
-//! read-only. A rule then sees only the environment that `prelude.luau` builds, so that whatever a later Luau adds
-//! stays outside until somebody puts it on the list.
+//! ## Why an allow list
+//! `library.luau` bounds the functions that could run for minutes inside one call and makes the libraries read-only. A
+//! rule then sees only the environment that `prelude.luau` builds, so that additions of later Luau versions stay
+//! unavailable until they are added to the list.
 
 use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, LuaOptions, LuaString, StdLib, Table, VmState};
@@ -11,18 +11,18 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The name of every rule's code inside the machine; short, so that a line number is easy to find.
+/// The name of every rule's code inside the machine; short, so that a line number is easy to parse.
 pub(crate) const RULE_CHUNK: &str = "rule";
-/// The name of our own code inside the machine.
+/// The name of the gateway's own code inside the machine.
 pub(crate) const HOST_CHUNK: &str = "host";
 
-/// A closed machine and the two of its functions that only we may call.
+/// A sandboxed machine and the two of its functions that only this crate may call.
 pub(crate) struct Sandbox {
     pub(crate) lua: Lua,
     pub(crate) clock: Rc<Clock>,
-    /// `coroutine.yield`, with which host functions hand over to us.
+    /// `coroutine.yield`, by which host functions yield to the machine.
     pub(crate) hand_over: Function,
-    /// `debug.info`, which tells the line of a rule that failed.
+    /// `debug.info`, which returns the line of a rule that failed.
     info: Function,
 }
 
@@ -43,7 +43,7 @@ impl Sandbox {
         if let Some(strings) = lua.type_metatable::<LuaString>() {
             strings.set_readonly(true);
         }
-        // Nothing changes the globals from here on, so Luau may look library functions up once.
+        // The globals do not change from here on, so Luau may resolve library functions once.
         lua.globals().set_safeenv(true);
         let clock = Rc::new(Clock::default());
         let watched = Rc::clone(&clock);
@@ -58,12 +58,12 @@ impl Sandbox {
         Ok(Sandbox { lua, clock, hand_over, info })
     }
 
-    /// Turns a rule's bytecode into a function that sees the environment and nothing else.
+    /// Turns a rule's bytecode into a function that sees only the environment.
     ///
-    /// Luau resolves names such as `http.getPath` while it loads, and in the machine's globals whatever environment
-    /// it is given; so the environment takes their place meanwhile.
+    /// Luau resolves names such as `http.getPath` while it loads, and in the machine's globals whatever environment it
+    /// is given; so the environment replaces them during loading.
     pub(crate) fn load(&self, bytecode: &[u8], environment: Table) -> mlua::Result<Function> {
-        // The environment is frozen, so what was resolved stays right.
+        // The environment is frozen, so resolved names stay correct.
         environment.set_safeenv(true);
         let globals = self.lua.globals();
         self.lua.set_globals(environment.clone())?;
@@ -96,18 +96,18 @@ fn line_inside(lua: &Lua) -> Option<u32> {
         .and_then(|line| u32::try_from(line).ok())
 }
 
-/// The time limit of the activation that runs now.
+/// The time limit of the current activation.
 ///
 /// ## Why time is charged in slices
-/// On a busy host the kernel may take the core away for longer than the whole limit. Such a pause is not the rule's
-/// doing and must not end it, so what passes between two looks at the clock is charged up to a bound.
+/// On a busy host the kernel may preempt the thread for longer than the whole limit. Such a pause is not caused by the
+/// rule and must not end it, so the time between two reads of the clock is charged up to a bound.
 #[derive(Default)]
 pub(crate) struct Clock {
     limit: Cell<Duration>,
     charged: Cell<Duration>,
     looked: Cell<Option<Instant>>,
     interrupts: Cell<u32>,
-    /// Set once time was up, with the line where the rule was.
+    /// Set once the time limit was reached, with the line of the rule.
     over: Cell<Option<Option<u32>>>,
 }
 
@@ -121,12 +121,12 @@ impl Clock {
         self.over.set(None);
     }
 
-    /// The line where time was up, if it was.
+    /// The line at which the time limit was reached, if it was.
     pub(crate) fn over(&self) -> Option<Option<u32>> {
         self.over.get()
     }
 
-    /// Once true it stays true: a rule that catches the error meets it again at its next step.
+    /// Once true it stays true: a rule that catches the error gets it again at its next step.
     fn is_over(&self) -> bool {
         if self.over.get().is_some() {
             return true;
@@ -136,7 +136,7 @@ impl Clock {
         interrupts.is_multiple_of(INTERRUPTS_PER_LOOK) && self.charge(Instant::now()) >= self.limit.get()
     }
 
-    /// Charges the time since the last look and returns the sum.
+    /// Charges the time since the last read of the clock and returns the sum.
     fn charge(&self, now: Instant) -> Duration {
         let passed = self.looked.replace(Some(now)).map_or(Duration::ZERO, |looked| now - looked);
         let charged = self.charged.get().saturating_add(passed.min(SLICE_MAX));
@@ -151,14 +151,14 @@ impl Clock {
     }
 }
 
-/// Luau interrupts at each call and each turn of a loop, about ten times in a rule that passes; looking at the
-/// clock costs more than the interrupt. A library call on the largest strings takes a few milliseconds.
+/// Luau interrupts at each call and each iteration of a loop, about ten times in a rule that passes; reading the clock
+/// costs more than the interrupt. A library call on the largest strings takes a few milliseconds.
 const INTERRUPTS_PER_LOOK: u32 = 4;
 
 /// A few library calls on the largest strings.
 const SLICE_MAX: Duration = Duration::from_millis(5);
 
-/// How many callers up we look for a line of the rule: host and library functions call each other once or twice.
+/// How many callers up a line of the rule is searched for: host and library functions call each other once or twice.
 const LEVELS_MAX: usize = 8;
 
 #[cfg(test)]

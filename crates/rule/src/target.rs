@@ -1,6 +1,6 @@
 //! The parts of a request target, and cookies: read and written in the forms that rules use.
 
-/// Checks a path that a rule gives: unescaped, as `http.getPath` gives it.
+/// Checks a path given by a rule: unescaped, as `http.getPath` returns it.
 pub(crate) fn check_path(path: &[u8]) -> Result<(), String> {
     if path.first() != Some(&b'/') {
         let shown = String::from_utf8_lossy(path);
@@ -15,12 +15,12 @@ pub(crate) fn check_path(path: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A path as it stands in a request line (RFC 3986, section 3.3).
+/// A path as in a request line (RFC 3986, section 3.3).
 pub(crate) fn escape_path(path: &[u8]) -> String {
     escape(path, b"-._~!$&'()*+,;=:@/")
 }
 
-/// Checks a query that a rule gives: escaped, without the question mark.
+/// Checks a query given by a rule: escaped, without the question mark.
 pub(crate) fn check_query(query: &str) -> Result<(), String> {
     if query.starts_with('?') {
         return Err("the query begins with \"?\"; leave that out".to_owned());
@@ -50,7 +50,7 @@ pub(crate) fn query_param(query: &str, name: &[u8]) -> Option<Vec<u8>> {
     query.split('&').filter(|part| !part.is_empty()).find_map(value)
 }
 
-/// The query with a parameter in the place of all of its name, or, without a value, with none of it.
+/// The query with all parameters of a name replaced by one or, without a value, removed.
 pub(crate) fn with_query_param(query: &str, name: &[u8], value: Option<&[u8]>) -> Result<String, String> {
     if name.is_empty() {
         return Err("a parameter has a name; give one".to_owned());
@@ -78,7 +78,7 @@ pub(crate) fn cookie<'a>(field: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     cookies(field).find(|(found, _)| *found == name).map(|(_, value)| value)
 }
 
-/// The Cookie field with a cookie in the place of all of its name, or, without a value, with none of it.
+/// The Cookie field with all cookies of a name replaced by one or, without a value, removed.
 pub(crate) fn with_cookie(field: &[u8], name: &[u8], value: Option<&[u8]>) -> Result<Vec<u8>, String> {
     if name.is_empty() || !name.iter().all(|byte| crate::changes::is_token(*byte)) {
         let shown = String::from_utf8_lossy(name);
@@ -125,7 +125,7 @@ fn escape(bytes: &[u8], plain: &[u8]) -> String {
     text
 }
 
-/// Resolves escapes and plus signs; what is no escape stays.
+/// Resolves escapes and plus signs; invalid escapes stay.
 fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -147,7 +147,7 @@ fn unescape(text: &str) -> Vec<u8> {
 
 const UNRESERVED: &[u8] = b"-._~";
 
-/// What a rule makes of a path or a query; services take some 8 kB for both.
+/// The longest path or query from a rule; services accept some 8 kB for both.
 const TARGET_BYTES_MAX: usize = 4 * 1024;
 
 #[cfg(test)]

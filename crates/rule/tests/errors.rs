@@ -1,4 +1,4 @@
-//! Every way in which a rule can be wrong, and that the machine outlives it.
+//! All errors of rules, and that the machine survives them.
 
 mod fake;
 
@@ -39,10 +39,10 @@ fn wrong_syntax() {
 #[test]
 fn unknown_classes() {
     insta::assert_snapshot!(messages(&[
-        // A literal is found when the rule is loaded, whether it would run or not.
+        // A literal is checked when the rule is loaded, whether or not it would run.
         "if false then\n rate.use('Serch limit')\nend",
         "slm.conforming('Search limit')",
-        // A computed name is found when it is used.
+        // A computed name is checked when it is used.
         "local n = 'Serch'\nrate.use(n .. ' limit')",
         "rate.getBacklog('Serch ' .. 'limit')",
         "rate.useNoQueue('Serch ' .. 'limit')",
@@ -61,7 +61,7 @@ proptest! {
     }
 }
 
-/// Pieces that often make a program.
+/// Parts that often form a program.
 const WORDS: &[&str] = &[
     "http.getPath()",
     "rate.use('Search limit')",
@@ -116,7 +116,7 @@ fn functions_that_are_not_there_are_told_with_their_line() {
         let rule = Rule::compile_for(phase, "test", source).unwrap();
         let shown = |error: &RuleError| {
             let text = error.to_string();
-            // The list of all that there is is long.
+            // The list of all names is long.
             text.split("; known").next().unwrap_or_default().to_owned()
         };
         rule.unknown(&names()).iter().map(shown).collect::<Vec<_>>().join("\n")
@@ -292,7 +292,7 @@ fn what_the_sandbox_keeps_inside() {
     ]));
 }
 
-/// Ends of a rule that tries to take the machine with it, on one machine after another and on the same one.
+/// Runs rules that try to break the machine, on new machines and on the same one.
 fn survives(sources: &[&str], expected: fn(&RuleError) -> bool) -> String {
     let mut machine = Machine::new(Limits::default()).expect("an empty machine fits its memory");
     let sane = load(&mut machine, "http.getPath()");
@@ -302,7 +302,7 @@ fn survives(sources: &[&str], expected: fn(&RuleError) -> bool) -> String {
         for _ in 0..3 {
             let start = Instant::now();
             let error = machine.run(&bad, &mut Fake::default()).expect_err(source);
-            // The bound is wide because the tests share the machine with others.
+            // The bound is wide because the tests share the machine with other processes.
             assert!(start.elapsed() < Duration::from_secs(5), "{source}: {:?}", start.elapsed());
             assert!(expected(&error), "{source}: {error:?}");
             assert!(matches!(machine.run(&sane, &mut Fake::default()), Ok(Outcome::Pass(_))), "{source}");
@@ -371,7 +371,7 @@ fn suspended_rules_count_against_the_memory_and_give_it_back() {
     let source = "local held = ('x'):rep(100000)\nrate.use('Search limit')\nreturn held";
     let rule = load(&mut machine, source);
     let mut host = Fake { claim: Claim::Wait, ..Fake::default() };
-    // Each holds a string of its own: Luau shares equal ones only where they are short.
+    // Each holds a string of its own: Luau shares equal strings only if they are short.
     let mut waiting = Vec::new();
     let error = loop {
         match machine.run(&rule, &mut host) {
@@ -384,7 +384,7 @@ fn suspended_rules_count_against_the_memory_and_give_it_back() {
     assert!(waiting.len() > 5, "{}", waiting.len());
     waiting.clear();
     let error = machine.run(&rule, &mut host).err();
-    // The first try may find the memory still full of garbage; it cleans up.
+    // At the first try the memory may still be full of garbage, which is then collected.
     assert!(error.is_none() || machine.run(&rule, &mut host).is_ok(), "{error:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Each host function, and the account's rule with all that it can decide.
+//! Each host function, and the account's rule with all its decisions.
 
 mod fake;
 
@@ -7,7 +7,7 @@ use rule::{Answered, Changes, Claim, Limits, Machine, Outcome, RateClassId, Resp
 
 const SEARCH_LIMIT: &str = include_str!("../../../examples/search-limit.luau");
 
-/// What the rule decided and what it asked of the host, in one line.
+/// The rule's decision and its calls of the host, in one line.
 fn story(source: &str, mut host: Fake) -> String {
     let outcome = match run(source, &mut host) {
         Ok(Outcome::Pass(_)) => "pass".to_string(),
@@ -25,17 +25,17 @@ fn story(source: &str, mut host: Fake) -> String {
 #[test]
 fn the_search_limit_rule_decides_as_the_account_says() {
     let search = || Fake { path: b"/search.cgi".to_vec(), ..Fake::default() };
-    // Another path is left alone.
+    // Another path is not affected.
     assert_eq!(story(SEARCH_LIMIT, Fake::default()), "pass");
     // Every recent request met the target.
     assert_eq!(story(SEARCH_LIMIT, search()), "time by 7, pass");
-    // One of a hundred did not, nobody waits: at the rate, the request passes at once …
+    // One of a hundred did not, and none waits: within the rate, the request passes at once …
     let slow = || Fake { conforming: 0.99, ..search() };
     assert_eq!(story(SEARCH_LIMIT, slow()), "time by 7, use 3 None, pass");
     // … or after it has waited.
     let waits = Fake { claim: Claim::Wait, ..slow() };
     assert_eq!(story(SEARCH_LIMIT, waits), "time by 7, use 3 None, waits for RateClassId(3)");
-    // Somebody waits already.
+    // Another request waits already.
     let queued = Fake { backlog: 1, ..slow() };
     insta::assert_snapshot!(
         story(SEARCH_LIMIT, queued),
@@ -45,7 +45,7 @@ fn the_search_limit_rule_decides_as_the_account_says() {
 
 #[test]
 fn host_functions_answer_what_the_host_says() {
-    // A row: the rule answers with what it saw, as the body.
+    // Each row: the rule responds with the values that it saw, as the body.
     let table = [
         ("http.getPath()", "/"),
         ("http.getMethod()", "GET"),
@@ -89,7 +89,7 @@ fn host_functions_pass_on_class_and_key() {
     }
 }
 
-/// What a rule has changed, in one line: target, pool, status, fields that go, fields that come.
+/// A rule's changes in one line: target, pool, status, removed fields, added fields.
 fn told(changes: &Changes) -> String {
     let mut told: Vec<String> = changes.target("/old?q=1").into_iter().collect();
     told.extend(changes.pool.map(|pool| format!("pool {}", pool.0)));
@@ -103,7 +103,7 @@ fn told(changes: &Changes) -> String {
 
 #[test]
 fn a_request_rule_changes_what_the_service_sees() {
-    // A row: a rule, and its changes of a request for `/old?q=1`.
+    // Each row: a rule, and its changes of a request for `/old?q=1`.
     let table = [
         ("local nothing = http.getPath()", ""),
         ("http.setPath('/v2' .. http.getPath()) http.setPath(http.getPath() .. '!')", "/v2/!?q=1"),
@@ -231,7 +231,7 @@ fn a_hundred_rules_wait_while_another_runs_and_each_goes_on_with_its_own_request
     assert!(matches!(machine.run(&waiter, &mut Fake::default()), Ok(Outcome::Respond(_))));
     for (number, suspended) in waiting.into_iter().enumerate().rev() {
         assert_eq!(suspended.class(), RateClassId(3));
-        // Every third client goes away while it waits.
+        // Every third client leaves while it waits.
         if number % 3 == 0 {
             continue;
         }

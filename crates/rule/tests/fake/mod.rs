@@ -1,4 +1,4 @@
-//! A host that answers what it is told to, and notes what it was asked to do.
+//! A host with preset values that records its calls.
 
 use rule::{
     Answer, Answered, Claim, Host, Limits, LoadedRule, Machine, Names, Outcome, Phase, PoolId, RateClassId,
@@ -66,7 +66,7 @@ impl Host for Fake {
     }
 }
 
-/// An answer of an instance.
+/// A response of an instance.
 pub struct Page(pub u16);
 
 impl Answer for Page {
@@ -78,7 +78,7 @@ impl Answer for Page {
     }
 }
 
-/// The classes of the account, with numbers that differ from their places.
+/// The classes of the account, with numbers that differ from their indexes.
 pub fn names() -> Names {
     Names::new()
         .service_level("Search timer", ServiceLevelId(7))
@@ -87,20 +87,20 @@ pub fn names() -> Names {
         .pool("canary", PoolId(5))
 }
 
-/// Loads a rule that has nothing wrong with it before it runs.
+/// Loads a rule without errors.
 pub fn load(machine: &mut Machine, source: &str) -> LoadedRule {
     let rule = Rule::compile("test", source).expect("the test's rule compiles");
     machine.load(&rule, &names()).expect("the test's rule names known classes")
 }
 
-/// Compiles, loads and runs a rule called `test` on a machine of its own.
+/// Compiles, loads and runs a rule named `test` on a machine of its own.
 pub fn run(source: &str, host: &mut Fake) -> Result<Outcome, RuleError> {
     let mut machine = Machine::new(Limits::default())?;
     let rule = machine.load(&Rule::compile("test", source)?, &names())?;
     machine.run(&rule, host)
 }
 
-/// Compiles, loads and runs a response rule called `test` for an answer with this status.
+/// Compiles, loads and runs a response rule named `test` for a response with this status.
 pub fn run_response(source: &str, status: u16) -> Result<Answered, RuleError> {
     let mut machine = Machine::new(Limits::default())?;
     let rule = machine.load(&Rule::compile_for(Phase::Response, "test", source)?, &names())?;
