@@ -1,69 +1,69 @@
-//! Where every scheduled arrival went.
+//! The account of every scheduled arrival.
 //!
-//! A generator that reports only what was answered makes the worst seconds of a service vanish. So each scheduled
-//! arrival meets exactly one fate, and the fates add up to the schedule.
+//! A generator that reports only responses hides the worst seconds of a service. So each scheduled arrival has exactly
+//! one fate, and the fates add up to the schedule.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// What became of one scheduled arrival.
+/// The fate of one scheduled arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// An HTTP answer of any status other than 429 and 503.
+    /// An HTTP response with any status other than 429 and 503.
     Answered,
     /// Refused on purpose: 429 or 503.
     Shed,
-    /// No answer, and why.
+    /// No response, and why.
     Failed(Failure),
-    /// No answer within the time-out.
+    /// No response within the time-out.
     TimedOut,
     /// The generator could not send it before the run ended.
     Unsent,
-    /// Sent, and neither answered nor timed out when the run ended.
+    /// Sent, without a response or a time-out when the run ended.
     InFlight,
 }
 
 impl Fate {
-    /// The fate of an arrival that was answered with this status.
+    /// The fate of an arrival whose response has this status.
     pub fn of_status(status: u16) -> Self {
         if matches!(status, 429 | 503) { Fate::Shed } else { Fate::Answered }
     }
 }
 
-/// Why a request got no answer.
+/// Why a request got no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Failure {
-    /// Nobody listens there.
+    /// No process listens there.
     ConnectionRefused,
-    /// No route, or no answer to the attempt to connect.
+    /// No route, or no reply to the attempt to connect.
     Unreachable,
     /// The other side reset the connection.
     Reset,
-    /// The other side closed the connection before the answer was whole.
+    /// The other side closed the connection before the response was complete.
     ClosedEarly,
-    /// A kept connection ended before anything of the answer came, and the request was not to be sent again.
+    /// A kept connection ended before any byte of the response, and the request was not to be sent again.
     KeptClosed,
-    /// The answer was not HTTP/1.1, or broke its framing.
+    /// The response was not HTTP/1.1, or its framing was invalid.
     Malformed,
-    /// The host's name leads to no address.
+    /// The host name cannot be resolved.
     NameNotResolved,
     /// The server's certificate has expired.
     CertificateExpired,
-    /// The server's certificate is not one that we accept, for another reason.
+    /// The server's certificate is not accepted, for another reason.
     Certificate,
-    /// Both sides could not agree on TLS.
+    /// Both sides could not agree on a TLS version or cipher.
     Tls,
     /// The other side ended the HTTP/2 stream.
     StreamReset,
-    /// The other side said that it had not worked on the HTTP/2 request, and it was not sent again.
+    /// The other side reported that it had not processed the HTTP/2 request, and it was not sent again.
     StreamRefused,
     /// A public address that the run was not allowed to load.
     HostNotAllowed,
-    /// This machine had no local port left: ours, not the service's.
+    /// This machine had no local port left: a problem of the generator, not of the service.
     NoPorts,
-    /// This machine had no descriptor left: ours, not the service's.
+    /// This machine had no descriptor left: a problem of the generator, not of the service.
     NoDescriptors,
-    /// This machine had no memory left: ours, not the service's.
+    /// This machine had no memory left: a problem of the generator, not of the service.
     OutOfResources,
     /// Any other error of the operating system.
     Other,
@@ -114,12 +114,12 @@ impl Failure {
         }
     }
 
-    /// Whether this machine, not the service, was short of something.
+    /// Whether a resource of this machine, not of the service, was used up.
     pub fn is_ours(self) -> bool {
         matches!(self, Failure::NoPorts | Failure::NoDescriptors | Failure::OutOfResources)
     }
 
-    /// What to do about it, where there is something to do.
+    /// What to do about it, if known.
     pub fn remedy(self) -> Option<&'static str> {
         Some(match self {
             Failure::ConnectionRefused => "nobody listens there, or its accept queue is full",
@@ -176,14 +176,14 @@ pub struct Accounting {
     pub timed_out: u64,
     pub unsent: u64,
     pub in_flight: u64,
-    /// How many times a request was sent again because its connection or stream ended before any of the answer came.
-    /// No fate: each arrival has one of the six whether it was resent or not. The server may have received this many
-    /// requests more than were scheduled.
+    /// How many times a request was sent again because its connection or stream ended before any byte of the response.
+    /// This is not a fate: each arrival has one of the six whether it was resent or not. The server may have received
+    /// this many requests more than were scheduled.
     pub resent: u64,
 }
 
 impl Accounting {
-    /// Enters one fate. `scheduled` is counted apart, when the arrival is due.
+    /// Enters one fate. `scheduled` is counted separately, when the arrival is due.
     pub fn enter(&mut self, fate: Fate) {
         match fate {
             Fate::Answered => self.answered += 1,
@@ -195,7 +195,7 @@ impl Accounting {
         }
     }
 
-    /// The six fates in the order in which they are shown, each with its name for a person.
+    /// The six fates in the order in which they are shown, each with its name for people.
     pub fn fates(&self) -> [(&'static str, u64); 6] {
         [
             ("answered", self.answered),

@@ -1,16 +1,16 @@
-//! The steady seconds of a run, as the independent units that intervals are made of.
+//! The steady seconds of a run, as the independent units for intervals.
 //!
 //! ## Why whole seconds and not requests
-//! Requests that are near each other share a queue, a garbage collection, a neighbour's burst: 300,000 of them
-//! know far less than 300,000 independent ones would. What one second says as a whole is one value, and the seconds
-//! are as correlated as they show themselves to be.
+//! Requests that are near each other share a queue, a garbage collection, a neighbour's burst: 300,000 of them carry
+//! far less information than 300,000 independent ones. Each second as a whole is one value, and the correlation of the
+//! seconds is estimated from the data.
 
 use crate::{Outcome, Series, Stage};
 use std::ops::Range;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What the arrivals of each whole second of a steady stretch came to.
+/// The totals of the arrivals of each whole second of a steady span.
 #[derive(Debug, Clone, Default)]
 pub struct Blocks {
     pub(crate) seconds: Vec<Block>,
@@ -28,7 +28,8 @@ pub(crate) struct Block {
     pub(crate) censored: u64,
 }
 
-/// The whole seconds after the warm-up and before the end of a schedule that ran for `elapsed` beside its warm-up.
+/// The whole seconds after the warm-up and before the end of a schedule that ran for `elapsed` in addition to its
+/// warm-up.
 pub fn steady(stages: &[Stage], elapsed: Duration) -> Range<usize> {
     let warm = stages.iter().filter(|stage| stage.warm_up).map(|stage| stage.until).max();
     let from = warm.unwrap_or(Timestamp::ZERO).since(Timestamp::ZERO);
@@ -67,7 +68,7 @@ impl Blocks {
         Blocks { seconds: blocks.collect(), late: false }
     }
 
-    /// The given seconds, of one endpoint only; its arrivals are those that came out in some way.
+    /// The given seconds, of one endpoint only; its arrivals are those with an outcome.
     pub fn of_endpoint(series: &Series, seconds: Range<usize>, endpoint: u32) -> Self {
         let blocks = chosen(series, seconds).map(|second| {
             let mut block = Block::default();
@@ -93,8 +94,8 @@ impl Blocks {
         Blocks { seconds: blocks.collect(), late: false }
     }
 
-    /// Notes how many of all `answered` requests were answered while the schedule ran. Where many came later, the
-    /// seconds of the arrivals do not tell the rate at which answers came, and [`Blocks::rate`] refuses.
+    /// Sets how many of all `answered` requests had their response while the schedule ran. If many responses came
+    /// later, the seconds of the arrivals do not show the rate of responses, and [`Blocks::rate`] refuses.
     pub fn completed(mut self, completed: u64, answered: u64) -> Self {
         self.late = (completed as f64) < IN_TIME * answered as f64;
         self
@@ -123,7 +124,7 @@ fn chosen(series: &Series, seconds: Range<usize>) -> impl Iterator<Item = &crate
     series.seconds.iter().skip(seconds.start).take(count)
 }
 
-/// With at least this share of the answers in time, the rate of the answers is that of the arrivals.
+/// With at least this share of the responses in time, the rate of the responses is that of the arrivals.
 const IN_TIME: f64 = 0.99;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Runs side by side: what differs, by how much, and what only seems to.
+//! Comparison of runs: which figures differ, by how much, and which differences may be noise.
 //!
-//! ## What a run cannot know
-//! The interval of a run comes from its own seconds. What differs from one run to the next (another placement, another
-//! neighbour, another start of the service) is the same in all seconds of a run, and so is not in its interval: of 48 pairs
-//! of equal runs on a busy machine, 8 seemed to differ. It shows in repetitions only, so there are three ways to judge,
-//! and [`Basis`] says which one was taken:
+//! ## What a run cannot show
+//! The interval of a run comes from its own seconds. Differences between runs (another placement, another neighbour,
+//! another start of the service) are the same in all seconds of a run, and so are not in its interval: of 48 pairs of
+//! equal runs on a busy machine, 8 seemed to differ. They show only in repetitions, so there are three ways to judge,
+//! and [`Basis`] says which one was used:
 //!
-//! - *Repetitions*: several runs a side. The noise is what runs of a side differ by.
-//! - *History*: one run a side, and equal runs that were made before. The noise is what those differ by.
-//! - *Two runs*: nothing is known of the noise. The intervals hold for these two runs only, and a difference below
+//! - *Repetitions*: several runs per side. The noise is estimated from the runs of a side.
+//! - *History*: one run per side, and equal runs that were made before. The noise is estimated from those.
+//! - *Two runs*: the noise is unknown. The intervals apply to these two runs only, and a difference below
 //!   [`LEAST_OF_TWO_RUNS`] is not shown.
 
 mod numbers;
@@ -21,16 +21,16 @@ use crate::interval::{Interval, Refusal};
 use std::fmt;
 use units::Quantile;
 
-/// A number that runs are compared by.
+/// A figure by which runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// A quantile of the response times, in seconds.
     Response(Quantile),
-    /// Answers a second, shed ones left aside.
+    /// Responses a second, except shed ones.
     Rate,
-    /// Arrivals that failed, timed out or were answered with a server's error, as a share.
+    /// The share of arrivals that failed, timed out or got a server error.
     Errors,
-    /// Arrivals that were shed, as a share.
+    /// The share of arrivals that were shed.
     Shed,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// What a comparison of one number came to, for the second side.
+/// The result of comparing one figure, for the second side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// The interval on the difference contains zero, or the difference is below what the basis can show.
@@ -85,54 +85,53 @@ pub enum Finding {
     Worse,
 }
 
-/// What differs in one number.
+/// The difference of one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// The second less the first, with its interval.
+    /// The second minus the first, with its interval.
     pub interval: Interval,
     /// The second divided by the first; `None` where the first is zero or one of them a lower bound.
     pub ratio: Option<f64>,
     /// The confidence of this interval, corrected for the number of comparisons.
     pub confidence: f64,
-    /// What it comes to.
+    /// The result.
     pub finding: Finding,
-    /// The interval excludes zero, but the difference is too small to be told from the noise from run to run, of which
-    /// nothing is known.
+    /// The interval excludes zero, but the difference is too small compared with run-to-run noise, which is unknown.
     pub too_small: bool,
 }
 
-/// One number of two sides.
+/// One figure of two sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// The number.
+    /// The figure.
     pub quantity: Quantity,
-    /// Of the first side, with its own interval at the confidence that was asked for. Of several runs it is the
-    /// geometric mean, of shares the arithmetic one.
+    /// The first side, with its own interval at the requested confidence. For several runs it is the geometric mean,
+    /// for shares the arithmetic one.
     pub a: Result<Interval, Refusal>,
-    /// Of the second side.
+    /// The second side.
     pub b: Result<Interval, Refusal>,
-    /// The standard deviation from run to run: as a share of the number itself, of shares in shares. `None` where
-    /// nothing is known of it.
+    /// The standard deviation between runs: as a share of the figure itself, or for shares as a share. `None` if it is
+    /// unknown.
     pub noise: Option<f64>,
-    /// Of both; where one side refuses, why.
+    /// The difference of both; or why there is none.
     pub difference: Result<Difference, Refusal>,
 }
 
-/// What the noise from run to run is known from.
+/// The source of the run-to-run noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// One run a side and nothing else: the findings hold for these two runs.
+    /// One run per side and nothing else: the findings apply to these two runs.
     TwoRuns,
-    /// Equal runs beside those that are compared.
+    /// Equal runs in addition to those that are compared.
     History {
         /// How many.
         runs: usize,
-        /// How many degrees of freedom they give, with those of the sides.
+        /// Their degrees of freedom, with those of the sides.
         freedom: usize,
     },
     /// The runs of the sides alone.
     Repetitions {
-        /// How many degrees of freedom they give.
+        /// Their degrees of freedom.
         freedom: usize,
     },
 }
@@ -140,27 +139,27 @@ pub enum Basis {
 /// Two sides of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// One row for each number, in the order of [`Quantity::ALL`]; shares that are zero on both sides are left out.
+    /// One row for each figure, in the order of [`Quantity::ALL`]; shares that are zero on both sides are left out.
     pub rows: Vec<Row>,
-    /// The confidence that holds for all findings together.
+    /// The joint confidence of all findings.
     pub confidence: f64,
-    /// What the noise from run to run is known from.
+    /// The source of the run-to-run noise.
     pub basis: Basis,
 }
 
 impl Comparison {
-    /// Whether no number shows a difference.
+    /// Whether no figure shows a difference.
     pub fn shows_nothing(&self) -> bool {
         let mut findings = self.rows.iter().filter_map(|row| row.difference.ok());
         findings.all(|difference| difference.finding == Finding::NoDifferenceShown)
     }
 }
 
-/// Compares the second side with the first, each of at least one run. All findings together hold at [`CONFIDENCE`], and
-/// where the noise is known from `history` at [`CONFIDENCE_FROM_HISTORY`].
+/// Compares the second side with the first, each of at least one run. The joint confidence of all findings is
+/// [`CONFIDENCE`], or [`CONFIDENCE_FROM_HISTORY`] if the noise is known from `history`.
 ///
 /// `history` has sets of runs that were equal to each other (the same target, host and plan), without those that are
-/// compared. It is used where the sides themselves have too few repetitions, and where it gives at least
+/// compared. It is used if the sides themselves have too few repetitions, and if it provides at least
 /// [`LEAST_FREEDOM_OF_HISTORY`] degrees of freedom.
 pub fn compare(a: &[Numbers], b: &[Numbers], history: &[Vec<Numbers>]) -> Comparison {
     let own = a.len().saturating_sub(1) + b.len().saturating_sub(1);
@@ -186,22 +185,22 @@ pub fn compare(a: &[Numbers], b: &[Numbers], history: &[Vec<Numbers>]) -> Compar
     Comparison { rows, confidence, basis }
 }
 
-/// Whether so many runs a side tell enough of their own noise, so that other runs need not be asked: three a side do. Older
-/// runs were perhaps made in other conditions.
+/// Whether this many runs per side are enough to estimate the noise without other runs: three per side are. Older runs
+/// may have had other conditions.
 pub fn enough_repetitions(a: usize, b: usize) -> bool {
     a.saturating_sub(1) + b.saturating_sub(1) >= ENOUGH_FREEDOM
 }
 
-/// At which all findings of a comparison hold together: in one of twenty comparisons of equal runs, some number may
+/// The joint confidence of all findings of a comparison: in one of twenty comparisons of equal runs, some figure may
 /// seem to differ.
 pub const CONFIDENCE: f64 = 0.95;
-/// The same where the noise is known from other runs, which were made at another time: conditions need not have been the
-/// same, and two runs are little to tell.
+/// The same if the noise is known from other runs, which were made at another time: conditions may have differed, and
+/// two runs are little evidence.
 pub const CONFIDENCE_FROM_HISTORY: f64 = 0.99;
-/// Where nothing is known of the noise from run to run, a smaller difference (as a share of the first run's number) is
-/// not shown. Equal runs of a quiet service differ by less.
+/// If the run-to-run noise is unknown, a smaller difference (as a share of the first run's figure) is not shown. Equal
+/// runs of a quiet service differ by less.
 pub const LEAST_OF_TWO_RUNS: f64 = 0.05;
-/// Three equal runs. Two would have to differ by a hundred times what the two did.
+/// Three equal runs. With two, the difference would have to be a hundred times that between those two.
 pub const LEAST_FREEDOM_OF_HISTORY: usize = 2;
 /// That of three runs a side.
 const ENOUGH_FREEDOM: usize = 4;

@@ -2,12 +2,12 @@
 //!
 //! ## Why histograms and not samples
 //! A run at 50,000 requests a second for an hour has 180 million samples. An HDR histogram keeps three significant
-//! digits of each in bounded memory, and two of them merge by addition, which quantiles never do.
+//! digits of each in bounded memory, and two histograms merge by addition, which quantiles do not.
 //!
 //! ## Why censored counts
 //! A request that was given up after 3 s took *at least* 3 s. Dropping it makes the slowest services look fast;
-//! counting it as 3 s claims to know what nobody does. It is recorded at the time it had reached and counted as
-//! censored, and a quantile that falls among the censored ones says "more than".
+//! counting it as 3 s claims an unknown value. It is recorded at the time it had reached and counted as censored, and a
+//! quantile among the censored values is reported as "more than".
 
 use crate::SparseHistogram;
 use hdrhistogram::Histogram as Hdr;
@@ -26,11 +26,11 @@ pub struct Histogram {
 pub struct Value {
     /// The time; a lower bound where `censored` is set.
     pub at: Duration,
-    /// Whether the quantile falls among requests that were given up.
+    /// Whether the quantile is among requests that were given up.
     pub censored: bool,
 }
 
-/// The quantiles that every summary shows.
+/// The quantiles of every summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Quantiles {
@@ -66,7 +66,7 @@ impl Histogram {
         self.record_micros(micros(time), 1);
     }
 
-    /// Records a time that ended without an answer: the true one is longer.
+    /// Records the time of a request without a response: the true one is longer.
     pub fn record_censored(&mut self, time: Duration) {
         self.record(time);
         self.censored += 1;
@@ -78,13 +78,13 @@ impl Histogram {
             .expect("an auto-resizing histogram takes every value up to a day");
     }
 
-    /// Adds all that another distribution holds.
+    /// Adds another distribution.
     pub fn add(&mut self, other: &Histogram) {
         self.micros.add(&other.micros).expect("an auto-resizing histogram takes every other one");
         self.censored += other.censored;
     }
 
-    /// Adds all that a sparse distribution holds.
+    /// Adds a sparse distribution.
     pub fn add_sparse(&mut self, other: &SparseHistogram) {
         for (micros, count) in other.counts() {
             self.record_micros(micros, u64::from(count));
@@ -92,7 +92,7 @@ impl Histogram {
         self.censored += other.censored();
     }
 
-    /// How many times were recorded, censored ones among them.
+    /// How many times were recorded, including censored ones.
     pub fn count(&self) -> u64 {
         self.micros.len()
     }
@@ -108,22 +108,22 @@ impl Histogram {
         within.min(self.count() - self.censored)
     }
 
-    /// The time below which the given share lies; `None` where nothing was recorded.
+    /// The time below which the given share lies; `None` if nothing was recorded.
     pub fn quantile(&self, quantile: Quantile) -> Option<Value> {
         (self.count() > 0).then(|| self.value(self.micros.value_at_quantile(quantile.get()), quantile.get()))
     }
 
-    /// The largest time; `None` where nothing was recorded.
+    /// The largest time; `None` if nothing was recorded.
     pub fn max(&self) -> Option<Value> {
         (self.count() > 0).then(|| self.value(self.micros.max(), 1.0))
     }
 
-    /// The arithmetic mean; `None` where nothing was recorded.
+    /// The arithmetic mean; `None` if nothing was recorded.
     pub fn mean(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_secs_f64(self.micros.mean() / 1e6))
     }
 
-    /// The quantiles that every summary shows; `None` where nothing was recorded.
+    /// The quantiles of every summary; `None` if nothing was recorded.
     pub fn quantiles(&self) -> Option<Quantiles> {
         Some(Quantiles {
             p50: self.quantile(Quantile::P50)?,
@@ -136,7 +136,7 @@ impl Histogram {
         })
     }
 
-    /// The same distribution without its empty counts: for keeping, not for recording.
+    /// The same distribution without its empty counts: for storage, not for recording.
     pub fn sparse(&self) -> SparseHistogram {
         let counts = self.micros.iter_recorded().map(|step| {
             let count = u32::try_from(step.count_at_value()).unwrap_or(u32::MAX);
@@ -145,14 +145,14 @@ impl Histogram {
         SparseHistogram::from_counts(counts, self.censored)
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Clears it and keeps the memory.
     pub fn clear(&mut self) {
         self.micros.reset();
         self.censored = 0;
     }
 
     fn value(&self, micros: u64, share: f64) -> Value {
-        // Censored values are those of the longest waits, so they take up the top of the distribution.
+        // Censored values belong to the longest waits, so they are the top of the distribution.
         let known = (self.count() - self.censored) as f64;
         Value { at: Duration::from_micros(micros), censored: share * self.count() as f64 > known }
     }
@@ -160,11 +160,11 @@ impl Histogram {
 
 fn micros(time: Duration) -> u64 {
     // Rounded to the nearest, so that a mean has no bias, and without the wide division of `as_nanos`: this runs
-    // several times a request. Times above the largest are cut by the recorder.
+    // several times per request. The recorder limits times above the largest.
     time.as_secs().saturating_mul(1_000_000).saturating_add(u64::from((time.subsec_nanos() + 500) / 1_000))
 }
 
-/// The smallest and the largest time in µs that the histogram cannot tell from this one: it keeps eleven bits.
+/// The smallest and the largest time in µs that the histogram does not distinguish from this one: it keeps eleven bits.
 pub(crate) fn equivalent(micros: u64) -> (u64, u64) {
     let width = 1_u64 << micros.checked_ilog2().unwrap_or(0).saturating_sub(10);
     let lowest = micros & !(width - 1);

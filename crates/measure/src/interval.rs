@@ -1,24 +1,24 @@
-//! What the numbers of a run are worth: intervals.
+//! Confidence intervals for the figures of a run.
 //!
 //! ## How
 //! A quantile's interval is Woodruff's (Journal of the American Statistical Association 47, 1952): the share of times
-//! at or below the quantile has a standard error that the seconds of the run show (a ratio of totals over
-//! clusters: Cochran, Sampling Techniques, chapter 9A), correlated as they are ([`stats::LongRun`]); the limits of the
-//! share, looked up in the merged distribution, are the limits of the quantile. Shares become limits by Wilson's
+//! at or below the quantile has a standard error that is estimated from the seconds of the run (a ratio of totals over
+//! clusters: Cochran, Sampling Techniques, chapter 9A), including their correlation ([`stats::LongRun`]); the limits of
+//! the share, looked up in the merged distribution, are the limits of the quantile. Limits of shares come from Wilson's
 //! score with Student's t, at the number of independent requests that would have the same variance (Korn and Graubard,
-//! Survey Methodology 24, 1998); that number is never more than the requests there were.
+//! Survey Methodology 24, 1998); that number is never more than the number of requests.
 //!
 //! ## Why it refuses
-//! A quantile with fewer than 30 samples beyond it is another number in the next run, and from a few seconds nobody
-//! can tell how much seconds vary. An interval that claimed to know would be worse than none.
+//! A quantile with fewer than 30 samples above it varies from run to run, and a few seconds do not show how much
+//! seconds vary. A wrong interval would be worse than none.
 //!
-//! ## How far the promise holds
-//! Over 2,000 synthetic runs a case, intervals that promise 95 % covered the truth in 99 % where requests are
-//! independent, in 96 % under waves with a correlation of 0.6 between seconds (30 s), and in 92 % under waves with 0.8
-//! (60 s): waves that slow need a longer run.
+//! ## Coverage
+//! Over 2,000 synthetic runs per case, intervals at 95 % covered the true value in 99 % if requests are independent, in
+//! 96 % under waves with a correlation of 0.6 between seconds (30 s), and in 92 % under waves with 0.8 (60 s): such
+//! slow waves need a longer run.
 //!
-//! Deliberately absent: what differs from one run to the next (another placement, another neighbour). One run cannot
-//! show it; see [`compare`](crate::compare()).
+//! Deliberately absent: differences between runs (another placement, another neighbour). One run cannot show them; see
+//! [`compare`](crate::compare()).
 
 use crate::blocks::{Block, Blocks};
 use crate::histogram::{Histogram, Value, equivalent};
@@ -27,33 +27,33 @@ use std::fmt;
 use std::sync::Arc;
 use units::Quantile;
 
-/// A number with the limits between which the truth lies, at the confidence that was asked for.
+/// A figure with its confidence limits, at the requested confidence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// What was measured.
     pub estimate: f64,
     /// The lower limit; negative infinity where there is none.
     pub low: f64,
-    /// The upper limit; infinity where the run does not tell, for instance because it lies among requests that were
+    /// The upper limit; infinity if the run does not show one, for instance because it is among requests that were
     /// given up.
     pub high: f64,
-    /// Whether the estimate itself lies among requests that were given up: the truth is larger.
+    /// Whether the estimate itself is among requests that were given up: the true value is larger.
     pub lower_bound: bool,
 }
 
-/// Why a number is not said, or not with an interval.
+/// Why a figure is missing, or has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is nothing to tell it from.
+    /// There are no values for it.
     Nothing,
-    /// Fewer than 30 samples lie beyond the quantile.
+    /// Fewer than 30 samples are above the quantile.
     FewSamples,
     /// There are fewer than 20 whole seconds.
     FewSeconds {
         /// How many there are.
         found: usize,
     },
-    /// Many answers came after the end of the schedule: the service did not carry the rate at which they were due.
+    /// Many responses came after the end of the schedule: the service did not carry the rate at which they were due.
     AnsweredLate,
 }
 
@@ -71,10 +71,10 @@ impl fmt::Display for Refusal {
 }
 
 impl Histogram {
-    /// A quantile, where enough samples lie beyond it to say it.
+    /// A quantile, if enough samples are above it.
     ///
     /// # Errors
-    /// Where nothing was recorded, or fewer than 30 samples lie beyond it.
+    /// Nothing was recorded, or fewer than 30 samples are above it.
     pub fn supported(&self, quantile: Quantile) -> Result<Value, Refusal> {
         let value = self.quantile(quantile).ok_or(Refusal::Nothing)?;
         if enough_beyond(self.count(), quantile) { Ok(value) } else { Err(Refusal::FewSamples) }
@@ -89,15 +89,15 @@ impl Blocks {
     /// A quantile of the response times, in seconds.
     ///
     /// # Errors
-    /// Where it cannot be said; see [`Refusal`].
+    /// It cannot be given; see [`Refusal`].
     pub fn quantile(&self, quantile: Quantile, confidence: f64) -> Result<Interval, Refusal> {
         Ok(self.quantile_estimate(&self.times()?, quantile)?.interval(confidence))
     }
 
-    /// Answers a second, shed ones left aside.
+    /// Responses a second, except shed ones.
     ///
     /// # Errors
-    /// Where it cannot be said; see [`Refusal`].
+    /// It cannot be given; see [`Refusal`].
     pub fn rate(&self, confidence: f64) -> Result<Interval, Refusal> {
         Ok(self.rate_estimate()?.interval(confidence))
     }
@@ -152,7 +152,7 @@ impl Blocks {
         let mean = answered.iter().sum::<f64>() / found as f64;
         let deviations: Vec<f64> = answered.iter().map(|each| each - mean).collect();
         let LongRun { variance, freedom } = enough(&deviations)?;
-        // Where every second has the same count, an arrival more or less at an end is still chance.
+        // If every second has the same count, one arrival more or less at an end is still chance.
         Ok(Estimate::Mean { mean, error: variance.sqrt(), freedom, edge: 1.0 / found as f64 })
     }
 
@@ -170,7 +170,7 @@ fn enough(deviations: &[f64]) -> Result<LongRun, Refusal> {
     LongRun::of(deviations).ok_or(refusal)
 }
 
-/// A number as the seconds tell it, from which an interval at any confidence follows.
+/// A figure estimated from the seconds, from which an interval at any confidence follows.
 #[derive(Debug, Clone)]
 pub(crate) enum Estimate {
     Quantile { times: Arc<Times>, share: Share },
@@ -178,7 +178,7 @@ pub(crate) enum Estimate {
     Mean { mean: f64, error: f64, freedom: f64, edge: f64 },
 }
 
-/// A share, and as how many independent draws it is worth.
+/// A share, and its equivalent number of independent draws.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share {
     pub(crate) share: f64,
@@ -186,7 +186,7 @@ pub(crate) struct Share {
     freedom: f64,
 }
 
-/// So many requests, which vary so many times as much as independent ones (at least once).
+/// A number of requests, and the factor by which they vary more than independent ones (at least one).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Worth {
     requests: f64,
@@ -222,7 +222,7 @@ impl Estimate {
         match self {
             Estimate::Quantile { times, share } => {
                 let (low, high) = share.limits(confidence);
-                // The limits leave room for the width of the histogram's steps: two values nearer than that are one.
+                // The limits include the width of the histogram's steps: two values nearer than that are the same.
                 let (from, to) = equivalent(times.at(low));
                 let low = from.saturating_sub(to - from + 1) as f64 / 1e6;
                 let (from, to) = equivalent(times.at(high));
@@ -245,12 +245,12 @@ impl Estimate {
     }
 }
 
-/// Values in µs, ascending, each with how many are at or below it.
+/// Values in µs, ascending, each with the number of values at or below it.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     times: Vec<(u64, u64)>,
     count: u64,
-    /// The smallest so many are known; the others were given up.
+    /// How many values are known, the smallest ones; the others were given up.
     known: u64,
 }
 
@@ -262,7 +262,7 @@ impl Times {
         self.times.get(index).or(self.times.last()).map_or(0, |&(micros, _)| micros)
     }
 
-    /// A quantile in seconds, and whether it lies among requests that were given up.
+    /// A quantile in seconds, and whether it is among requests that were given up.
     pub(crate) fn value(&self, quantile: Quantile) -> Result<(f64, bool), Refusal> {
         self.support(quantile)?;
         Ok((equivalent(self.at(quantile.get())).1 as f64 / 1e6, self.beyond(quantile.get())))
@@ -272,15 +272,15 @@ impl Times {
         if enough_beyond(self.count, quantile) { Ok(()) } else { Err(Refusal::FewSamples) }
     }
 
-    /// Whether this share lies among those that were given up.
+    /// Whether this share is among those that were given up.
     fn beyond(&self, share: f64) -> bool {
         share * self.count as f64 > self.known as f64
     }
 }
 
-/// A quantile needs this many samples beyond it: with fewer, the next run gives another number.
+/// A quantile needs this many samples above it: with fewer, it varies from run to run.
 const BEYOND: f64 = 30.0;
-/// From fewer seconds nobody can tell how they are correlated.
+/// Fewer seconds do not show their correlation.
 const LEAST_SECONDS: usize = 20;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a run measured: histograms, the account of every arrival, time series, and whether all of it may be
-//! believed. Knows no file and no wire format.
+//! The results of a run: histograms, the account of every arrival, time series, and the validity of the run.
+//! Independent of files and wire formats.
 #![warn(missing_docs)]
 
 mod accounting;

@@ -1,4 +1,4 @@
-//! All that one run of load measured.
+//! All results of one run of load.
 
 use crate::part::add_counts;
 use crate::{
@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use units::{Rate, Ratio};
 
-/// All that one run of load measured; the parts of several workers add up.
+/// All results of one run of load; those of several workers can be added.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// How long the schedule ran, without its warm-up and without the wait for the last answers.
+    /// How long the schedule ran, without its warm-up and without the wait for the last responses.
     pub elapsed: Duration,
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
-    /// Answers that had come when the schedule ended, shed ones left aside: what the achieved rate counts. Those
-    /// that came later, however many, were not carried at that rate.
+    /// Responses that were complete when the schedule ended, except shed ones: the achieved rate counts these. Later
+    /// responses, however many, were not carried at that rate.
     pub completed: u64,
-    /// How many answers had each status.
+    /// The number of responses with each status.
     pub statuses: BTreeMap<u16, u64>,
     /// How many requests failed in each way.
     pub failures: BTreeMap<Failure, u64>,
-    /// From intended start to the last byte: answered requests, and time-outs as censored values.
+    /// From intended start to the last byte: requests with a response, and time-outs as censored values.
     pub response: Histogram,
     /// From actual start to the last byte: the same requests.
     pub service: Histogram,
@@ -33,23 +33,23 @@ pub struct Measurement {
     pub shed_response: Histogram,
     /// The run second by second, warm-up included.
     pub series: Series,
-    /// The kinds of requests; what workers report of one run is in the same order.
+    /// The kinds of requests; all workers of a run use the same order.
     pub endpoints: Vec<Endpoint>,
-    /// The stretches of the run; likewise.
+    /// The stages of the run, likewise.
     pub stages: Vec<Stage>,
-    /// Conditions on answers; likewise.
+    /// Checks on responses, likewise.
     pub checks: Vec<Check>,
     /// Whether requests were sent when they were due, in the open model.
     pub pacing: Pacing,
-    /// Why walks through a scenario broke off: each reason, and how often.
+    /// Why iterations of a scenario ended early: each reason, and how often.
     pub step_failures: BTreeMap<String, u64>,
-    /// What the first failure of each kind said.
+    /// The message of the first failure of each kind.
     pub first_failures: BTreeMap<Failure, String>,
-    /// Walks through a scenario; none where there is no scenario.
+    /// Iterations of a scenario; none without a scenario.
     pub iterations: Iterations,
-    /// From the attempt to connect to the connection, without TLS.
+    /// From the attempt to connect to the open connection, without TLS.
     pub connect: Histogram,
-    /// From the connection to the end of the TLS handshake.
+    /// From the open connection to the end of the TLS handshake.
     pub tls: Histogram,
     /// Connections that were opened.
     pub connections: u64,
@@ -57,7 +57,7 @@ pub struct Measurement {
     pub bytes_received: u64,
     /// Processor time of the workers.
     pub cpu: Duration,
-    /// May this run be believed?
+    /// Whether the run can be trusted.
     pub validity: Validity,
 }
 
@@ -97,22 +97,22 @@ impl Measurement {
         Rate::of(self.accounting.scheduled, self.elapsed)
     }
 
-    /// The rate at which answers came while the schedule ran, shed ones left aside.
+    /// The rate of responses while the schedule ran, except shed ones.
     pub fn achieved(&self) -> Rate {
         Rate::of(self.completed, self.elapsed)
     }
 
-    /// Good answers: those with a status from 200 to 399.
+    /// Good responses: those with a status from 200 to 399.
     pub fn good(&self) -> u64 {
         self.statuses.range(200..400).map(|(_, &count)| count).sum()
     }
 
-    /// The share of the scheduled arrivals that got a good answer; `None` where nothing was scheduled.
+    /// The share of the scheduled arrivals with a good response; `None` if nothing was scheduled.
     pub fn good_share(&self) -> Option<Ratio> {
         Ratio::of(self.good(), self.accounting.scheduled)
     }
 
-    /// What came instead where arrivals were scheduled and none got a good answer.
+    /// The most frequent other outcome, if arrivals were scheduled and none got a good response.
     pub fn no_good_answer(&self) -> Option<NoGoodAnswer> {
         let scheduled = self.accounting.scheduled;
         if scheduled == 0 || self.good() > 0 {
@@ -141,7 +141,7 @@ impl Measurement {
         Stage::are_one_load(&self.stages)
     }
 
-    /// Takes over a part as the whole.
+    /// Sets the totals from a part.
     pub fn set_whole(&mut self, part: &Part) {
         self.accounting = part.accounting;
         self.completed = part.completed;
@@ -153,7 +153,7 @@ impl Measurement {
         self.shed_response = part.by_outcome.get(&crate::Outcome::Shed).cloned().unwrap_or_default();
     }
 
-    /// Adds what another worker of the same run measured. The validity is judged afterwards, on the sum.
+    /// Adds the results of another worker of the same run. The validity is judged afterwards, on the sum.
     pub fn add(&mut self, other: &Measurement) {
         self.elapsed = self.elapsed.max(other.elapsed);
         self.accounting += other.accounting;

@@ -1,9 +1,9 @@
-//! How an arrival that was sent came out, as far as its time tells something.
+//! The outcome of an arrival that was sent, for grouping its times.
 //!
-//! Errors are often faster than answers, or much slower; a distribution that mixes them describes neither. So times
-//! are kept apart by outcome, and added where a reader asks for all of them.
+//! Errors are often faster than successful responses, or much slower; a distribution that mixes them describes neither.
+//! So times are kept separately by outcome, and added where a reader needs all of them.
 
-/// How an arrival that was sent came out.
+/// The outcome of an arrival that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// A status from 200 to 299.
@@ -16,9 +16,9 @@ pub enum Outcome {
     ServerError,
     /// 429 or 503: refused on purpose.
     Shed,
-    /// No answer within the time-out; its time is censored.
+    /// No response within the time-out; its time is censored.
     TimedOut,
-    /// No answer; its time is the time to the failure.
+    /// No response; its time is the time to the failure.
     Failed,
 }
 
@@ -34,7 +34,7 @@ impl Outcome {
         Outcome::Failed,
     ];
 
-    /// The outcome of an arrival that was answered with this status.
+    /// The outcome of an arrival whose response has this status.
     pub fn of_status(status: u16) -> Self {
         match status {
             429 | 503 => Outcome::Shed,
@@ -45,7 +45,7 @@ impl Outcome {
         }
     }
 
-    /// Its place in [`Outcome::ALL`].
+    /// Its index in [`Outcome::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
@@ -68,7 +68,7 @@ impl Outcome {
         Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// Whether its times count as response times: what was answered, other than shed, and what timed out.
+    /// Whether its times count as response times: responses except shed ones, and time-outs.
     pub fn is_response(self) -> bool {
         !matches!(self, Outcome::Shed | Outcome::Failed)
     }

@@ -1,20 +1,20 @@
-//! Pacing quality: were requests sent when they should have been?
+//! Pacing quality: whether requests were sent when they were due.
 //!
-//! ## What a reader learns
-//! A generator that reaches its rate on average can still send it in clumps, and a service that is hit by clumps
-//! looks slower than it is. Three things tell:
+//! ## How to read it
+//! A generator that reaches its rate on average can still send in bursts, and a service under bursts looks slower than
+//! it is. Three figures show this:
 //!
-//! - *Lateness*, from the intended to the actual start: its p99 should be far below the service time. A median that
-//!   is late means that the generator or its connections cannot keep up; a late p99 alone, that it stalls at times.
-//! - *Variation of the gaps*, the standard deviation over the mean: 0 for even spacing, 1 for Poisson arrivals (of
-//!   one worker among n, 1/√n). The actual one should be near the intended one; where it is higher, requests bunch.
-//! - *Bursts*, the most starts within one millisecond and within ten: where the actual number is a multiple of the
-//!   intended one, what the service saw is not what was asked for.
+//! - *Lateness*, from the intended to the actual start: its p99 should be far below the service time. A late median
+//!   means that the generator or its connections cannot keep up; a late p99 alone, that it stalls at times.
+//! - *Variation of the gaps*, the standard deviation over the mean: 0 for even spacing, 1 for Poisson arrivals (for one
+//!   worker among n, 1/√n). The actual one should be near the intended one; if it is higher, requests bunch.
+//! - *Bursts*, the most starts within one millisecond and within ten: if the actual number is a multiple of the
+//!   intended one, the service did not get the planned load.
 //!
 //! ## Why sums and windows
-//! All is kept in a few words and one histogram, whatever the number of requests. Sums of whole nanoseconds are
-//! exact, so parts of several workers add up to the same result in any order. Windows lie side by side, so a burst
-//! across a boundary may count up to half in each.
+//! The state is a few words and one histogram, whatever the number of requests. Sums of whole nanoseconds are exact, so
+//! parts of several workers add up to the same result in any order. Windows are adjacent, so a burst across a boundary
+//! may count up to half in each.
 
 use crate::Histogram;
 use units::Timestamp;
@@ -27,7 +27,7 @@ pub struct Pacing {
     actual: Starts,
 }
 
-/// The most starts within a window of time, as intended and as it was.
+/// The most starts within a window of time, intended and actual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {
     /// The most that were due in one window.
@@ -42,14 +42,14 @@ impl Pacing {
         Self::default()
     }
 
-    /// Notes a request that was due at `intended` and sent at `actual`; in the order in which they were sent.
+    /// Adds a request that was due at `intended` and sent at `actual`; in the order in which they were sent.
     pub fn started(&mut self, intended: Timestamp, actual: Timestamp) {
         self.lateness.record(actual.since(intended));
         self.intended.note(intended);
         self.actual.note(actual);
     }
 
-    /// Adds what another worker of the same run sent. The gap between its requests and ours is not one.
+    /// Adds the requests of another worker of the same run. The gap between its requests and ours is not counted.
     pub fn add(&mut self, other: &Pacing) {
         self.lateness.add(&other.lateness);
         self.intended.add(&other.intended);
@@ -66,8 +66,8 @@ impl Pacing {
         self.lateness.count()
     }
 
-    /// Standard deviation of the intended gaps over their mean; `None` before there are two gaps, or where all of
-    /// them are zero.
+    /// Standard deviation of the intended gaps over their mean; `None` before there are two gaps, or if all of them are
+    /// zero.
     pub fn intended_variation(&self) -> Option<f64> {
         self.intended.variation()
     }
@@ -77,19 +77,19 @@ impl Pacing {
         self.actual.variation()
     }
 
-    /// The most starts within one millisecond. Of several workers it is the sum of each one's most, an upper bound
-    /// on both sides: they need not have fallen into the same millisecond.
+    /// The most starts within one millisecond. For several workers it is the sum of each one's most, an upper bound on
+    /// both sides: they may have been in different milliseconds.
     pub fn burst_1ms(&self) -> Burst {
         Burst { intended: self.intended.in_1ms.most, actual: self.actual.in_1ms.most }
     }
 
-    /// The most starts within ten milliseconds; of several workers as in [`Pacing::burst_1ms`].
+    /// The most starts within ten milliseconds; for several workers as in [`Pacing::burst_1ms`].
     pub fn burst_10ms(&self) -> Burst {
         Burst { intended: self.intended.in_10ms.most, actual: self.actual.in_10ms.most }
     }
 }
 
-/// A row of starts.
+/// A sequence of starts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Starts {
     last: Option<Timestamp>,
@@ -104,7 +104,7 @@ struct Starts {
 impl Starts {
     fn note(&mut self, at: Timestamp) {
         if let Some(last) = self.last.replace(at) {
-            // A retry may be sent before what was due earlier: the size of the step counts.
+            // A retry may be sent before a request that was due earlier: the size of the step counts.
             let gap = u128::from(at.as_nanos().abs_diff(last.as_nanos()));
             self.gaps += 1;
             self.sum += gap;
@@ -127,13 +127,13 @@ impl Starts {
             return None;
         }
         let (count, sum) = (self.gaps as f64, self.sum as f64);
-        // Rounding can bring gaps that are all alike below zero.
+        // Rounding can make the variance of equal gaps negative.
         let variance = (self.squares as f64 * count / (sum * sum) - 1.0).max(0.0);
         Some(variance.sqrt())
     }
 }
 
-/// Counts starts in windows of so many nanoseconds that lie side by side.
+/// Counts starts in adjacent windows of this many nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Windows<const NANOS: u64> {
     window: u64,
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn clumps_show_in_lateness_variation_and_bursts() {
-        // Ten requests are due within each millisecond and all of them sent at its end.
+        // Ten requests are due within each millisecond and all of them are sent at its end.
         let pacing = of((0..10_000).map(|k| (k * 100_000, (k / 10 + 1) * 1_000_000)));
         assert!(pacing.intended_variation().unwrap() < 1e-6);
         assert!((pacing.actual_variation().unwrap() - 3.0).abs() < 0.01);

@@ -1,31 +1,31 @@
-//! Parts of a run that are looked at on their own: endpoints, stages, checks.
+//! Parts of a run with results of their own: endpoints, stages, checks.
 
 use crate::{Accounting, Failure, Histogram, Outcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::{Rate, Timestamp};
 
-/// What came of some of the arrivals of a run; several add up.
+/// The results of some of the arrivals of a run; several can be added.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
     /// Where every scheduled arrival went.
     pub accounting: Accounting,
-    /// Answers, shed ones left aside, that had come when the schedule ended.
+    /// Responses, except shed ones, that were complete when the schedule ended.
     pub completed: u64,
-    /// How many answers had each status.
+    /// The number of responses with each status.
     pub statuses: BTreeMap<u16, u64>,
     /// How many requests failed in each way.
     pub failures: BTreeMap<Failure, u64>,
     /// From intended start to the last byte, by outcome: time-outs censored, failures to the moment of failure.
     pub by_outcome: BTreeMap<Outcome, Histogram>,
-    /// From actual start to the last byte: answered and timed out.
+    /// From actual start to the last byte: requests with a response, and time-outs.
     pub service: Histogram,
     /// From intended start to actual start: the same requests.
     pub dispatch: Histogram,
 }
 
 impl Part {
-    /// From intended start to the last byte: answered requests, and time-outs as censored values.
+    /// From intended start to the last byte: requests with a response, and time-outs as censored values.
     pub fn response(&self) -> Histogram {
         let mut all = Histogram::new();
         for (_, times) in self.by_outcome.iter().filter(|(outcome, _)| outcome.is_response()) {
@@ -34,13 +34,13 @@ impl Part {
         all
     }
 
-    /// Arrivals that failed, timed out or were answered with a server's error.
+    /// Arrivals that failed, timed out or got a server error.
     pub fn errors(&self) -> u64 {
         let server_errors = self.by_outcome.get(&Outcome::ServerError).map_or(0, Histogram::count);
         self.accounting.failed + self.accounting.timed_out + server_errors
     }
 
-    /// Adds what another worker, or another part, measured.
+    /// Adds the results of another worker, or of another part.
     pub fn add(&mut self, other: &Part) {
         self.accounting += other.accounting;
         self.completed += other.completed;
@@ -66,13 +66,13 @@ pub(crate) fn add_counts<K: Ord + Copy>(sums: &mut BTreeMap<K, u64>, counts: &BT
 pub struct Endpoint {
     /// Its name in results.
     pub name: String,
-    /// What else thresholds may choose it by.
+    /// Other tags by which thresholds can select it.
     pub tags: BTreeMap<String, String>,
-    /// What came of its arrivals, warm-up left aside.
+    /// The results of its arrivals, without warm-up.
     pub part: Part,
 }
 
-/// A stretch of a run in which the load was meant to be one thing.
+/// A span of a run in which the load was meant to be uniform.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stage {
     /// Its name in results: `200/s`, `warm-up`.
@@ -83,7 +83,7 @@ pub struct Stage {
     pub until: Timestamp,
     /// Whether its arrivals are left out of the whole.
     pub warm_up: bool,
-    /// What came of the arrivals that were due in it.
+    /// The results of the arrivals that were due in it.
     pub part: Part,
 }
 
@@ -93,12 +93,13 @@ impl Stage {
         self.until.since(self.from)
     }
 
-    /// Whether its load changed as it went: stages are named as they are typed, and a ramp goes from one to another.
+    /// Whether its load changed with time: stages are named as they are typed, and a ramp goes from one level to
+    /// another.
     pub fn is_ramp(&self) -> bool {
         self.name.contains("..")
     }
 
-    /// Whether the load of all these was meant to be one thing, warm-up left aside.
+    /// Whether the load of all these stages was meant to be the same, without warm-up.
     pub fn are_one_load(stages: &[Stage]) -> bool {
         let mut measured = stages.iter().filter(|stage| !stage.warm_up);
         let first = measured.next();
@@ -110,31 +111,31 @@ impl Stage {
         Rate::of(self.part.accounting.scheduled, self.length())
     }
 
-    /// Arrivals of this stage that were answered, by the stage's length.
+    /// Arrivals of this stage with a response, divided by the stage's length.
     pub fn achieved(&self) -> Rate {
         Rate::of(self.part.completed, self.length())
     }
 }
 
-/// A named condition on answers.
+/// A named condition on responses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Check {
     /// Its name in results.
     pub name: String,
-    /// Answers that met it.
+    /// Responses that met it.
     pub passed: u64,
-    /// Answers that did not.
+    /// Responses that did not.
     pub failed: u64,
 }
 
-/// Walks through a scenario.
+/// Iterations of a scenario.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Iterations {
-    /// Walks that began.
+    /// Iterations that began.
     pub started: u64,
-    /// Walks that reached their end.
+    /// Iterations that were completed.
     pub completed: u64,
-    /// Walks that were given up for a failed request or a value that was not found.
+    /// Iterations that ended early because of a failed request or a missing value.
     pub broken: u64,
     /// How long the completed ones took, think times included.
     pub time: Histogram,

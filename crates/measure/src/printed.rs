@@ -1,16 +1,16 @@
-//! Compares with a number as it is printed somewhere: to its last digit.
+//! Compares with a published number, to its last printed digit.
 
-/// Whether `found` rounds to the number that is printed.
+/// Whether `found` rounds to the printed number.
 pub(crate) fn is_printed(found: f64, printed: &str) -> bool {
     let (digits, exponent) = printed.split_once('e').unwrap_or((printed, "0"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let unit = 10_f64.powi(exponent.parse::<i32>().unwrap() - decimals as i32);
     let expected: f64 = printed.parse().unwrap();
-    // The last digits of numbers with 17 of them are the machine's own.
+    // The last digits of numbers with 17 digits depend on the machine.
     (found - expected).abs() <= 0.5 * unit * 1.000_001 + 1e-14 * expected.abs()
 }
 
-/// Panics where `found` does not round to the number that is printed.
+/// Panics if `found` does not round to the printed number.
 #[track_caller]
 pub(crate) fn prints(found: f64, printed: &str) {
     assert!(is_printed(found, printed), "{found} is not {printed}");

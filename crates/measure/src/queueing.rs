@@ -1,15 +1,15 @@
-//! Queueing: what waits how long, in closed form. References for simulations, and the arithmetic of measured services.
+//! Queueing models in closed form: references for simulations, and the arithmetic of measured services.
 //!
 //! | queue | type | source |
 //! |---|---|---|
 //! | calls that find all of c servers busy are lost | [`erlang_b`] | Erlang 1917 |
 //! | Poisson arrivals, exponential service, c servers | [`Servers`] (M/M/c) | Kleinrock I, 3.5 |
-//! | the same with a bound on how many are there | [`Bounded`] (M/M/c/K) | Kleinrock I, 3.6 |
-//! | so many users who think, c servers | [`Users`] (M/M/c//N) | Kleinrock I, 3.8 |
+//! | the same with a bound on the number in the system | [`Bounded`] (M/M/c/K) | Kleinrock I, 3.6 |
+//! | a fixed number of users with think time, c servers | [`Users`] (M/M/c//N) | Kleinrock I, 3.8 |
 //! | any service time, one server, in order of arrival | [`General`] (M/G/1) | Pollaczek 1930, Khinchine 1932 |
 //! | any service time, processors shared by all | [`Sharing`] (M/G/PS) | Kleinrock II, 4.4; Cohen 1979 |
-//! | users who think, and centres that they pass | [`Network`] (closed, exact MVA) | Reiser and Lavenberg 1980 |
-//! | what holds whatever the distributions | [`laws`] | Denning and Buzen 1978 |
+//! | users with think time who visit several centres | [`Network`] (closed, exact MVA) | Reiser and Lavenberg 1980 |
+//! | laws for any distribution | [`laws`] | Denning and Buzen 1978 |
 //!
 //! L. Kleinrock, "Queueing Systems", Wiley 1975 and 1976. Times are in seconds, rates in events a second. The load `a`
 //! in erlangs is arrival rate over service rate: how many servers the arrivals keep busy on average.

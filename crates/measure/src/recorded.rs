@@ -1,10 +1,10 @@
-//! What of a measurement is kept: its totals, and the parts that it was looked at in.
+//! The stored part of a measurement: its totals, and its parts.
 
 use crate::{Accounting, Check, Endpoint, Failure, Iterations, Measurement, SparseHistogram, Stage, Verdict};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What of a measurement is kept. Apart are its [`Series`](crate::Series) and its [`Parts`].
+/// The stored totals of a measurement. Its [`Series`](crate::Series) and its [`Parts`] are stored separately.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     /// How long the schedule ran.
@@ -13,9 +13,9 @@ pub struct Recorded {
     pub accounting: Accounting,
     /// Whether requests that were sent again were counted; older versions of headroom did not, and the number is 0.
     pub counts_resent: bool,
-    /// Answers that came while the schedule ran, shed ones left aside; `None` in runs of headroom 0.1.
+    /// Responses that were complete while the schedule ran, except shed ones; `None` in runs of headroom 0.1.
     pub completed: Option<u64>,
-    /// How many answers had each status.
+    /// The number of responses with each status.
     pub statuses: BTreeMap<u16, u64>,
     /// How many requests failed in each way.
     pub failures: BTreeMap<Failure, u64>,
@@ -27,11 +27,11 @@ pub struct Recorded {
     pub dispatch: SparseHistogram,
     /// From intended start to the last byte of the requests that were shed.
     pub shed_response: SparseHistogram,
-    /// Walks through a scenario.
+    /// Iterations of a scenario.
     pub iterations: Iterations,
-    /// From the attempt to connect to the connection, without TLS.
+    /// From the attempt to connect to the open connection, without TLS.
     pub connect: SparseHistogram,
-    /// From the connection to the end of the TLS handshake.
+    /// From the open connection to the end of the TLS handshake.
     pub tls: SparseHistogram,
     /// Connections that were opened.
     pub connections: u64,
@@ -39,20 +39,20 @@ pub struct Recorded {
     pub bytes_received: u64,
     /// Processor time of the workers.
     pub cpu: Duration,
-    /// How far the run may be believed.
+    /// How far the run can be trusted.
     pub verdict: Verdict,
-    /// Why, as sentences, worst first. Kept as they were said: a later headroom may say it differently.
+    /// The reasons as sentences, worst first. Stored as text, because later versions may word them differently.
     pub reasons: Vec<String>,
 }
 
-/// The parts that a run was looked at in; empty where it had none.
+/// The parts of a run; empty if it had none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parts {
     /// The kinds of requests, in the order in which the cells of the seconds count them.
     pub endpoints: Vec<Endpoint>,
-    /// The stretches of the run.
+    /// The stages of the run.
     pub stages: Vec<Stage>,
-    /// Conditions on answers.
+    /// Checks on responses.
     pub checks: Vec<Check>,
 }
 

@@ -1,13 +1,15 @@
-//! Scalability: what comes out of a service as more goes in at once, as a law with three numbers and how sure they are.
+//! Scalability: the throughput of a service as a function of concurrency, as a law with three parameters and their
+//! errors.
 //!
 //! ## The law
 //! With N requests in flight (or users, or processors) the throughput is
 //!
 //! `X(N) = γ N / (1 + α (N − 1) + β N (N − 1))`
 //!
-//! - γ, responses a second of one alone,
-//! - α, contention: the share of the work of which only one can be done at a time,
-//! - β, coherency: what each pair costs that has to agree on something (caches, locks, garbage collection).
+//! - γ, responses a second at a concurrency of one,
+//! - α, contention: the share of the work that runs one at a time,
+//! - β, coherency: the cost of each pair of requests that has to be kept consistent (caches, locks, garbage
+//!   collection).
 //!
 //! Contention makes throughput level off at γ/α; coherency makes it fall again beyond a peak at √((1 − α)/β). With
 //! β = 0 it is Amdahl's law. N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007
@@ -15,12 +17,12 @@
 //! (<https://arxiv.org/abs/0808.1431>).
 //!
 //! ## Why the fit is bounded
-//! Negative coherency has no meaning, and yet it is what unbounded least squares finds for services that do not fall:
+//! Negative coherency has no meaning, but unbounded least squares finds it for services whose throughput does not fall:
 //! the curve then rises to infinity just beyond the last point.
 //!
 //! ## Why a peak may be refused
-//! Three numbers fit through four points whatever they are. A peak that lies beyond all points is where the law is least
-//! sure of itself. [`Fit::peak`] says why it does not tell.
+//! Three parameters fit almost any four points. A peak beyond all points is an extrapolation, where the law is least
+//! reliable. [`Fit::peak`] says why it refuses.
 //!
 //! ```
 //! use measure::scalability::{Point, fit};

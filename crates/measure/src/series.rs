@@ -1,21 +1,21 @@
-//! A run second by second.
+//! The results of a run by second.
 //!
-//! Each arrival counts in the second of its *intended* start, also when its answer came seconds later: otherwise an
-//! overload looks like a service that answers old requests at full speed.
+//! Each arrival counts in the second of its *intended* start, even if its response came seconds later: otherwise an
+//! overload looks like a service that responds to old requests at full speed.
 
 use crate::{Accounting, Histogram, Outcome, SparseHistogram};
 use std::time::Duration;
 
-/// What became of the arrivals of one second.
+/// The outcomes of the arrivals of one second.
 #[derive(Debug, Clone, Default)]
 pub struct Second {
     /// The fates of the arrivals that were due in this second.
     pub accounting: Accounting,
-    /// Answered with 2xx within the time that the run calls good.
+    /// Responses with 2xx within the time limit for good responses.
     pub good: u64,
     /// Response times of the good ones.
     pub good_response: SparseHistogram,
-    /// Response times of the answered ones, with time-outs as censored values.
+    /// Response times of all responses, with time-outs as censored values.
     pub response: SparseHistogram,
     /// Times by endpoint and outcome; [`Second::response`] is the sum of those that are responses.
     pub cells: Vec<Cell>,
@@ -24,9 +24,9 @@ pub struct Second {
 /// The times of one endpoint's arrivals with one outcome, of one second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// The endpoint's place in [`crate::Measurement::endpoints`].
+    /// The endpoint's index in [`crate::Measurement::endpoints`].
     pub endpoint: u32,
-    /// How they came out.
+    /// Their outcome.
     pub outcome: Outcome,
     /// From intended start.
     pub times: SparseHistogram,
@@ -45,7 +45,7 @@ impl Second {
     }
 }
 
-/// The seconds of a run; index 0 is the second that began with the run.
+/// The seconds of a run; index 0 is the first second of the run.
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     /// One entry for each second.
@@ -69,7 +69,7 @@ impl Series {
         }
     }
 
-    /// Adds the seconds of a later part of the same story, shifted by `start`.
+    /// Appends the seconds of a later part of the same run, shifted by `start`.
     pub fn append(&mut self, start: Duration, other: &Series) {
         let offset = usize::try_from(start.as_secs()).unwrap_or(usize::MAX);
         let mut shifted = Series { seconds: vec![Second::default(); offset] };

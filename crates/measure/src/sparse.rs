@@ -1,28 +1,28 @@
-//! Distributions that are kept, not recorded into: a run keeps some for each of its seconds.
+//! Distributions for storage, not for recording: a run keeps some for each of its seconds.
 //!
 //! ## Why packed
-//! A second at 10,000 requests has a thousand different times. As pairs of numbers, in the three places where a second
-//! has them, ten minutes took tens of megabytes; as differences in as few bytes as each needs, and once for all
-//! places that hold the same, they take two. A generator whose memory grows is not one to leave running.
+//! A second at 10,000 requests has a thousand different times. As pairs of numbers, in the three histograms of a
+//! second, ten minutes took tens of megabytes; as differences in as few bytes as each needs, and shared between equal
+//! histograms, they take two. The memory of a generator must not grow much in a long run.
 
 use crate::Histogram;
 use std::fmt;
 use std::sync::Arc;
 
-/// A distribution that is kept, not recorded into: only the values that occurred. A copy costs nothing.
+/// A distribution for storage, not for recording: only the values that occurred. Cloning is cheap.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SparseHistogram {
-    /// For each value the difference to the one before and the count, seven bits a byte.
+    /// For each value the difference to the previous one and the count, seven bits per byte.
     packed: Arc<[u8]>,
     censored: u64,
 }
 
 impl SparseHistogram {
-    /// Rebuilds a distribution from what [`SparseHistogram::counts`] and [`SparseHistogram::censored`] gave.
+    /// Rebuilds a distribution from the output of [`SparseHistogram::counts`] and [`SparseHistogram::censored`].
     pub fn from_counts(counts: impl IntoIterator<Item = (u64, u32)>, censored: u64) -> Self {
         let (mut packed, mut before) = (Vec::new(), 0_u64);
         for (value, count) in counts {
-            // Wrapping, so that values that do not ascend come back all the same.
+            // Wrapping, so that values that do not ascend are restored as well.
             put(&mut packed, value.wrapping_sub(before));
             put(&mut packed, u64::from(count));
             before = value;
@@ -56,14 +56,14 @@ impl SparseHistogram {
         both.sparse()
     }
 
-    /// The distribution in a form that answers questions.
+    /// The distribution in a form for queries.
     pub fn dense(&self) -> Histogram {
         let mut dense = Histogram::new();
         dense.add_sparse(self);
         dense
     }
 
-    /// The same distribution, in the memory of `other` where that is equal.
+    /// The same distribution, sharing the memory of `other` if they are equal.
     pub fn or_shared(self, other: &SparseHistogram) -> SparseHistogram {
         if self == *other { other.clone() } else { self }
     }

@@ -1,10 +1,11 @@
-//! Seeded runs whose truth is known, for the tests of intervals and comparisons.
+//! Seeded synthetic runs with known true values, for the tests of intervals and comparisons.
 
 use crate::{Accounting, Blocks, Histogram, Second, Series};
 use stats::Rng;
 use std::time::Duration;
 
-/// What a synthetic run is like. Response times are exponential above a floor, times the level of their second and run.
+/// The parameters of a synthetic run. Response times are exponential above a floor, multiplied by the levels of their
+/// second and run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Synthetic {
     pub(crate) seconds: usize,
@@ -14,15 +15,15 @@ pub(crate) struct Synthetic {
     pub(crate) wave: f64,
     /// The correlation of the levels of neighbouring seconds: a first-order autoregression.
     pub(crate) correlation: f64,
-    /// The standard deviation of the logarithm of the whole run's level: what differs from run to run.
+    /// The standard deviation of the logarithm of the whole run's level: the run-to-run noise.
     pub(crate) run: f64,
     /// All times are multiplied by this.
     pub(crate) slow: f64,
     /// The share of arrivals that fail.
     pub(crate) errors: f64,
-    /// What every response takes, in ms.
+    /// The constant part of every response time, in ms.
     pub(crate) fixed: f64,
-    /// The mean of what it takes beyond that, in ms.
+    /// The mean of the variable part, in ms.
     pub(crate) varying: f64,
 }
 

@@ -1,22 +1,22 @@
-//! May this run be believed?
+//! Whether a run can be trusted.
 //!
-//! Where the generator itself was too slow, a run says nothing of the service: neither that it passed nor that it
-//! failed. Where all allowed connections were busy, the waiting is the service's own response time, but the
-//! reader must be told.
+//! If the generator itself was too slow, a run shows nothing about the service: neither that it passed nor that it
+//! failed. If all allowed connections were busy, the waiting is part of the service's response time, but the reader
+//! must be told.
 
 use crate::Failure;
 use std::fmt;
 use std::time::Duration;
 use units::Ratio;
 
-/// How far a run may be believed.
+/// How far a run can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// Nothing disturbed the measurement.
     Valid,
-    /// Usable with its reasons in mind.
+    /// Usable, considering its reasons.
     Suspect,
-    /// The generator was the bottleneck: no measure of the service.
+    /// The generator was the bottleneck: not a measurement of the service.
     Invalid,
 }
 
@@ -38,24 +38,24 @@ impl Verdict {
     }
 }
 
-/// Why a run is not simply valid.
+/// Why a run is not valid without reservation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// Requests left late because our event loop was behind, not because connections were busy.
+    /// Requests were sent late because the generator's event loop was behind, not because connections were busy.
     LoopLag {
         /// The 99th percentile of the lag.
         p99: Duration,
-        /// What would have been accepted.
+        /// The largest accepted value.
         bound: Duration,
     },
-    /// Requests left late although our own threads had time: this machine was busy with others.
+    /// Requests were sent late although the generator's threads had time: other processes kept this machine busy.
     HostLag {
         /// The 99th percentile of the lag.
         p99: Duration,
-        /// What would have been accepted without a word.
+        /// The largest value accepted without a remark.
         bound: Duration,
     },
-    /// Our own threads had no idle time left.
+    /// The generator's threads had no idle time left.
     GeneratorBusy {
         /// The busiest worker's share of a core.
         busy: Ratio,
@@ -76,7 +76,7 @@ pub enum Reason {
     },
     /// This machine had no descriptor, port or memory left for some requests.
     OutOfResources {
-        /// How many requests failed for it.
+        /// How many requests failed because of it.
         count: u64,
     },
     /// Many requests were sent more than once.
@@ -86,21 +86,21 @@ pub enum Reason {
         /// How many arrivals were scheduled.
         scheduled: u64,
     },
-    /// No request got a good answer.
+    /// No request got a good response.
     NoGoodAnswer(NoGoodAnswer),
-    /// The hypervisor gave the processor to somebody else.
+    /// The hypervisor gave the processor to another machine.
     Steal {
         /// The stolen share of all processor time.
         share: Ratio,
     },
-    /// The quota of this process's control group made it wait.
+    /// The CPU quota of this process's control group made it wait.
     Throttled {
         /// The share of its processor time for which it waited.
         share: Ratio,
     },
-    /// The whole machine stood still for a while.
+    /// The whole machine stood still for a time.
     Stalled {
-        /// The longest time for which our loop did not run.
+        /// The longest time for which the generator's loop did not run.
         longest: Duration,
     },
 }
@@ -179,10 +179,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What came most often in a run without a good answer (a status from 200 to 399).
+/// The most frequent outcome in a run without a good response (a status from 200 to 399).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoGoodAnswer {
-    /// What came.
+    /// The outcome.
     pub most: Came,
     /// How often.
     pub count: u64,
@@ -190,14 +190,14 @@ pub struct NoGoodAnswer {
     pub scheduled: u64,
 }
 
-/// What came of a request that got no good answer.
+/// The outcome of a request without a good response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
-    /// An answer of this status.
+    /// A response with this status.
     Status(u16),
-    /// No answer, for this reason.
+    /// No response, for this reason.
     Failed(Failure),
-    /// No answer within the time-out.
+    /// No response within the time-out.
     TimedOut,
     /// It was not sent, or still in flight at the end.
     Nothing,
@@ -227,7 +227,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// Weighs the reasons.
+    /// The verdict from the reasons.
     pub fn of(mut reasons: Vec<Reason>) -> Self {
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.verdict()));
         let verdict = reasons.first().map_or(Verdict::Valid, Reason::verdict);

@@ -1,31 +1,31 @@
-//! What somebody else measured while a run lasted, on the run's time axis.
+//! Values that other systems measured during a run, on the run's time axis.
 //!
-//! A load test alone says that response times rose; the count of healthy hosts or the database's processor beside it
-//! says why. Such values come from systems that fail now and then, so a sample that is missing is a gap with a
-//! reason, never the end of a run.
+//! A load test alone shows that response times rose; the count of healthy hosts or the database's processor load next
+//! to it shows why. Such values come from systems that fail now and then, so a missing sample is a gap with a reason,
+//! never the end of a run.
 
 use std::collections::BTreeMap;
 use units::Timestamp;
 
-/// A series of values that somebody else measured.
+/// A series of values from another system.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Watched {
     /// Its name in results.
     pub name: String,
-    /// The query or metric that gave it.
+    /// The query or metric of the values.
     pub source: String,
-    /// How the values were made from what the source said.
+    /// How the values were computed from the source's values.
     pub reading: Reading,
-    /// When, and what; in the order of time. Bounded by [`Watched::KEPT`].
+    /// Time and value, in order of time. Bounded by [`Watched::KEPT`].
     pub samples: Vec<(Timestamp, f64)>,
     /// How many samples are missing, by reason.
     pub gaps: BTreeMap<Gap, u64>,
-    /// What was wrong at the first gap.
+    /// The error at the first gap.
     pub first_gap: Option<String>,
     seen: Option<Seen>,
 }
 
-/// What is kept of all samples, also of those that were thinned out.
+/// A summary of all samples, including those that were thinned out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// How many.
@@ -40,15 +40,15 @@ pub struct Seen {
     pub last: f64,
 }
 
-/// How a value was made from what a source said.
+/// How a value was computed from the source's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reading {
-    /// As it was said.
+    /// Unchanged.
     #[default]
     Value,
     /// The growth of a counter, a second.
     PerSecond,
-    /// The mean of what a histogram or summary took in since the last sample.
+    /// The mean of the values that a histogram or summary added since the last sample.
     Mean,
 }
 
@@ -66,21 +66,21 @@ impl Reading {
 /// Why a sample is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
-    /// No answer: no connection, or none in time.
+    /// No response: no connection, or none in time.
     Unreachable,
-    /// An answer that says no.
+    /// A response with an error.
     Refused,
-    /// An answer in another form than the source's.
+    /// A response in another format than the source's.
     Unreadable,
-    /// The answer has no such metric.
+    /// The response does not contain the metric.
     Absent,
-    /// The answer has several series where one was asked for.
+    /// The response has several series where one was expected.
     Several,
     /// The value is not a finite number.
     NotANumber,
     /// A counter began again.
     Restarted,
-    /// The sample before took so long that this one was left out.
+    /// The previous sample took so long that this one was left out.
     Late,
 }
 
@@ -101,8 +101,8 @@ impl Gap {
 }
 
 impl Watched {
-    /// The most samples that are kept: two hours of one a second. Where there would be more, each two neighbours
-    /// become their mean, so that the past grows coarser and the latest stays as it is.
+    /// The most samples that are kept: two hours of one a second. Above that, each two neighbours are replaced by their
+    /// mean, so that the past becomes coarser and the latest samples stay unchanged.
     pub const KEPT: usize = 7_200;
 
     /// A series without samples.
@@ -147,7 +147,7 @@ impl Watched {
         }
     }
 
-    /// Lowest, mean, highest and latest of all samples that came; `None` where none did.
+    /// Lowest, mean, highest and latest of all samples; `None` if there are none.
     pub fn seen(&self) -> Option<Seen> {
         self.seen
     }
@@ -170,7 +170,7 @@ impl Watched {
     }
 }
 
-/// Of what a failing source says, so much is enough to know it by.
+/// The length to which the message of a failing source is cut.
 const DETAIL: usize = 200;
 
 #[cfg(test)]

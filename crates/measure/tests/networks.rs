@@ -1,11 +1,11 @@
-//! The closed forms against networks that Ciw simulated (`bench/sim/references`): neither knows the other.
+//! The closed forms against networks that Ciw simulated (`bench/sim/references`), as independent references.
 
 use measure::queueing::Servers;
 use serde_json::Value;
 
 const REFERENCES: &str = include_str!("../../../bench/sim/references/networks.json");
 
-/// With twelve runs, chance takes a figure this many standard errors away once in some thousand times.
+/// With twelve runs, chance alone exceeds this many standard errors once in some thousand figures.
 const FAR: f64 = 5.0;
 
 fn number(value: &Value, key: &str) -> f64 {
@@ -42,7 +42,7 @@ fn networks_in_product_form_have_the_means_of_their_queues() {
             let mean = here().next().unwrap().1["mean_s"].as_f64().unwrap();
             let servers = service["servers"].as_u64().unwrap() as u32;
             let queue = Servers::new(arrivals, 1.0 / mean, servers).unwrap();
-            // Waits that hardly ever happen are all error.
+            // Very rare waits have too large errors.
             if queue.waiting_share() > 0.01 {
                 let simulated = &service["wait_s"];
                 let (exact, found) = (queue.mean_wait(), simulated["mean"].as_f64().unwrap());

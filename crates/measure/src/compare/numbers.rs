@@ -1,10 +1,10 @@
-//! What a run says of each quantity, without its seconds.
+//! The figures of a run for each quantity, without its seconds.
 
 use super::Quantity;
 use crate::blocks::{Block, Blocks};
 use crate::interval::{Estimate, Interval, Refusal};
 
-/// The numbers of one run that comparisons are made of.
+/// The figures of one run for comparisons.
 #[derive(Debug, Clone)]
 pub struct Numbers {
     /// In the order of [`Quantity::ALL`].
@@ -12,19 +12,19 @@ pub struct Numbers {
     pub(super) points: [Result<Point, Refusal>; 8],
 }
 
-/// A number without an interval: what it takes to compare runs with each other.
+/// A figure without an interval: sufficient for comparing runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub(super) value: f64,
-    /// Of times and rates: its standard error as the seconds tell it, as a share of the value.
+    /// For times and rates: the standard error estimated from the seconds, as a share of the value.
     pub(super) error: f64,
     pub(super) lower_bound: bool,
-    /// Of shares: of how many arrivals.
+    /// For shares: the number of arrivals.
     pub(super) of: u64,
 }
 
 impl Numbers {
-    /// What the seconds of a run say.
+    /// The figures from the seconds of a run.
     pub fn of(blocks: &Blocks) -> Numbers {
         let times = blocks.times();
         let estimates = Quantity::ALL.map(|quantity| match quantity {
@@ -61,7 +61,7 @@ impl Numbers {
     }
 }
 
-/// A time or a rate of which the seconds say how far it may be off.
+/// A time or a rate with its standard error from the seconds.
 fn with_error(estimate: &Estimate) -> Point {
     let Interval { estimate: value, low, high, lower_bound } = estimate.interval(ONE_ERROR);
     let high = if high.is_finite() { high } else { value };
@@ -74,7 +74,7 @@ fn rate(blocks: &Blocks) -> Result<Point, Refusal> {
         return Err(Refusal::Nothing);
     }
     let answered = blocks.seconds.iter().map(|block| block.answered).sum::<u64>() as f64;
-    // An arrival more or less at an end.
+    // One arrival more or less at the beginning or end.
     let error = if answered > 0.0 { 1.0 / answered } else { 0.0 };
     Ok(Point { value: answered / blocks.seconds.len() as f64, error, lower_bound: false, of: 0 })
 }
@@ -88,7 +88,7 @@ fn share(blocks: &Blocks, part: fn(&Block) -> u64) -> Result<Point, Refusal> {
     Ok(Point { value: parts as f64 / of as f64, error: 0.0, lower_bound: false, of })
 }
 
-/// The confidence of one standard error to each side.
+/// The confidence of one standard error on each side.
 const ONE_ERROR: f64 = 0.682_7;
-/// Two values that are nearer than this are one to the histograms of a run: they keep three digits.
+/// Two values nearer than this are the same to the histograms of a run: they keep three digits.
 const HISTOGRAM_STEP: f64 = 0.001;

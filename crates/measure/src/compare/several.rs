@@ -1,17 +1,17 @@
-//! Runs judged by what equal runs differ by.
+//! Comparison of runs with the noise between equal runs.
 //!
-//! Each run is one observation of each number. Times and rates are compared as logarithms, because what makes a run slow
-//! makes all of its times longer by the same factor; shares, which may be zero, as they are. One run is never
-//! taken to be known better than its own seconds tell: two runs that happen to agree to the microsecond are no proof of a
-//! machine without noise. The numbers are judged together by [`stats::half_widths`].
+//! Each run is one observation of each figure. Times and rates are compared as logarithms, because a cause that makes a
+//! run slow makes all of its times longer by the same factor; shares, which may be zero, are compared directly. The
+//! error of a run is never taken to be less than its own seconds show: two runs that happen to agree to the microsecond
+//! do not prove a machine without noise. [`stats::half_widths`] judges all figures jointly.
 
 use super::numbers::{Numbers, Point};
 use super::{Difference, Quantity, Row};
 use crate::interval::{Interval, Refusal};
 use stats::{Contrast, half_widths, student_t, student_t_beyond};
 
-/// The sets of `history` as far as they tell of the noise: all numbers are judged in the same runs, so a run that
-/// lacks a number that is compared is left out, and so is one that is alone.
+/// The sets of `history` that can be used for the noise: all figures are judged in the same runs, so a run that lacks a
+/// compared figure is left out, and so is a set of one run.
 pub(super) fn telling<'a>(
     a: &[Numbers],
     b: &[Numbers],
@@ -24,7 +24,7 @@ pub(super) fn telling<'a>(
     sets.filter(|set| set.len() > 1).collect()
 }
 
-/// One row for each number that is not zero in all runs. The sides, or `history`, have at least one repetition.
+/// One row for each figure that is not zero in all runs. The sides, or `history`, have at least one repetition.
 pub(super) fn rows(a: &[Numbers], b: &[Numbers], history: &[Vec<&Numbers>], risk: f64) -> Vec<Row> {
     let judged: Vec<Judged> = (0..Quantity::ALL.len()).map(|at| Judged::of(at, a, b)).collect();
     let judged: Vec<Judged> = judged.into_iter().filter(|judged| !judged.is_zero()).collect();
@@ -78,7 +78,7 @@ impl Judged {
         };
         match &self.sides {
             Err(refusal) => refused(*refusal),
-            // There is one contrast for each that has sides.
+            // There is one contrast for each figure that has sides.
             Ok(sides) => match widths.next() {
                 Some((half, contrast)) => sides.row(half, &contrast, risk),
                 None => refused(Refusal::Nothing),
@@ -113,7 +113,7 @@ impl Sides {
         contrast
     }
 
-    /// What one run varies by within itself, of all runs together: for a share, what chance alone would do.
+    /// The variation within a run, over all runs together: for a share, the variation due to chance alone.
     fn floor(&self) -> f64 {
         let all = || self.a.iter().chain(&self.b);
         let count = all().count() as f64;
@@ -170,5 +170,5 @@ impl Sides {
     }
 }
 
-/// A time of no microsecond, and a rate of none, have no logarithm.
+/// A time below a microsecond, and a rate of zero, have no logarithm.
 const LEAST: f64 = 1e-6;

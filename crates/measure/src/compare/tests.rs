@@ -9,12 +9,12 @@ fn two(a: &Blocks, b: &Blocks) -> Comparison {
     compare(&[Numbers::of(a)], &[Numbers::of(b)], &[])
 }
 
-/// Of `runs` comparisons of `a` with `b`, in how many `of` holds.
+/// In how many of `runs` comparisons of `a` with `b` the condition `of` holds.
 fn count(runs: u64, a: Synthetic, b: Synthetic, of: impl Fn(&Comparison) -> bool) -> u64 {
     (0..runs).filter(|seed| of(&two(&a.blocks(2 * seed), &b.blocks(2 * seed + 1)))).count() as u64
 }
 
-/// So many runs that differ only by chance.
+/// Runs that differ only by chance.
 fn pool(kind: Synthetic, runs: u64, seed: u64) -> Vec<Numbers> {
     (0..runs).map(|run| Numbers::of(&kind.blocks(seed + run))).collect()
 }
@@ -31,8 +31,7 @@ fn draw(pool: &[Numbers], count: usize, rng: &mut Rng) -> Vec<Numbers> {
     places.into_iter().map(|place| pool[place].clone()).collect()
 }
 
-/// Short runs of few requests, which is what many of them can be made of: what differs from run to run does not
-/// depend on either.
+/// Short runs with few requests, so that many of them can be made: run-to-run differences do not depend on either.
 const SHORT: Synthetic =
     Synthetic { seconds: 20, requests: 60, fixed: 20.0, varying: 2.0, ..Synthetic::CALM };
 const QUIET: Synthetic = Synthetic { run: 0.01, ..SHORT };
@@ -60,7 +59,7 @@ fn equal_runs_of_a_service_that_varies_rarely_seem_to_differ() {
     for (name, kind) in [("quiet", QUIET), ("noisy", NOISY)] {
         let runs = pool(kind, 2_000, 0);
         let mut rng = Rng::new(1, "pairs");
-        // Where a side is one run, the ledger knows eight others. The risk is 5 %, and 1 % from history.
+        // If a side is one run, the ledger has eight others. The risk is 5 %, and 1 % from history.
         for (side, others, pairs, most) in [(1, 8, 2_000, 20), (2, 0, 500, 25), (5, 0, 2_000, 100)] {
             let alarms = (0..pairs).filter(|_| {
                 let mut drawn = draw(&runs, 2 * side + others, &mut rng);
@@ -119,7 +118,7 @@ fn the_noise_is_known_from_the_runs_of_the_sides_or_from_others() {
         comparison.basis
     };
     assert_eq!(basis(1, 1, &[]), Basis::TwoRuns);
-    // Runs that are alone tell nothing, and two only that they are two.
+    // Single runs provide no noise estimate, and two runs too few degrees of freedom.
     assert_eq!(basis(1, 1, &[1, 1, 2]), Basis::TwoRuns);
     assert_eq!(basis(1, 1, &[2, 2]), Basis::History { runs: 4, freedom: 2 });
     assert_eq!(basis(1, 1, &[8]), Basis::History { runs: 8, freedom: 7 });
@@ -143,7 +142,7 @@ fn an_interval_of_several_runs_covers_the_truth() {
     let slow = 1.02;
     let (equal, slower) = (pool(NOISY, 500, 0), pool(Synthetic { slow, ..NOISY }, 500, 1_000));
     let mut rng = Rng::new(3, "pairs");
-    // The two geometric means are of runs around the truth, so the ratio is what is known exactly.
+    // The two geometric means are of runs around the true value, so the true ratio is known exactly.
     let covered = (0..400).filter(|_| {
         let comparison = compare(&draw(&equal, 5, &mut rng), &draw(&slower, 5, &mut rng), &[]);
         let (row, difference) = (comparison.rows[0], comparison.rows[0].difference.unwrap());
@@ -157,7 +156,8 @@ fn an_interval_of_several_runs_covers_the_truth() {
 
 #[test]
 fn numbers_without_any_noise_do_not_alarm() {
-    // An open model answers the same number in each run, give or take one; no error in one run, and one in another.
+    // The open model gets the same number of responses in each run, plus or minus one; no error in one run, and one in
+    // another.
     let run = |errors: u64, extra: u64| {
         let mut series = Synthetic { seconds: 20, ..Synthetic::CALM }.series(1);
         for (at, second) in series.seconds.iter_mut().enumerate() {

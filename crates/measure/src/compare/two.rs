@@ -1,26 +1,25 @@
-//! One run a side, and nothing known of the noise from run to run.
+//! One run per side, with unknown run-to-run noise.
 //!
 //! ## How
-//! Each number of each run has an interval from its own seconds. The interval on the difference joins the
-//! distances from the estimates to their limits, not the limits (Zou and Donner, "Construction of confidence limits
-//! about effect measures", Statistics in Medicine 27, 2008): it is as skewed as the two are, and infinite where one
-//! of them has no limit.
+//! Each figure of each run has an interval from its own seconds. The interval on the difference combines the distances
+//! from the estimates to their limits, not the limits (Zou and Donner, "Construction of confidence limits about effect
+//! measures", Statistics in Medicine 27, 2008): it is as skewed as the two are, and infinite where one of them has no
+//! limit.
 //!
 //! ## Why Holm
-//! Who looks at eight numbers at 95 % each finds a difference between equal runs every third time. Holm's
-//! procedure (Scandinavian Journal of Statistics 6, 1979) keeps the chance of *any* false difference within 5 %:
-//! as many intervals as are still undecided share the 5 %, and each one that excludes zero hands its share to
-//! the rest. Every interval is shown at the confidence at which it was judged, so that the word and the interval
-//! agree.
+//! With eight figures at 95 % each, equal runs seem to differ every third time. Holm's procedure (Scandinavian Journal
+//! of Statistics 6, 1979) keeps the probability of *any* false difference within 5 %: the undecided intervals share the
+//! 5 %, and each one that excludes zero passes its share to the rest. Every interval is shown at the confidence at
+//! which it was judged, so that the finding and the interval agree.
 //!
-//! Set aside: a bootstrap of whole seconds. It needs a thousand merges of all histograms to say the same, and it takes
-//! neighbouring seconds for independent ones.
+//! Not used: a bootstrap of whole seconds. It needs a thousand merges of all histograms for the same result, and it
+//! treats neighbouring seconds as independent.
 
 use super::numbers::Numbers;
 use super::{Difference, Finding, LEAST_OF_TWO_RUNS, Quantity, Row};
 use crate::interval::{Estimate, Interval, Refusal};
 
-/// One row for each number that is not zero in both runs.
+/// One row for each figure that is not zero in both runs.
 pub(super) fn rows(a: &Numbers, b: &Numbers, risk: f64) -> Vec<Row> {
     let estimates = Quantity::ALL.into_iter().zip(a.estimates.iter().zip(&b.estimates));
     let mut pairs: Vec<Pair> = estimates.map(|(quantity, (a, b))| Pair::of(quantity, a, b)).collect();
@@ -29,7 +28,7 @@ pub(super) fn rows(a: &Numbers, b: &Numbers, risk: f64) -> Vec<Row> {
     pairs.iter().map(|pair| pair.row(1.0 - risk)).collect()
 }
 
-/// Holm's procedure. Where one interval excludes zero at a share of the risk, all that do at that share are decided.
+/// Holm's procedure. If one interval excludes zero at a share of the risk, all that do at that share are decided.
 fn judge(pairs: &mut [Pair], risk: f64) {
     let mut undecided: Vec<&mut Pair> = pairs.iter_mut().filter(|pair| pair.both().is_ok()).collect();
     while !undecided.is_empty() {
@@ -53,7 +52,7 @@ struct Pair {
 impl Pair {
     fn of(quantity: Quantity, a: &Result<Estimate, Refusal>, b: &Result<Estimate, Refusal>) -> Self {
         let (mut a, mut b) = (a.clone(), b.clone());
-        // A run without errors does not show how errors clump; the other one does.
+        // A run without errors does not show how errors cluster; the other one does.
         if let (Ok(Estimate::Share(a)), Ok(Estimate::Share(b))) = (&mut a, &mut b) {
             let clumped = a.worth.clumped.max(b.worth.clumped);
             (a.worth.clumped, b.worth.clumped) = (clumped, clumped);
@@ -76,7 +75,7 @@ impl Pair {
         }
     }
 
-    /// The second less the first, at the confidence of this pair.
+    /// The second minus the first, at the confidence of this pair.
     fn difference(&self) -> Result<Interval, Refusal> {
         let (a, b) = self.both()?;
         let (a, b) = (a.interval(self.confidence), b.interval(self.confidence));

@@ -37,8 +37,8 @@ fn quantiles_under_waves_of_load_are_covered() {
     for (seconds, correlation, quantile, least) in [
         (30, 0.6, Quantile::P50, 930),
         (30, 0.6, Quantile::P95, 930),
-        // Slow waves, half of what a second shows being noise of its own: here 95 % is not reached (92 % over 2,000
-        // runs), and the header of the module says so.
+        // Slow waves, with half of a second's variation being noise of its own: here 95 % is not reached (92 % over
+        // 2,000 runs), as the module documentation says.
         (60, 0.8, Quantile::P50, 920),
     ] {
         let kind = Synthetic { seconds, correlation, requests: 200, ..Synthetic::WAVES };
@@ -89,7 +89,7 @@ fn a_few_seconds_give_no_interval() {
     assert_eq!(late.rate(0.95), Err(Refusal::AnsweredLate));
 }
 
-/// A second of 100 requests, so many of which were given up after 3 s.
+/// A second of 100 requests, of which `count` were given up after 3 s.
 fn given_up(count: u64) -> Second {
     let mut times = Histogram::new();
     (0..100 - count).for_each(|n| times.record(Duration::from_millis(10 + n % 7)));

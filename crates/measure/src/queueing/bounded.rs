@@ -1,4 +1,5 @@
-//! M/M/c/K: as M/M/c, but with room for K in all, waiting or served; who finds it full is lost. Never unstable.
+//! M/M/c/K: as M/M/c, but with room for K in all, waiting or served; arrivals that find it full are lost. Never
+//! unstable.
 
 use super::QueueError;
 use super::error::{above_zero, not_negative};
@@ -6,23 +7,23 @@ use super::quantile::quantile;
 use super::states::{mean_turns, shares, wait_exceeds};
 use units::Quantile;
 
-/// A bounded queue before c servers; see [the module](super). Kleinrock I, section 3.6. With as much room as servers it
+/// A bounded queue with c servers; see [the module](super). Kleinrock I, section 3.6. With as much room as servers it
 /// is Erlang's loss system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded {
     arrival_rate: f64,
     service_rate: f64,
     servers: u32,
-    /// The share of the time that so many are there, by their number.
+    /// The share of the time with each number in the system.
     shares: Vec<f64>,
 }
 
 impl Bounded {
-    /// Arrivals a second (0 or more), services a second of one server (above 0), how many serve, and how many may be
-    /// there in all. Time and memory grow with the room.
+    /// Arrivals a second (0 or more), services a second of one server (above 0), the number of servers, and the most
+    /// that may be in the system. Time and memory grow with the room.
     ///
     /// # Errors
-    /// A number that cannot be, or less room than servers.
+    /// A number out of range, or less room than servers.
     pub fn new(
         arrival_rate: f64,
         service_rate: f64,
@@ -47,7 +48,7 @@ impl Bounded {
         self.shares.last().copied().unwrap_or(0.0)
     }
 
-    /// Arrivals a second that are let in, which is also how many are served.
+    /// Admitted arrivals a second, which is also how many are served.
     pub fn throughput(&self) -> f64 {
         self.arrival_rate * self.let_in()
     }
@@ -57,44 +58,44 @@ impl Bounded {
         self.throughput() / self.service_rate / f64::from(self.servers)
     }
 
-    /// How many are there on average, waiting or served.
+    /// The mean number in the system, waiting or served.
     pub fn mean_in_system(&self) -> f64 {
         self.shares.iter().zip(0_u32..).map(|(share, count)| share * f64::from(count)).sum()
     }
 
-    /// Mean time in queue and service, in seconds, of those that are let in.
+    /// Mean time in queue and service, in seconds, of admitted arrivals.
     pub fn mean_response(&self) -> f64 {
         1.0 / self.service_rate + self.mean_wait()
     }
 
-    /// Mean time in the queue, in seconds, of those that are let in.
+    /// Mean time in the queue, in seconds, of admitted arrivals.
     pub fn mean_wait(&self) -> f64 {
         let turns = mean_turns(self.found_busy());
         turns / self.let_in() / (f64::from(self.servers) * self.service_rate)
     }
 
-    /// Share of those that are let in that wait for longer than `seconds`.
+    /// Share of admitted arrivals that wait for longer than `seconds`.
     pub fn wait_exceeds(&self, seconds: f64) -> f64 {
         let end_rate = f64::from(self.servers) * self.service_rate;
         wait_exceeds(self.found_busy(), end_rate, seconds) / self.let_in()
     }
 
-    /// The quantile of the time in the queue, in seconds, of those that are let in; 0 where so many do not wait.
+    /// The quantile of the time in the queue, in seconds, of admitted arrivals; 0 if that many do not wait.
     pub fn wait_quantile(&self, at: Quantile) -> f64 {
         quantile(at, 1.0 / self.service_rate, |seconds| self.wait_exceeds(seconds))
     }
 
-    /// Share of the time that exactly so many are there; 0 beyond the room.
+    /// Share of the time with exactly `count` in the system; 0 above the room.
     pub fn in_system(&self, count: u32) -> f64 {
         self.shares.get(count as usize).copied().unwrap_or(0.0)
     }
 
-    /// Share of arrivals that are let in: not what is left of the lost ones, which may be nearly all.
+    /// Share of arrivals that are admitted: not computed as one minus the lost share, which may be nearly one.
     fn let_in(&self) -> f64 {
         self.shares[..self.shares.len() - 1].iter().sum()
     }
 
-    /// The shares of the states in which an arrival is let in and waits.
+    /// The shares of the states in which an arrival is admitted and waits.
     fn found_busy(&self) -> &[f64] {
         &self.shares[self.servers as usize..self.shares.len() - 1]
     }

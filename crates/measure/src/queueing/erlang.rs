@@ -1,18 +1,18 @@
-//! Erlang's formulas: the share of arrivals that finds all servers busy.
+//! Erlang's formulas: the share of arrivals that find all servers busy.
 //!
 //! ## Why a recursion
-//! The formula as printed has `a^c / c!`, which overflows from some 170 servers on. The recursion over the servers adds
-//! and multiplies positive numbers only. It runs over the inverse, so that a share below the smallest double ends as 0
-//! and not as noise on the way to it.
+//! The printed formula has `a^c / c!`, which overflows from some 170 servers on. The recursion over the servers adds
+//! and multiplies positive numbers only. It computes the inverse, so that a share below the smallest double ends as 0
+//! and not as noise.
 
 use super::QueueError;
 use super::error::not_negative;
 
-/// Erlang B: the share of arrivals that is lost where nobody waits, 0 to 1. `load` in erlangs, 0 or more; any number of
-/// servers. Shares below 1e-308 are 0. Holds for any distribution of service times.
+/// Erlang B: the share of arrivals that is lost if there is no queue, 0 to 1. `load` in erlangs, 0 or more; any number
+/// of servers. Shares below 1e-308 are 0. Holds for any distribution of service times.
 ///
 /// # Errors
-/// A load that cannot be.
+/// A load out of range.
 pub fn erlang_b(servers: u32, load: f64) -> Result<f64, QueueError> {
     let load = not_negative("the load in erlangs", load)?;
     if load == 0.0 {
@@ -28,11 +28,11 @@ pub fn erlang_b(servers: u32, load: f64) -> Result<f64, QueueError> {
     Ok(1.0 / inverse)
 }
 
-/// Erlang C: the share of arrivals that waits where all wait, 0 to 1. `load` in erlangs, 0 or more and below the number
-/// of servers.
+/// Erlang C: the share of arrivals that waits if none is lost, 0 to 1. `load` in erlangs, 0 or more and below the
+/// number of servers.
 ///
 /// # Errors
-/// A load that cannot be, or that the servers cannot carry.
+/// A load out of range, or more than the servers can carry.
 pub fn erlang_c(servers: u32, load: f64) -> Result<f64, QueueError> {
     let lost = erlang_b(servers, load)?;
     if servers == 0 {

@@ -1,19 +1,19 @@
-//! What makes no queue.
+//! Invalid parameters of a queue.
 
-/// These numbers make no queue.
+/// Invalid parameters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum QueueError {
-    /// A rate, time or load that cannot be.
+    /// A rate, time or load out of range.
     #[error("{field} is {found}, but it has to be {expected}")]
     Number {
-        /// Which number.
+        /// The parameter.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         found: f64,
-        /// What it has to be.
+        /// The valid range.
         expected: &'static str,
     },
-    /// Nobody serves.
+    /// There are no servers.
     #[error("a queue without servers never empties; give at least 1")]
     NoServers,
     /// More arrives than can be served, so the queue grows without end and has no mean.
@@ -23,18 +23,18 @@ pub enum QueueError {
     Unstable {
         /// Arrival rate over service rate.
         load: f64,
-        /// How many serve.
+        /// The number of servers.
         servers: u32,
     },
-    /// Who is served is there, too.
+    /// Customers in service count as in the system, too.
     #[error("room for {capacity} in all is less than the {servers} servers; give at least as much")]
     Capacity {
         /// Most in the system.
         capacity: u32,
-        /// How many serve.
+        /// The number of servers.
         servers: u32,
     },
-    /// A network of nothing.
+    /// A network without a centre that takes time.
     #[error("a network needs at least one centre whose time is above 0")]
     NoCentre,
 }

@@ -3,7 +3,7 @@
 use super::QueueError;
 use super::error::{above_zero, not_negative};
 
-/// A queue before one server whose service times are of any kind; the formula of Pollaczek and Khinchine, Kleinrock I,
+/// A queue with one server and any distribution of service times; the formula of Pollaczek and Khinchine, Kleinrock I,
 /// section 5.6.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct General {
@@ -17,7 +17,7 @@ impl General {
     /// variance over squared mean: 0 constant, 1/k Erlang-k, 1 exponential.
     ///
     /// # Errors
-    /// A number that cannot be, or more arrivals than can be served.
+    /// A number out of range, or more arrivals than can be served.
     pub fn new(arrival_rate: f64, mean_service: f64, squared_variation: f64) -> Result<Self, QueueError> {
         let arrival_rate = not_negative("the arrival rate", arrival_rate)?;
         let mean_service = above_zero("the mean service time", mean_service)?;
@@ -45,7 +45,7 @@ impl General {
         self.mean_wait() + self.mean_service
     }
 
-    /// How many are there on average, waiting or served.
+    /// The mean number in the system, waiting or served.
     pub fn mean_in_system(&self) -> f64 {
         self.arrival_rate * self.mean_response()
     }

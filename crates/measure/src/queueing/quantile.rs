@@ -2,7 +2,7 @@
 
 use units::Quantile;
 
-/// The time that is exceeded with the probability that `quantile` leaves; `exceeds` falls from at most 1 to 0.
+/// The time that is exceeded with the probability `1 - quantile`; `exceeds` falls from at most 1 to 0.
 pub(super) fn quantile(quantile: Quantile, scale: f64, exceeds: impl Fn(f64) -> f64) -> f64 {
     let beyond = 1.0 - quantile.get();
     if exceeds(0.0) <= beyond {
@@ -20,7 +20,7 @@ pub(super) fn quantile(quantile: Quantile, scale: f64, exceeds: impl Fn(f64) -> 
     0.5 * (low + high)
 }
 
-/// Beyond this many times the scale a tail is nothing but rounding.
+/// Beyond this multiple of the scale, a tail is only rounding noise.
 const LONGEST: f64 = 1e15;
 /// To the last digits of a number with 53 bits.
 const HALVINGS: u32 = 100;

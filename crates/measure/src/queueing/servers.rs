@@ -6,8 +6,8 @@ use super::{QueueError, erlang_c};
 use libm::{exp, expm1, log, pow};
 use units::Quantile;
 
-/// A queue before c servers; see [the module](super). Kleinrock I, section 3.5; the distribution of response times:
-/// D. Gross, C. Harris, "Fundamentals of Queueing Theory", section 2.3.
+/// A queue with c servers; see [the module](super). Kleinrock I, section 3.5; the distribution of response times: D.
+/// Gross, C. Harris, "Fundamentals of Queueing Theory", section 2.3.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Servers {
     arrival_rate: f64,
@@ -17,10 +17,10 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Arrivals a second (0 or more), services a second of one server (above 0), and how many serve.
+    /// Arrivals a second (0 or more), services a second of one server (above 0), and the number of servers.
     ///
     /// # Errors
-    /// A number that cannot be, or more arrivals than can be served.
+    /// A number out of range, or more arrivals than can be served.
     pub fn new(arrival_rate: f64, service_rate: f64, servers: u32) -> Result<Self, QueueError> {
         let arrival_rate = not_negative("the arrival rate", arrival_rate)?;
         let service_rate = above_zero("the service rate", service_rate)?;
@@ -28,7 +28,7 @@ impl Servers {
         Ok(Servers { arrival_rate, service_rate, servers, waiting })
     }
 
-    /// Load in erlangs: servers that are busy on average.
+    /// Load in erlangs: the mean number of busy servers.
     pub fn load(&self) -> f64 {
         self.arrival_rate / self.service_rate
     }
@@ -43,7 +43,7 @@ impl Servers {
         self.waiting
     }
 
-    /// Mean time in the queue, in seconds, of all: those that do not wait, too.
+    /// Mean time in the queue, in seconds, over all arrivals, including those that do not wait.
     pub fn mean_wait(&self) -> f64 {
         self.waiting / self.spare()
     }
@@ -53,12 +53,12 @@ impl Servers {
         self.mean_wait() + 1.0 / self.service_rate
     }
 
-    /// How many wait on average.
+    /// The mean number in the queue.
     pub fn mean_waiting(&self) -> f64 {
         self.arrival_rate * self.mean_wait()
     }
 
-    /// How many wait or are served on average.
+    /// The mean number in the system, waiting or served.
     pub fn mean_in_system(&self) -> f64 {
         self.mean_waiting() + self.load()
     }
@@ -68,17 +68,17 @@ impl Servers {
         self.waiting * exp(-self.spare() * seconds.max(0.0))
     }
 
-    /// The quantile of the time in the queue, in seconds; 0 where so many do not wait.
+    /// The quantile of the time in the queue, in seconds; 0 if that many do not wait.
     pub fn wait_quantile(&self, quantile: Quantile) -> f64 {
         let beyond = 1.0 - quantile.get();
         if self.waiting <= beyond { 0.0 } else { log(self.waiting / beyond) / self.spare() }
     }
 
-    /// Share of arrivals that are there for longer than `seconds`, waiting and being served.
+    /// Share of arrivals that stay for longer than `seconds`, waiting and in service.
     pub fn response_exceeds(&self, seconds: f64) -> f64 {
         let seconds = seconds.max(0.0);
-        // A customer that waits stays for the sum of two exponential times. In this form nothing cancels, also where their rates
-        // are nearly the same.
+        // A customer that waits stays for the sum of two exponential times. This form has no cancellation, even if
+        // their rates are nearly the same.
         let (slow, fast) = (self.spare().min(self.service_rate), self.spare().max(self.service_rate));
         let apart = fast - slow;
         let caught_up = if apart == 0.0 { seconds } else { -expm1(-apart * seconds) / apart };
@@ -92,9 +92,9 @@ impl Servers {
         quantile(at, self.mean_response(), |seconds| self.response_exceeds(seconds))
     }
 
-    /// Share of the time that exactly so many are there, waiting or served.
+    /// Share of the time with exactly `count` in the system, waiting or served.
     pub fn in_system(&self, count: u32) -> f64 {
-        // Downward from the state with all servers busy, whose share is known from those that wait.
+        // Downward from the state with all servers busy, whose share follows from the waiting share.
         let all = self.waiting * (1.0 - self.utilisation());
         if count >= self.servers {
             return all * pow(self.utilisation(), f64::from(count - self.servers));
@@ -107,7 +107,7 @@ impl Servers {
         exp(log(all) + below)
     }
 
-    /// Services a second that the servers could do beyond what arrives.
+    /// Services a second that the servers could do in addition to the arrivals.
     fn spare(&self) -> f64 {
         f64::from(self.servers) * self.service_rate - self.arrival_rate
     }

@@ -1,4 +1,4 @@
-//! How often so many are there: states that only neighbours lead to, and what who arrives in them waits.
+//! State probabilities of birth-death processes, and the waiting time of arrivals in them.
 
 use libm::{exp, lgamma, log};
 
@@ -9,7 +9,7 @@ pub(super) fn shares(most: u32, upward: impl Fn(u32) -> f64) -> Vec<f64> {
     for count in 1..=most {
         last *= upward(count);
         if last > HUGE {
-            // The rest is nothing beside what follows; ratios stay.
+            // The rest is negligible compared with what follows; ratios stay.
             shares.iter_mut().for_each(|share| *share /= last);
             last = 1.0;
         }
@@ -20,10 +20,10 @@ pub(super) fn shares(most: u32, upward: impl Fn(u32) -> f64) -> Vec<f64> {
     shares
 }
 
-/// The probability that an arrival waits for longer than `seconds`, where `seen` is the weight of each state that
-/// arrivals find, from the one with all servers busy on, and `end_rate` how many services end a second while all are.
+/// The probability that an arrival waits for longer than `seconds`; `seen` is the weight of each state that arrivals
+/// find, starting with all servers busy, and `end_rate` how many services end a second while all are.
 pub(super) fn wait_exceeds(seen: &[f64], end_rate: f64, seconds: f64) -> f64 {
-    // With j in front in the queue it takes j + 1 services; longer than `seconds` if at most j end in that time.
+    // With j in the queue before it, it waits for j + 1 services; longer than `seconds` if at most j end in that time.
     let ends = end_rate * seconds.max(0.0);
     let mut at_most = 0.0;
     let mut longer = 0.0;

@@ -1,4 +1,4 @@
-//! Reference numbers to the printed digits, and laws that hold for all queues.
+//! Reference values to the printed digits, and laws of all queues.
 
 use super::laws::{
     Little, fan_out_tail, forced_flow, interactive_response_time, service_demand, utilisation,
@@ -49,7 +49,7 @@ fn erlang_b_as_others_print_it() {
     for (servers, load, printed) in table {
         prints(erlang_b(servers, load).unwrap(), printed);
     }
-    // Less than a double can hold, and a load far beyond all servers.
+    // Less than a double can represent, and a load far above the servers.
     assert_eq!(erlang_b(1_000, 1e-3), Ok(0.0));
     assert!((erlang_b(10, 1e300).unwrap() - 1.0).abs() < 1e-12);
     assert_eq!((erlang_b(0, 0.0), erlang_b(3, 0.0)), (Ok(1.0), Ok(0.0)));
@@ -76,7 +76,7 @@ fn one_exponential_server_has_exponential_response_times() {
     prints(queue.response_quantile(Quantile::P95) / queue.mean_response(), "2.9957");
     prints(queue.response_quantile(Quantile::P99) / queue.mean_response(), "4.6052");
     assert_eq!(queue.response_exceeds(1e9), 0.0);
-    // Two servers, of which one is spare: the rates of queue and service are the same.
+    // Two servers, one of them spare: the rates of queue and service are the same.
     let even = Servers::new(1.0, 1.0, 2).unwrap();
     let nearly = Servers::new(1.0 + 1e-9, 1.0, 2).unwrap();
     assert!((even.response_exceeds(2.0) - nearly.response_exceeds(2.0)).abs() < 1e-8);
@@ -140,7 +140,7 @@ fn users_who_think_to_the_printed_digits() {
         prints(point.throughput, throughput);
         prints(point.response_time * 1e3, millis);
     }
-    // The same by its states.
+    // The same computed from its states.
     for users in [1, 10, 50, 100, 200] {
         let (point, states) = (network.with(users), Users::new(users, 1.0, 100.0, 1).unwrap());
         assert!((states.throughput() / point.throughput - 1.0).abs() < 1e-9, "{users}");
@@ -216,7 +216,7 @@ proptest! {
             prop_assert!((queue.response_exceeds(at) - (1.0 - quantile.get())).abs() < 1e-9);
             prop_assert!(queue.wait_quantile(quantile) <= at);
         }
-        // Little's law, and states that add up to it.
+        // Little's law, and state probabilities that add up to it.
         let states: f64 = (0..4_000).map(|count| f64::from(count) * queue.in_system(count)).sum();
         prop_assert!((states / queue.mean_in_system() - 1.0).abs() < 1e-6, "{states}");
         let all: f64 = (0..4_000).map(|count| queue.in_system(count)).sum();
@@ -229,7 +229,7 @@ proptest! {
         let wait = |load, servers| Servers::new(load, 1.0, servers).unwrap().mean_wait();
         prop_assert!(wait(load, servers) < wait(load * 1.05, servers));
         prop_assert!(wait(load, servers) > wait(load, servers + 1));
-        // One fast server beats many slow ones in the response, not in the queue.
+        // One fast server is better than many slow ones for the response time, not for the queue.
         let one = Servers::new(load, f64::from(servers), 1).unwrap();
         prop_assert!(one.mean_response() <= Servers::new(load, 1.0, servers).unwrap().mean_response() * (1.0 + 1e-12));
         prop_assert!(erlang_b(servers, load).unwrap() <= erlang_c(servers, load).unwrap());
@@ -313,8 +313,8 @@ proptest! {
     }
 }
 
-/// Serves Poisson arrivals on shared processors and says how many were there on average: a loop that knows nothing of
-/// the formulas.
+/// Serves Poisson arrivals on shared processors and returns the mean number in the system: a loop independent of the
+/// formulas.
 fn simulated_in_system(busy: f64, processors: u32, mut service: impl FnMut() -> f64, seed: u64) -> f64 {
     let mut rng = stats::Rng::new(seed, "arrivals");
     let rate = busy * f64::from(processors);

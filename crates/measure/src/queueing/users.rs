@@ -1,5 +1,5 @@
-//! M/M/c//N: so many users, each of which thinks, sends a request, and waits for its answer; c servers, one queue in order
-//! of arrival. The machine repair model: what a load generator in the closed model does to a service.
+//! M/M/c//N: a fixed number of users, each of which thinks, sends a request, and waits for its response; c servers, one
+//! queue in order of arrival. The machine repair model: the load of a generator in the closed model.
 
 use super::QueueError;
 use super::error::above_zero;
@@ -7,12 +7,12 @@ use super::quantile::quantile;
 use super::states::{mean_turns, shares, wait_exceeds};
 use units::Quantile;
 
-/// Users before c servers. Kleinrock I, section 3.8, for any number of servers. How many are there and the mean response
-/// time are the same under processor sharing, whatever the service times; the time to think may have any distribution.
+/// Users of c servers. Kleinrock I, section 3.8, for any number of servers. The mean number in the system and the mean
+/// response time are the same under processor sharing, for any service times; the think time may have any distribution.
 ///
 /// ## What an arrival finds
-/// Not what is there on average: it is not among those that it finds. It finds what the same service with one user fewer
-/// holds (the arrival theorem: S. Lavenberg, M. Reiser, Journal of Applied Probability 17, 1980).
+/// Not the time average: an arrival does not find itself. It finds the state of the same service with one user fewer
+/// (the arrival theorem: S. Lavenberg, M. Reiser, Journal of Applied Probability 17, 1980).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Users {
     service_rate: f64,
@@ -23,11 +23,11 @@ pub struct Users {
 }
 
 impl Users {
-    /// How many users, their mean time to think in seconds (above 0), services a second of one server (above 0), and how
-    /// many serve. Time and memory grow with the users.
+    /// The number of users, their mean think time in seconds (above 0), services a second of one server (above 0), and
+    /// the number of servers. Time and memory grow with the users.
     ///
     /// # Errors
-    /// A number that cannot be, or nobody to serve.
+    /// A number out of range, or no users.
     pub fn new(users: u32, think_time: f64, service_rate: f64, servers: u32) -> Result<Self, QueueError> {
         let think_time = above_zero("the time to think", think_time)?;
         let service_rate = above_zero("the service rate", service_rate)?;
@@ -42,7 +42,7 @@ impl Users {
         Ok(Users { service_rate, servers, shares: of(users), found: of(users - 1) })
     }
 
-    /// Answers a second.
+    /// Responses a second.
     pub fn throughput(&self) -> f64 {
         self.busy() * self.service_rate
     }
@@ -52,7 +52,7 @@ impl Users {
         self.busy() / f64::from(self.servers)
     }
 
-    /// How many requests are there on average, waiting or served.
+    /// The mean number of requests in the system, waiting or served.
     pub fn mean_in_system(&self) -> f64 {
         self.shares.iter().zip(0_u32..).map(|(share, count)| share * f64::from(count)).sum()
     }
@@ -72,22 +72,22 @@ impl Users {
         wait_exceeds(self.found_busy(), f64::from(self.servers) * self.service_rate, seconds)
     }
 
-    /// The quantile of the time in the queue, in seconds; 0 where so many do not wait.
+    /// The quantile of the time in the queue, in seconds; 0 if that many do not wait.
     pub fn wait_quantile(&self, at: Quantile) -> f64 {
         quantile(at, 1.0 / self.service_rate, |seconds| self.wait_exceeds(seconds))
     }
 
-    /// Share of the time that exactly so many are there; 0 beyond the users.
+    /// Share of the time with exactly `count` in the system; 0 above the number of users.
     pub fn in_system(&self, count: u32) -> f64 {
         self.shares.get(count as usize).copied().unwrap_or(0.0)
     }
 
-    /// How many servers are busy on average.
+    /// The mean number of busy servers.
     fn busy(&self) -> f64 {
         self.shares.iter().zip(0_u32..).map(|(share, count)| share * f64::from(count.min(self.servers))).sum()
     }
 
-    /// What arrivals find, from the state with all servers busy on.
+    /// The states that arrivals find, starting with all servers busy.
     fn found_busy(&self) -> &[f64] {
         self.found.get(self.servers as usize..).unwrap_or(&[])
     }

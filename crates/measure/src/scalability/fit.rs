@@ -1,4 +1,4 @@
-//! The law of measured points, with how sure its numbers are and what it refuses to say.
+//! The law fitted to measured points, with the errors of its parameters, and its refusals.
 
 use super::law::{Law, Peak};
 use super::solve::{Best, Three, best, slopes, times};
@@ -7,7 +7,7 @@ use stats::student_t;
 use std::fmt;
 use units::Ratio;
 
-/// What was measured with so many in flight.
+/// The throughput measured at a concurrency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Requests in flight, users or processors; above 0.
@@ -16,7 +16,7 @@ pub struct Point {
     pub throughput: f64,
 }
 
-/// The law of measured points.
+/// The law fitted to measured points.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     law: Law,
@@ -29,23 +29,23 @@ pub struct Fit {
     /// Sum of squared distances from the mean.
     spread: f64,
     levels: usize,
-    /// The highest concurrency, and the highest throughput, which need not belong together.
+    /// The highest concurrency, and the highest throughput, which may be from different points.
     highest: Point,
     /// Mean throughput at the highest concurrency.
     last: f64,
 }
 
-/// A number of the law, with its error.
+/// A parameter of the law, with its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The number.
+    /// The value.
     pub value: f64,
-    /// Its standard error; `None` at a bound, and where as many numbers as points leave none to tell it by.
+    /// Its standard error; `None` at a bound, and if there are only as many points as parameters.
     pub standard_error: Option<f64>,
     freedom: u32,
 }
 
-/// Where the most comes out, as far as the points show it.
+/// The concurrency with the highest throughput, as far as the points show it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakEstimate {
     /// Requests in flight.
@@ -57,10 +57,10 @@ pub struct PeakEstimate {
     freedom: u32,
 }
 
-/// These points have no law.
+/// The law cannot be fitted to these points.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// A point that nobody can measure.
+    /// A point that is not a possible measurement.
     #[error(
         "point {place}: {concurrency} in flight and {throughput} responses a second; the first has to be above 0, the second 0 or more"
     )]
@@ -72,7 +72,7 @@ pub enum FitError {
         /// Its throughput.
         throughput: f64,
     },
-    /// Three numbers need three different concurrencies.
+    /// Three parameters need three different concurrencies.
     #[error(
         "{found} concurrencies were measured; the scalability law has three numbers and needs at least {LEAST_LEVELS}"
     )]
@@ -80,55 +80,55 @@ pub enum FitError {
         /// How many there are.
         found: usize,
     },
-    /// Nothing came out.
+    /// All throughputs are zero.
     #[error("no point has a response")]
     NothingCameOut,
 }
 
-/// Why a fit does not tell its numbers, or a peak.
+/// Why a fit gives no parameters, or no peak.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Refusal {
-    /// Three numbers fit through few points whatever they are.
+    /// Three parameters fit almost any few points.
     TooFewPoints {
         /// Different concurrencies.
         found: usize,
-        /// How many it takes.
+        /// How many are needed.
         needed: usize,
     },
     /// Throughput does not fall, so the law has no peak.
     CoherencyAtBound,
-    /// The law would have to be believed where nothing was measured.
+    /// The peak would be an extrapolation.
     BeyondRange {
         /// Where the peak would be.
         peak: f64,
         /// The highest measured concurrency.
         highest: f64,
     },
-    /// Throughput is no lower at the end than at its best, so that what bends the law is a plateau: a service with so
-    /// many slots, or a generator at its end.
+    /// Throughput at the end is no lower than at its best, so the bend is a plateau: a service with a fixed number of
+    /// slots, or a generator at its limit.
     LevelsOff {
         /// The highest throughput.
         best: f64,
         /// The throughput at the highest concurrency.
         last: f64,
     },
-    /// The points are too far from any such law.
+    /// The points deviate too far from any such law.
     PoorFit {
         /// Standard error of the residuals over the highest throughput.
         error: f64,
-        /// How much is believed.
+        /// The largest accepted value.
         bound: f64,
     },
-    /// The points do not tell the numbers apart.
+    /// The points do not determine the parameters.
     Undetermined,
 }
 
 /// Fits the law to points: least squares of throughput, contention from 0 to 1, coherency 0 or more.
 ///
-/// Several points at one concurrency are welcome. Points need no order.
+/// Several points at one concurrency are allowed. Points may be in any order.
 ///
 /// # Errors
-/// A point that is no measurement, fewer than three different concurrencies, or no response at all.
+/// An invalid point, fewer than three different concurrencies, or no response at all.
 pub fn fit(points: &[Point]) -> Result<Fit, FitError> {
     for (place, &Point { concurrency, throughput }) in points.iter().enumerate() {
         let possible = concurrency > 0.0 && throughput >= 0.0 && (concurrency + throughput).is_finite();
@@ -170,7 +170,7 @@ fn levels(points: &[Point]) -> usize {
 }
 
 impl Fit {
-    /// The law that fits best. What it says beyond the measured points is a guess; see [`Fit::peak`].
+    /// The law that fits best. Beyond the measured points it is an extrapolation; see [`Fit::peak`].
     pub fn law(&self) -> &Law {
         &self.law
     }
@@ -185,7 +185,7 @@ impl Fit {
         self.estimate(1, self.law.beta())
     }
 
-    /// Responses a second of one alone.
+    /// Responses a second at a concurrency of one.
     pub fn gamma(&self) -> Estimate {
         self.estimate(2, self.law.gamma())
     }
@@ -195,18 +195,18 @@ impl Fit {
         self.highest.concurrency
     }
 
-    /// Points beyond those that the free numbers take up.
+    /// The number of points minus the number of free parameters.
     pub fn degrees_of_freedom(&self) -> u32 {
         let numbers = self.free.iter().filter(|free| **free).count();
         self.residuals.len().saturating_sub(numbers) as u32
     }
 
-    /// Measured less fitted throughput, in the order of the points.
+    /// Measured minus fitted throughput, in the order of the points.
     pub fn residuals(&self) -> &[f64] {
         &self.residuals
     }
 
-    /// Standard error of the residuals, in responses a second; `None` where there are no degrees of freedom.
+    /// Standard error of the residuals, in responses a second; `None` without degrees of freedom.
     pub fn residual_standard_error(&self) -> Option<f64> {
         let freedom = self.degrees_of_freedom();
         (freedom > 0).then(|| sqrt(self.squares / f64::from(freedom)))
@@ -217,8 +217,8 @@ impl Fit {
         if self.spread == 0.0 { 1.0 } else { 1.0 - self.squares / self.spread }
     }
 
-    /// Between which throughputs the law passes at a concurrency, with so much confidence (between 0 and 1); first-order
-    /// error propagation. `None` where the errors are not known.
+    /// The confidence interval of the law's throughput at a concurrency (confidence between 0 and 1); first-order error
+    /// propagation. `None` if the errors are not known.
     pub fn throughput_interval(&self, concurrency: f64, confidence: Ratio) -> Option<(f64, f64)> {
         let variance = self.variance(&slopes(&self.law, concurrency))?;
         let value = self.law.throughput(concurrency);
@@ -226,10 +226,10 @@ impl Fit {
         Estimate { value, standard_error: Some(sqrt(variance)), freedom }.interval(confidence)
     }
 
-    /// Whether the numbers say anything about the service.
+    /// Whether the parameters describe the service.
     ///
     /// # Errors
-    /// Too few points, points that follow no such law, or that do not tell its numbers apart.
+    /// Too few points, points that follow no such law, or that do not determine its parameters.
     pub fn trusted(&self) -> Result<(), Refusal> {
         if self.levels < LEAST_POINTS {
             return Err(Refusal::TooFewPoints { found: self.levels, needed: LEAST_POINTS });
@@ -239,10 +239,10 @@ impl Fit {
         if error > POOR { Err(Refusal::PoorFit { error, bound: POOR }) } else { Ok(()) }
     }
 
-    /// Where the most comes out.
+    /// The concurrency with the highest throughput.
     ///
     /// # Errors
-    /// Where the numbers are not [trusted](Fit::trusted), or the points do not show a peak, and why.
+    /// The parameters are not [trusted](Fit::trusted), or the points do not show a peak, and why.
     pub fn peak(&self) -> Result<PeakEstimate, Refusal> {
         self.trusted()?;
         let Some(Peak { concurrency, throughput }) = self.law.peak() else {
@@ -269,7 +269,7 @@ impl Fit {
         Estimate { value, standard_error, freedom: self.degrees_of_freedom() }
     }
 
-    /// The variance of what moves with the three numbers by these slopes.
+    /// The variance of a quantity that depends on the three parameters with these slopes.
     fn variance(&self, slopes: &Three) -> Option<f64> {
         let error = self.residual_standard_error()?;
         let turned = times(&self.covariance?, slopes);
@@ -279,8 +279,8 @@ impl Fit {
 }
 
 impl Estimate {
-    /// Between which values the number lies with so much confidence (above 0, below 1), where errors are normal; `None`
-    /// where its error is not known.
+    /// The confidence interval of the value (confidence above 0, below 1), for normal errors; `None` if its error is
+    /// not known.
     pub fn interval(&self, confidence: Ratio) -> Option<(f64, f64)> {
         let t = student_t(1.0 - confidence.get(), f64::from(self.freedom));
         self.standard_error.map(|error| (self.value - t * error, self.value + t * error))
@@ -288,8 +288,8 @@ impl Estimate {
 }
 
 impl PeakEstimate {
-    /// Between which concurrencies the peak lies with so much confidence (above 0, below 1). First-order error
-    /// propagation of its logarithm, so that it stays above 0.
+    /// The confidence interval of the peak's concurrency (confidence above 0, below 1). First-order error propagation
+    /// of its logarithm, so that it stays above 0.
     pub fn interval(&self, confidence: Ratio) -> (f64, f64) {
         let factor = exp(student_t(1.0 - confidence.get(), f64::from(self.freedom)) * self.log_error);
         (self.concurrency / factor, self.concurrency * factor)
@@ -320,10 +320,11 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The law has three numbers.
+/// The law has three parameters.
 const LEAST_LEVELS: usize = 3;
-/// Different concurrencies that it takes to tell a peak. With three numbers to find, fewer leave less than half of the
-/// points to contradict them; usl4j asks for as many before it fits at all.
+/// Different concurrencies needed for a peak. With three parameters to find, fewer leave less than half of the points
+/// to contradict them; usl4j requires as many before it fits at all.
 pub const LEAST_POINTS: usize = 6;
-/// Residuals beyond this part of the highest throughput are no fit. The published ones are at 5 % and below.
+/// A larger residual error, as a share of the highest throughput, is not a fit. The published ones are at 5 % and
+/// below.
 const POOR: f64 = 0.1;

@@ -1,8 +1,8 @@
-//! The law with known numbers: throughput, response time, peak, and the way back from each.
+//! The law with known parameters: throughput, response time, peak, and the inverse of each.
 
 use libm::sqrt;
 
-/// The scalability law with its three numbers; see [the module](super).
+/// The scalability law with its three parameters; see [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Law {
     alpha: f64,
@@ -10,7 +10,7 @@ pub struct Law {
     gamma: f64,
 }
 
-/// Where the most comes out.
+/// The point of highest throughput.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
     /// Requests in flight.
@@ -19,35 +19,35 @@ pub struct Peak {
     pub throughput: f64,
 }
 
-/// These numbers make no law.
+/// Invalid parameters of the law.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum LawError {
-    /// Contention is a share of the work.
+    /// Contention outside 0 to 1.
     #[error("contention (alpha) is {found}, but it is a share from 0 to 1")]
     Contention {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// Coherency costs.
+    /// Negative coherency.
     #[error("coherency (beta) is {found}, but it is a cost of 0 or more")]
     Coherency {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
-    /// Without throughput there is nothing to scale.
+    /// A throughput that is not above zero.
     #[error("the throughput of one alone (gamma) is {found}, but it has to be above 0")]
     Alone {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
 }
 
 impl Law {
-    /// A law with contention `alpha` (0 to 1), coherency `beta` (0 or more) and the throughput `gamma` of one alone
-    /// (responses a second, above 0).
+    /// A law with contention `alpha` (0 to 1), coherency `beta` (0 or more) and the throughput `gamma` at a concurrency
+    /// of one (responses a second, above 0).
     ///
     /// # Errors
-    /// A number outside its bounds.
+    /// A parameter outside its bounds.
     pub fn new(alpha: f64, beta: f64, gamma: f64) -> Result<Self, LawError> {
         if !(0.0..=1.0).contains(&alpha) {
             return Err(LawError::Contention { found: alpha });
@@ -65,27 +65,27 @@ impl Law {
     /// processor approach", AFIPS 1967.
     ///
     /// # Errors
-    /// A number outside its bounds.
+    /// A parameter outside its bounds.
     pub fn amdahl(alpha: f64, gamma: f64) -> Result<Self, LawError> {
         Law::new(alpha, 0.0, gamma)
     }
 
-    /// Bounds are kept by whoever calls this.
+    /// The caller ensures the bounds.
     pub(super) fn within(alpha: f64, beta: f64, gamma: f64) -> Self {
         Law { alpha, beta, gamma }
     }
 
-    /// Contention: the share of the work that only one can do at a time, 0 to 1.
+    /// Contention: the share of the work that runs one at a time, 0 to 1.
     pub fn alpha(&self) -> f64 {
         self.alpha
     }
 
-    /// Coherency: what a pair costs, in units of the time of one alone, 0 or more.
+    /// Coherency: the cost of a pair, in units of the response time at a concurrency of one, 0 or more.
     pub fn beta(&self) -> f64 {
         self.beta
     }
 
-    /// Responses a second of one alone.
+    /// Responses a second at a concurrency of one.
     pub fn gamma(&self) -> f64 {
         self.gamma
     }
@@ -105,12 +105,12 @@ impl Law {
         self.slowdown(concurrency) / self.gamma
     }
 
-    /// X(N) / (γ N): which share of perfect scaling is left, 0 to 1 from one in flight on.
+    /// X(N) / (γ N): the share of perfect scaling, 0 to 1 from one in flight on.
     pub fn efficiency(&self, concurrency: f64) -> f64 {
         1.0 / self.slowdown(concurrency)
     }
 
-    /// Where the most comes out; `None` without coherency, where more always brings more.
+    /// The point of highest throughput; `None` without coherency, where throughput always grows.
     pub fn peak(&self) -> Option<Peak> {
         if self.beta == 0.0 {
             return None;
@@ -119,20 +119,19 @@ impl Law {
         Some(Peak { concurrency, throughput: self.throughput(concurrency) })
     }
 
-    /// γ/α: responses a second that contention alone never lets it pass; `None` without contention.
+    /// γ/α: the limit of throughput due to contention alone, in responses a second; `None` without contention.
     pub fn limit(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| self.gamma / self.alpha)
     }
 
-    /// 1/α: where the line through the first step meets the limit, so that most of what more in flight can bring is had;
-    /// `None` without contention.
+    /// 1/α: where the initial slope meets the limit, so that more in flight adds little; `None` without contention.
     pub fn optimum(&self) -> Option<f64> {
         (self.alpha > 0.0).then(|| 1.0 / self.alpha)
     }
 
-    /// N at X: the fewest in flight that bring so many responses a second; `None` where none do.
+    /// N at X: the lowest concurrency with this throughput; `None` if it is never reached.
     ///
-    /// Some programs leave coherency out of this inversion; [`Law::without_coherency`] gives their numbers.
+    /// Some programs leave coherency out of this inversion; [`Law::without_coherency`] gives their values.
     pub fn concurrency_at_throughput(&self, throughput: f64) -> Option<f64> {
         // β X N² − (γ − (α − β) X) N + (1 − α) X = 0, the smaller root in the form that also holds for β = 0.
         let middle = self.gamma - (self.alpha - self.beta) * throughput;
@@ -141,12 +140,12 @@ impl Law {
         is_there.then(|| 2.0 * (1.0 - self.alpha) * throughput / (middle + sqrt(under)))
     }
 
-    /// R at X: seconds that a response takes where so many come out a second; `None` where so many never do.
+    /// R at X: seconds that a response takes at this throughput; `None` if it is never reached.
     pub fn response_time_at_throughput(&self, throughput: f64) -> Option<f64> {
         self.concurrency_at_throughput(throughput).map(|concurrency| self.response_time(concurrency))
     }
 
-    /// N at R: how many in flight make responses take so long (seconds); `None` where none do.
+    /// N at R: the concurrency at which responses take this long (seconds); `None` if there is none.
     pub fn concurrency_at_response_time(&self, response_time: f64) -> Option<f64> {
         // β N² + (α − β) N − (γ R − (1 − α)) = 0, the positive root in the form that also holds for β = 0.
         let longer = self.gamma * response_time - (1.0 - self.alpha);
@@ -155,13 +154,13 @@ impl Law {
         (longer >= 0.0 && below > 0.0).then(|| 2.0 * longer / below)
     }
 
-    /// X at R: responses a second where each takes so long (seconds); `None` where none does.
+    /// X at R: responses a second when each takes this long (seconds); `None` if none does.
     pub fn throughput_at_response_time(&self, response_time: f64) -> Option<f64> {
         let concurrency = self.concurrency_at_response_time(response_time)?;
         (response_time > 0.0).then(|| concurrency / response_time)
     }
 
-    /// How many times longer a response takes than alone.
+    /// The factor by which a response takes longer than at a concurrency of one.
     pub(super) fn slowdown(&self, concurrency: f64) -> f64 {
         1.0 + self.alpha * (concurrency - 1.0) + self.beta * concurrency * (concurrency - 1.0)
     }

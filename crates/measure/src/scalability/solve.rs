@@ -1,25 +1,25 @@
-//! Bounded least squares of the law: Levenberg and Marquardt's steps, projected onto the bounds.
+//! Bounded least squares of the law: Levenberg-Marquardt steps, projected onto the bounds.
 //!
-//! A step is that of the parameters which are free: at a bound, one that would leave it is held there. The columns are
-//! scaled by their length, because coherency is thousands of times smaller than the rest. K. Madsen, H. B. Nielsen,
-//! O. Tingleff, "Methods for Non-Linear Least Squares Problems", 2004; C. T. Kelley, "Iterative Methods for
-//! Optimization", SIAM 1999, chapter 5 (projection).
+//! A step changes only the free parameters: at a bound, one that would leave it is held there. The columns are scaled
+//! by their length, because coherency is thousands of times smaller than the rest. K. Madsen, H. B. Nielsen, O.
+//! Tingleff, "Methods for Non-Linear Least Squares Problems", 2004; C. T. Kelley, "Iterative Methods for Optimization",
+//! SIAM 1999, chapter 5 (projection).
 
 use super::fit::Point;
 use super::law::Law;
 use libm::{fabs, sqrt};
 
-/// Contention, coherency, throughput alone.
+/// Contention, coherency, throughput at a concurrency of one.
 pub(super) type Three = [f64; 3];
 
-/// The best law, and which of its numbers are not at a bound.
+/// The best law, and which of its parameters are not at a bound.
 pub(super) struct Best {
     pub(super) law: Law,
     pub(super) free: [bool; 3],
     /// Sum of squared residuals.
     pub(super) squares: f64,
-    /// Variances and covariances of the free numbers, for residuals of variance 1, and zero for the others; `None` where
-    /// the points do not tell the numbers apart.
+    /// Variances and covariances of the free parameters, for residuals of variance 1, and zero for the others; `None`
+    /// if the points do not determine the parameters.
     pub(super) covariance: Option<[Three; 3]>,
 }
 
@@ -42,8 +42,8 @@ fn start(points: &[Point], (alpha, beta): (f64, f64)) -> Three {
     [alpha, beta, alone(points, alpha, beta)]
 }
 
-/// Contention and coherency by a straight line through transformed points, with the throughput of one alone taken from
-/// the first point: N / (X / γ) − 1 = α (N − 1) + β N (N − 1). It trusts that point too much, but is near.
+/// Contention and coherency by a straight line through transformed points, with gamma taken from the first point: N /
+/// (X / γ) − 1 = α (N − 1) + β N (N − 1). It gives that point too much weight, but is near.
 pub(super) fn linearised(points: &[Point]) -> Option<(f64, f64)> {
     let first = points.iter().min_by(|one, other| one.concurrency.total_cmp(&other.concurrency))?;
     let gamma = first.throughput / first.concurrency;
@@ -61,7 +61,7 @@ pub(super) fn linearised(points: &[Point]) -> Option<(f64, f64)> {
     (determinant > 0.0).then(|| ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant))
 }
 
-/// The best throughput of one alone for given contention and coherency: it enters linearly.
+/// The best gamma for given contention and coherency: it enters linearly.
 fn alone(points: &[Point], alpha: f64, beta: f64) -> f64 {
     let one = Law::within(alpha, beta, 1.0);
     let (mut top, mut bottom) = (0.0, 0.0);
@@ -105,7 +105,7 @@ fn project(at: Three, before: f64) -> Three {
     [at[0].clamp(0.0, 1.0), at[1].max(0.0), if at[2] > 0.0 { at[2] } else { before * 0.1 }]
 }
 
-/// Which numbers may move: all but those at a bound that the sum of squares pushes against it.
+/// Which parameters may move: all but those at a bound that the sum of squares pushes against it.
 fn free(at: &Three, gradient: &Three) -> [bool; 3] {
     let alpha = !(at[0] <= 0.0 && gradient[0] <= 0.0 || at[0] >= 1.0 && gradient[0] >= 0.0);
     [alpha, !(at[1] <= 0.0 && gradient[1] <= 0.0), true]
@@ -133,14 +133,14 @@ fn normal(points: &[Point], at: &Three) -> ([Three; 3], Three) {
     (normal, gradient)
 }
 
-/// How throughput moves with each of the three numbers.
+/// The derivatives of throughput by each of the three parameters.
 pub(super) fn slopes(law: &Law, concurrency: f64) -> Three {
     let slowdown = law.slowdown(concurrency);
     let by_contention = -law.gamma() * concurrency * (concurrency - 1.0) / (slowdown * slowdown);
     [by_contention, by_contention * concurrency, concurrency / slowdown]
 }
 
-/// The inverse over the free rows and columns, zero elsewhere; `None` where it has none.
+/// The inverse over the free rows and columns, zero elsewhere; `None` if it is singular.
 fn inverse(matrix: &[Three; 3], free: [bool; 3]) -> Option<[Three; 3]> {
     let scale = [0, 1, 2].map(|place: usize| sqrt(matrix[place][place]));
     let mut rows = [[0.0; 6]; 3];
@@ -190,9 +190,9 @@ fn law_of(at: &Three) -> Law {
     Law::within(at[0], at[1], at[2])
 }
 
-/// Far more than it takes.
+/// Far more than needed.
 const STEPS: u32 = 500;
-/// A step that changes no number by more than this part ends the descent.
+/// A step that changes no parameter by more than this part ends the descent.
 const CLOSE: f64 = 1e-12;
-/// Columns are scaled to length 1, so this is a correlation of all but one.
+/// Columns are scaled to length 1, so this is a correlation of nearly one.
 const SINGULAR: f64 = 1e-14;

@@ -1,4 +1,4 @@
-//! The numbers that others print for the same points, and laws of the law.
+//! Published values of other programs for the same points, and properties of the law.
 
 use super::solve::linearised;
 use super::*;
@@ -72,16 +72,17 @@ fn spec_sdm_91_to_the_printed_digits() {
     all_print([law.limit().unwrap(), optimum, law.throughput(optimum)], "3245.6 36.064 1542");
     let each = || SPEC_SDM_91.iter().map(|(users, _)| *users);
     all_print(each().map(|users| law.throughput(users)), "90 1078 1541 1850 1879 1822 1646");
-    // The package divides what was measured by perfect scaling.
+    // The package divides the measured values by perfect scaling.
     let efficiency = SPEC_SDM_91.iter().map(|(users, scripts)| scripts / users / law.gamma());
     all_print(efficiency, ".7211 .6148 .5100 .2860 .1882 .1370 .0876");
     let residuals = || fit.residuals().iter().copied();
     all_print([residuals().fold(0.0, f64::min), residuals().fold(0.0, f64::max)], "-81.66 111.09");
-    // The package's band is as wide everywhere: a one-sided t of the root mean square of the residuals over n - 1.
+    // The package's band has the same width everywhere: a one-sided t of the root mean square of the residuals over n -
+    // 1.
     let squares: f64 = residuals().map(|off| off * off).sum();
     let band = stats::student_t(0.1, 6.0) * (squares / 6.0).sqrt();
     all_print([law.throughput(1.0) - band, law.throughput(1.0) + band], "-41.4 221");
-    // Ours knows where the points are: at one user it is that of gamma.
+    // Ours depends on where the points are: at one user it is that of gamma.
     let (low, high) = fit.throughput_interval(1.0, SURE).unwrap();
     assert_eq!((low, high), fit.gamma().interval(SURE).unwrap());
 }
@@ -125,7 +126,7 @@ fn six_points_are_enough_for_intervals() {
     let fit = fit(&points(&RAYTRACER[..6])).unwrap();
     let law = fit.law();
     all_print([law.alpha(), law.beta(), law.gamma()], "0.02444 0.00163 20.85605");
-    // The package takes a one-sided t of as many degrees as points less one, so its intervals are narrower than ours.
+    // The package takes a one-sided t with n - 1 degrees of freedom, so its intervals are narrower than ours.
     let t = stats::student_t(0.1, 5.0);
     let theirs = |found: Estimate| [-t, t].map(|t| found.value + t * found.standard_error.unwrap());
     all_print(theirs(fit.alpha()), ".00754 .0414");
@@ -153,7 +154,7 @@ fn the_numbers_of_a_synthetic_service_are_found_again() {
 fn cisco_as_others_print_it() {
     let fit = fit(&cisco(32)).unwrap();
     let law = fit.law();
-    // usl4j and usl-rs ask for agreement within 0.02 %.
+    // usl4j and usl-rs require agreement within 0.02 %.
     let near = |found: f64, printed: f64| assert!((found / printed - 1.0).abs() < 2e-4, "{found} {printed}");
     near(law.alpha(), 0.02671591);
     near(law.beta(), 7.690945e-4);
@@ -166,7 +167,7 @@ fn cisco_as_others_print_it() {
     for (threads, millis) in [(1.0, 1.00440), (20.0, 1.80772), (35.0, 2.83591)] {
         near(law.response_time(threads) * 1e3, millis);
     }
-    // Theirs leave coherency out where they go from throughput back.
+    // They leave coherency out when they invert throughput.
     let theirs = law.without_coherency();
     for (throughput, threads) in [(955.0, 0.95810), (11048.0, 15.3504), (12201.0, 17.7322)] {
         near(theirs.concurrency_at_throughput(throughput).unwrap(), threads);
@@ -190,13 +191,13 @@ fn the_ways_back_as_others_print_them() {
 
 #[test]
 fn four_points_have_wide_intervals_and_no_peak() {
-    // Virtual users and requests a second behind a quota of 100 millicores, from the stress-test account.
+    // Virtual users and requests a second with a quota of 100 millicores, from the stress-test account.
     let few = points(&[(1.0, 128.86), (10.0, 983.65), (100.0, 1539.6), (1000.0, 2316.3)]);
     let fit = fit(&few).unwrap();
     assert_eq!(fit.peak(), Err(Refusal::TooFewPoints { found: 4, needed: 6 }));
     let (low, high) = fit.gamma().interval(SURE).unwrap();
     assert!(high - low > fit.gamma().value, "{low} to {high}");
-    // Three numbers through three points leave no error to tell.
+    // Three parameters through three points leave no error estimate.
     let three: Vec<Point> =
         SPEC_SDM_91.iter().step_by(3).map(|&(n, x)| Point { concurrency: n, throughput: x }).collect();
     let exact = super::fit(&three).unwrap();
@@ -226,14 +227,14 @@ fn points_that_follow_no_such_law_have_no_peak() {
     let jagged = points(&[(1.0, 10.0), (2.0, 100.0), (3.0, 10.0), (4.0, 100.0), (5.0, 10.0), (6.0, 100.0)]);
     let refusal = fit(&jagged).unwrap().peak().unwrap_err();
     assert!(matches!(refusal, Refusal::PoorFit { .. }), "{refusal}");
-    // Whatever more is in flight, no more comes out: contention is all.
+    // With more in flight, throughput stays the same: contention is all.
     let flat = fit(&points(&[(1.0, 50.0), (2.0, 50.0), (5.0, 50.0), (10.0, 50.0)])).unwrap();
     all_print([flat.law().alpha(), flat.law().gamma()], "1.000 50.000");
 }
 
 #[test]
 fn a_plateau_is_no_peak() {
-    // Twelve slots of 100 ms: the best law bends down, and its peak lies among the points.
+    // Twelve slots of 100 ms: the best law bends down, and its peak is among the points.
     let slots = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0].map(|users: f64| (users, users.min(12.0) / 0.1));
     let fit = fit(&points(&slots)).unwrap();
     assert!(fit.law().peak().unwrap().concurrency < 50.0);
