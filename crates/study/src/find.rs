@@ -1,15 +1,15 @@
 //! The highest rate at which a service holds a goal: the search, from the first request to the recovery.
 //!
 //! ```text
-//! Load, Wanted → find → Events while it goes on → documents::find::Outcome
+//! Load, Wanted → find → Events during the search → documents::find::Outcome
 //!
 //! search   the stages in their order
-//! drive    one piece of load each
-//! watched  what the judge sees of a run
+//! drive    one part of load each
+//! watched  the judge's view of a run
 //! ```
 //!
-//! Which rate comes next, whether a trial is good, bad or disturbed, when the service is calm again and which limits follow
-//! is decided in [`control::search`].
+//! [`control::search`] decides which rate comes next, whether a trial is good, bad or disturbed, when the service is
+//! calm again and which limits follow.
 
 mod drive;
 mod search;
@@ -30,11 +30,11 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use units::Rate;
 
-/// How the load is made.
+/// How the load is generated.
 pub struct Load<'a> {
-    /// Where to, and the request.
+    /// The destination and the request.
     pub target: &'a Target,
-    /// How connections are made.
+    /// How connections are opened.
     pub connecting: &'a Connecting,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
@@ -42,64 +42,64 @@ pub struct Load<'a> {
     pub arrivals: Arrivals,
     /// The most connections of trials at a fixed rate.
     pub connections: Option<NonZeroU32>,
-    /// When a request is given up.
+    /// The time-out of a request.
     pub timeout: Duration,
-    /// Whether the search is to end now; asked many times a second.
+    /// Whether the search is to end now; called many times a second.
     pub interrupted: &'a dyn Fn() -> bool,
 }
 
-/// What is searched for.
+/// What to search for.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// What must hold; `None` where it follows from the calm response time.
+    /// The goal; `None` to derive it from the calm response time.
     pub goal: Option<Goal>,
-    /// Load time of all trials together; `None` where it follows from how fast the service is.
+    /// Load time of all trials together; `None` to derive it from the speed of the service.
     pub budget: Option<Duration>,
-    /// No rate above this is tried.
+    /// The highest rate to try.
     pub highest: Option<Rate>,
     /// The most connections of the closed loop.
     pub concurrency_max: u32,
     /// Whether the service may be overloaded on purpose at the end.
     pub prove_overload: bool,
-    /// What has to be carried.
+    /// The peak to carry.
     pub peak: Option<Peak>,
     /// Whether the other paths of the service get no limit.
     pub only_path: bool,
     /// The name of this search in the ledger.
     pub run: Option<String>,
-    /// The day of it, as `2026-01-31`.
+    /// Its date, as `2026-01-31`.
     pub date: String,
 }
 
-/// What a search says while it goes on.
+/// The events of a search.
 pub enum Event<'a> {
-    /// All of it is over after this time, counted from its beginning, at the latest.
+    /// The search ends after this time, counted from its beginning, at the latest.
     TimeLimit(Duration),
-    /// The goal is known now.
+    /// The goal is determined.
     Goal(&'a Goal),
     /// A part begins. The next event that ends a part is its end.
     Begins(&'a Part),
-    /// How a part goes on.
+    /// The progress of a part.
     Runs(&'a Part, &'a Progress),
     /// A part has ended.
     Ended {
-        /// Which one.
+        /// The part.
         part: &'a Part,
-        /// What came of it.
+        /// Its result.
         came: Came<'a>,
-        /// All that was measured.
+        /// All its measurements.
         measured: &'a Measurement,
     },
-    /// A part was broken off.
+    /// A part was stopped early.
     Halted {
-        /// Which one.
+        /// The part.
         part: &'a Part,
         /// Why.
         halt: &'a Halt,
     },
-    /// What the closed loop found.
+    /// The result of the closed loop.
     Knee(&'a Knee),
-    /// The service is not calm yet; the next look follows.
+    /// The service is not calm yet; another check follows.
     Waits,
     /// A wait for a calm service is over.
     CalmAgain {
@@ -110,22 +110,22 @@ pub enum Event<'a> {
     },
 }
 
-/// Who listens to a search.
+/// The receiver of a search's events.
 pub type Events<'a> = dyn FnMut(Event<'_>) + 'a;
 
-/// A piece of load.
+/// A part of the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Part {
-    /// Single requests, as calm as it gets.
+    /// Single requests without other load.
     Calm,
-    /// So many connections, each as fast as it is answered.
+    /// A number of connections, each of which sends its next request after a response.
     ClosedStep {
         /// How many.
         connections: u32,
     },
     /// A fixed rate.
     Trial {
-        /// Which one, how long and what for.
+        /// Its rate, length and purpose.
         trial: Trial,
         /// Whether it is to show an overload.
         prove: bool,
@@ -137,7 +137,7 @@ pub enum Part {
     },
 }
 
-/// What came of a part.
+/// The result of a part.
 #[derive(Debug, Clone, Copy)]
 pub enum Came<'a> {
     /// Of [`Part::Calm`].
@@ -150,34 +150,34 @@ pub enum Came<'a> {
     Recovery(&'a Recovery),
 }
 
-/// Why a part was broken off.
+/// Why a part was stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
-    /// [`Load::interrupted`] said so.
+    /// [`Load::interrupted`] returned true.
     #[error("interrupted")]
     Interrupted,
-    /// The time that the whole search may take is over.
+    /// The time limit of the whole search has been reached.
     #[error("the time of the search is over")]
     OutOfTime,
-    /// The load could not be made.
+    /// The load could not be generated.
     #[error(transparent)]
     Start(#[from] StartError),
 }
 
-/// Searches, and says what goes on.
+/// Runs a search, and reports its events.
 ///
 /// # Errors
-/// Where the target does not answer as a service does, or load cannot be made.
+/// The target does not respond like a service, or load cannot be generated.
 pub fn find(load: &Load<'_>, wanted: Wanted, events: &mut Events<'_>) -> Result<Outcome, SearchError> {
     let time = Time { begun: Instant::now(), ends: Cell::new(None) };
     Search::new(load, &time, events).run(wanted)
 }
 
-/// The time that a search takes, and may take.
+/// The time that a search has taken, and may take.
 #[derive(Debug)]
 struct Time {
     begun: Instant,
-    /// When it is over at the latest, since its beginning.
+    /// Its latest end, since its beginning.
     ends: Cell<Option<Duration>>,
 }
 
@@ -190,7 +190,7 @@ impl Time {
         self.ends.set(Some(whole));
     }
 
-    /// How much is left at most; `None` where that is not known yet.
+    /// How much time is left at most; `None` if that is not known yet.
     fn left(&self) -> Option<Duration> {
         self.ends.get().map(|ends| ends.saturating_sub(self.elapsed()))
     }

@@ -1,4 +1,4 @@
-//! Pieces of load and what came of each: a probe, a closed-loop step, a trial, a cool-down, a recovery.
+//! Parts of load and their results: a probe, a closed-loop step, a trial, a cool-down, a recovery.
 
 use super::watched::{Looks, seen};
 use super::{Halt, Load, Time};
@@ -22,18 +22,18 @@ use units::{Quantile, Rate};
 
 /// Drives load at one target.
 pub(super) struct Driver<'a> {
-    /// How the load is made.
+    /// How the load is generated.
     pub(super) load: &'a Load<'a>,
     /// How much time is left.
     pub(super) time: &'a Time,
 }
 
-/// A calm service.
+/// The state of a calm service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calm {
     /// The median response time.
     pub median: Duration,
-    /// Whether late answers come in clusters.
+    /// Whether late responses come in clusters.
     pub rhythm: Rhythm,
     /// Misses of each condition of the goal.
     pub shares: Vec<CalmShare>,
@@ -57,7 +57,7 @@ impl Driver<'_> {
         self.plan(model, Some(duration))
     }
 
-    /// Runs a plan, and looks at it at equal intervals until a look says that it is enough.
+    /// Runs a plan, and checks it at equal intervals until a check ends it.
     fn run(
         &self,
         plan: Plan,
@@ -75,7 +75,7 @@ impl Driver<'_> {
         drive.running().stop();
         let mut measured = drive.finish()?;
         if early {
-            // What was not sent because we stopped says nothing.
+            // Requests that were unsent because the run was stopped do not count.
             let reasons = measured.validity.reasons;
             measured.validity = Validity::of(
                 reasons.into_iter().filter(|reason| !matches!(reason, Reason::Unsent { .. })).collect(),
@@ -101,7 +101,7 @@ impl Driver<'_> {
         })
     }
 
-    /// Watches the calm service until it is known whether late answers come in clusters.
+    /// Watches the calm service until it is known whether late responses come in clusters.
     pub(super) fn watch_calm(
         &self,
         first: Duration,
@@ -122,7 +122,7 @@ impl Driver<'_> {
         let plan = self.open(calm_rate(first), CALM_MAX);
         let measured = self.run(plan, &watch, |number, now, finished| {
             show(now);
-            // What failed was not late.
+            // Failed requests were not late.
             let within = now.within.last().copied().unwrap_or(0);
             let overdue = now.overdue.last().copied().unwrap_or(0);
             let late_now = now.succeeded.saturating_sub(within) + overdue;
@@ -148,7 +148,8 @@ impl Driver<'_> {
         Ok((Calm { median, rhythm: calm.rhythm(), shares }, measured))
     }
 
-    /// So many connections, each as fast as it is answered. A step that brings far less than `best` ends early.
+    /// A number of connections, each of which sends its next request after a response. A step with far less throughput
+    /// than `best` ends early.
     pub(super) fn closed_step(
         &self,
         concurrency: u32,
@@ -163,7 +164,7 @@ impl Driver<'_> {
         let mut step = StepWatch::new(best);
         let measured = self.run(plan, &watch, |number, now, finished| {
             show(now);
-            // What comes after the end does not count.
+            // Results after the end do not count.
             let over = finished || step.observe(number, now.at, now.succeeded);
             if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -172,7 +173,7 @@ impl Driver<'_> {
         Ok((Measured { concurrency, throughput: step.throughput(), response_time }, measured))
     }
 
-    /// Runs a trial until its judge decides. To prove an overload it goes on until requests wait for longer than the
+    /// Runs a trial until its judge decides. To prove an overload it continues until requests wait for longer than the
     /// goal's bound, or its length is over.
     pub(super) fn trial(
         &self,
@@ -207,14 +208,14 @@ impl Driver<'_> {
             let busy: Vec<String> = busy.iter().map(ToString::to_string).collect();
             if busy.is_empty() { what } else { format!("{what}; meanwhile {}", busy.join(", ")) }
         });
-        // A proof goes on after the verdict.
+        // A proof continues after the verdict.
         let ran = measured.elapsed.min(trial.length);
         let outcome = TrialOutcome { ran, ..TrialOutcome::of(trial, &judge, verdict) };
         Ok((Judged { outcome, disturbed_by }, measured))
     }
 
-    /// Waits until a few lone requests are answered well and in calm time again, for at most `most`; says whether they
-    /// were.
+    /// Waits until a few single requests are successful and as fast as on the calm service, for at most `most`; returns
+    /// whether they were.
     pub(super) fn cool_down(
         &self,
         calm: Duration,
@@ -258,7 +259,7 @@ impl Driver<'_> {
     }
 }
 
-/// What the load engine says of the generator's own part in a trial.
+/// The load engine's data on the generator's own part in a trial.
 fn generator(last: &Progress, measured: &Measurement) -> Generator {
     let reasons = &measured.validity.reasons;
     Generator {
@@ -272,7 +273,7 @@ fn generator(last: &Progress, measured: &Measurement) -> Generator {
     }
 }
 
-/// What disturbed a trial, in the words of the run where it has any.
+/// The disturbance of a trial, in the words of the run if it has any.
 fn in_words(what: Disturbance, measured: &Measurement) -> String {
     let is: fn(&Reason) -> bool = match what {
         Disturbance::OutOfResources => is_out_of_resources,
@@ -291,7 +292,7 @@ fn is_busy(reason: &Reason) -> bool {
     matches!(reason, Reason::GeneratorBusy { .. })
 }
 
-/// Looks at a probe are short: it is over as soon as it is answered.
+/// The interval of checks of a probe is short: it ends at the last response.
 const PROBE_LOOK: Duration = Duration::from_millis(5);
-/// So many processes are named where one of them may have disturbed a trial.
+/// The most processes that are named if one of them may have disturbed a trial.
 const BUSY_NAMED: usize = 3;

@@ -1,5 +1,5 @@
-//! The whole search, in the order of the account: is it there, how much comes out, which rate holds, what happens above
-//! it, does it come back.
+//! The whole search, in order: is the service there, how much throughput does it reach, which rate holds, what happens
+//! above it, does it recover.
 //!
 //! ```text
 //! probe → calm → closed loop → open trials (bracket, narrow, verify, confirm) → overload at the high end → recovery
@@ -7,7 +7,7 @@
 //!
 //! ## Why the overload is proved once more
 //! The search ends trials as early as it can, most of them before anything is visible. The proof lets requests wait for
-//! longer than the goal allows, so that what follows is a recovery and not a calm.
+//! longer than the goal allows, so that a recovery follows and not a calm service.
 
 use super::drive::{Calm, Driver};
 use super::{Came, Event, Events, Halt, Load, Part, Time, Wanted};
@@ -25,18 +25,18 @@ use measure::Measurement;
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
-/// There is nothing to search at.
+/// The target cannot be searched.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// No request was answered.
+    /// No request got a response.
     #[error("{target} does not answer: {what}; is the service there? try `curl -v '{target}'`")]
     Silent {
         /// The URL.
         target: String,
-        /// What came instead.
+        /// What happened instead.
         what: String,
     },
-    /// It answers that something is wrong.
+    /// The response has an error status.
     #[error(
         "{target} answers {status} to a single request; the rate of such answers says nothing, give a URL (and -H, -m, --data) that is answered with 2xx or 3xx"
     )]
@@ -46,12 +46,12 @@ pub enum SearchError {
         /// The status.
         status: u16,
     },
-    /// The load could not be made, or the user ended it before anything was known.
+    /// The load could not be generated, or the user ended it before anything was known.
     #[error(transparent)]
     Halt(#[from] Halt),
 }
 
-/// A search under way.
+/// The state of a search.
 pub(super) struct Search<'a> {
     driver: Driver<'a>,
     events: &'a mut Events<'a>,
@@ -67,7 +67,7 @@ impl<'a> Search<'a> {
     /// Runs it to its end, or until it is interrupted.
     ///
     /// # Errors
-    /// Where the target does not answer as a service does, or load cannot be made.
+    /// The target does not respond like a service, or load cannot be generated.
     pub(super) fn run(mut self, wanted: Wanted) -> Result<Outcome, SearchError> {
         let first = self.first_answers()?;
         let mut outcome = Outcome {
@@ -91,7 +91,7 @@ impl<'a> Search<'a> {
         outcome.ended = match self.search(&wanted, &mut outcome) {
             Ok(ended) => ended,
             Err(SearchError::Halt(Halt::Interrupted)) => Ended::Interrupted,
-            // Before the first trial: later ones are ended by the search.
+            // Before the first trial: the search itself ends later ones.
             Err(SearchError::Halt(Halt::OutOfTime)) => Ended::Done,
             Err(other) => return Err(other),
         };
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
 
     fn search(&mut self, wanted: &Wanted, outcome: &mut Outcome) -> Result<Ended, SearchError> {
         let step = step_length(outcome.calm);
-        // A service that is fast, and has no clusters of late answers, takes the least.
+        // A fast service without clusters of late responses needs the least.
         let fast = Rate::per_second_of(f64::MAX);
         let at_most = |best, rhythm: &Rhythm| {
             whole_time(step, wanted.budget.unwrap_or_else(|| load_time(best, rhythm)))
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         Ok(Ended::Done)
     }
 
-    /// Watches the calm service: how fast it is, and whether late answers come in clusters.
+    /// Watches the calm service: how fast it is, and whether late responses come in clusters.
     fn watch_calm(&mut self, first: Duration, goal: Option<&Goal>) -> Result<Calm, SearchError> {
         let (calm, _) = self.part(
             Part::Calm,
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         Ok(calm)
     }
 
-    /// A few requests: is there a service, and how fast is it?
+    /// Sends a few requests: is there a service, and how fast is it?
     fn first_answers(&mut self) -> Result<Duration, SearchError> {
         let measured = self.driver.probe(FIRST, FIRST_MAX)?;
         let target = || self.driver.load.target.url.clone();
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `None` where the service did not become calm again.
+    /// `None` if the service did not become calm again.
     fn open_trials(
         &mut self,
         search: &mut CapacitySearch,
@@ -287,7 +287,7 @@ impl<'a> Search<'a> {
         (self.events)(Event::TimeLimit(whole));
     }
 
-    /// Runs a part, and says what goes on and what came of it.
+    /// Runs a part, and reports its progress and its result.
     fn part<T>(
         &mut self,
         part: Part,
@@ -308,17 +308,17 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The goal where none was given: p95 below 2.5 times the calm median.
+/// The default goal: p95 below 2.5 times the calm median.
 fn goal_of(calm: Duration) -> Goal {
     Goal::new(vec![Condition::ResponseTime { quantile: Quantile::P95, below: usual_bound(calm) }])
         .expect("one condition with a bound above zero is a goal")
 }
 
-/// Requests that say whether there is a service at all.
+/// Requests that show whether there is a service at all.
 const FIRST: u64 = 5;
-/// They are waited for no longer than this.
+/// The longest wait for their responses.
 const FIRST_MAX: Duration = Duration::from_secs(20);
-/// Time for the overload's answers and the recovery; without it none is shown.
+/// Time for the overload's responses and the recovery; without it no overload is shown.
 const PROOF_ROOM: Duration = Duration::from_secs(10);
-/// How often a high end that held after all is searched for again.
+/// How often a high end that held in the proof is searched for again.
 const PROOFS_MAX: u32 = 2;

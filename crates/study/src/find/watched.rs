@@ -1,4 +1,4 @@
-//! From what the load engine says of a run to what the judge asks for.
+//! Converts the load engine's progress into the judge's input.
 
 use ::load::{Progress, Watch};
 use control::search::{CONDITIONS_MAX, Condition, Goal, Progress as Seen};
@@ -12,7 +12,7 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Looks for this goal, at equal intervals.
+    /// Checks for this goal, at equal intervals.
     pub fn new(goal: &Goal, every: Duration) -> Self {
         let bound = |condition: &Condition| match condition {
             Condition::ResponseTime { below, .. } => Some(*below),
@@ -22,8 +22,8 @@ impl Looks {
     }
 }
 
-/// What the judge sees at a look, counted from 1. A request that failed, or was shed, misses every condition: an
-/// answer that says no is no answer in time.
+/// The judge's input at a check, counted from 1. A request that failed, or was shed, misses every condition: an error
+/// response is not a response in time.
 pub fn seen(goal: &Goal, looks: &Looks, number: u32, now: &Progress) -> Seen {
     let account = &now.accounting;
     let ended = account.answered + account.shed + account.failed + account.timed_out + account.unsent;
