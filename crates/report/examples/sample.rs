@@ -2,8 +2,8 @@
 
 use measure::{Accounting, Histogram, Second, Series};
 use report::{
-    Align, Chart, LoadCurve, Mark, Phase, Point, Report, Section, Table, Timeline, html, load_curve, rates,
-    response_times,
+    Align, Band, Chart, LoadCurve, Mark, Phase, Point, Report, Section, Table, Timeline, TrialPoint, Trials,
+    html, load_curve, rates, response_times, trials,
 };
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ fn main() {
             phase("after", 52, 65),
         ],
         marks: vec![Mark { at: span(32), label: "policy on: at most 100/s".to_owned() }],
+        end: None,
     };
     let mut table = Table::new(&[
         ("phase", Align::Left),
@@ -47,17 +48,32 @@ fn main() {
         (105, 60, 210),
         (110, 420, 1_900),
     ]
-    .map(|(load, p50, p95)| Point {
-        load: f64::from(load),
-        throughput: f64::from(load.min(103) - if load > 103 { 9 } else { 0 }),
+    .map(|(load, p50, p95)| TrialPoint {
+        offered: f64::from(load),
+        achieved: f64::from(load.min(103) - if load > 103 { 9 } else { 0 }),
         p50: Some(Duration::from_millis(p50)),
         p95: Some(Duration::from_millis(p95)),
+        met: p95 < 50,
+        says: format!("{load}/s"),
     });
+    let search = Trials {
+        trials: points.to_vec(),
+        goals: vec![(Duration::from_millis(50), "goal: p(95)<50ms".to_owned())],
+        found: Some(Band { low: 100.0, high: Some(105.0), label: "sustainable: 100/s to 105/s".to_owned() }),
+        peak: Some((72.0, "peak 72/s".to_owned())),
+    };
+    let steps = [(1, 53, 18), (2, 104, 19), (5, 105, 47), (10, 104, 95), (20, 101, 198)];
     let curve = LoadCurve {
-        points: points.to_vec(),
-        knee: Some(101.0),
+        points: steps
+            .map(|(load, throughput, p50)| Point {
+                load: f64::from(load),
+                throughput: f64::from(throughput),
+                p50: Some(Duration::from_millis(p50)),
+            })
+            .to_vec(),
+        knee: Some(2.0),
         fitted: Vec::new(),
-        axis: "requests offered a second".to_owned(),
+        axis: "requests in flight".to_owned(),
     };
     print!(
         "{}",
@@ -70,7 +86,8 @@ fn main() {
                 chart("Good answers collapse, and come back with the policy", "Good: answered with 2xx within 500 ms of the intended start.", rates(&timeline)),
                 chart("Response times grow a hundredfold, and shrink back", "From the intended start to the last byte.", response_times(&timeline)),
                 Section::Heading("What the service can carry".to_owned()),
-                chart("Beyond 101 requests a second, more load brings less", "Each dot is a trial of ten seconds.", load_curve(&curve)),
+                chart("Beyond 101 requests a second, more load brings less", "Each dot is a trial of ten seconds.", trials(&search)),
+                chart("More than 2 requests in flight bring only longer response times", "Each dot is a step of two seconds.", load_curve(&curve)),
                 Section::Heading("The same on your service".to_owned()),
                 Section::Code("headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms'\nheadroom gateway --to 127.0.0.1:8080".to_owned()),
             ],

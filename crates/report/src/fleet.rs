@@ -1,13 +1,10 @@
-//! The picture of a fleet over a day or a week: instances, processor use and response time on one scale.
-//!
-//! ## Why one axis for three units
-//! This is how a team put them on its own chart: percent for processors, tenths of a second for p95, so that all three
-//! move between 0 and a few dozen and their common rises show. There is one vertical axis, of plain numbers; the names
-//! of the lines say their units.
+//! Charts of a fleet over a day or a week: instances, processor use and response time, each with its unit, under one
+//! time axis.
 
-use crate::plot::{Curve, Frame, NAMES, Stroke, TEXT_ROW};
-use crate::scale::{Scale, show_number};
-use crate::svg::{Anchor, Canvas, Drawing, Size};
+use crate::over_time::{Axis, Labels, Line, OverTime, Panel, Sample};
+use crate::plot::Stroke;
+use crate::scale::{Scale, show_number, show_seconds};
+use crate::svg::Drawing;
 use std::time::Duration;
 
 /// A minute of a fleet.
@@ -21,98 +18,80 @@ pub struct FleetMinute {
     pub p95: Option<f64>,
 }
 
-impl FleetMinute {
-    /// The highest of its three values in the picture, so that several pictures can have one scale.
-    pub fn highest(&self) -> f64 {
-        let FleetMinute { instances, cpu, p95 } = *self;
-        [Some(instances), cpu.map(|cpu| cpu * 100.0), p95.map(|p95| p95 * 10.0)]
-            .into_iter()
-            .flatten()
-            .filter(|value| value.is_finite())
-            .fold(0.0, f64::max)
+/// The highest value of each chart, so that several fleets can have the same axes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Highest {
+    instances: f64,
+    cpu: f64,
+    p95: f64,
+}
+
+impl Highest {
+    /// The highest values of these minutes.
+    pub fn of<'a>(minutes: impl IntoIterator<Item = &'a FleetMinute>) -> Self {
+        let higher =
+            |so_far: f64, value: Option<f64>| so_far.max(value.filter(|v| v.is_finite()).unwrap_or(0.0));
+        minutes.into_iter().fold(Highest::default(), |so_far, minute| Highest {
+            instances: higher(so_far.instances, Some(minute.instances)),
+            cpu: higher(so_far.cpu, minute.cpu),
+            p95: higher(so_far.p95, minute.p95),
+        })
     }
 }
 
-/// Instances, average processor use in percent and p95 in tenths of a second over time. `begins` is the time of the day
-/// of the first minute; `top` the highest value that the axis must have room for.
-pub fn fleet(minutes: &[FleetMinute], begins: Duration, top: f64) -> Drawing {
-    let per_point = minutes.len().div_ceil(MOST_POINTS).max(1);
-    let points: Vec<FleetMinute> = minutes.chunks(per_point).map(average).collect();
-    Drawing::both(|size| draw(&points, per_point, minutes.len(), begins, top, size))
-}
-
-fn draw(
-    points: &[FleetMinute],
-    per_point: usize,
-    minutes: usize,
-    begins: Duration,
-    top: f64,
-    size: Size,
-) -> String {
-    let values = Scale::from_zero(std::iter::once(top), 6.0);
-    let span = minutes as f64 * 60.0;
-    let (time, unit) = Scale::time(span, size.pick(13.0, 7.0));
-    let mut canvas = Canvas::default();
-    let frame = Frame {
-        left: size.pick(40.0, 34.0),
-        right: size.width() - NAMES - 20.0,
-        top: TEXT_ROW,
-        bottom: TEXT_ROW + size.pick(240.0, 200.0),
+/// Instances, average processor use and p95 over time. `begins` is the time of the day of the first minute.
+pub fn fleet(minutes: &[FleetMinute], begins: Duration, highest: Highest) -> Drawing {
+    let span = minutes.len() as f64 * 60.0;
+    let labels = match span {
+        span if span > 2.0 * DAY => Labels::Days,
+        span if span >= 2.0 * HOUR => Labels::HourOfDay(begins.as_secs_f64()),
+        _ => Labels::SinceStart,
     };
-    frame.vertical_axis(&mut canvas, &values, show_number);
-    let hours = unit.seconds >= 3_600.0 && span <= 2.0 * DAY;
-    let days = span > 2.0 * DAY;
-    let begins = begins.as_secs_f64();
-    let label = |at: f64| match (days, hours) {
-        (true, _) => show_number(at / DAY),
-        (_, true) => show_number(((begins + at) / 3_600.0) % 24.0),
-        _ => show_number(at / unit.seconds),
-    };
-    let title = match (days, hours) {
-        (true, _) => "days".to_owned(),
-        (_, true) => "hour of the day".to_owned(),
-        _ => format!("{} since the start", unit.name),
-    };
-    frame.horizontal_axis(&mut canvas, &time, label, &title);
-    let line = |of: fn(&FleetMinute) -> Option<f64>| -> Vec<Option<(f64, f64)>> {
-        let place = |(index, minute): (usize, &FleetMinute)| {
-            let value = of(minute).filter(|value| value.is_finite())?;
-            let at = (index as f64 + 0.5) * per_point as f64 * 60.0;
-            Some((frame.x(time.at(at)), frame.y(values.at(value))))
+    let panel = |title: &str, highest: f64, show, steps, of: fn(&FleetMinute) -> Option<f64>| {
+        let line = Line {
+            name: title.to_owned(),
+            stroke: Stroke::Solid,
+            samples: joined(minutes, of),
+            steps,
+            hatched: false,
         };
-        points.iter().enumerate().map(place).collect()
+        let scale = Scale::from_zero(std::iter::once(highest), 5.0);
+        Panel { title: title.to_owned(), scale, show, lines: vec![line], goals: Vec::new() }
     };
-    let curves = [
-        Curve { stroke: Stroke::Solid, name: "instances", points: line(|minute| Some(minute.instances)) },
-        Curve { stroke: Stroke::Dotted, name: "CPU, %", points: line(|minute| Some(minute.cpu? * 100.0)) },
-        Curve {
-            stroke: Stroke::Dashed,
-            name: "p95, s × 10",
-            points: line(|minute| Some(minute.p95? * 10.0)),
-        },
+    let panels = vec![
+        panel("running instances", highest.instances, show_number, true, |minute| Some(minute.instances)),
+        panel("average processor use", highest.cpu, show_percent, false, |minute| minute.cpu),
+        panel("response time, p95", highest.p95, show_seconds, false, |minute| minute.p95),
     ];
-    frame.curves(&mut canvas, frame.right, &curves);
-    if points.is_empty() {
-        let middle = ((frame.left + frame.right) / 2.0, (frame.top + frame.bottom) / 2.0);
-        canvas.text("title", middle, Anchor::Middle, "nothing was measured");
-    }
-    canvas.finish(size, frame.bottom + 48.0, "Instances, average processor use and p95 over time")
+    let name = "Running instances, average processor use and p95 of the response time over time";
+    OverTime { name, axis: Axis { span, labels }, panels, phases: &[], marks: &[] }.drawing()
 }
 
-fn average(minutes: &[FleetMinute]) -> FleetMinute {
-    let mean = |values: &mut dyn Iterator<Item = f64>| {
-        let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-        (count > 0).then(|| sum / f64::from(count))
+/// The minutes as at most [`MOST_POINTS`] samples, each with its mean, its lowest and its highest value.
+fn joined(minutes: &[FleetMinute], of: fn(&FleetMinute) -> Option<f64>) -> Vec<Option<Sample>> {
+    let each = minutes.len().div_ceil(MOST_POINTS).max(1);
+    let sample = |(index, chunk): (usize, &[FleetMinute])| {
+        let values = || chunk.iter().filter_map(of).filter(|value| value.is_finite());
+        let from = (index * each) as f64 * 60.0;
+        Some(Sample {
+            from,
+            until: from + chunk.len() as f64 * 60.0,
+            value: values().sum::<f64>() / values().count() as f64,
+            low: values().reduce(f64::min)?,
+            high: values().reduce(f64::max)?,
+            at_least: false,
+        })
     };
-    FleetMinute {
-        instances: mean(&mut minutes.iter().map(|minute| minute.instances)).unwrap_or(0.0),
-        cpu: mean(&mut minutes.iter().filter_map(|minute| minute.cpu)),
-        p95: mean(&mut minutes.iter().filter_map(|minute| minute.p95)),
-    }
+    minutes.chunks(each).enumerate().map(sample).collect()
 }
 
-/// Half a pixel each in a wide window.
+fn show_percent(share: f64) -> String {
+    format!("{} %", show_number(share * 100.0))
+}
+
+/// A day by minutes, each about half a pixel in a wide window.
 const MOST_POINTS: usize = 1440;
+const HOUR: f64 = 3_600.0;
 const DAY: f64 = 86_400.0;
 
 #[cfg(test)]
@@ -125,23 +104,51 @@ mod tests {
 
     #[test]
     fn a_day_has_the_hours_of_its_clock_and_a_week_has_days() {
-        let day = fleet(&vec![minute(32.0); 1440], Duration::from_secs(20 * 3600), 40.0);
+        let draw = |count, begins| {
+            let minutes = vec![minute(32.0); count];
+            fleet(&minutes, Duration::from_secs(begins), Highest::of(&minutes))
+        };
+        let (day, week) = (draw(1440, 20 * 3600), draw(7 * 1440, 0));
         assert!(day.wide.contains("hour of the day") && day.wide.contains(">20<"), "{}", day.wide);
-        let week = fleet(&vec![minute(32.0); 7 * 1440], Duration::ZERO, 40.0);
-        assert!(week.wide.contains(">days<") && week.wide.contains("p95, s × 10"));
+        assert!(week.wide.contains(">days<"));
         for picture in [&day.wide, &day.narrow, &week.wide, &week.narrow] {
             roxmltree::Document::parse(picture).unwrap();
         }
     }
 
     #[test]
+    fn each_quantity_has_a_panel_with_its_unit() {
+        let minutes = [minute(32.0), minute(8.0)];
+        let picture = fleet(&minutes, Duration::ZERO, Highest::of(&minutes)).wide;
+        for text in [">running instances<", ">average processor use<", ">20 %<", ">600 ms<"] {
+            assert!(picture.contains(text), "{text} {picture}");
+        }
+        assert!(picture.contains("running instances: 8 to 32"), "{picture}");
+        assert_eq!(
+            picture.matches("minutes since the start").count() + picture.matches("seconds since").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_peak_of_one_minute_stays_in_a_month() {
+        let mut minutes = vec![minute(4.0); 30 * 1440];
+        minutes[12_345].instances = 40.0;
+        let samples = joined(&minutes, |minute| Some(minute.instances));
+        assert!(samples.len() <= MOST_POINTS);
+        let highest = samples.iter().flatten().map(|sample| sample.high).fold(0.0, f64::max);
+        assert_eq!(highest, 40.0);
+        let picture = fleet(&minutes, Duration::ZERO, Highest::of(&minutes)).wide;
+        assert!(picture.contains("band solid"));
+    }
+
+    #[test]
     fn odd_fleets_are_drawn() {
         let none = FleetMinute { instances: f64::NAN, cpu: None, p95: Some(f64::INFINITY) };
         for minutes in [vec![], vec![none], vec![none, minute(1.0)], vec![minute(1e300)]] {
-            let drawing = fleet(&minutes, Duration::ZERO, f64::NAN);
+            let drawing = fleet(&minutes, Duration::ZERO, Highest::of(&minutes));
             roxmltree::Document::parse(&drawing.wide).unwrap();
             assert!(!drawing.wide.contains("NaN") && !drawing.wide.contains("inf"));
         }
-        assert_eq!(minute(3.0).highest(), 17.0);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::svg::{Drawing, escaped};
 use crate::table::{Align, Table};
+use crate::words::grouped;
 
 /// What the page says, in order.
 #[derive(Debug, Clone)]
@@ -19,6 +20,12 @@ pub struct Report {
 pub enum Section {
     /// The heading of the sections that follow.
     Heading(String),
+    /// What a reader must know first.
+    Notice(Notice, String),
+    /// The most important numbers, large: each with its name.
+    Figures(Vec<(String, String)>),
+    /// Counts of a whole, each with a bar as long as its share.
+    Shares(Vec<Share>),
     /// A paragraph; an empty line begins another.
     Text(String),
     /// Commands or other text that is shown letter by letter.
@@ -27,6 +34,30 @@ pub enum Section {
     Table(Table),
     /// A picture.
     Chart(Chart),
+}
+
+/// The kind of a notice; each can be told from the others without colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// All is well.
+    Good,
+    /// Something is to be kept in mind.
+    Warning,
+    /// Something failed.
+    Bad,
+}
+
+/// A part of a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Share {
+    /// What is counted.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// How many there are in all.
+    pub of: u64,
+    /// What else is to say; may be empty.
+    pub remark: String,
 }
 
 /// A picture with its words.
@@ -71,6 +102,14 @@ pub fn html(report: &Report) -> String {
 fn section(section: &Section) -> String {
     match section {
         Section::Heading(text) => format!("<h2>{}</h2>\n", escaped(text)),
+        Section::Notice(kind, text) => notice(*kind, text),
+        Section::Figures(figures) => {
+            let figure = |(name, value): &(String, String)| {
+                format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value))
+            };
+            format!("<dl class=\"figures\">\n{}</dl>\n", figures.iter().map(figure).collect::<String>())
+        }
+        Section::Shares(shares) => html_shares(shares),
         Section::Text(text) => text
             .split("\n\n")
             .filter(|paragraph| !paragraph.trim().is_empty())
@@ -86,6 +125,43 @@ fn section(section: &Section) -> String {
             let (title, Drawing { wide, narrow }) = (escaped(title), drawing);
             format!("<figure>\n<h3>{title}</h3>\n{wide}{narrow}{caption}</figure>\n")
         }
+    }
+}
+
+fn notice(kind: Notice, text: &str) -> String {
+    let (class, sign) = match kind {
+        Notice::Good => ("good", "✓"),
+        Notice::Warning => ("warning", "!"),
+        Notice::Bad => ("bad", "✕"),
+    };
+    let text = escaped(text);
+    format!("<p class=\"notice {class}\"><span aria-hidden=\"true\">{sign}</span>{text}</p>\n")
+}
+
+fn html_shares(shares: &[Share]) -> String {
+    let row = |Share { name, count, of, remark }: &Share| {
+        let percent = if *of > 0 { 100.0 * *count as f64 / *of as f64 } else { 0.0 };
+        let (name, remark) = (escaped(name), escaped(remark));
+        let remark = if remark.is_empty() { remark } else { format!(" <small>{remark}</small>") };
+        format!(
+            "<tr><td>{name}{remark}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
+             <td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
+            grouped(*count),
+            shown_percent(percent),
+            percent.clamp(0.0, 100.0)
+        )
+    };
+    let rows: String = shares.iter().map(row).collect();
+    format!("<div class=\"table\"><table>\n<tbody>\n{rows}</tbody>\n</table></div>\n")
+}
+
+/// A share never reads as none or as all of it where it is not.
+fn shown_percent(percent: f64) -> String {
+    match percent {
+        0.0 | 100.0 => format!("{percent:.0} %"),
+        small if small < 0.01 => "< 0.01 %".to_owned(),
+        large if large > 99.99 => "> 99.99 %".to_owned(),
+        other => format!("{other:.2} %"),
     }
 }
 
@@ -132,6 +208,14 @@ mod tests {
                 Section::Heading(text.to_owned()),
                 Section::Text(format!("{text}\n\nsecond")),
                 Section::Code(text.to_owned()),
+                Section::Notice(Notice::Bad, text.to_owned()),
+                Section::Figures(vec![(text.to_owned(), text.to_owned())]),
+                Section::Shares(vec![Share {
+                    name: text.to_owned(),
+                    count: 1,
+                    of: 2,
+                    remark: text.to_owned(),
+                }]),
                 Section::Table(table),
                 Section::Chart(Chart { title: text.to_owned(), caption: text.to_owned(), drawing }),
             ],
@@ -156,6 +240,12 @@ mod tests {
         for outside in ["http:", "https:", "src=", "href=", "@import", "<script", "url(//"] {
             assert!(!page.contains(outside), "{outside}");
         }
+    }
+
+    #[test]
+    fn a_share_reads_as_all_or_none_only_where_it_is() {
+        let shown = [0.0, 0.000_1, 1.5, 99.999, 100.0].map(shown_percent);
+        assert_eq!(shown, ["0 %", "< 0.01 %", "1.50 %", "> 99.99 %", "100 %"]);
     }
 
     proptest! {

@@ -18,19 +18,24 @@ pub mod hlog;
 mod html;
 mod load_curve;
 pub mod markdown;
+mod over_time;
 mod plot;
+mod quantile_curve;
 #[cfg(test)]
 mod sample;
 mod scale;
 mod svg;
 mod table;
 mod timeline;
+mod trials;
 mod words;
 
-pub use fleet::{FleetMinute, fleet};
-pub use html::{Chart, Report, Section, html};
+pub use fleet::{FleetMinute, Highest, fleet};
+pub use html::{Chart, Notice, Report, Section, Share, html};
 pub use load_curve::{LoadCurve, Point, load_curve};
+pub use quantile_curve::quantile_curve;
 pub use svg::Drawing;
 pub use table::{Align, Table, text};
-pub use timeline::{Mark, Phase, Timeline, rates, response_times};
+pub use timeline::{Mark, Phase, Timeline, load_over_time, rates, response_times};
+pub use trials::{Band, TrialPoint, Trials, trials};
 pub use words::{grouped, quantile, rate, time};

@@ -1,8 +1,8 @@
-//! The picture of a capacity search: throughput and response time against load, and where the curve bends.
+//! The chart of a closed loop: throughput and response time against load, and where the curve bends.
 //!
 //! Two panels with one horizontal axis, because two vertical axes on one panel let the reader see any crossing.
 
-use crate::plot::{Curve, Frame, MARK_ROW, NAMES, Stroke, TEXT_ROW};
+use crate::plot::{Curve, Frame, MARK_ROW, NAMES, Stroke, TEXT_ROW, TITLE_ABOVE};
 use crate::scale::{Scale, show_number, show_seconds};
 use crate::svg::{Anchor, Canvas, Drawing, Size};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use std::time::Duration;
 /// What was measured at several loads.
 #[derive(Debug, Clone)]
 pub struct LoadCurve {
-    /// The trials, in any order.
+    /// The steps, in any order.
     pub points: Vec<Point>,
     /// The load beyond which more load brings no more throughput.
     pub knee: Option<f64>,
     /// Load and throughput along a curve that was fitted to the points; empty where there is none.
     pub fitted: Vec<(f64, f64)>,
-    /// What the load is and its unit: `offered requests a second`, `connections`.
+    /// What the load is and its unit, such as `requests in flight`.
     pub axis: String,
 }
 
@@ -25,12 +25,10 @@ pub struct LoadCurve {
 pub struct Point {
     /// The load, in the unit of the axis.
     pub load: f64,
-    /// Good answers a second.
+    /// Good responses a second.
     pub throughput: f64,
     /// The median of the response time, where there is one.
     pub p50: Option<Duration>,
-    /// The 95th percentile of the response time, where there is one.
-    pub p95: Option<Duration>,
 }
 
 /// Throughput above, response time below, against load.
@@ -43,28 +41,30 @@ pub fn load_curve(curve: &LoadCurve) -> Drawing {
 
 fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
     let knee = curve.knee.filter(|knee| knee.is_finite());
-    let load = Scale::fitting(points.iter().map(|point| point.load).chain(knee), size.pick(8.0, 5.0));
+    let load = Scale::spread(points.iter().map(|point| point.load).chain(knee), size.pick(8.0, 5.0));
     let fitted: Vec<(f64, f64)> =
         curve.fitted.iter().copied().filter(|(load, rate)| load.is_finite() && rate.is_finite()).collect();
     let rates = points.iter().map(|point| point.throughput).chain(fitted.iter().map(|(_, rate)| *rate));
     let throughput = Scale::from_zero(rates, 4.0);
-    let times = points.iter().flat_map(|point| [point.p50, point.p95]).flatten();
-    let times = Scale::fitting(times.map(|span| span.as_secs_f64()), 6.0);
+    let times = points.iter().filter_map(|point| point.p50).map(|span| span.as_secs_f64());
+    let times = Scale::fitting(times, 6.0);
 
     let mut canvas = Canvas::default();
     let height = size.pick(170.0, 160.0);
     let above = 2.0 * TEXT_ROW + MARK_ROW;
+    let names = if fitted.is_empty() { 16.0 } else { NAMES };
     let upper = Frame {
         left: size.pick(58.0, 52.0),
-        right: size.width() - NAMES,
+        right: size.width() - names,
+        edge: size.width(),
         top: above,
         bottom: above + height,
     };
-    let below = upper.bottom + 3.0 * TEXT_ROW;
+    let below = upper.bottom + 3.0 * TEXT_ROW + 2.0;
     let lower = Frame { top: below, bottom: below + height, ..upper };
 
-    canvas.text("title", (0.0, TEXT_ROW - 3.0), Anchor::Start, "good answers a second");
-    canvas.text("title", (0.0, lower.top - TEXT_ROW), Anchor::Start, "response time");
+    canvas.text("title", (0.0, TEXT_ROW - 3.0), Anchor::Start, "good responses per second");
+    canvas.text("title", (0.0, lower.top - TITLE_ABOVE), Anchor::Start, "response time, p50");
     upper.vertical_axis(&mut canvas, &throughput, show_number);
     lower.vertical_axis(&mut canvas, &times, show_seconds);
     lower.horizontal_axis(&mut canvas, &load, show_number, &curve.axis);
@@ -85,48 +85,46 @@ fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
         let y = |span: Duration| lower.y(times.at(span.as_secs_f64()));
         points.iter().map(|point| Some((x(point), y(span(point)?)))).collect()
     };
-    let good = Curve { stroke: Stroke::Solid, name: "good", points: rates };
+    let good = Curve { stroke: Stroke::Solid, name: "measured".to_owned(), points: rates };
     let fitted = fitted
         .into_iter()
         .map(|(load_at, rate)| Some((upper.x(load.at(load_at)), upper.y(throughput.at(rate)))));
-    let fitted = Curve { stroke: Stroke::Dashed, name: "law", points: fitted.collect() };
+    let fitted = Curve { stroke: Stroke::Dashed, name: "fitted".to_owned(), points: fitted.collect() };
     if fitted.points.is_empty() {
-        curves(&mut canvas, &upper, &[good]);
+        good.draw(&mut canvas);
     } else {
-        // Dots are for what was measured.
         let last = good.points.iter().flatten().map(|point| point.0).fold(0.0, f64::max);
-        good.points.iter().flatten().for_each(|&point| canvas.dot(good.stroke.dot(), point));
-        upper.curves(&mut canvas, last, &[fitted, good]);
+        upper.curves(&mut canvas, last, &[fitted, good.clone()]);
     }
-    let quantiles = [
-        Curve { stroke: Stroke::Dashed, name: "p95", points: spans(|point| point.p95) },
-        Curve { stroke: Stroke::Solid, name: "p50", points: spans(|point| point.p50) },
-    ];
-    curves(&mut canvas, &lower, &quantiles);
+    // Dots are for what was measured.
+    good.points.iter().flatten().for_each(|&point| canvas.dot(good.stroke.dot(), point));
+    let p50 = Curve { stroke: Stroke::Solid, name: String::new(), points: spans(|point| point.p50) };
+    p50.draw(&mut canvas);
+    p50.points.iter().flatten().for_each(|&at| canvas.dot(p50.stroke.dot(), at));
     if points.is_empty() {
         let middle = ((upper.left + upper.right) / 2.0, (upper.top + upper.bottom) / 2.0);
-        canvas.text("title", middle, Anchor::Middle, "nothing was measured");
+        canvas.text("title", middle, Anchor::Middle, "no data");
     }
-    canvas.finish(size, lower.bottom + 48.0, "Throughput and response time against load")
+    let shows = shows(points, knee);
+    canvas.finish(size, lower.bottom + 44.0, "Throughput and response time against load", &shows)
 }
 
-/// The curves with a dot at each trial, and their names.
-fn curves(canvas: &mut Canvas, frame: &Frame, curves: &[Curve]) {
-    let points =
-        || curves.iter().flat_map(|curve| curve.points.iter().flatten().map(|&point| (curve.stroke, point)));
-    // The last trial may be far from the end of the axis, and a name belongs to its line.
-    let last = points().map(|(_, point)| point.0).fold(0.0, f64::max);
-    frame.curves(canvas, last, curves);
-    points().for_each(|(stroke, point)| canvas.dot(stroke.dot(), point));
+/// The picture in words.
+fn shows(points: &[Point], knee: Option<f64>) -> String {
+    let steps = points
+        .iter()
+        .map(|point| format!("{} at {}", show_number(point.throughput), show_number(point.load)));
+    let knee = knee.map(|knee| format!("the knee is at {}", show_number(knee)));
+    format!("Responses per second: {}.", steps.chain(knee).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn point(load: f64, throughput: f64, p95_ms: u64) -> Point {
+    fn point(load: f64, throughput: f64, p50_ms: u64) -> Point {
         let millis = Duration::from_millis;
-        Point { load, throughput, p50: Some(millis(p95_ms / 2)), p95: Some(millis(p95_ms)) }
+        Point { load, throughput, p50: Some(millis(p50_ms)) }
     }
 
     #[test]
@@ -163,14 +161,14 @@ mod tests {
         };
         assert_eq!(count(&plain, "dot"), count(&fitted, "dot"));
         assert!(count(&fitted, "line dashed") > count(&plain, "line dashed"));
-        assert!(load_curve(&fitted).wide.contains(">law<"));
+        assert!(load_curve(&fitted).wide.contains(">fitted<"));
     }
 
     #[test]
     fn odd_curves_are_drawn() {
-        let none = Point { load: f64::NAN, throughput: f64::INFINITY, p50: None, p95: None };
-        let huge = Point { load: 1e300, throughput: 1e300, p50: Some(Duration::MAX), p95: None };
-        let zero = Point { load: 0.0, throughput: 0.0, p50: None, p95: Some(Duration::ZERO) };
+        let none = Point { load: f64::NAN, throughput: f64::INFINITY, p50: None };
+        let huge = Point { load: 1e300, throughput: 1e300, p50: Some(Duration::MAX) };
+        let zero = Point { load: 0.0, throughput: 0.0, p50: Some(Duration::ZERO) };
         for points in [vec![], vec![none], vec![zero], vec![huge, none, zero], vec![zero, zero]] {
             let fitted = vec![(f64::NAN, 1.0), (1.0, 2.0), (2.0, f64::INFINITY)];
             let curve = LoadCurve { points, knee: Some(f64::NAN), fitted, axis: String::new() };

@@ -8,6 +8,8 @@ use crate::svg::{Anchor, Canvas, text_width};
 pub(crate) struct Frame {
     pub(crate) left: f64,
     pub(crate) right: f64,
+    /// Where the picture ends.
+    pub(crate) edge: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
 }
@@ -62,8 +64,15 @@ impl Frame {
         let places = apart(&ends.iter().map(|end| end.1).collect::<Vec<_>>(), self.bottom);
         for ((curve, end), place) in ends.into_iter().zip(places) {
             canvas.polyline(curve.stroke.line(), &[(x + 4.0, end), (x + 21.0, place)]);
-            canvas.text("name", (x + 25.0, place + 4.0), Anchor::Start, curve.name);
+            canvas.text("name", (x + 25.0, place + 4.0), Anchor::Start, &curve.name);
         }
+    }
+
+    /// A horizontal line over the whole width, with its label above or below the line, whichever has room.
+    pub(crate) fn goal(&self, canvas: &mut Canvas, y: f64, label: &str) {
+        canvas.line("goal", (self.left, y), (self.right, y));
+        let at = if y - self.top < TEXT_ROW { y + TEXT_ROW } else { y - 5.0 };
+        canvas.text("goal-label", (self.left + 6.0, at), Anchor::Start, label);
     }
 
     /// Vertical lines with their labels in rows above the frame, where nothing else is drawn.
@@ -80,7 +89,7 @@ impl Frame {
     /// From where to where a label reaches: to the right of its line if it fits there.
     fn mark_span(&self, x: f64, label: &str) -> (f64, f64) {
         let (from, width) = (x - 4.0, text_width(label));
-        if from + width <= self.right + NAMES { (from, from + width) } else { (x + 4.0 - width, x + 4.0) }
+        if from + width <= self.edge { (from, from + width) } else { (x + 4.0 - width, x + 4.0) }
     }
 
     /// How many rows the labels of the marks take.
@@ -109,16 +118,16 @@ impl Frame {
 }
 
 /// A line with its name; a point that is missing is a gap.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) stroke: Stroke,
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) points: Vec<Option<(f64, f64)>>,
 }
 
 impl Curve {
     /// A line through the points that are there; a point between two gaps becomes a dot.
-    fn draw(&self, canvas: &mut Canvas) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas) {
         for piece in self.points.split(Option::is_none) {
             let piece: Vec<(f64, f64)> = piece.iter().copied().flatten().collect();
             match piece.as_slice() {
@@ -136,6 +145,7 @@ pub(crate) enum Stroke {
     Solid,
     Dashed,
     Dotted,
+    Thin,
 }
 
 impl Stroke {
@@ -144,6 +154,7 @@ impl Stroke {
             Stroke::Solid => "line solid",
             Stroke::Dashed => "line dashed",
             Stroke::Dotted => "line dotted",
+            Stroke::Thin => "line thin",
         }
     }
 
@@ -152,6 +163,17 @@ impl Stroke {
             Stroke::Solid => "dot solid",
             Stroke::Dashed => "dot dashed",
             Stroke::Dotted => "dot dotted",
+            Stroke::Thin => "dot thin",
+        }
+    }
+
+    /// The area from the lowest to the highest value behind a line.
+    pub(crate) fn band(self) -> &'static str {
+        match self {
+            Stroke::Solid => "band solid",
+            Stroke::Dashed => "band dashed",
+            Stroke::Dotted => "band dotted",
+            Stroke::Thin => "band thin",
         }
     }
 }
@@ -172,6 +194,8 @@ fn apart(heights: &[f64], bottom: f64) -> Vec<f64> {
 
 /// The height of a line of text.
 pub(crate) const TEXT_ROW: f64 = 15.0;
+/// How far above a frame its title is, so that it does not touch the label of the highest tick.
+pub(crate) const TITLE_ABOVE: f64 = 15.0;
 /// The height of a row of mark labels.
 pub(crate) const MARK_ROW: f64 = 16.0;
 /// The space to the right of a frame for the names of its lines.
@@ -191,7 +215,7 @@ mod tests {
 
     #[test]
     fn labels_of_near_marks_take_rows() {
-        let frame = Frame { left: 50.0, right: 640.0, top: 60.0, bottom: 260.0 };
+        let frame = Frame { left: 50.0, right: 640.0, edge: 720.0, top: 60.0, bottom: 260.0 };
         assert_eq!(
             frame.mark_rows(&[(100.0, "policy on"), (110.0, "policy off"), (400.0, "later")]),
             [0, 1, 0]

@@ -27,6 +27,21 @@ impl Scale {
         Scale { low: 0.0, high: steps * step, kind: Kind::Linear, ticks }
     }
 
+    /// As [`Scale::from_zero`], but further down where values are negative.
+    pub(crate) fn signed(values: impl Iterator<Item = f64>, count: f64) -> Self {
+        let values: Vec<f64> =
+            values.filter(|value| value.is_finite()).map(|value| value.clamp(-LARGEST, LARGEST)).collect();
+        let lowest = values.iter().copied().fold(0.0, f64::min);
+        let highest = values.iter().copied().fold(0.0, f64::max);
+        if lowest >= 0.0 {
+            return Scale::from_zero(values.into_iter(), count);
+        }
+        let step = round_up((highest - lowest).max(SMALLEST) / count);
+        let (first, last) = ((lowest / step).floor() as i64, (highest / step).ceil() as i64);
+        let ticks = (first..=last).map(|i| i as f64 * step).collect();
+        Scale { low: first as f64 * step, high: last as f64 * step, kind: Kind::Linear, ticks }
+    }
+
     /// As [`Scale::from_zero`], but logarithmic where the values range over more than 1 to 50.
     pub(crate) fn fitting(values: impl Iterator<Item = f64>, count: f64) -> Self {
         let values: Vec<f64> = values
@@ -39,9 +54,35 @@ impl Scale {
             return Scale::from_zero(values.into_iter(), count);
         }
         // A little room below, so that a line does not lie on the axis.
-        let (low, high) = (round_down(lowest * 0.8), round_up(highest));
+        Scale::logarithmic(round_down(lowest * 0.8), round_up(highest), count)
+    }
+
+    /// Only as far as the values reach, with a little room on both sides, so that near values are apart: for places,
+    /// not for lengths, which begin at 0. Logarithmic where the values range over more than 1 to 8.
+    pub(crate) fn spread(values: impl Iterator<Item = f64>, count: f64) -> Self {
+        let values: Vec<f64> = values
+            .filter(|value| value.is_finite() && *value > 0.0)
+            .map(|value| value.clamp(SMALLEST, LARGEST))
+            .collect();
+        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = values.iter().copied().fold(0.0, f64::max);
+        if values.is_empty() {
+            return Scale::from_zero(values.into_iter(), count);
+        }
+        if highest > lowest * SPREAD_RANGE {
+            return Scale::logarithmic(lowest / 1.15, highest * 1.15, count);
+        }
+        let room = ((highest - lowest) * 0.05).max(highest * 0.01);
+        let (low, high) = (lowest - room, highest + room);
+        let step = round_up((high - low) / count);
+        let (first, last) = ((low / step - 1e-9).ceil() as u64, (high / step + 1e-9).floor() as u64);
+        let ticks = (first..=last).map(|i| i as f64 * step).collect();
+        Scale { low, high, kind: Kind::Linear, ticks }
+    }
+
+    /// With one to three ticks a decade, or one for several decades, so that there are about `count`.
+    fn logarithmic(low: f64, high: f64, count: f64) -> Self {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-        // One to three ticks a decade, or one for several decades, so that there are about `count`.
         let decades = (high / low).log10();
         let factors: &[f64] = if decades * 3.0 <= count * 1.8 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = (decades / (count * 1.6)).ceil().max(1.0) as usize;
@@ -133,6 +174,9 @@ fn round_down(value: f64) -> f64 {
 /// Beyond this ratio the small values of a linear axis cannot be told from zero.
 const LINEAR_RANGE: f64 = 50.0;
 
+/// The same for an axis that does not begin at 0.
+const SPREAD_RANGE: f64 = 8.0;
+
 /// Beyond these the arithmetic of the ticks loses its digits; nothing that is measured comes near.
 const SMALLEST: f64 = 1e-12;
 const LARGEST: f64 = 1e24;
@@ -166,9 +210,38 @@ mod tests {
         assert_eq!(spans, ["0", "500 µs", "20 ms", "1.5 s", "100 s"]);
     }
 
+    #[test]
+    fn negative_values_have_room() {
+        let signed = Scale::signed([-3.0, 12.0].into_iter(), 4.0);
+        assert_eq!(signed.ticks, [-5.0, 0.0, 5.0, 10.0, 15.0]);
+        assert_eq!(Scale::signed([3.0].into_iter(), 4.0), Scale::from_zero([3.0].into_iter(), 4.0));
+    }
+
+    #[test]
+    fn an_axis_of_places_uses_its_width() {
+        let spread = |values: &[f64]| Scale::spread(values.iter().copied(), 8.0);
+        let trials = spread(&[97.0, 104.0, 110.0]);
+        assert_eq!(trials.ticks, [96.0, 98.0, 100.0, 102.0, 104.0, 106.0, 108.0, 110.0]);
+        assert!(trials.at(97.0) < 0.1 && trials.at(110.0) > 0.9, "{trials:?}");
+        let connections = spread(&[1.0, 100.0]);
+        assert_eq!(connections.ticks, [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        assert!(connections.at(1.0) < 0.1 && connections.at(100.0) > 0.9, "{connections:?}");
+        assert_eq!(spread(&[100.0]).ticks, [99.0, 99.5, 100.0, 100.5, 101.0]);
+    }
+
     proptest! {
         #[test]
         fn any_values_have_a_scale(values in prop::collection::vec(prop::num::f64::ANY, 0..8)) {
+            let spread = Scale::spread(values.iter().copied(), 8.0);
+            prop_assert!(spread.ticks.len() < 40, "{spread:?}");
+            for value in values.iter().copied().filter(|value| value.is_finite()) {
+                prop_assert!((0.0..=1.0).contains(&spread.at(value)), "{value} {spread:?}");
+            }
+            let signed = Scale::signed(values.iter().copied(), 5.0);
+            prop_assert!(signed.ticks.len() < 40, "{signed:?}");
+            for value in values.iter().copied().filter(|value| value.is_finite()) {
+                prop_assert!((0.0..=1.0).contains(&signed.at(value)), "{value} {signed:?}");
+            }
             for scale in [
                 Scale::fitting(values.iter().copied(), 5.0),
                 Scale::from_zero(values.iter().copied(), 5.0),

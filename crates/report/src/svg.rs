@@ -27,7 +27,7 @@ pub(crate) enum Size {
 
 impl Size {
     pub(crate) fn width(self) -> f64 {
-        self.pick(720.0, 360.0)
+        self.pick(960.0, 400.0)
     }
 
     pub(crate) fn pick<T>(self, wide: T, narrow: T) -> T {
@@ -48,6 +48,14 @@ pub(crate) enum Anchor {
     Start,
     Middle,
     End,
+}
+
+/// A mark of one value; each can be told from the others without colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Disc,
+    Cross,
+    Dash,
 }
 
 /// A picture that grows.
@@ -72,6 +80,29 @@ impl Canvas {
     pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64)) {
         let [x, y] = [x, y].map(number);
         self.put(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="2.6"/>"#));
+    }
+
+    /// A disc or a cross at one place; `tip` is what a pointer on it shows.
+    pub(crate) fn mark(&mut self, shape: Shape, class: &str, at: (f64, f64), tip: &str) {
+        let title = match tip {
+            "" => String::new(),
+            tip => format!("<title>{}</title>", escaped(tip)),
+        };
+        let (x, y) = at;
+        let strokes = |lines: &[[(f64, f64); 2]]| -> String {
+            lines.iter().map(|line| path(&line.map(|(dx, dy)| (x + dx, y + dy)))).collect()
+        };
+        let drawn = match shape {
+            Shape::Disc => {
+                let [x, y] = [x, y].map(number);
+                return self.put(format_args!(
+                    r#"<circle class="{class}" cx="{x}" cy="{y}" r="4">{title}</circle>"#
+                ));
+            }
+            Shape::Cross => strokes(&[[(-4.0, -4.0), (4.0, 4.0)], [(-4.0, 4.0), (4.0, -4.0)]]),
+            Shape::Dash => strokes(&[[(-5.0, 0.0), (5.0, 0.0)]]),
+        };
+        self.put(format_args!(r#"<path class="{class}" d="{drawn}">{title}</path>"#));
     }
 
     /// A small triangle that points up: the true value lies higher.
@@ -106,14 +137,21 @@ impl Canvas {
         ));
     }
 
-    /// The whole picture; `name` is for readers who cannot see it.
-    pub(crate) fn finish(self, size: Size, height: f64, name: &str) -> String {
+    /// The area between two lines.
+    pub(crate) fn between(&mut self, class: &str, lower: &[(f64, f64)], upper: &[(f64, f64)]) {
+        let around: Vec<_> = upper.iter().chain(lower.iter().rev()).copied().collect();
+        self.put(format_args!(r#"<path class="{class}" d="{}Z"/>"#, path(&around)));
+    }
+
+    /// The whole picture; its name and what it shows, in words, are for readers who cannot see it.
+    pub(crate) fn finish(self, size: Size, height: f64, name: &str, shows: &str) -> String {
         format!(
-            "<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+            "<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
             size.class(),
             number(size.width()),
             number(height),
             escaped(name),
+            escaped(shows),
             self.body
         )
     }

@@ -1,9 +1,10 @@
-//! Pictures over time: what was offered, good and shed, and how long responses took.
+//! Charts of runs over time: what was offered, good and shed, and how long responses took.
 
-use crate::plot::{Curve, Frame, MARK_ROW, NAMES, Stroke, TEXT_ROW};
+use crate::over_time::{Axis, Labels, Line, MOST_POINTS, OverTime, Panel, Sample};
+use crate::plot::Stroke;
 use crate::scale::{Scale, show_number, show_seconds};
-use crate::svg::{Anchor, Canvas, Drawing, Size, text_width};
-use measure::{Second, Series};
+use crate::svg::Drawing;
+use measure::{Histogram, Outcome, Second, Series, Watched};
 use std::time::Duration;
 use units::Quantile;
 
@@ -16,6 +17,8 @@ pub struct Timeline<'a> {
     pub phases: Vec<Phase>,
     /// The moments at which something was changed.
     pub marks: Vec<Mark>,
+    /// When the schedule ended, if not with the last second: that second was shorter then.
+    pub end: Option<Duration>,
 }
 
 /// A part of the story.
@@ -37,222 +40,207 @@ pub struct Mark {
 
 /// Requests offered, answered well and shed, a second, over time.
 pub fn rates(timeline: &Timeline<'_>) -> Drawing {
-    let bins = bins(timeline.seconds);
-    let scale = Scale::from_zero(bins.iter().flat_map(|bin| [bin.offered, bin.good, bin.shed]), 6.0);
-    Drawing::both(|size| {
-        let mut sheet = Sheet::new(timeline, size, "requests a second");
-        sheet.frame.vertical_axis(&mut sheet.canvas, &scale, show_number);
-        let (frame, time) = (sheet.frame, sheet.time.clone());
-        // Steps, because a count belongs to its whole second: a slope would begin before its cause.
-        let points = |value: fn(&Bin) -> f64| -> Vec<Option<(f64, f64)>> {
-            let ends = |bin: &Bin| [bin.start, bin.end].map(|end| (end, value(bin)));
-            let place = |(at, value)| Some((frame.x(time.at(at)), frame.y(scale.at(value))));
-            bins.iter().flat_map(ends).map(place).collect()
-        };
-        let (offered, good, shed) =
-            (points(|bin| bin.offered), points(|bin| bin.good), points(|bin| bin.shed));
-        let area: Vec<(f64, f64)> = shed.iter().copied().flatten().collect();
-        sheet.canvas.area("hatched", &area, frame.bottom);
-        let curves = [
-            Curve { stroke: Stroke::Dotted, name: "offered", points: offered },
-            Curve { stroke: Stroke::Dashed, name: "shed", points: shed },
-            Curve { stroke: Stroke::Solid, name: "good", points: good },
-        ];
-        frame.curves(&mut sheet.canvas, frame.right, &curves);
-        sheet.finish(timeline, "Requests offered, answered well and shed, a second, over time", false)
-    })
+    let panel = rate_panel(
+        timeline,
+        vec![
+            ("offered", Stroke::Dotted, |second| second.accounting.scheduled),
+            ("shed", Stroke::Dashed, |second| second.accounting.shed),
+            ("good", Stroke::Solid, |second| second.good),
+        ],
+    );
+    timeline.chart("Requests offered, answered well and shed per second, over time", vec![panel])
 }
 
 /// Quantiles of the response time over time, logarithmic where they range over more than 1 to 50.
 ///
 /// Time-outs count as at least the time they had reached; a triangle marks such a value.
 pub fn response_times(timeline: &Timeline<'_>) -> Drawing {
-    let bins = bins(timeline.seconds);
-    let values = bins.iter().flat_map(|bin| bin.quantiles).flatten().map(|value| value.at.as_secs_f64());
-    let scale = Scale::fitting(values, 6.0);
-    Drawing::both(|size| {
-        let mut sheet = Sheet::new(timeline, size, "response time");
-        sheet.frame.vertical_axis(&mut sheet.canvas, &scale, show_seconds);
-        let (frame, time) = (sheet.frame, sheet.time.clone());
-        let place = |bin: &Bin, value: measure::Value| {
-            (frame.x(time.at((bin.start + bin.end) / 2.0)), frame.y(scale.at(value.at.as_secs_f64())))
-        };
-        let points = |which: usize| -> Vec<Option<(f64, f64)>> {
-            bins.iter().map(|bin| bin.quantiles[which].map(|value| place(bin, value))).collect()
-        };
-        let curves = [
-            Curve { stroke: Stroke::Dotted, name: "p99", points: points(2) },
-            Curve { stroke: Stroke::Dashed, name: "p95", points: points(1) },
-            Curve { stroke: Stroke::Solid, name: "p50", points: points(0) },
-        ];
-        frame.curves(&mut sheet.canvas, frame.right, &curves);
-        let mut any_censored = false;
-        for which in 0..3 {
-            let mut before = f64::NEG_INFINITY;
-            for bin in &bins {
-                let Some(value) = bin.quantiles[which].filter(|value| value.censored) else { continue };
-                any_censored = true;
-                let (x, y) = place(bin, value);
-                if x - before >= TRIANGLES_APART {
-                    sheet.canvas.higher("censored", (x, y));
-                    before = x;
-                }
-            }
-        }
-        sheet.finish(timeline, "Quantiles of the response time over time", any_censored)
-    })
+    let panel = time_panel(timeline, &[P99, P95, P50], &[]);
+    timeline.chart("Quantiles of the response time over time", vec![panel])
+}
+
+/// A run of load: rates by outcome, response times with their bounds, and what was watched, below each other under one
+/// time axis.
+///
+/// Good are here responses with a status from 200 to 399, as in the summary of a run. What did not occur has no line.
+pub fn load_over_time(
+    timeline: &Timeline<'_>,
+    bounds: &[(Duration, String)],
+    watched: &[(String, &Watched)],
+) -> Drawing {
+    let all: [(&'static str, Stroke, Count); 4] = [
+        ("offered", Stroke::Dotted, |second| second.accounting.scheduled),
+        ("failed", Stroke::Thin, failed),
+        ("shed", Stroke::Dashed, |second| second.accounting.shed),
+        ("good", Stroke::Solid, good),
+    ];
+    let occurs = |(name, _, count): &(&str, Stroke, Count)| {
+        matches!(*name, "offered" | "good") || timeline.seconds.seconds.iter().any(|second| count(second) > 0)
+    };
+    let mut panels = vec![
+        rate_panel(timeline, all.into_iter().filter(occurs).collect()),
+        time_panel(timeline, &[MAX, P99, P95, P50], bounds),
+    ];
+    panels.extend(watched.iter().map(|(title, watched)| watched_panel(title, watched)));
+    timeline.chart("Requests per second and response time over time", panels)
+}
+
+/// How many of a second's arrivals.
+type Count = fn(&Second) -> u64;
+
+/// Answered with a status from 200 to 399. Runs of older versions have no outcomes by second, but those that were
+/// answered well with 2xx.
+fn good(second: &Second) -> u64 {
+    let good = |outcome| matches!(outcome, Outcome::Success | Outcome::Redirect);
+    match second.cells.as_slice() {
+        [] => second.good,
+        cells => cells.iter().filter(|cell| good(cell.outcome)).map(|cell| cell.times.count()).sum(),
+    }
+}
+
+/// Neither answered with a status from 200 to 399 nor shed.
+fn failed(second: &Second) -> u64 {
+    second.accounting.scheduled.saturating_sub(good(second)).saturating_sub(second.accounting.shed)
+}
+
+impl Timeline<'_> {
+    /// How long all of it took, in seconds.
+    fn span(&self) -> f64 {
+        let last = self.phases.iter().map(|phase| phase.end).max().unwrap_or_default().as_secs_f64();
+        last.max(self.last_end())
+    }
+
+    /// When the last second ended.
+    fn last_end(&self) -> f64 {
+        let whole = self.seconds.seconds.len() as f64;
+        self.end.map_or(whole, |end| end.as_secs_f64().clamp((whole - 1.0).max(0.0), whole))
+    }
+
+    fn chart(&self, name: &str, panels: Vec<Panel>) -> Drawing {
+        let axis = Axis { span: self.span(), labels: Labels::SinceStart };
+        OverTime { name, axis, panels, phases: &self.phases, marks: &self.marks }.drawing()
+    }
+
+    /// The seconds as at most [`MOST_POINTS`] stretches: more would lie on each other.
+    fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
+        let seconds = &self.seconds.seconds;
+        let width = seconds.len().div_ceil(MOST_POINTS).max(1);
+        let end = self.last_end();
+        seconds.chunks(width).enumerate().map(move |(index, seconds)| {
+            let from = (index * width) as f64;
+            Stretch { from, until: (from + seconds.len() as f64).min(end), seconds }
+        })
+    }
 }
 
 /// Some seconds that become one point.
-#[derive(Debug)]
-struct Bin {
-    /// Seconds since the start of the run.
-    start: f64,
-    end: f64,
-    offered: f64,
-    good: f64,
-    shed: f64,
-    /// p50, p95, p99.
-    quantiles: [Option<measure::Value>; 3],
+struct Stretch<'a> {
+    /// Seconds since the start.
+    from: f64,
+    until: f64,
+    seconds: &'a [Second],
 }
 
-/// At most [`MOST_POINTS`] points: more would lie on each other.
-fn bins(series: &Series) -> Vec<Bin> {
-    let count = series.seconds.len();
-    let width = count.div_ceil(MOST_POINTS).max(1);
-    (0..count)
-        .step_by(width)
-        .map(|from| {
-            let to = (from + width).min(count);
-            let Second { accounting, good, response, .. } = series.between(from, to);
-            let seconds = (to - from) as f64;
-            let dense = response.dense();
-            Bin {
-                start: from as f64,
-                end: to as f64,
-                offered: accounting.scheduled as f64 / seconds,
-                good: good as f64 / seconds,
-                shed: accounting.shed as f64 / seconds,
-                quantiles: [Quantile::P50, Quantile::P95, Quantile::P99].map(|q| dense.quantile(q)),
-            }
+impl Stretch<'_> {
+    /// The mean rate, and the lowest and the highest of its seconds; nothing of a last second that hardly began.
+    fn rate(&self, count: Count) -> Option<Sample> {
+        let Stretch { from, until, seconds } = *self;
+        let length = until - from;
+        let sum: f64 = seconds.iter().map(|second| count(second) as f64).sum();
+        let value = (length > SHORTEST).then(|| sum / length)?;
+        // The last second may be a part of one, whose count is no rate.
+        let whole = seconds.iter().take(length as usize).map(|second| count(second) as f64);
+        let low = whole.clone().fold(value, f64::min);
+        let high = whole.fold(value, f64::max);
+        Some(Sample { from, until, value, low, high, at_least: false })
+    }
+
+    /// A value of all response times of the stretch.
+    fn time(&self, value: Option<measure::Value>) -> Option<Sample> {
+        let value = value?;
+        let one = Sample::one(self.from, self.until, value.at.as_secs_f64());
+        Some(Sample { at_least: value.censored, ..one })
+    }
+}
+
+/// A line of the response times: its name, its stroke and which value of a distribution it shows.
+type Statistic = (&'static str, Stroke, fn(&Histogram) -> Option<measure::Value>);
+
+const P50: Statistic = ("p50", Stroke::Solid, |times| times.quantile(Quantile::P50));
+const P95: Statistic = ("p95", Stroke::Dashed, |times| times.quantile(Quantile::P95));
+const P99: Statistic = ("p99", Stroke::Dotted, |times| times.quantile(Quantile::P99));
+const MAX: Statistic = ("max", Stroke::Thin, Histogram::max);
+
+fn rate_panel(timeline: &Timeline<'_>, counts: Vec<(&'static str, Stroke, Count)>) -> Panel {
+    let lines: Vec<Line> = counts
+        .into_iter()
+        .map(|(name, stroke, count)| Line {
+            name: name.to_owned(),
+            stroke,
+            samples: timeline.stretches().map(|stretch| stretch.rate(count)).collect(),
+            steps: true,
+            hatched: name == "shed",
         })
-        .collect()
+        .collect();
+    let highest = lines.iter().flat_map(|line| line.samples.iter().flatten()).map(|sample| sample.high);
+    let scale = Scale::from_zero(highest, 6.0);
+    let title = "requests per second".to_owned();
+    Panel { title, scale, show: show_number, lines, goals: Vec::new() }
 }
 
-/// A picture over time while it is drawn.
-struct Sheet<'a> {
-    canvas: Canvas,
-    size: Size,
-    frame: Frame,
-    time: Scale,
-    time_title: String,
-    show_time: f64,
-    marks: Vec<(f64, &'a str)>,
-    /// What the numbers in the band mean, where the names do not fit.
-    key: Vec<String>,
-}
-
-impl<'a> Sheet<'a> {
-    /// The title of the vertical axis, the band of the phases and the frame's place.
-    fn new(timeline: &'a Timeline<'_>, size: Size, title: &str) -> Self {
-        let last = timeline.phases.iter().map(|phase| phase.end).max().unwrap_or_default().as_secs_f64();
-        let span = last.max(timeline.seconds.seconds.len() as f64);
-        let (time, unit) = Scale::time(span, size.pick(8.0, 5.0));
-        let mut frame = Frame {
-            left: size.pick(58.0, 52.0),
-            right: size.width() - NAMES,
-            top: TEXT_ROW + 7.0,
-            bottom: 0.0,
-        };
-        let mut marks: Vec<(f64, &str)> = timeline
-            .marks
-            .iter()
-            .map(|mark| (frame.x(time.at(mark.at.as_secs_f64())), mark.label.as_str()))
-            .collect();
-        marks.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let band = frame.top;
-        if !timeline.phases.is_empty() {
-            frame.top += BAND;
-        }
-        frame.top += 8.0 + MARK_ROW * frame.mark_row_count(&marks) as f64;
-        frame.bottom = frame.top + size.pick(210.0, 180.0);
-
-        let mut canvas = Canvas::default();
-        canvas.text("title", (0.0, TEXT_ROW - 3.0), Anchor::Start, title);
-        let edges: Vec<(f64, f64)> = timeline
-            .phases
-            .iter()
-            .map(|phase| [phase.start, phase.end].map(|edge| frame.x(time.at(edge.as_secs_f64()))).into())
-            .collect();
-        let fit = timeline
-            .phases
-            .iter()
-            .zip(&edges)
-            .all(|(phase, (from, to))| text_width(&phase.name) + 6.0 <= to - from);
-        let mut key = Vec::new();
-        for (index, (phase, &(from, to))) in timeline.phases.iter().zip(&edges).enumerate() {
-            let number = (index + 1).to_string();
-            let shade = if index % 2 == 0 { "phase even" } else { "phase odd" };
-            canvas.rect(shade, (from, band), (to - from, frame.bottom - band));
-            canvas.line("boundary", (from, band), (from, frame.bottom));
-            let name = if fit { &phase.name } else { &number };
-            canvas.text("phase-name", ((from + to) / 2.0, band + 15.0), Anchor::Middle, name);
-            if !fit {
-                key.push(format!("{number} {}", phase.name));
-            }
-        }
-        let time_title = format!("{} since the start", unit.name);
-        Sheet { canvas, size, frame, time, time_title, show_time: unit.seconds, marks, key }
-    }
-
-    fn finish(mut self, timeline: &Timeline<'_>, name: &str, censored: bool) -> String {
-        let unit = self.show_time;
-        self.frame.horizontal_axis(
-            &mut self.canvas,
-            &self.time,
-            |seconds| show_number(seconds / unit),
-            &self.time_title,
-        );
-        self.frame.marks(&mut self.canvas, &self.marks);
-        let mut below = self.frame.bottom + 42.0;
-        if timeline.seconds.seconds.is_empty() {
-            let middle =
-                ((self.frame.left + self.frame.right) / 2.0, (self.frame.top + self.frame.bottom) / 2.0);
-            self.canvas.text("title", middle, Anchor::Middle, "nothing was measured");
-        }
-        if censored {
-            below += TEXT_ROW + 4.0;
-            self.canvas.higher("censored", (6.0, below - 4.0));
-            self.canvas.text("title", (14.0, below), Anchor::Start, "at least: some requests were given up");
-        }
-        for line in wrapped(&self.key, self.size.width()) {
-            below += TEXT_ROW + 4.0;
-            self.canvas.text("title", (0.0, below), Anchor::Start, &line);
-        }
-        self.canvas.finish(self.size, below + 6.0, name)
-    }
-}
-
-fn wrapped(words: &[String], width: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if text_width(line) + text_width(word) + 14.0 <= width => {
-                line.push_str(" · ");
-                line.push_str(word);
-            }
-            _ => lines.push(word.clone()),
+/// A stretch's quantiles are those of all its requests; its highest time is a line of its own.
+fn time_panel(timeline: &Timeline<'_>, statistics: &[Statistic], bounds: &[(Duration, String)]) -> Panel {
+    let mut lines: Vec<Line> = statistics
+        .iter()
+        .map(|&(name, stroke, _)| Line {
+            name: name.to_owned(),
+            stroke,
+            samples: Vec::new(),
+            steps: false,
+            hatched: false,
+        })
+        .collect();
+    for stretch in timeline.stretches() {
+        let mut times = Histogram::new();
+        stretch.seconds.iter().for_each(|second| times.add_sparse(&second.response));
+        for (line, &(_, _, of)) in lines.iter_mut().zip(statistics) {
+            line.samples.push(stretch.time(of(&times)));
         }
     }
-    lines
+    let goals: Vec<(f64, String)> =
+        bounds.iter().map(|(bound, label)| (bound.as_secs_f64(), label.clone())).collect();
+    let values = lines.iter().flat_map(|line| line.samples.iter().flatten()).map(|sample| sample.value);
+    let scale = Scale::fitting(values.chain(goals.iter().map(|(bound, _)| *bound)), 6.0);
+    Panel { title: "response time".to_owned(), scale, show: show_seconds, lines, goals }
 }
 
-/// Half a pixel each in a wide window.
-const MOST_POINTS: usize = 600;
-/// Nearer than this they would hide each other.
-const TRIANGLES_APART: f64 = 8.0;
-/// The height of the band with the names of the phases.
-const BAND: f64 = 22.0;
+fn watched_panel(title: &str, watched: &Watched) -> Panel {
+    let each = watched.samples.len().div_ceil(MOST_POINTS).max(1);
+    let samples: Vec<Option<Sample>> = watched
+        .samples
+        .chunks(each)
+        .map(|chunk| {
+            let at = |(at, _): &(units::Timestamp, f64)| at.since(units::Timestamp::ZERO).as_secs_f64();
+            let values = || chunk.iter().map(|(_, value)| *value);
+            Some(Sample {
+                from: at(chunk.first()?),
+                until: at(chunk.last()?),
+                value: values().sum::<f64>() / chunk.len() as f64,
+                low: values().fold(f64::INFINITY, f64::min),
+                high: values().fold(f64::NEG_INFINITY, f64::max),
+                at_least: false,
+            })
+        })
+        .collect();
+    let ends = samples.iter().flatten().flat_map(|sample| [sample.low, sample.high]);
+    let scale = Scale::signed(ends, 4.0);
+    let name = watched.name.clone();
+    let line = Line { name, stroke: Stroke::Solid, samples, steps: false, hatched: false };
+    Panel { title: title.to_owned(), scale, show: show_number, lines: vec![line], goals: Vec::new() }
+}
+
+/// A shorter second, in seconds, has too few arrivals to be a rate.
+const SHORTEST: f64 = 0.1;
 
 #[cfg(test)]
 mod tests;

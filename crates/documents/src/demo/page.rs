@@ -7,8 +7,12 @@ use units::show_duration;
 impl Story {
     /// The report as HTML.
     pub fn page(&self) -> String {
-        let timeline =
-            Timeline { seconds: &self.series, phases: self.spans.clone(), marks: self.marks.clone() };
+        let timeline = Timeline {
+            seconds: &self.series,
+            phases: self.spans.clone(),
+            marks: self.marks.clone(),
+            end: None,
+        };
         // A quick error is no quick response.
         let mut good = self.series.clone();
         good.seconds.iter_mut().for_each(|second| second.response = second.good_response.clone());

@@ -166,61 +166,51 @@ fn adapts(adaptive: Option<Adaptive>) -> String {
 }
 
 fn found(text: &mut String, outcome: &Outcome) {
-    let name = "sustained";
+    row(text, "sustained", &sustained(outcome));
+    if let Found::Within(interval) = outcome.found
+        && interval.verified
+    {
+        row(text, "confidence", &confidence(interval.confidence));
+    }
+}
+
+/// A confidence in percent.
+pub(super) fn confidence(confidence: units::Ratio) -> String {
+    format!("{} %", (100.0 * confidence.get()).round())
+}
+
+/// The rate that was found, or why none was.
+pub(super) fn sustained(outcome: &Outcome) -> String {
     match outcome.found {
-        Found::Within(interval) if !interval.verified => {
-            row(
-                text,
-                name,
-                &format!(
-                    "not found: no rate held in a verification; the trials make {} to {} likely",
-                    rate(interval.low),
-                    rate(interval.high)
-                ),
-            );
-        }
+        Found::Within(interval) if !interval.verified => format!(
+            "not found: no rate held in a verification; the trials make {} to {} likely",
+            rate(interval.low),
+            rate(interval.high)
+        ),
         Found::Within(interval) => {
-            let low = "holds";
             let high = if interval.confirmed { "fails" } else { "fails, not confirmed," };
-            row(
-                text,
-                name,
-                &format!(
-                    "{} to {} (the goal {low} at the low end and {high} at the high end)",
-                    rate(interval.low),
-                    rate(interval.high),
-                ),
-            );
-            let percent = (100.0 * interval.confidence.get()).round();
-            row(text, "confidence", &format!("{percent} %"));
+            format!(
+                "{} to {} (the goal holds at the low end and {high} at the high end)",
+                rate(interval.low),
+                rate(interval.high),
+            )
         }
         Found::AtLeast { rate: least, verified: false, .. } => {
-            let held = rate(least);
-            row(text, name, &format!("not found: {held} held in a trial, but not in a verification"));
+            format!("not found: {} held in a trial, but not in a verification", rate(least))
         }
         Found::AtLeast { rate: least, ceiling, .. } => {
             let what = match (ceiling, outcome.disturbed_by()) {
                 (Ceiling::Disturbed, Some(what)) => format!(": {what}"),
                 _ => String::new(),
             };
-            row(text, name, &format!("at least {}; {ceiling}{what}", rate(least)));
+            format!("at least {}; {ceiling}{what}", rate(least))
         }
-        Found::MissedWhenCalm { binding, calm } => {
-            row(
-                text,
-                name,
-                &format!(
-                    "none: the calm service already misses {binding} ({} at the median); no rate was tried",
-                    show_duration(calm)
-                ),
-            );
-        }
+        Found::MissedWhenCalm { binding, calm } => format!(
+            "none: the calm service already misses {binding} ({} at the median); no rate was tried",
+            show_duration(calm)
+        ),
         Found::Unreachable { lowest, .. } => {
-            row(
-                text,
-                name,
-                &format!("none: even {} missed the goal; the goal may be too tight", rate(lowest)),
-            );
+            format!("none: even {} missed the goal; the goal may be too tight", rate(lowest))
         }
         Found::Unfinished { good, bad } => {
             let known =
@@ -228,18 +218,12 @@ fn found(text: &mut String, outcome: &Outcome) {
             let known: Vec<String> =
                 [known("held at", good), known("missed at", bad)].into_iter().flatten().collect();
             let known = if known.is_empty() { "no trial was done".to_owned() } else { known.join(", ") };
-            row(text, name, &format!("not found: {known}"));
+            format!("not found: {known}")
         }
-        Found::Invalid => {
-            row(
-                text,
-                name,
-                &format!(
-                    "unknown: every trial was disturbed{}; use a quieter machine, or one more core",
-                    outcome.disturbed_by().map_or(String::new(), |what| format!(" ({what})"))
-                ),
-            );
-        }
+        Found::Invalid => format!(
+            "unknown: every trial was disturbed{}; use a quieter machine, or one more core",
+            outcome.disturbed_by().map_or(String::new(), |what| format!(" ({what})"))
+        ),
     }
 }
 

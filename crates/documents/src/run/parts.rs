@@ -1,14 +1,15 @@
-//! The parts of a run as tables: stages, endpoints, checks, connections. The summary of a run and `show` use them.
+//! The parts of a run as tables: stages, endpoints, checks, connections. The summary of a run, its report and `show` use
+//! them.
 //!
-//! Each is empty text where the run has no such parts; a single stage or endpoint, being the whole, is left out.
+//! There is none where the run has no such parts; a single stage or endpoint, being the whole, is left out.
 
 use measure::{Check, Endpoint, Histogram, Iterations, Part, Stage};
-use report::{Align, Table, grouped, quantile, rate, text};
+use report::{Align, Table, grouped, quantile, rate};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
 /// The stages of a run: what was asked of each and what came of it.
-pub fn stages(stages: &[Stage]) -> String {
+pub fn stages(stages: &[Stage]) -> Option<Table> {
     let rows = stages.iter().map(|stage| {
         let name = match stage.warm_up {
             true => format!("{} (left out of the whole)", stage.name),
@@ -21,7 +22,7 @@ pub fn stages(stages: &[Stage]) -> String {
 }
 
 /// The endpoints of a run that took `elapsed` without its warm-up; `steady` where its load was the same all along.
-pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration, steady: bool) -> String {
+pub fn endpoints(endpoints: &[Endpoint], elapsed: Duration, steady: bool) -> Option<Table> {
     let rows = endpoints.iter().map(|Endpoint { name, part, .. }| {
         let over = |count| Rate::of(count, elapsed);
         let (offered, achieved) = (over(part.accounting.scheduled), over(part.completed));
@@ -39,10 +40,10 @@ struct Row<'a> {
     steady: bool,
 }
 
-fn several(heading: &str, rows: Vec<Row<'_>>) -> String {
+fn several(heading: &str, rows: Vec<Row<'_>>) -> Option<Table> {
     use Align::{Left, Right};
     if rows.len() < 2 {
-        return String::new();
+        return None;
     }
     let headings = ["offered", "achieved", "p50", "p95", "p99", "errors", "shed"].map(|name| (name, Right));
     let columns: Vec<(&str, Align)> = std::iter::once((heading, Left)).chain(headings).collect();
@@ -53,27 +54,27 @@ fn several(heading: &str, rows: Vec<Row<'_>>) -> String {
         let cells = [name, rate(offered), rate(achieved)].into_iter().chain(times);
         table.row(cells.chain([grouped(part.errors()), grouped(part.accounting.shed)]));
     }
-    text(&table, usize::MAX)
+    Some(table)
 }
 
 /// Conditions on answers, and how many met them.
-pub fn checks(checks: &[Check]) -> String {
+pub fn checks(checks: &[Check]) -> Option<Table> {
     use Align::{Left, Right};
     if checks.is_empty() {
-        return String::new();
+        return None;
     }
     let mut table = Table::new(&[("check", Left), ("passed", Right), ("failed", Right)]);
     for Check { name, passed, failed } in checks {
         table.row([name.clone(), grouped(*passed), grouped(*failed)]);
     }
-    text(&table, usize::MAX)
+    Some(table)
 }
 
 /// Walks through a scenario.
-pub fn iterations(iterations: &Iterations) -> String {
+pub fn iterations(iterations: &Iterations) -> Option<Table> {
     let Iterations { started, completed, broken, time } = iterations;
     if *started == 0 {
-        return String::new();
+        return None;
     }
     let mut table = Table::new(&[("iterations", Align::Left), ("", Align::Right)]);
     for (name, count) in [("started", started), ("completed", completed), ("broken", broken)] {
@@ -82,14 +83,14 @@ pub fn iterations(iterations: &Iterations) -> String {
     for point in [Quantile::P50, Quantile::P95] {
         table.row([format!("time, {point}"), quantile(time, point)]);
     }
-    text(&table, usize::MAX)
+    Some(table)
 }
 
 /// How long it took to open connections.
-pub fn connections(connect: &Histogram, tls: &Histogram) -> String {
+pub fn connections(connect: &Histogram, tls: &Histogram) -> Option<Table> {
     use Align::{Left, Right};
     if connect.count() == 0 && tls.count() == 0 {
-        return String::new();
+        return None;
     }
     let columns = ["count", "p50", "p95", "p99", "max"].map(|name| (name, Right));
     let columns: Vec<(&str, Align)> = std::iter::once(("connections", Left)).chain(columns).collect();
@@ -103,7 +104,7 @@ pub fn connections(connect: &Histogram, tls: &Histogram) -> String {
         let cells = [name.to_owned(), grouped(times.count())].into_iter().chain(quantiles);
         table.row(cells.chain([max]));
     }
-    text(&table, usize::MAX)
+    Some(table)
 }
 
 #[cfg(test)]
@@ -157,16 +158,15 @@ mod tests {
             iterations(&Iterations { started: 90, completed: 80, broken: 10, time: part(80).response() }),
             connections(&part(100).response(), &part(90).response()),
         ];
-        insta::assert_snapshot!(all.join("\n"));
+        let texts = all.map(|table| report::text(&table.unwrap(), usize::MAX));
+        insta::assert_snapshot!(texts.join("\n"));
     }
 
     #[test]
     fn what_is_not_there_is_not_shown() {
         let one = [Stage::default()];
-        assert_eq!(stages(&one) + &endpoints(&[], Duration::ZERO, true) + &checks(&[]), "");
-        assert_eq!(
-            iterations(&Iterations::default()) + &connections(&Histogram::new(), &Histogram::new()),
-            ""
-        );
+        assert_eq!([stages(&one), endpoints(&[], Duration::ZERO, true), checks(&[])], [None, None, None]);
+        assert_eq!(iterations(&Iterations::default()), None);
+        assert_eq!(connections(&Histogram::new(), &Histogram::new()), None);
     }
 }

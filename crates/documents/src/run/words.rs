@@ -4,7 +4,7 @@ use super::{Ended, LoadRun, Model, Users, parts};
 use crate::watched;
 use crate::words::{counted, row, wrapped};
 use measure::{Accounting, Blocks, Came, Histogram, Interval, Measurement, Stage, Value};
-use report::{grouped, quantile, rate, time};
+use report::{Table, grouped, quantile, rate, time};
 use std::fmt::Write;
 use std::time::Duration;
 use units::{Bytes, Quantile, show_duration};
@@ -41,22 +41,24 @@ impl LoadRun<'_> {
         );
         text.push('\n');
         times(&mut text, measured, &blocks);
+        let shown = |table: Option<Table>| table.map(|table| report::text(&table, usize::MAX));
+        let connections = match measured.tls.count() > 0 || !asked.keep_alive {
+            true => parts::connections(&measured.connect, &measured.tls),
+            false => None,
+        };
         for table in [
-            parts::stages(&measured.stages),
+            shown(parts::stages(&measured.stages)),
             staged_users(&asked.model, &measured.stages),
-            parts::endpoints(&measured.endpoints, measured.elapsed, measured.is_one_load()),
-            parts::iterations(&measured.iterations),
-            parts::checks(&measured.checks),
-            if measured.tls.count() > 0 || !asked.keep_alive {
-                parts::connections(&measured.connect, &measured.tls)
-            } else {
-                String::new()
-            },
-        ] {
-            if !table.is_empty() {
-                text.push('\n');
-                text.push_str(&table);
-            }
+            shown(parts::endpoints(&measured.endpoints, measured.elapsed, measured.is_one_load())),
+            shown(parts::iterations(&measured.iterations)),
+            shown(parts::checks(&measured.checks)),
+            shown(connections),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            text.push('\n');
+            text.push_str(&table);
         }
         text.push('\n');
         row(&mut text, "account", &account(&measured.accounting));
@@ -93,7 +95,7 @@ impl LoadRun<'_> {
 }
 
 /// What came instead of good answers, where none came.
-fn no_good_answer(measured: &Measurement) -> Option<String> {
+pub(super) fn no_good_answer(measured: &Measurement) -> Option<String> {
     let why = measured.no_good_answer()?;
     let said = match why.most {
         Came::Failed(failure) => measured.first_failures.get(&failure).filter(|said| !said.is_empty()),
@@ -147,8 +149,8 @@ pub fn pacing(measured: &Measurement) -> Option<String> {
 }
 
 /// Of users in stages: where more users bring more, and where they only wait longer.
-fn staged_users(model: &Model, stages: &[Stage]) -> String {
-    let Model::Closed { users: Users::Stages(_), .. } = model else { return String::new() };
+fn staged_users(model: &Model, stages: &[Stage]) -> Option<String> {
+    let Model::Closed { users: Users::Stages(_), .. } = model else { return None };
     let mut text = String::new();
     let held = stages.iter().filter(|stage| !stage.warm_up && stage.part.completed > 0);
     let held: Vec<_> = held.collect();
@@ -171,7 +173,7 @@ fn staged_users(model: &Model, stages: &[Stage]) -> String {
             few.name, many.name
         );
     }
-    text
+    (!text.is_empty()).then_some(text)
 }
 
 /// The account with its sum shown.
@@ -196,6 +198,38 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
         );
         return;
     }
+    let rows = time_rows([&measured.response, &measured.service, &measured.dispatch], blocks);
+    let said = rows.iter().any(|row| !row.interval.is_empty());
+    let mut line = |name: &str, cells: &[String; 3], interval: &str| {
+        let [response, service, dispatch] = cells;
+        let line = if said {
+            format!("{name:<6}{response:>15}{interval:>22}{service:>17}{dispatch:>17}")
+        } else {
+            format!("{name:<11}{response:>17}{service:>17}{dispatch:>17}")
+        };
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    line("", &TIMES.map(str::to_owned), INTERVAL);
+    rows.iter().for_each(|row| line(&row.name, &row.cells, &row.interval));
+    if measured.shed_response.count() > 0 {
+        let shed = &measured.shed_response;
+        let at = |point| quantile(shed, point);
+        let _ = writeln!(text, "shed answers, apart: p50 {}, p99 {}", at(Quantile::P50), at(Quantile::P99));
+    }
+}
+
+/// A quantile, the largest or the mean of each kind of time.
+pub(super) struct TimeRow {
+    /// Such as `p95`.
+    pub(super) name: String,
+    /// In the order of [`TIMES`].
+    pub(super) cells: [String; 3],
+    /// That of the response time; empty where there is none.
+    pub(super) interval: String,
+}
+
+/// Response, service and dispatch times in rows.
+pub(super) fn time_rows(columns: [&Histogram; 3], blocks: &Blocks) -> Vec<TimeRow> {
     let interval = |point| match blocks.quantile(point, CONFIDENCE) {
         Ok(Interval { low, high, .. }) if high.is_finite() => {
             let shown = |seconds: f64| show_duration(Duration::from_secs_f64(seconds.max(0.0))).to_string();
@@ -205,37 +239,32 @@ fn times(text: &mut String, measured: &Measurement, blocks: &Blocks) {
         Err(_) => String::new(),
     };
     let points = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99, Quantile::P999];
-    let intervals = points.map(interval);
-    let said = intervals.iter().any(|interval| !interval.is_empty());
-    let columns = [&measured.response, &measured.service, &measured.dispatch];
-    let mut line = |name: &str, cells: [String; 3], interval: &str| {
-        let [response, service, dispatch] = cells;
-        let line = if said {
-            format!("{name:<6}{response:>15}{interval:>22}{service:>17}{dispatch:>17}")
-        } else {
-            format!("{name:<11}{response:>17}{service:>17}{dispatch:>17}")
-        };
-        let _ = writeln!(text, "{}", line.trim_end());
-    };
-    line("", ["response time", "service time", "dispatch delay"].map(str::to_owned), "95 % interval");
-    for (point, interval) in points.into_iter().zip(&intervals) {
-        line(&point.to_string(), columns.map(|column| quantile(column, point)), interval);
-    }
-    line("max", columns.map(|column| column.max().map_or("-".to_owned(), time)), "");
+    let quantiles = points.map(|point| TimeRow {
+        name: point.to_string(),
+        cells: columns.map(|column| quantile(column, point)),
+        interval: interval(point),
+    });
     let mean = |column: &Histogram| {
         let at = column.mean()?;
         Some(time(Value { at, censored: column.censored() > 0 }))
     };
-    line("mean", columns.map(|column| mean(column).unwrap_or("-".to_owned())), "");
-    if measured.shed_response.count() > 0 {
-        let shed = &measured.shed_response;
-        let at = |point| quantile(shed, point);
-        let _ = writeln!(text, "shed answers, apart: p50 {}, p99 {}", at(Quantile::P50), at(Quantile::P99));
-    }
+    let rest = |name: &str, of: &dyn Fn(&Histogram) -> Option<String>| TimeRow {
+        name: name.to_owned(),
+        cells: columns.map(|column| of(column).unwrap_or("-".to_owned())),
+        interval: String::new(),
+    };
+    let largest = |column: &Histogram| column.max().map(time);
+    quantiles.into_iter().chain([rest("max", &largest), rest("mean", &mean)]).collect()
 }
 
+/// The kinds of times of a run.
+pub(super) const TIMES: [&str; 3] = ["response time", "service time", "dispatch delay"];
+
+/// The heading of the intervals of the response time.
+pub(super) const INTERVAL: &str = "95 % interval";
+
 /// What the intervals hold at.
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {

@@ -1,26 +1,27 @@
-//! The report: the account's chart for each stage, the tables, the rows.
+//! The report: charts of each stage, the tables, the rows.
 
 use super::words::{rows, summary, tables};
 use super::{Simulation, Stage};
-use report::{Chart, FleetMinute, Report, Section, fleet, html};
+use report::{Chart, FleetMinute, Highest, Report, Section, fleet, html};
 use sim::Outcome;
 
 impl Simulation {
-    /// The page as HTML. Charts of the entry service; all have one scale, so that they can be compared.
+    /// The page as HTML. Charts of the entry service; those of all stages have the same axes, so that they can be
+    /// compared.
     pub fn page(&self) -> String {
         let Simulation { simulated, verdicts, versus, .. } = self;
         let mut sections = charts(&simulated.stages);
         for (name, table) in tables(simulated) {
-            let name = if name.is_empty() { "Size, processors and cost" } else { name };
+            let name = if name.is_empty() { "Instances, processor use and cost" } else { name };
             sections.push(Section::Heading(name.to_owned()));
             sections.push(Section::Table(table));
         }
         if let Some(versus) = versus {
-            sections.push(Section::Heading("Compared under the same requests".to_owned()));
+            sections.push(Section::Heading("Comparison with the same requests".to_owned()));
             sections.push(Section::Table(versus.table()));
         }
         if !verdicts.is_empty() {
-            sections.push(Section::Heading("Published rows beside simulated ones".to_owned()));
+            sections.push(Section::Heading("Published and simulated figures".to_owned()));
             sections.push(Section::Text(summary(verdicts)));
             sections.push(Section::Table(rows(verdicts)));
             let reported = verdicts.iter().filter_map(|verdict| {
@@ -43,16 +44,21 @@ impl Simulation {
 fn charts(stages: &[Stage]) -> Vec<Section> {
     let charts: Vec<(&Stage, Vec<FleetMinute>)> =
         stages.iter().filter_map(|stage| Some((stage, minutes(stage.outcomes.first()?)?))).collect();
-    let top = charts.iter().flat_map(|(_, minutes)| minutes).map(FleetMinute::highest).fold(1.0, f64::max);
+    let highest = Highest::of(charts.iter().flat_map(|(_, minutes)| minutes));
     let chart = |(stage, minutes): &(&Stage, Vec<FleetMinute>)| {
         let title = match stage.about.is_empty() {
             true => stage.name.clone(),
             false => format!("{}: {}", stage.name, stage.about),
         };
+        let services = stage.outcomes.first().map_or(&[][..], |outcome| &outcome.services);
+        let of = match services {
+            [first, _, ..] => format!(" The charts are of the service {}.", first.name),
+            _ => String::new(),
+        };
         Section::Chart(Chart {
             title,
-            caption: CAPTION.to_owned(),
-            drawing: fleet(minutes, stage.begins, top),
+            caption: format!("{CAPTION}{of}"),
+            drawing: fleet(minutes, stage.begins, highest),
         })
     };
     charts.iter().map(chart).collect()
@@ -68,5 +74,5 @@ fn minutes(outcome: &Outcome) -> Option<Vec<FleetMinute>> {
     Some(rows.iter().map(minute).collect())
 }
 
-const CAPTION: &str = "Instances that run, their average processor use in percent, and the minute's p95 at the \
-    balancer in tenths of a second, as the account's own charts show it.";
+const CAPTION: &str = "Per minute: running instances, their average processor use, and the p95 of the response time at \
+    the load balancer.";

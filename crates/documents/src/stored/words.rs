@@ -25,11 +25,14 @@ impl Stored {
             if one_load {
                 blocks.push(times(recorded));
             }
-            blocks.push(parts::stages(&self.divided.stages));
-            blocks.push(parts::endpoints(&self.divided.endpoints, recorded.elapsed, one_load));
-            blocks.push(parts::checks(&self.divided.checks));
-            blocks.push(parts::iterations(&recorded.iterations));
-            blocks.push(parts::connections(&recorded.connect.dense(), &recorded.tls.dense()));
+            let tables = [
+                parts::stages(&self.divided.stages),
+                parts::endpoints(&self.divided.endpoints, recorded.elapsed, one_load),
+                parts::checks(&self.divided.checks),
+                parts::iterations(&recorded.iterations),
+                parts::connections(&recorded.connect.dense(), &recorded.tls.dense()),
+            ];
+            blocks.extend(tables.into_iter().flatten().map(|table| text(&table, usize::MAX)));
             blocks.push(seconds(&self.series));
             blocks.push(pairs("verdict", judged(recorded)));
         }
