@@ -1,4 +1,4 @@
-//! An address to ask or to send to, with what proves who asks.
+//! A server address, with the header fields for authentication.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,19 +16,19 @@ pub struct Endpoint {
     headers: Vec<(String, String)>,
 }
 
-/// An address that cannot be used.
+/// An invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongEndpoint {
-    /// Not the URL of a web server.
+    /// Not an http or https URL.
     #[error("`{url}` is not a URL of the form http://host:port/path or https://host/path")]
     Url {
-        /// What was given, without a password.
+        /// The given URL, without a password.
         url: String,
     },
-    /// A header field that HTTP does not know.
+    /// An invalid header field.
     #[error("header field `{name}` for `{url}` has a name or value that HTTP does not allow")]
     Header {
-        /// Where to.
+        /// The URL.
         url: String,
         /// Its name.
         name: String,
@@ -39,7 +39,7 @@ impl Endpoint {
     /// An endpoint from a URL; `user:password@` becomes basic authentication.
     ///
     /// # Errors
-    /// Where it is not an http or https URL with a host.
+    /// It is not an http or https URL with a host.
     pub fn new(url: &str) -> Result<Self, WrongEndpoint> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
         let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -63,7 +63,7 @@ impl Endpoint {
     /// Adds a header field, such as `Authorization: Bearer ...` or `X-Scope-OrgID`.
     ///
     /// # Errors
-    /// Where HTTP does not allow its name or value.
+    /// HTTP does not allow its name or value.
     pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, WrongEndpoint> {
         use ureq::http::{HeaderName, HeaderValue};
         if name.parse::<HeaderName>().is_err() || value.parse::<HeaderValue>().is_err() {
@@ -73,12 +73,12 @@ impl Endpoint {
         Ok(self)
     }
 
-    /// The same server with a path below.
+    /// The same server with a path appended.
     pub(crate) fn below(&self, path: &str) -> Self {
         Endpoint { url: format!("{}{path}", self.url.trim_end_matches('/')), headers: self.headers.clone() }
     }
 
-    /// The address, without what proves who asks.
+    /// The URL, without credentials.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -101,7 +101,7 @@ fn unescaped(text: &str) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Client(ureq::Agent);
 
-/// What came back: any status, and the beginning of the body.
+/// A response: any status, and the beginning of the body.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -109,8 +109,8 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    /// A client that gives each request so much time. It uses no proxy, as the load itself uses none, so that both
-    /// see the same network.
+    /// A client with this time-out for each request. It uses no proxy, as the load itself uses none, so that both use
+    /// the same network.
     pub(crate) fn new(timeout: Duration) -> Self {
         let roots = rustls_native_certs::load_native_certs().certs;
         let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
@@ -160,7 +160,7 @@ fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Resu
     Ok(Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() })
 }
 
-/// The largest expositions in use have a few megabytes.
+/// The largest known expositions have a few megabytes.
 const BODY_MAX: u64 = 16 << 20;
 
 #[cfg(test)]

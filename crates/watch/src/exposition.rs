@@ -1,8 +1,8 @@
-//! Prometheus' text form of metrics: what a service says of itself under `/metrics`.
+//! Prometheus' text format of metrics, which services expose under `/metrics`.
 //!
-//! Only the lines of the asked metrics are read; the rest may be as odd as it likes. Several series of one metric
-//! (one for each label) are added, as `sum()` would, which is right for counters, histograms and most gauges; a label
-//! in the selector chooses among them. OpenMetrics' text differs only in what is not read here.
+//! Only the lines of the selected metrics are read; other lines may be invalid. Several series of one metric (one for
+//! each label) are added, like `sum()`, which is right for counters, histograms and most gauges; a label in the
+//! selector chooses among them. OpenMetrics' text differs only in parts that are not read here.
 //!
 //! Format: Prometheus documentation, "Exposition formats".
 
@@ -16,11 +16,11 @@ pub struct Selector {
     labels: Vec<(String, String)>,
 }
 
-/// A text that selects nothing.
+/// A text that is not a valid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is no metric of the form name or name{{label=\"value\"}}")]
 pub struct WrongSelector {
-    /// What was written.
+    /// The text.
     pub found: String,
 }
 
@@ -28,7 +28,7 @@ impl Selector {
     /// Reads `name` or `name{label="value",other="value"}`.
     ///
     /// # Errors
-    /// Where it is neither.
+    /// It is neither.
     pub fn parse(text: &str) -> Result<Self, WrongSelector> {
         let wrong = || WrongSelector { found: text.to_owned() };
         let (name, rest) = split_name(text.trim());
@@ -40,12 +40,12 @@ impl Selector {
         Ok(Selector { name: name.to_owned(), labels })
     }
 
-    /// What the exposition says of it.
+    /// The value of the metric in the exposition.
     pub(crate) fn read(&self, text: &str) -> Result<Said, (Gap, String)> {
         let mean = || Ok(Said::Mean { sum: self.sum(text, "_sum")?, count: self.sum(text, "_count")? });
         match kind(text, &self.name) {
             Some("histogram") => mean(),
-            // The bare name of a summary has its quantiles, of which one may be chosen, and none added to others.
+            // The plain name of a summary has its quantiles; one may be selected, and they are never added.
             Some("summary") if self.labels.iter().any(|(name, _)| name == "quantile") => {
                 self.sum(text, "").map(Said::Value)
             }
@@ -57,7 +57,7 @@ impl Selector {
         }
     }
 
-    /// Does it only ever grow? What the exposition declares, or else the ending of the name.
+    /// Whether it is a counter: by the declared type, or else by the ending of the name.
     fn counts(&self, text: &str, kind: Option<&str>) -> bool {
         match kind {
             Some(kind) => kind == "counter",
@@ -69,7 +69,7 @@ impl Selector {
         }
     }
 
-    /// The sum of the series that it selects.
+    /// The sum of the selected series.
     fn sum(&self, text: &str, ending: &str) -> Result<f64, (Gap, String)> {
         let mut sum = None;
         for line in text.lines() {
@@ -100,7 +100,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// What an exposition says of a metric at one moment.
+/// The value of a metric at one moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Said {
     Value(f64),
@@ -121,7 +121,7 @@ impl Said {
         }
     }
 
-    /// The value of a sample, given what was said so many seconds before; `None` where it takes two to know, or
+    /// The value of a sample, given the previous value and the seconds since; `None` if two samples are needed, or
     /// nothing was added to a histogram.
     pub(crate) fn since(self, before: Option<(Said, f64)>) -> Result<Option<f64>, Gap> {
         match (self, before) {
@@ -157,7 +157,7 @@ fn split_name(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Reads `{name="value",...}` with its escapes, and gives what follows.
+/// Reads `{name="value",...}` with its escapes, and returns the rest.
 fn labels(text: &str) -> Option<(Vec<(String, String)>, &str)> {
     let (mut found, mut rest) = (Vec::new(), text.strip_prefix('{')?.trim_start());
     loop {
@@ -230,11 +230,11 @@ odd{ 5
             (r#"requests_total{path="C:\\DIR \"x\"\n"}"#, Said::Counter(4.0)),
             ("busy", Said::Value(12.5)),
             ("untyped_thing", Said::Value(-1.5e-9)),
-            // A histogram by its bare name is the mean; its parts are counters.
+            // The plain name of a histogram gives the mean; its parts are counters.
             ("took_seconds", Said::Mean { sum: 53_423.0, count: 144_320.0 }),
             ("took_seconds_count", Said::Counter(144_320.0)),
             (r#"took_seconds_bucket{le="0.05"}"#, Said::Counter(24_054.0)),
-            // So is a summary, whose quantiles are never added.
+            // The same for a summary, whose quantiles are never added.
             ("rpc_seconds", Said::Mean { sum: 100.0, count: 20.0 }),
             (r#"rpc_seconds{quantile="0.9"}"#, Said::Value(9_001.0)),
             // OpenMetrics, with an exemplar.

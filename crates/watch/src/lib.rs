@@ -1,11 +1,11 @@
-//! What others measure while a run lasts, and what the run tells others while it lasts.
+//! Records metrics of other systems during a run, and sends the run's figures to other systems.
 //!
-//! [`Watcher`] asks a Prometheus, or the target's own `/metrics`, every second and keeps the answers on the run's
-//! time axis. [`RemoteWrite`] sends the run's own numbers to a Prometheus, for a live dashboard.
+//! [`Watcher`] queries a Prometheus, or the target's own `/metrics`, every second and keeps the values on the run's
+//! time axis. [`RemoteWrite`] sends the run's own figures to a Prometheus, for a live dashboard.
 //!
-//! ## Why threads of its own and blocking HTTP
-//! Neither may take time from the event loops that make load, and a few requests a second need no runtime. Whatever
-//! goes wrong here is counted and said at the end; it never ends or delays a run.
+//! ## Why separate threads and blocking HTTP
+//! Neither may take time from the event loops that generate load, and a few requests a second need no runtime. Errors
+//! here are counted and reported at the end; they never end or delay a run.
 #![warn(missing_docs)]
 
 mod endpoint;

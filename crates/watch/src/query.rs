@@ -1,7 +1,7 @@
 //! Prometheus' query API: one number for one query.
 //!
-//! A query must give one series. Several are refused and not added: whether `sum`, `max` or `avg` is meant is for
-//! the query to say, and a wrong guess would look like a measurement.
+//! A query must return one series. Several are refused and not added: the query has to choose between `sum`, `max` and
+//! `avg`, and a wrong guess would look like a measurement.
 //!
 //! Format: Prometheus documentation, "HTTP API", instant queries.
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The path of instant queries.
 pub(crate) const PATH: &str = "/api/v1/query";
 
-/// The number that an answer of the query API holds.
+/// The number in a response of the query API.
 pub(crate) fn read(answer: &Answer) -> Result<f64, (Gap, String)> {
     let json: Option<Value> = serde_json::from_str(&answer.body).ok();
     if answer.status != 200 {

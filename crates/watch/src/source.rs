@@ -1,28 +1,28 @@
-//! Whom to ask for what, as flags say it.
+//! Sources and what to query, as given by flags.
 //!
-//! `--prometheus URL` with `--watch 'healthy hosts=sum(up{job="x"})'`, any number of them, asks a Prometheus;
-//! `--watch-metrics http://target:8080/metrics#name1,name2{label="x"}` reads what the target says of itself.
+//! `--prometheus URL` with `--watch 'healthy hosts=sum(up{job="x"})'`, any number of them, queries a Prometheus;
+//! `--watch-metrics http://target:8080/metrics#name1,name2{label="x"}` reads the target's own metrics.
 
 use crate::endpoint::{Endpoint, WrongEndpoint};
 use crate::exposition::{Selector, WrongSelector};
 use crate::query::PATH;
 use std::str::FromStr;
 
-/// Somebody who is asked at every sample.
+/// A source that is queried at every sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A Prometheus, or whatever has its query API.
+    /// A Prometheus, or another server with its query API.
     Prometheus {
-        /// Where its queries go.
+        /// The server of the queries.
         endpoint: Endpoint,
-        /// What to ask.
+        /// The queries.
         queries: Vec<Query>,
     },
     /// A service that exposes its metrics as text.
     Metrics {
-        /// Where they are.
+        /// The URL of the metrics.
         endpoint: Endpoint,
-        /// Which of them.
+        /// The selected metrics.
         selectors: Vec<Selector>,
     },
 }
@@ -36,19 +36,19 @@ pub struct Query {
     pub text: String,
 }
 
-/// A source that cannot be asked.
+/// An invalid source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongSource {
     /// No query.
     #[error("`{found}` has no query; write NAME=QUERY, such as 'healthy hosts=sum(up{{job=\"shop\"}})'")]
     Query {
-        /// What was written.
+        /// The text.
         found: String,
     },
-    /// No address.
+    /// An invalid address.
     #[error(transparent)]
     Endpoint(#[from] WrongEndpoint),
-    /// No metric.
+    /// An invalid metric.
     #[error(transparent)]
     Selector(#[from] WrongSelector),
 }
@@ -56,8 +56,8 @@ pub enum WrongSource {
 impl FromStr for Query {
     type Err = WrongSource;
 
-    /// Reads `NAME=QUERY`. What stands before the first `=` is a name only where no query could stand there; a query
-    /// without a name is its own.
+    /// Reads `NAME=QUERY`. The text before the first `=` is a name only if it cannot be part of a query; a query
+    /// without a name is its own name.
     fn from_str(text: &str) -> Result<Self, WrongSource> {
         let (name, query) = match text.split_once('=') {
             Some((name, query))
@@ -80,11 +80,11 @@ impl Source {
         Source::Prometheus { endpoint: endpoint.below(PATH), queries }
     }
 
-    /// A service's metrics by their URL, with their names after `#`. Without names, what every client library
-    /// exposes of its process: processor, memory, open descriptors.
+    /// A service's metrics by their URL, with their names after `#`. Without names, the process metrics of all client
+    /// libraries: processor, memory, open descriptors.
     ///
     /// # Errors
-    /// Where the URL is none, or a name selects nothing.
+    /// The URL is invalid, or a name is not a valid selector.
     pub fn metrics(url: &str) -> Result<Self, WrongSource> {
         let (url, names) = url.split_once('#').unwrap_or((url, ""));
         let names = if names.is_empty() { PROCESS.to_vec() } else { split_outside_quotes(names) };
@@ -93,7 +93,7 @@ impl Source {
     }
 }
 
-/// The parts between commas, but for those inside braces.
+/// The parts between commas, except commas inside braces.
 fn split_outside_quotes(text: &str) -> Vec<&str> {
     let (mut parts, mut from, mut quoted, mut escaped, mut braces) = (Vec::new(), 0, false, false, false);
     for (at, c) in text.char_indices() {
@@ -124,7 +124,7 @@ mod tests {
     fn a_query_may_have_a_name() {
         for (text, name, query) in [
             (r#"healthy hosts=sum(up{job="x"})"#, "healthy hosts", r#"sum(up{job="x"})"#),
-            // No name, though the query has an equals sign.
+            // No name, although the query has an equals sign.
             (r#"sum(up{job="x"})"#, r#"sum(up{job="x"})"#, r#"sum(up{job="x"})"#),
             ("up == 1", "up == 1", "up == 1"),
             ("cpu = rate(cpu[1m])", "cpu", "rate(cpu[1m])"),

@@ -1,4 +1,4 @@
-//! Asks its sources at a steady pace, each in a thread of its own, so that a slow one delays none but itself.
+//! Queries its sources at a constant interval, each in a thread of its own, so that a slow one delays only itself.
 
 use crate::endpoint::{Client, Endpoint};
 use crate::exposition::{Said, Selector};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use units::Timestamp;
 
-/// Sources that are being asked.
+/// Sources that are being queried.
 #[derive(Debug)]
 pub struct Watcher {
     /// The series of each source, in the order of the sources.
@@ -21,8 +21,8 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Asks each source now, then once every `every` (at least [`Watcher::FASTEST`]); times count from `begun`, the
-    /// beginning of the run.
+    /// Queries each source now, then once every `every` (at least [`Watcher::FASTEST`]); times count from `begun`, the
+    /// start of the run.
     pub fn start(sources: Vec<Source>, every: Duration, begun: Instant) -> Self {
         let every = every.max(Self::FASTEST);
         let mut watcher = Watcher { series: Vec::new(), ends: Vec::new() };
@@ -43,7 +43,7 @@ impl Watcher {
         watcher
     }
 
-    /// No source is asked more often.
+    /// The shortest interval.
     pub const FASTEST: Duration = Duration::from_millis(100);
 
     /// All series so far, in the order of the sources.
@@ -51,7 +51,7 @@ impl Watcher {
         self.series.iter().flat_map(|series| locked(series).clone()).collect()
     }
 
-    /// Stops asking and gives all series. It does not wait for an answer that is still out.
+    /// Stops querying and returns all series. It does not wait for a pending response.
     pub fn stop(self) -> Vec<Watched> {
         drop(self.ends);
         self.series.iter().flat_map(|series| std::mem::take(&mut *locked(series))).collect()
@@ -59,7 +59,7 @@ impl Watcher {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The holders only push values: what a panic left behind is whole.
+    // The lock holders only push values: after a panic the data is complete.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -68,7 +68,7 @@ fn watch(asker: &mut Asker, series: &Mutex<Vec<Watched>>, every: Duration, ended
     let mut due = Instant::now();
     loop {
         let answers = asker.ask(&client);
-        // After the end the series are gone, and so is the reader of this answer.
+        // After the end the series are gone, and this response is not needed.
         for (watched, answer) in locked(series).iter_mut().zip(answers) {
             answer.enter(watched);
         }
@@ -88,7 +88,7 @@ fn watch(asker: &mut Asker, series: &Mutex<Vec<Watched>>, every: Duration, ended
     }
 }
 
-/// A source with what it said before.
+/// A source with its previous values.
 #[derive(Debug)]
 struct Asker {
     source: Source,
@@ -97,11 +97,11 @@ struct Asker {
     before: Vec<Option<(Said, Instant)>>,
 }
 
-/// What came of asking for one series.
+/// The result of querying one series.
 enum Answered {
     Said(Timestamp, f64, measure::Reading),
     Missing(Gap, String),
-    /// It takes two samples to know a rate.
+    /// A rate needs two samples.
     NotYet(measure::Reading),
 }
 
@@ -187,6 +187,6 @@ fn sample(said: Said, asked: Instant, at: Timestamp, before: &mut Option<(Said, 
     }
 }
 
-/// A source has as long as the next sample is away, within reason.
+/// The time-out is the interval between samples, within these bounds.
 const TIMEOUT_MIN: Duration = Duration::from_secs(1);
 const TIMEOUT_MAX: Duration = Duration::from_secs(5);

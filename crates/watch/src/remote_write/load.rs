@@ -1,16 +1,16 @@
-//! From the seconds of a run to the samples that a dashboard shows.
+//! Converts the seconds of a run to samples for a dashboard.
 //!
-//! | metric | is |
+//! | metric | meaning |
 //! |---|---|
-//! | `headroom_load_requests_total{endpoint, outcome}` | arrivals that came out so |
+//! | `headroom_load_requests_total{endpoint, outcome}` | arrivals with this outcome |
 //! | `headroom_load_response_time_seconds_bucket{endpoint, outcome, le}`, `_sum`, `_count` | their times from intended start |
 //! | `headroom_load_response_time_quantile_seconds{endpoint, quantile}` | p50, p95 and p99 of this second's responses |
 //! | `headroom_load_unsent_total` | arrivals that could not be sent |
-//! | `headroom_load_in_flight` | sent and not answered |
+//! | `headroom_load_in_flight` | sent, without a response yet |
 //! | `headroom_load_offered_rate` | arrivals a second as scheduled |
 //!
-//! Each has the label `run`. The quantiles of a second cannot be averaged into those of a minute; for that there are
-//! the buckets.
+//! Each has the label `run`. The quantiles of a second cannot be averaged into those of a minute; the buckets are for
+//! that.
 
 use super::Sample;
 use measure::{Histogram, Outcome, Second};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 use units::{Quantile, Rate};
 
-/// Adds up the seconds of a run: counters grow from its beginning.
+/// Adds up the seconds of a run: counters grow from its start.
 #[derive(Debug, Clone, Default)]
 pub struct LoadSeries {
     run: String,
@@ -38,23 +38,23 @@ struct Total {
     buckets: [u64; BOUNDS_US.len()],
 }
 
-/// What a run says of itself at one moment.
+/// The state of a run at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Now<'a> {
     /// The wall clock.
     pub at: SystemTime,
-    /// What came of arrivals since the last call: each arrival counts in one call only.
+    /// The results since the last call: each arrival counts in one call only.
     pub added: &'a Second,
-    /// The names of the endpoints, in the order in which cells number them.
+    /// The names of the endpoints, in the order of the cells' indexes.
     pub endpoints: &'a [String],
-    /// Sent and not answered.
+    /// Sent, without a response yet.
     pub in_flight: u64,
     /// Arrivals a second as scheduled.
     pub offered: Rate,
 }
 
 impl LoadSeries {
-    /// Of a run with this name.
+    /// For a run with this name.
     pub fn new(run: impl Into<String>) -> Self {
         LoadSeries { run: run.into(), ..LoadSeries::default() }
     }
@@ -105,8 +105,8 @@ impl LoadSeries {
         samples
     }
 
-    /// The samples that end all series: without them a dashboard shows the last values for five minutes more. `at`
-    /// is later than that of any sample before.
+    /// The samples that end all series: without them a dashboard shows the last values for five minutes more. `at` is
+    /// later than that of any earlier sample.
     pub fn end(self, at: SystemTime) -> Vec<Sample> {
         let at_ms = millis(at);
         let end = |(name, labels)| Sample { name, labels, at_ms, value: f64::from_bits(STALE) };
@@ -131,7 +131,7 @@ impl Total {
     }
 }
 
-/// Bounds in microseconds, and as Prometheus writes them in seconds: its usual ones, and finer below 5 ms.
+/// Bounds in microseconds, and as Prometheus writes them in seconds: its defaults, and finer below 5 ms.
 const BOUNDS_US: [(u64, &str); 15] = [
     (500, "0.0005"),
     (1_000, "0.001"),
@@ -150,7 +150,7 @@ const BOUNDS_US: [(u64, &str); 15] = [
     (u64::MAX, "+Inf"),
 ];
 
-/// The one of all not-a-numbers that says that a series has ended (remote write 1.0, "Staleness").
+/// The NaN value that marks the end of a series (remote write 1.0, "Staleness").
 const STALE: u64 = 0x7ff0_0000_0000_0002;
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(value(&samples, "headroom_load_in_flight", &[("run", "7")]), Some(3.0));
         assert_eq!(value(&samples, "headroom_load_unsent_total", &[]), Some(2.0));
         assert!(samples.iter().all(|sample| sample.at_ms == 1_000));
-        // A failure has a time, and is no response: it is counted, and no quantile has it.
+        // A failure has a time, and is not a response: it is counted, but not in quantiles.
         let samples = say(&second(Outcome::Failed, &[1]));
         let failed = [("outcome", "failed")];
         assert_eq!(value(&samples, "headroom_load_requests_total", &failed), Some(1.0));

@@ -1,11 +1,11 @@
-//! Sends the run's numbers to a Prometheus while the run lasts, for a dashboard that is already there.
+//! Sends the run's figures to a Prometheus during the run, for an existing dashboard.
 //!
 //! ## Why a bounded queue that drops
-//! The receiver may be slow or away, and the run must not wait for it. What does not fit is dropped, counted and said
-//! at the end; the run's own record is complete in any case.
+//! The receiver may be slow or unavailable, and the run must not wait for it. Samples that do not fit are dropped,
+//! counted and reported at the end; the run's own record is complete in any case.
 //!
 //! Follows Prometheus' remote write specification 1.0: a `WriteRequest` in protobuf, compressed as a snappy block;
-//! status 5xx and 429 are tried again, any other 4xx is not.
+//! status 5xx and 429 are retried, any other 4xx is not.
 
 mod load;
 mod protobuf;
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 pub struct Sample {
     /// The metric.
     pub name: &'static str,
-    /// What tells its series from others, without the name.
+    /// The labels of its series, without the name.
     pub labels: Vec<(&'static str, String)>,
-    /// Milliseconds since 1970, as the protocol has it.
+    /// Milliseconds since 1970, as in the protocol.
     pub at_ms: i64,
     /// The value.
     pub value: f64,
 }
 
-/// A receiver, and the queue before it.
+/// A receiver, and its queue.
 #[derive(Debug)]
 pub struct RemoteWrite {
     queue: SyncSender<Vec<Sample>>,
@@ -48,7 +48,7 @@ struct Counts {
     reason: Mutex<Option<String>>,
 }
 
-/// What became of the samples.
+/// The outcome of the samples.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Written {
     /// Accepted by the receiver.
@@ -79,7 +79,7 @@ impl RemoteWrite {
         RemoteWrite { queue, counts, ended }
     }
 
-    /// Puts samples into the queue, or drops them where it is full; never waits.
+    /// Queues samples, or drops them if the queue is full; never waits.
     pub fn push(&self, samples: Vec<Sample>) {
         if samples.is_empty() {
             return;
@@ -90,7 +90,7 @@ impl RemoteWrite {
         }
     }
 
-    /// Sends what waits, for as long as `within`, and says what became of all of it.
+    /// Sends the queued samples, for at most `within`, and returns the outcome of all.
     pub fn close(self, within: Duration) -> Written {
         let RemoteWrite { queue, counts, ended } = self;
         drop(queue);
@@ -110,7 +110,7 @@ impl Counts {
     }
 }
 
-/// What waits is sent together, so that a receiver that was away is caught up with.
+/// Queued samples are sent together, so that a receiver that was unavailable catches up.
 fn gather(mut samples: Vec<Sample>, waiting: &Receiver<Vec<Sample>>) -> Vec<Sample> {
     while samples.len() < TOGETHER
         && let Ok(more) = waiting.try_recv()
@@ -153,7 +153,7 @@ const HEADERS: [(&str, &str); 3] = [
     ("X-Prometheus-Remote-Write-Version", "0.1.0"),
 ];
 
-/// Pushes that may wait: one a second, so a receiver may be away for half a minute.
+/// Pushes that may wait: one a second, so a receiver may be unavailable for half a minute.
 const QUEUE: usize = 30;
 
 /// Samples in one request; Prometheus' own default.
@@ -162,11 +162,11 @@ const TOGETHER: usize = 2_000;
 /// For one attempt.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// After this time for the same samples, the next ones have their turn.
+/// After this time for the same samples, the next ones are tried.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Before the first repetition.
+/// Before the first retry.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Of what a receiver says, so much is enough to know it by.
+/// The length to which a receiver's message is cut.
 const DETAIL: usize = 200;

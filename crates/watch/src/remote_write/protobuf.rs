@@ -16,7 +16,7 @@ pub(crate) fn write_request(samples: &[Sample]) -> Vec<u8> {
         let mut labels: Vec<(&str, &str)> =
             sample.labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
         labels.push(("__name__", sample.name));
-        // The specification wants them sorted.
+        // The specification requires them sorted.
         labels.sort_unstable();
         let mut series = Vec::new();
         // An empty label is the same as none, and must be left out.
@@ -42,7 +42,7 @@ fn bytes(out: &mut Vec<u8>, field: u8, content: &[u8]) {
     out.extend_from_slice(content);
 }
 
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
+/// Seven bits per byte, the lowest first; the eighth marks that more follow.
 fn varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);

@@ -21,7 +21,7 @@ fn whom_the_system_trusts_is_asked_and_nobody_else() {
     assert!(stranger.gaps.contains_key(&Gap::Unreachable), "{stranger:?}");
     assert!(stranger.first_gap.as_ref().is_some_and(|why| why.contains("certificate")), "{stranger:?}");
 
-    // The variable holds for a process, and other tests of this one run beside.
+    // The variable applies to the whole process, and other tests of this one run at the same time.
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "asks_over_tls::asked_in_a_process_of_its_own", "--ignored", "--nocapture"])
         .env("SSL_CERT_FILE", &trusted)
@@ -48,7 +48,7 @@ fn first_answer(url: &str) -> Watched {
     watcher.stop().remove(0)
 }
 
-/// A server with this certificate, for as long as the test lives; gives its port.
+/// A server with this certificate, for as long as the test runs; returns its port.
 fn serve(made: &rcgen::CertifiedKey<rcgen::KeyPair>) -> u16 {
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -1,15 +1,15 @@
-//! A small web server for tests: answers from a function, remembers what it was asked.
+//! A small web server for tests: responds from a function, records its requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub target: String,
-    /// Names in small letters.
+    /// Names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -20,13 +20,13 @@ impl Request {
     }
 }
 
-/// A server for as long as the test lives.
+/// A server for as long as the test runs.
 pub struct Fake {
     pub address: SocketAddr,
     pub asked: Arc<Mutex<Vec<Request>>>,
 }
 
-/// Starts a server that answers the n-th request with a status and a body.
+/// Starts a server that responds to the n-th request with a status and a body.
 pub fn start(answer: impl Fn(usize, &Request) -> (u16, String) + Send + Sync + 'static) -> Fake {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

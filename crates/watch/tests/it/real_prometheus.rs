@@ -63,7 +63,7 @@ fn what_is_written_can_be_watched() {
     assert!(told[5].contains("sum(...)"), "{}", told[5]);
     assert!(told[6].contains("status 400: invalid parameter"), "{}", told[6]);
 
-    // After its end the run is gone from the dashboard at once, and not after five minutes.
+    // After its end the run disappears from the dashboard at once, and not after five minutes.
     let writer = RemoteWrite::new(Endpoint::new(&format!("{base}/api/v1/write")).unwrap());
     writer.push(load.end(SystemTime::now()));
     assert_eq!(writer.close(Duration::from_secs(20)).dropped, 0);
@@ -77,7 +77,7 @@ fn what_is_written_can_be_watched() {
     assert!(watcher.stop()[0].gaps.contains_key(&measure::Gap::Absent));
 }
 
-/// A Prometheus that scrapes nothing and takes what is written into it; ends with the test.
+/// A Prometheus that scrapes nothing and accepts remote writes; ends with the test.
 struct Server(Child);
 
 impl Drop for Server {
@@ -105,7 +105,7 @@ impl Server {
             .unwrap();
         let mut server = Server(child);
         let begun = Instant::now();
-        // It listens before it is ready, and answers 503 until then, which the writer tries again.
+        // It listens before it is ready, and responds with 503 until then, which the writer retries.
         while TcpStream::connect(address).is_err() {
             assert!(begun.elapsed() < Duration::from_secs(30), "{} does not listen", program.display());
             assert!(server.0.try_wait().unwrap().is_none(), "{} ended", program.display());

@@ -19,7 +19,7 @@ fn prometheus(base: &str, queries: &[&str]) -> Source {
     Source::prometheus(&Endpoint::new(base).unwrap(), queries)
 }
 
-/// Asks until each series has so many samples and gaps together.
+/// Queries until each series has this many samples and gaps together.
 fn watched(sources: Vec<Source>, samples: u64) -> Vec<Watched> {
     let begun = Instant::now();
     let watcher = Watcher::start(sources, EVERY, begun);
@@ -135,7 +135,7 @@ fn a_target_that_hangs_up_after_each_answer_leaves_no_gap() {
     let url = format!("http://{}/metrics#up", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // It says nothing of closing, as a server whose keep-alive has just run out.
+            // It sends no `Connection: close`, like a server whose keep-alive has just expired.
             let _ = stream.read(&mut [0; 4_096]);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup 1\n");
         }
