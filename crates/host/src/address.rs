@@ -1,11 +1,11 @@
-//! Which addresses are strangers'?
+//! Which addresses belong to third parties.
 //!
-//! The ranges that nobody owns on the internet are free to load; the list follows IANA's registries of
-//! special-purpose addresses (RFC 6890 and what updates it). Anything else is somebody's.
+//! Special-purpose ranges are free to load; the list follows IANA's registries of special-purpose addresses (RFC 6890
+//! and its updates). Any other address belongs to someone.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// May this address belong to a stranger on the internet?
+/// Whether this address may belong to a third party on the internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -22,7 +22,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    // An address that only wraps one of IPv4 goes where that one goes: mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
+    // An address that contains an IPv4 address leads there: mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
     if let Some(mapped) = address.to_ipv4_mapped() {
         return is_public_v4(mapped);
     }
@@ -48,7 +48,7 @@ const NOT_PUBLIC_V4: [([u8; 4], u32); 14] = [
     ([10, 0, 0, 0], 8),
     ([172, 16, 0, 0], 12),
     ([192, 168, 0, 0], 16),
-    // Between a provider and its customers (RFC 6598); clouds number their pods from it.
+    // Between a provider and its customers (RFC 6598); clouds use it for pods.
     ([100, 64, 0, 0], 10),
     // Loopback.
     ([127, 0, 0, 0], 8),
@@ -62,7 +62,7 @@ const NOT_PUBLIC_V4: [([u8; 4], u32); 14] = [
     ([203, 0, 113, 0], 24),
     // Benchmarks of network devices (RFC 2544).
     ([198, 18, 0, 0], 15),
-    // Multicast and reserved; no TCP goes there.
+    // Multicast and reserved; TCP does not use them.
     ([224, 0, 0, 0], 4),
     ([240, 0, 0, 0], 4),
 ];
@@ -135,7 +135,7 @@ mod tests {
             ("ff02::1", false),
             ("100::1", false),
             ("2606:4700::1111", true),
-            // IPv4 inside IPv6 goes where the inner address goes.
+            // IPv4 inside IPv6 leads to the inner address.
             ("::ffff:127.0.0.1", false),
             ("::ffff:10.0.0.1", false),
             ("::ffff:8.8.8.8", true),

@@ -1,15 +1,15 @@
-//! The control group of this process: how many cores its quota allows, how often the kernel made it wait, and how
-//! much memory it may still take.
+//! The control group of this process: how many cores its quota allows, how often the kernel throttled it, and how much
+//! memory it may still use.
 //!
-//! A process under a quota looks idle and is late all the same; no counter of the process itself shows it. Limits of
-//! the groups above hold as well, so the smallest on the way up counts.
+//! A process under a quota looks idle and is late anyway; no counter of the process itself shows it. Limits of the
+//! parent groups apply as well, so the smallest on the path to the root counts.
 
 use crate::text::{number_after, read, read_number};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::Bytes;
 
-/// Where the files of this process's group are, of one controller.
+/// The location of this process's group for one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cgroup {
     version: Version,
@@ -23,22 +23,22 @@ enum Version {
     V2,
 }
 
-/// How often a group used up its quota, since the group was made.
+/// How often a group used up its quota, since the group was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Throttling {
     /// Periods in which the group had to wait.
     pub periods: u64,
-    /// How long its threads waited, all together.
+    /// The total waiting time of its threads.
     pub waited: Duration,
 }
 
 impl Cgroup {
-    /// The group that bounds processor time; `None` where no hierarchy with it is mounted.
+    /// The group that limits processor time; `None` if no hierarchy with it is mounted.
     pub fn of_this_process() -> Option<Self> {
         Cgroup::with("cpu")
     }
 
-    /// The group that bounds memory; likewise.
+    /// The group that limits memory; likewise.
     pub fn for_memory() -> Option<Self> {
         Cgroup::with("memory")
     }
@@ -52,8 +52,8 @@ impl Cgroup {
         Some(found)
     }
 
-    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A controller
-    /// that is mounted in version 1 is not in version 2.
+    /// From the texts of `/proc/self/cgroup` (`4:cpu,cpuacct:/group`, `0::/group`) and `/proc/self/mounts`. A
+    /// controller mounted in version 1 is not available in version 2.
     fn locate(groups: &str, mounts: &str, controller: &str) -> Option<Self> {
         let mount_of = |kind: &str, controller: &str| {
             mounts.lines().find_map(|line| {
@@ -86,13 +86,13 @@ impl Cgroup {
         self.mount.join(&self.group)
     }
 
-    /// The cores that the quotas of this group and of those above it allow; `None` where there is no quota.
+    /// The cores that the quotas of this group and its parents allow; `None` if there is no quota.
     pub fn quota(&self) -> Option<f64> {
         let above = self.group.ancestors().map(|group| self.mount.join(group));
         above.filter_map(|folder| self.quota_in(&folder)).min_by(f64::total_cmp)
     }
 
-    /// The memory that this group and those above it may still take; `None` without a limit.
+    /// The memory that this group and its parents may still use; `None` without a limit.
     pub fn memory_left(&self) -> Option<Bytes> {
         let (limit, usage) = match self.version {
             Version::V2 => ("memory.max", "memory.current"),
@@ -116,13 +116,13 @@ impl Cgroup {
         }
     }
 
-    /// How often the group had to wait, and how long; `None` where the kernel does not count it.
+    /// How often and how long the group had to wait; `None` if the kernel does not count it.
     pub fn throttling(&self) -> Option<Throttling> {
         throttling(&read(self.folder().join("cpu.stat"))?)
     }
 }
 
-/// Cores from `quota period`, both in microseconds. `max` and -1 are no quota.
+/// Cores from `quota period`, both in microseconds. `max` and -1 mean no quota.
 fn quota(text: &str) -> Option<f64> {
     let (quota_us, period_us) = text.trim().split_once(' ')?;
     let (quota_us, period_us): (u64, u64) = (quota_us.parse().ok()?, period_us.parse().ok()?);
@@ -137,7 +137,7 @@ fn throttling(stat: &str) -> Option<Throttling> {
     Some(Throttling { periods: number_after(stat, "nr_throttled")?, waited })
 }
 
-/// Version 1 writes no limit as the largest number of whole pages; version 2 as `max`, which is no number.
+/// Version 1 writes the largest number of whole pages for no limit; version 2 writes `max`, which is not a number.
 const NO_LIMIT: u64 = 1 << 62;
 
 #[cfg(test)]
@@ -155,13 +155,13 @@ mod tests {
         let v2 = Cgroup::locate("0::/user.slice/x.scope\n", V2_MOUNTS, "cpu").unwrap();
         assert_eq!(v2.folder(), Path::new("/sys/fs/cgroup/user.slice/x.scope"));
         assert_eq!(v2.version, Version::V2);
-        // Both are mounted: the processor's controller is in version 1, `cpuset` is another one.
+        // Both are mounted: the processor controller is in version 1, `cpuset` is a different one.
         let v1 = Cgroup::locate("3:cpuset:/\n2:cpu,cpuacct:/docker/abc\n0::/\n", V1_MOUNTS, "cpu").unwrap();
         assert_eq!(v1.folder(), Path::new("/sys/fs/cgroup/cpu,cpuacct/docker/abc"));
         assert_eq!(v1.version, Version::V1);
         assert_eq!(Cgroup::locate("0::/\n", "proc /proc proc rw 0 0\n", "cpu"), None);
         assert_eq!(Cgroup::locate("", "", "cpu"), None);
-        // The memory is not in version 1 here.
+        // The memory controller is not in version 1 here.
         let memory = Cgroup::locate("2:cpu,cpuacct:/docker/abc\n0::/x\n", V1_MOUNTS, "memory").unwrap();
         assert_eq!(memory.folder(), Path::new("/sys/fs/cgroup/unified/x"));
     }
@@ -173,9 +173,9 @@ mod tests {
             ("max 100000\n", None),
             ("50000 100000\n", Some(0.5)),
             ("250000 100000\n", Some(2.5)),
-            // Version 1 has -1 for none.
+            // Version 1 writes -1 for none.
             ("-1 100000", None),
-            // Broken texts.
+            // Invalid texts.
             ("50000", None),
             ("1 0", None),
             ("", None),

@@ -6,19 +6,19 @@ use std::fs;
 /// How many descriptors this process has and may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Descriptors {
-    /// Open now; `None` where `/proc` is hidden.
+    /// Open now; `None` if `/proc` is hidden.
     pub in_use: Option<u64>,
-    /// The most that it may open as it is; `None` without a bound.
+    /// The soft limit; `None` if unlimited.
     pub soft: Option<u64>,
-    /// The most to which it may raise that by itself; `None` without a bound.
+    /// The hard limit, to which the process may raise the soft one; `None` if unlimited.
     pub hard: Option<u64>,
 }
 
 impl Descriptors {
-    /// Of this process, now.
+    /// The values of this process, now.
     pub fn now() -> Self {
         let limit = getrlimit(Resource::Nofile);
-        // The folder is itself open while it is read.
+        // The directory itself is open while it is read.
         let in_use = fs::read_dir("/proc/self/fd").ok().map(|open| (open.count() as u64).saturating_sub(1));
         Descriptors { in_use, soft: limit.current, hard: limit.maximum }
     }

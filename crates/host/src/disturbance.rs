@@ -1,4 +1,4 @@
-//! Was the machine ours while the run lasted? Two samples, one before and one after, and what lies between them.
+//! Whether other work disturbed the machine during a run: two samples, one before and one after, and their difference.
 
 use crate::cgroup::{Cgroup, Throttling};
 use crate::pressure::Pressure;
@@ -7,7 +7,7 @@ use crate::sockets::TcpCounts;
 use std::time::{Duration, Instant};
 use units::Ratio;
 
-/// What the machine's counters said at one moment.
+/// The machine's counters at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// When.
@@ -18,14 +18,14 @@ pub struct Sample {
     pub own_cpu: Option<Duration>,
     /// How often the quota made this process's group wait.
     pub throttling: Option<Throttling>,
-    /// How long anybody waited for a processor, memory or a disk.
+    /// How long tasks waited for a processor, memory or a disk.
     pub pressure: Pressure,
     /// TCP's counters.
     pub tcp: Option<TcpCounts>,
 }
 
 impl Sample {
-    /// Reads a handful of small files; takes less than a millisecond.
+    /// Reads a few small files; takes less than a millisecond.
     pub fn now() -> Self {
         Sample {
             at: Instant::now(),
@@ -38,7 +38,7 @@ impl Sample {
     }
 }
 
-/// What disturbed this machine between two samples; `None` where it is not known.
+/// The disturbance of this machine between two samples; `None` for unknown values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disturbance {
     /// The time between the samples.
@@ -47,7 +47,7 @@ pub struct Disturbance {
     pub stolen: Option<Ratio>,
     /// The share of this process's usable processor time for which its quota made it wait.
     pub throttled: Option<Ratio>,
-    /// How many periods of the quota were cut short.
+    /// How many periods of the quota were throttled.
     pub throttled_periods: Option<u64>,
     /// The share of all processor time that other processes of this machine used.
     pub others: Option<Ratio>,
@@ -57,20 +57,20 @@ pub struct Disturbance {
     pub cpu_wait: Option<Ratio>,
     /// The share of the time in which some task of this machine waited for memory.
     pub memory_wait: Option<Ratio>,
-    /// Segments that TCP sent again, to whomever.
+    /// Segments that TCP retransmitted, to any address.
     pub retransmitted: Option<u64>,
     /// Those as a share of the segments sent.
     pub retransmitted_share: Option<Ratio>,
 }
 
 impl Disturbance {
-    /// What happened from `before` to `after`.
+    /// The disturbance from `before` to `after`.
     pub fn between(before: &Sample, after: &Sample) -> Self {
         let cores = usable_cores().unwrap_or(1.0);
         Disturbance::on_cores(before, after, cores)
     }
 
-    /// What is known, as names and values for people.
+    /// The known values, as names and values for people.
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let share = |name, ratio: Option<Ratio>| Some((name, ratio?.to_string()));
         let again = self.retransmitted.map(|count| match self.retransmitted_share {
@@ -123,7 +123,7 @@ fn both<A, B>(one: Option<A>, other: Option<B>) -> Option<(A, B)> {
     Some((one?, other?))
 }
 
-/// The counters are read one after the other, so that a part may come out a little larger than its whole.
+/// The counters are read one after the other, so that a part may be a little larger than its whole.
 fn share(part: Duration, whole: Duration) -> Option<Ratio> {
     (!whole.is_zero())
         .then(|| part.as_secs_f64() / whole.as_secs_f64())

@@ -1,4 +1,4 @@
-//! What is worth keeping beside a run, as names and values for people.
+//! Facts about the machine to record with a run, as names and values for people.
 //!
 //! Two runs that differ may differ because the machines did. A fact that cannot be read is left out.
 
@@ -8,7 +8,7 @@ use crate::processor::{Ticks, governor, time_of};
 use crate::text::{field, read};
 use std::thread::available_parallelism;
 
-/// The machine, in the order in which it is shown: what stays the same, then [`passing_host_facts`].
+/// The facts in the order in which they are shown: constant facts, then [`passing_host_facts`].
 pub fn host_facts() -> Vec<(String, String)> {
     let line = |path| read(path).map(|text| text.trim().to_owned());
     let quota = || Cgroup::of_this_process()?.quota();
@@ -24,7 +24,7 @@ pub fn host_facts() -> Vec<(String, String)> {
     named(lasting).chain(passing_host_facts()).collect()
 }
 
-/// What changes while a run lasts: to be recorded at its beginning and at its end.
+/// Facts that change during a run: to be recorded at its beginning and at its end.
 pub fn passing_host_facts() -> Vec<(String, String)> {
     named([
         ("load average", read("/proc/loadavg").and_then(|text| load_average(&text))),
@@ -48,7 +48,7 @@ fn load_average(loadavg: &str) -> Option<String> {
     (averages.len() == 3).then(|| averages.join(" "))
 }
 
-/// To the hundredth, so that the difference of two facts shows in a short run too.
+/// To the hundredth, so that the difference of two facts is visible in a short run too.
 fn seconds(ticks: u64) -> String {
     format!("{:.2} s", time_of(ticks).as_secs_f64())
 }

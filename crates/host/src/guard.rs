@@ -1,8 +1,8 @@
-//! Load goes to strangers only when somebody said so.
+//! Load on third parties requires explicit permission.
 //!
-//! A typing error in a host name must not become an attack. Addresses that nobody owns on the internet are free; a
-//! public one gets at most [`Guard::BOUND`] unless its host, its address or its network was allowed by flag or file.
-//! Whoever allows it says that the service is theirs to load.
+//! A typing error in a host name must not become an attack. Special-purpose addresses are free; a public one gets at
+//! most [`Guard::BOUND`] unless its host, its address or its network was allowed by flag or file. By allowing it, the
+//! user states that they may load the service.
 
 use crate::address::is_public;
 use std::fmt;
@@ -11,24 +11,24 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use units::Rate;
 
-/// What may be loaded.
+/// The addresses that may be loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guard {
     allowed: Vec<Entry>,
-    /// The most that goes to a public address unasked.
+    /// The highest rate to a public address without permission.
     bound: Rate,
-    /// Where entries can be kept; named in refusals.
+    /// The file for permanent entries; named in refusals.
     file: PathBuf,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
     Host(String),
-    /// An address, and how many of its leading bits count.
+    /// An address, and its prefix length.
     Network(IpAddr, u32),
 }
 
-/// An entry that says nothing.
+/// An invalid entry.
 #[derive(Debug, thiserror::Error)]
 pub enum WrongEntry {
     /// Neither a host nor an address nor a network.
@@ -41,7 +41,7 @@ pub enum WrongEntry {
         /// What was written.
         found: String,
     },
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error("cannot read the allowed hosts in {}", path.display())]
     Unreadable {
         /// Which file.
@@ -51,7 +51,7 @@ pub enum WrongEntry {
     },
 }
 
-/// Load that may not begin.
+/// Load that is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "{host} has the public address {address}, and {peak} more than the {bound} that goes to a public address unasked; \
@@ -63,15 +63,15 @@ pub struct Refused {
     pub host: String,
     /// Its first public address that is not allowed.
     pub address: IpAddr,
-    /// The load that was asked for.
+    /// The requested load.
     pub peak: Peak,
-    /// The most that would have been accepted.
+    /// The highest accepted load.
     pub bound: Rate,
     /// The file that can allow it.
     pub file: PathBuf,
 }
 
-/// The highest load that a run may come to, as a refusal says it.
+/// The highest load of a run, for refusals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Peak {
     /// The highest rate of the schedule.
@@ -90,18 +90,18 @@ impl fmt::Display for Peak {
 }
 
 impl Guard {
-    /// What goes to a public address unasked: a person with a few browsers.
+    /// The rate to a public address without permission: a person with a few browsers.
     pub const BOUND: f64 = 50.0;
 
-    /// Nothing public is allowed; `file` is the place that refusals name.
+    /// Nothing public is allowed; `file` is named in refusals.
     pub fn new(file: impl Into<PathBuf>) -> Self {
         Guard { allowed: Vec::new(), bound: Rate::per_second_of(Self::BOUND), file: file.into() }
     }
 
-    /// Allows what the file says, one entry a line, `#` begins a comment; a file that is not there allows nothing.
+    /// Reads a file with one entry per line; `#` begins a comment. A missing file allows nothing.
     ///
     /// # Errors
-    /// Where it cannot be read, or a line is no entry.
+    /// The file cannot be read, or a line is invalid.
     pub fn from_file(file: &Path) -> Result<Self, WrongEntry> {
         let mut guard = Guard::new(file);
         match std::fs::read_to_string(file) {
@@ -127,18 +127,18 @@ impl Guard {
     /// Allows a host, an address or a network from the flag `--allow-host`.
     ///
     /// # Errors
-    /// Where it is none of them.
+    /// It is none of them.
     pub fn allow(&mut self, entry: &str) -> Result<(), WrongEntry> {
         let entry = Entry::parse(entry).ok_or_else(|| wrong("--allow-host".to_owned(), entry))?;
         self.allowed.push(entry);
         Ok(())
     }
 
-    /// May load of this peak go to this host, which has these addresses? `None` is the closed model, whose rate
-    /// nobody knows.
+    /// Checks whether load with this peak may go to this host, which has these addresses. `None` is the closed model,
+    /// whose rate is not known.
     ///
     /// # Errors
-    /// Where an address is public, the peak may be above the bound, and nothing allows it.
+    /// An address is public, the peak may be above the bound, and no entry allows it.
     pub fn check(&self, host: &str, addresses: &[IpAddr], peak: Option<Rate>) -> Result<(), Refused> {
         if peak.is_some_and(|peak| peak <= self.bound) || self.allowed.iter().any(|entry| entry.names(host)) {
             return Ok(());
@@ -198,12 +198,12 @@ fn width(address: IpAddr) -> u32 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// `[::1]` as it stands in a URL.
+/// Removes the brackets that `[::1]` has in a URL.
 fn bare(host: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-/// Names differ neither by case nor by the dot of the root.
+/// Names are compared without case and without the dot of the root.
 fn name(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
@@ -224,10 +224,10 @@ mod tests {
         let fast = Some(Rate::per_second_of(200.0));
         let (public, private): (&[&str], &[&str]) = (&["8.8.8.8"], &["10.0.0.1", "127.0.0.1"]);
         for (allowed, host, addresses, peak, passes) in [
-            // Our own, at any rate and in the closed model.
+            // Private, at any rate and in the closed model.
             (&[][..], "db.internal", private, fast, true),
             (&[], "db.internal", private, None, true),
-            // A stranger: slowly only.
+            // A third party: slowly only.
             (&[], "example.com", public, fast, false),
             (&[], "example.com", public, Some(Rate::per_second_of(50.0)), true),
             (&[], "example.com", public, Some(Rate::per_second_of(50.1)), false),

@@ -1,9 +1,10 @@
-//! What Linux says of this machine, and what follows for a run: may it begin, was it disturbed, may it go there.
+//! What Linux reports about this machine, and the consequences for a run: whether it fits, whether it was disturbed,
+//! whether it may load an address.
 //!
-//! ## Why readers and parsers apart
+//! ## Why readers and parsers are separate
 //! Everything is text in `/proc` and `/sys`. Each module has pure functions from such a text to a value, tested on
-//! recorded texts, and one function that reads. A fact that a kernel or a container does not show is `None`, never
-//! an error: a run must not fail because a counter is hidden.
+//! recorded texts, and one function that reads. A fact that a kernel or a container does not show is `None`, never an
+//! error: a run must not fail because a counter is hidden.
 //!
 //! Formats: proc(5), the kernel's `Documentation/admin-guide/cgroup-v2.rst` and `cgroup-v1/`.
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Memory: how much there is, and how much could be had.
+//! Memory: how much there is, and how much is available.
 
 use crate::text::{field, read};
 use units::Bytes;
@@ -8,12 +8,12 @@ use units::Bytes;
 pub struct Memory {
     /// All of it.
     pub total: Bytes,
-    /// What could be had without swapping, in the kernel's estimate; `None` on kernels before 3.14.
+    /// Available without swapping, by the kernel's estimate; `None` on kernels before 3.14.
     pub available: Option<Bytes>,
 }
 
 impl Memory {
-    /// What `/proc/meminfo` says now.
+    /// The values in `/proc/meminfo` now.
     pub fn now() -> Option<Self> {
         Memory::parse(&read("/proc/meminfo")?)
     }

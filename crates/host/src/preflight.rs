@@ -1,11 +1,11 @@
-//! Does a plan fit on this machine? Asked before the run, because halfway it is a failure that looks like the
-//! service's.
+//! Checks before a run whether its plan fits on this machine, because a shortage during the run looks like a failure of
+//! the service.
 //!
-//! ## The arithmetic of ports
-//! A connection is told from others by local address, local port, remote address and remote port. The kernel takes
-//! local ports from one range, so there can be `ports × local addresses × remote addresses` connections at a time.
-//! The side that closes first keeps the port for 60 s more (TIME_WAIT), so that with a new connection for each
-//! request the same number bounds `rate × 60 s`. `tcp_tw_reuse` shortens that to about a second.
+//! ## Port arithmetic
+//! A connection is identified by local address, local port, remote address and remote port. The kernel takes local
+//! ports from one range, so there can be `ports × local addresses × remote addresses` connections at a time. The side
+//! that closes first keeps the port for 60 s more (TIME_WAIT), so that with a new connection for each request the same
+//! number bounds `rate × 60 s`. `tcp_tw_reuse` shortens that to about a second.
 
 use crate::cgroup::Cgroup;
 use crate::descriptors::Descriptors;
@@ -17,16 +17,16 @@ use std::net::IpAddr;
 use std::time::Duration;
 use units::{Bytes, Rate, show_duration};
 
-/// What a plan takes.
+/// The requirements of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Needs {
     /// The most connections at a time; `None` opens as many as the arrivals need.
     pub connections: Option<u32>,
     /// New connections a second, beyond the first ones: the whole rate with keep-alive off.
     pub new_connections: Rate,
-    /// Local addresses that connections go out from; at least 1.
+    /// Local addresses of connections; at least 1.
     pub local_addresses: u32,
-    /// The addresses that they go to, each at one port; none for a unix socket, which takes no ports.
+    /// The remote addresses, each with one port; none for a unix socket, which takes no ports.
     pub remote_addresses: Vec<IpAddr>,
     /// The highest rate of requests; `None` in the closed model.
     pub rate: Option<Rate>,
@@ -34,33 +34,33 @@ pub struct Needs {
     pub workers: u32,
     /// Whether connections are encrypted.
     pub tls: bool,
-    /// How long the run takes; `None` where nobody knows.
+    /// How long the run takes; `None` if unknown.
     pub lasts: Option<Duration>,
 }
 
-/// What this machine has.
+/// The resources of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Host {
     /// Descriptors of this process.
     pub descriptors: Descriptors,
     /// Ports for new connections.
     pub ports: Option<PortRange>,
-    /// Connections that were closed by this side, towards the addresses of the plan where that is known.
+    /// Connections that this side closed, to the addresses of the plan if that is known.
     pub time_wait: u64,
     /// `net.ipv4.tcp_tw_reuse`.
     pub tw_reuse: Option<u64>,
     /// `net.core.somaxconn`.
     pub somaxconn: Option<u64>,
-    /// Cores that this process may keep busy.
+    /// Cores that this process may use.
     pub cores: Option<f64>,
-    /// Whether a quota is what bounds them.
+    /// Whether a quota limits them.
     pub quota: bool,
-    /// Memory that could be had: of the machine, and within the limit of this process's control group.
+    /// Available memory: of the machine, and within the limit of this process's control group.
     pub memory: Option<Bytes>,
 }
 
 impl Host {
-    /// Reads what there is for a plan towards these addresses.
+    /// Reads the resources for a plan with these addresses.
     pub fn now(remote_addresses: &[IpAddr]) -> Self {
         let time_wait = time_wait_towards(remote_addresses).or_else(|| Some(Sockets::now()?.time_wait));
         let available = Memory::now().and_then(|memory| memory.available);
@@ -80,7 +80,7 @@ impl Host {
     }
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The run may be disturbed, and its validity will say so.
@@ -89,16 +89,16 @@ pub enum Severity {
     Fatal,
 }
 
-/// One thing that does not fit.
+/// One resource that is short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is short: `descriptors`, `ports`, `cores`, `memory`, `accept queue`.
+    /// The resource: `descriptors`, `ports`, `cores`, `memory`, `accept queue`.
     pub what: &'static str,
-    /// What the plan needs, in words.
+    /// The amount that the plan needs, as text.
     pub needed: String,
-    /// What there is, in words.
+    /// The available amount, as text.
     pub found: String,
     /// What to do.
     pub remedy: String,
@@ -111,12 +111,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What of the plan does not fit on this machine now, worst first; empty where all of it does.
+/// The resources that are short on this machine now, worst first; empty if the plan fits.
 pub fn preflight(needs: &Needs) -> Vec<Finding> {
     preflight_on(needs, &Host::now(&needs.remote_addresses))
 }
 
-/// The same, for a machine that is given.
+/// The same, for a given machine.
 pub fn preflight_on(needs: &Needs, host: &Host) -> Vec<Finding> {
     let checks = [descriptors, ports, time_wait, workers, load, memory, accept_queue];
     let mut findings: Vec<Finding> = checks.iter().filter_map(|check| check(needs, host)).collect();
@@ -124,7 +124,7 @@ pub fn preflight_on(needs: &Needs, host: &Host) -> Vec<Finding> {
     findings
 }
 
-/// The program raises its soft limit by itself, so only the hard one counts.
+/// The program raises its soft limit itself, so only the hard one counts.
 fn descriptors(needs: &Needs, host: &Host) -> Option<Finding> {
     let limit = host.descriptors.hard?;
     let own = host.descriptors.in_use.unwrap_or(0) + OWN_DESCRIPTORS * u64::from(needs.workers);
@@ -195,7 +195,7 @@ fn time_wait(needs: &Needs, host: &Host) -> Option<Finding> {
     })
 }
 
-/// How many connections there can be; `None` where they take no ports.
+/// How many connections there can be; `None` if they take no ports.
 fn places(needs: &Needs, host: &Host) -> Option<u64> {
     let (ports, local, remote) =
         (host.ports?.count(), needs.local_addresses.max(1), needs.remote_addresses.len());
@@ -266,7 +266,7 @@ fn memory(needs: &Needs, host: &Host) -> Option<Finding> {
     })
 }
 
-/// Only where the service is on this machine does its limit say anything.
+/// The limit is known only if the service is on this machine.
 fn accept_queue(needs: &Needs, host: &Host) -> Option<Finding> {
     let (connections, queue) = (needs.connections?, host.somaxconn?);
     (loopback(needs) && u64::from(connections) > queue).then(|| Finding {
@@ -280,25 +280,25 @@ fn accept_queue(needs: &Needs, host: &Host) -> Option<Finding> {
     })
 }
 
-/// What each event loop opens for itself: the poll, the waker, a timer.
+/// The descriptors of each event loop itself: the poll, the waker, a timer.
 const OWN_DESCRIPTORS: u64 = 8;
 
-/// A service that answers later than this keeps nobody waiting any longer.
+/// The longest response time for which connections are reserved.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The kernel's fixed time.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// With `tcp_tw_reuse`, by the clock of TCP's time stamps.
+/// With `tcp_tw_reuse`, by the clock of TCP timestamps.
 const REUSED_AFTER: Duration = Duration::from_secs(1);
 
-// Processor time of the generator, rough and on the high side: a warning, not a promise.
+// Processor time of the generator, a rough and high estimate: for a warning, not a guarantee.
 const REQUEST: Duration = Duration::from_micros(12);
 const TLS_REQUEST: Duration = Duration::from_micros(20);
 const CONNECT: Duration = Duration::from_micros(40);
 const HANDSHAKE: Duration = Duration::from_micros(800);
 
-/// Bytes of the generator and of the kernel for a connection that waits.
+/// Bytes in the generator and in the kernel for a waiting connection.
 const CONNECTION: u64 = 20 * 1024;
 /// The same with TLS, which buffers a record each way.
 const TLS_CONNECTION: u64 = 60 * 1024;

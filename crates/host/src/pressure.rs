@@ -1,4 +1,4 @@
-//! Pressure stall information: for how long did anybody on this machine wait for a processor, memory or a disk?
+//! Pressure stall information: how long tasks on this machine waited for a processor, memory or a disk.
 
 use crate::text::read;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use std::time::Duration;
 pub struct Stalls {
     /// At least one task waited.
     pub some: Duration,
-    /// All tasks that wanted to run waited. Always zero for processors of a whole machine.
+    /// All tasks that wanted to run waited. Always zero for the processors of a whole machine.
     pub full: Duration,
 }
 
-/// The waiting for each resource, where the kernel counts it (`CONFIG_PSI`, and not switched off).
+/// The waiting times for each resource, if the kernel counts them (`CONFIG_PSI`, and not switched off).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Pressure {
     /// For a processor.
@@ -24,15 +24,15 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// What `/proc/pressure` says now.
+    /// The values in `/proc/pressure` now.
     pub fn now() -> Self {
         let stalls = |name: &str| parse(&read(format!("/proc/pressure/{name}"))?);
         Pressure { cpu: stalls("cpu"), memory: stalls("memory"), io: stalls("io") }
     }
 }
 
-/// From `some avg10=1.78 avg60=5.99 avg300=4.41 total=2603226650`, the total in microseconds. The averages are left
-/// aside: they are of the last seconds, not of the run. Kernels before 5.13 have no `full` line for processors.
+/// From `some avg10=1.78 avg60=5.99 avg300=4.41 total=2603226650`, the total in microseconds. The averages are ignored:
+/// they are of the last seconds, not of the run. Kernels before 5.13 have no `full` line for processors.
 fn parse(text: &str) -> Option<Stalls> {
     let total = |kind: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(kind))?;

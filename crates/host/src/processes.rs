@@ -1,4 +1,4 @@
-//! Which processes keep this machine busy.
+//! The processes that keep this machine busy.
 
 use crate::processor::{own_ticks, time_of};
 use crate::text::read;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// The processor time of every process that this one may see, at an instant.
+/// The processor time of every visible process, at an instant.
 #[derive(Debug, Clone)]
 pub struct Processes {
     at: Instant,
@@ -17,8 +17,8 @@ pub struct Processes {
 #[derive(Debug, Clone, PartialEq)]
 struct Process {
     name: String,
-    /// When it was started, in ticks since the machine was. With the id it names a process for good: ids are used again,
-    /// and the kernel's workers change their names.
+    /// When it was started, in ticks since the machine was. Together with the id it identifies a process permanently:
+    /// ids are reused, and the kernel's workers change their names.
     started: u64,
     used: Duration,
 }
@@ -35,7 +35,7 @@ pub struct BusyProcess {
 }
 
 impl Processes {
-    /// As they stand now; none where `/proc` cannot be read.
+    /// The processes now; none if `/proc` cannot be read.
     pub fn now() -> Self {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -43,8 +43,8 @@ impl Processes {
         Processes { at: Instant::now(), all }
     }
 
-    /// The busiest of them since `earlier`, at most `most`, busiest first. Those that used less than a tenth of a core are
-    /// left out.
+    /// The busiest of them since `earlier`, at most `most`, busiest first. Those that used less than a tenth of a core
+    /// are left out.
     pub fn busiest_since(&self, earlier: &Processes, most: usize) -> Vec<BusyProcess> {
         let seconds = self.at.saturating_duration_since(earlier.at).as_secs_f64();
         let mut busy: Vec<BusyProcess> = self
@@ -69,7 +69,7 @@ impl fmt::Display for BusyProcess {
     }
 }
 
-/// The name stands in brackets and may hold blanks and brackets.
+/// The name is in brackets and may contain blanks and brackets.
 fn of_stat(stat: &str) -> Option<Process> {
     let (before, after) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_busiest_come_first() {
         let at = Instant::now();
-        // A worker of the kernel, which is called by what it does; and a new process with an id that was used before.
+        // A kernel worker, which is named after its work; and a new process with a reused id.
         let process = |name: &str, started, used| Process {
             name: name.to_owned(),
             started,

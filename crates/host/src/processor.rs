@@ -1,23 +1,23 @@
-//! Processor time: of the machine, of this process, and how many cores there are to use.
+//! Processor time: of the machine, of this process, and the number of usable cores.
 
 use crate::cgroup::Cgroup;
 use crate::text::read;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Where the processor time of all cores went since the machine started, in ticks of a hundredth of a second.
+/// The processor time of all cores since the machine started, in ticks of a hundredth of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticks {
-    /// Work of any kind: user, nice, system, interrupts. Time of guests is in it.
+    /// Work of any kind: user, nice, system, interrupts. Includes the time of guests.
     pub busy: u64,
-    /// Nothing to do, or waiting for a disk.
+    /// Idle, or waiting for a disk.
     pub idle: u64,
     /// The hypervisor ran another guest.
     pub stolen: u64,
 }
 
 impl Ticks {
-    /// What `/proc/stat` says now.
+    /// The values in `/proc/stat` now.
     pub fn now() -> Option<Self> {
         Ticks::parse(&read("/proc/stat")?)
     }
@@ -38,7 +38,7 @@ impl Ticks {
         self.busy.saturating_add(self.idle).saturating_add(self.stolen)
     }
 
-    /// What was added since `earlier`; a counter that ran backwards, as some hypervisors let it, added nothing.
+    /// The ticks since `earlier`; a counter that ran backwards, as on some hypervisors, counts as unchanged.
     pub fn since(self, earlier: Ticks) -> Ticks {
         Ticks {
             busy: self.busy.saturating_sub(earlier.busy),
@@ -53,13 +53,13 @@ pub fn own_cpu() -> Option<Duration> {
     own_ticks(&read("/proc/self/stat")?).map(time_of)
 }
 
-/// Ticks are hundredths of a second on every Linux, whatever the kernel's own timer does.
+/// Ticks are hundredths of a second on every Linux, independent of the kernel's own timer.
 pub(crate) fn time_of(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(10))
 }
 
-/// User and system time from `/proc/PID/stat`. The second field is the program's name in brackets and may hold
-/// blanks and brackets, so that counting begins after the last one.
+/// User and system time from `/proc/PID/stat`. The second field is the program's name in brackets and may contain
+/// blanks and brackets, so the fields are counted after the last bracket.
 pub(crate) fn own_ticks(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_whitespace().skip(11);
@@ -68,10 +68,9 @@ pub(crate) fn own_ticks(stat: &str) -> Option<u64> {
     Some(user.saturating_add(system))
 }
 
-/// The cores that this process may keep busy: those it may run on, and no more than its quota; `None` where
-/// neither is known.
+/// The cores that this process may use: those of its affinity, and no more than its quota; `None` if neither is known.
 pub fn usable_cores() -> Option<f64> {
-    // The standard library counts the quota too, but rounded to whole cores; only its affinity is of use then.
+    // The standard library includes the quota, but rounded to whole cores; only its affinity is useful then.
     let allowed = read("/proc/self/status").and_then(|status| allowed_cores(&status));
     let allowed = allowed.or_else(|| available_parallelism().ok().map(usize::from)).map(|cores| cores as f64);
     let quota = Cgroup::of_this_process().and_then(|group| group.quota());
@@ -89,7 +88,7 @@ fn allowed_cores(status: &str) -> Option<usize> {
     Some(cores)
 }
 
-/// The frequency governor of the first core, where the machine lets us see one: `performance` is steady.
+/// The frequency governor of the first core, if the machine shows one: `performance` is steady.
 pub fn governor() -> Option<String> {
     Some(read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?.trim().to_owned())
 }
@@ -108,7 +107,7 @@ mod tests {
         assert_eq!(ticks.busy, 976_483 + 79_962 + 171_268 + 5 + 31_697);
         assert_eq!(ticks.idle, 1_174_975 + 6_139);
         assert_eq!(ticks.stolen, 1_202);
-        // A kernel of 2.4 has four columns.
+        // Kernel 2.4 has four columns.
         assert_eq!(Ticks::parse("cpu 1 2 3 4\n").unwrap(), Ticks { busy: 6, idle: 4, stolen: 0 });
         assert_eq!(Ticks::parse("intr 1 2 3"), None);
         assert_eq!(Ticks::parse("cpu  1 2\n"), None);

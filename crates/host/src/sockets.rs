@@ -1,4 +1,4 @@
-//! Sockets, ports and TCP's own counters: what new connections are made from, and what the network lost.
+//! Sockets, ports and TCP's counters: the resources for new connections, and the losses of the network.
 
 use crate::text::{read, read_number};
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,7 +13,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// What `/proc/net/sockstat` and `sockstat6` say now.
+    /// The values in `/proc/net/sockstat` and `sockstat6` now.
     pub fn now() -> Option<Self> {
         Sockets::parse(&read("/proc/net/sockstat")?, &read("/proc/net/sockstat6").unwrap_or_default())
     }
@@ -36,12 +36,12 @@ pub struct PortRange {
     pub first: u16,
     /// The highest.
     pub last: u16,
-    /// Those between them that are kept for others (`net.ipv4.ip_local_reserved_ports`).
+    /// Those between them that are reserved (`net.ipv4.ip_local_reserved_ports`).
     pub reserved: u32,
 }
 
 impl PortRange {
-    /// What `/proc/sys/net/ipv4` says now; it holds for IPv6 too.
+    /// The values in `/proc/sys/net/ipv4` now; they apply to IPv6 too.
     pub fn now() -> Option<Self> {
         let reserved = read("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();
         PortRange::parse(&read("/proc/sys/net/ipv4/ip_local_port_range")?, &reserved)
@@ -64,14 +64,14 @@ impl PortRange {
         })
     }
 
-    /// How many connections to one remote address and port one local address can have.
+    /// How many connections one local address can have to one remote address and port.
     pub fn count(self) -> u32 {
         (u32::from(self.last - self.first) + 1).saturating_sub(self.reserved)
     }
 }
 
-/// When the kernel takes the port of a connection in TIME_WAIT for a new one: `net.ipv4.tcp_tw_reuse`, 0 never, 1
-/// after a second, 2 after a second on loopback only.
+/// When the kernel reuses the port of a connection in TIME_WAIT: `net.ipv4.tcp_tw_reuse`, 0 never, 1 after a second, 2
+/// after a second on loopback only.
 pub(crate) fn tw_reuse() -> Option<u64> {
     read_number("/proc/sys/net/ipv4/tcp_tw_reuse")
 }
@@ -81,17 +81,17 @@ pub(crate) fn somaxconn() -> Option<u64> {
     read_number("/proc/sys/net/core/somaxconn")
 }
 
-/// What TCP counted in this network namespace since the machine started.
+/// TCP's counters in this network namespace since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpCounts {
-    /// Segments sent, without those sent again.
+    /// Segments sent, without retransmissions.
     pub sent: u64,
-    /// Segments sent again because no answer came.
+    /// Retransmitted segments.
     pub sent_again: u64,
 }
 
 impl TcpCounts {
-    /// What `/proc/net/snmp` says now.
+    /// The values in `/proc/net/snmp` now.
     pub fn now() -> Option<Self> {
         TcpCounts::parse(&read("/proc/net/snmp")?)
     }
@@ -108,8 +108,8 @@ impl TcpCounts {
     }
 }
 
-/// Connections in TIME_WAIT towards these addresses. The kernel writes a line for each connection of the machine
-/// while others wait, so this asks only where there are at most 20,000 of them; `None` otherwise.
+/// Connections in TIME_WAIT to these addresses. The kernel writes a line for each connection of the machine while
+/// others wait, so this reads only if there are at most 20,000 of them; `None` otherwise.
 pub fn time_wait_towards(addresses: &[IpAddr]) -> Option<u64> {
     let sockets = Sockets::now()?;
     if sockets.in_use.saturating_add(sockets.time_wait) > CHEAP {
@@ -131,7 +131,7 @@ fn time_wait_in(table: &str, addresses: &[IpAddr]) -> u64 {
     towards.count() as u64
 }
 
-/// Addresses are written as words of four bytes, each as the machine reads it from memory.
+/// Addresses are written as words of four bytes, in the byte order of the machine.
 fn address_of(hex: &str) -> Option<IpAddr> {
     let word = |at: usize| u32::from_str_radix(hex.get(at * 8..at * 8 + 8)?, 16).ok().map(u32::to_ne_bytes);
     match hex.len() {
@@ -169,10 +169,10 @@ mod tests {
         for (range, reserved, count) in [
             ("32768\t60999\n", "\n", Some(28_232)),
             ("32768 60999", "8080,40000,50000-50009", Some(28_221)),
-            // Half of the reserved range lies below.
+            // Half of the reserved range is below.
             ("1000 1999", "990-1009", Some(990)),
             ("1000 1000", "", Some(1)),
-            // Broken texts.
+            // Invalid texts.
             ("2000 1000", "", None),
             ("1000", "", None),
             ("0 70000", "", None),

@@ -1,9 +1,9 @@
-//! The few forms in which the kernel writes its numbers.
+//! The formats in which the kernel writes its numbers.
 
 use std::fs;
 use std::path::Path;
 
-/// The whole of a file, or `None` where it cannot be read.
+/// The whole of a file, or `None` if it cannot be read.
 pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
@@ -13,7 +13,7 @@ pub(crate) fn read_number(path: impl AsRef<Path>) -> Option<u64> {
     read(path)?.trim().parse().ok()
 }
 
-/// The value of `name : value`, the form of `/proc/cpuinfo` and `/proc/meminfo`.
+/// The value of `name : value`, the format of `/proc/cpuinfo` and `/proc/meminfo`.
 pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -21,7 +21,7 @@ pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The number after a word, the form of `cpu.stat`: `nr_throttled 12`.
+/// The number after a word, the format of `cpu.stat`: `nr_throttled 12`.
 pub(crate) fn number_after(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(' ')?;

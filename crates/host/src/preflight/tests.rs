@@ -39,9 +39,9 @@ fn finds_what_does_not_fit() {
     let narrow = Host { cores: Some(0.5), quota: true, ..host() };
     let unknown = Host::default();
     for (needs, host, found) in [
-        // All of it fits.
+        // Everything fits.
         (needs(), host(), vec![]),
-        // 20,000 less 10 in use less 8 for each of two workers.
+        // 20,000 minus 10 in use minus 8 for each of two workers.
         (Needs { connections: Some(19_974), ..needs() }, host(), vec![]),
         (Needs { connections: Some(19_975), ..needs() }, host(), vec![(Fatal, "descriptors")]),
         // Without a bound, 5,000/s times two seconds fit, 15,000/s do not.
@@ -51,7 +51,7 @@ fn finds_what_does_not_fit() {
             host(),
             vec![(Warning, "descriptors")],
         ),
-        // 28,232 ports towards one address, twice as many from two.
+        // 28,232 ports to one address, twice as many from two.
         (Needs { connections: Some(28_232), ..needs() }, wide, vec![]),
         (Needs { connections: Some(28_233), ..needs() }, wide, vec![(Fatal, "ports")]),
         (Needs { connections: Some(40_000), local_addresses: 2, ..needs() }, wide, vec![]),
@@ -100,7 +100,7 @@ fn finds_what_does_not_fit() {
         // A gigabyte for connections of 20 or 60 KiB.
         (Needs { connections: Some(17_000), ..needs() }, host(), vec![]),
         (Needs { connections: Some(17_000), tls: true, ..needs() }, host(), vec![(Warning, "memory")]),
-        // The service is here, and so is its queue.
+        // The service is on this machine, and so is its queue.
         (
             Needs {
                 connections: Some(5_000),
@@ -116,7 +116,7 @@ fn finds_what_does_not_fit() {
             host(),
             vec![(Fatal, "descriptors"), (Warning, "memory")],
         ),
-        // What is not known does not stop a run.
+        // Unknown values do not stop a run.
         (Needs { connections: Some(1_000_000), ..needs() }, unknown, vec![]),
     ] {
         assert_eq!(what(&needs, &host), found, "{needs:?} on {host:?}");
