@@ -1,9 +1,9 @@
 //! Distributions and series as compact, lossless bytes.
 //!
-//! ## Why our own form
-//! Only values that occurred are kept, each as the step from the one before, and all numbers as varints (seven bits a
-//! byte, least significant first, as in Protocol Buffers). A distribution of a second takes some 200 bytes, a
-//! hundredth of a dense one. The first byte is the version of the form, so that a later one can be told apart.
+//! ## Why a format of our own
+//! Only values that occurred are stored, each as the difference to the previous one, and all numbers as varints (seven
+//! bits per byte, least significant first, as in Protocol Buffers). A distribution of a second takes some 200 bytes, a
+//! hundredth of a dense one. The first byte is the version of the format.
 
 use measure::{Accounting, Cell, Outcome, Second, Series, SparseHistogram};
 
@@ -47,7 +47,7 @@ pub(crate) fn of_series(series: &Series) -> Vec<u8> {
     bytes
 }
 
-/// The distribution that these bytes are, or what is wrong with them.
+/// Decodes a distribution, or returns what is wrong with the bytes.
 pub(crate) fn histogram(bytes: &[u8]) -> Result<SparseHistogram, String> {
     let (mut rest, _) = Reader::of(bytes, HISTOGRAM)?;
     let histogram = rest.histogram()?;
@@ -55,7 +55,7 @@ pub(crate) fn histogram(bytes: &[u8]) -> Result<SparseHistogram, String> {
     Ok(histogram)
 }
 
-/// The distributions by outcome that these bytes are, or what is wrong with them.
+/// Decodes distributions by outcome, or returns what is wrong with the bytes.
 pub(crate) fn outcomes(bytes: &[u8]) -> Result<Vec<(Outcome, SparseHistogram)>, String> {
     let (mut rest, _) = Reader::of(bytes, HISTOGRAM)?;
     let mut histograms = Vec::new();
@@ -66,12 +66,12 @@ pub(crate) fn outcomes(bytes: &[u8]) -> Result<Vec<(Outcome, SparseHistogram)>, 
     Ok(histograms)
 }
 
-/// The series that these bytes are, or what is wrong with them.
+/// Decodes a series, or returns what is wrong with the bytes.
 pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
     let (mut rest, version) = Reader::of(bytes, SERIES)?;
     let count = rest.number()?;
     let mut seconds = Vec::new();
-    // Nothing is reserved for a count that damaged bytes may claim.
+    // Nothing is allocated for a count, which may come from damaged bytes.
     for _ in 0..count {
         seconds.push(Second {
             accounting: Accounting {
@@ -88,7 +88,7 @@ pub(crate) fn series(bytes: &[u8]) -> Result<Series, String> {
             good: rest.number()?,
             good_response: rest.histogram()?,
             response: rest.histogram()?,
-            // The first version knew no endpoints.
+            // The first version had no endpoints.
             cells: if version == 1 { Vec::new() } else { rest.cells()? },
         });
     }
@@ -109,7 +109,7 @@ fn put_histogram(bytes: &mut Vec<u8>, histogram: &SparseHistogram) {
     put(bytes, histogram.counts().count() as u64);
     let mut before = 0_u64;
     for (value, count) in histogram.counts() {
-        // Wrapping, so that values that do not ascend come back all the same.
+        // Wrapping, so that values that do not ascend are restored as well.
         put(bytes, value.wrapping_sub(before));
         put(bytes, u64::from(count));
         before = value;
@@ -181,9 +181,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The version of the form of distributions.
+/// The version of the format of distributions.
 const HISTOGRAM: u8 = 1;
-/// The version of the form of series; the first had no cells, the second no resent requests.
+/// The version of the format of series; the first had no cells, the second no resent requests.
 const SERIES: u8 = 3;
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! What can go wrong with a ledger.
+//! Errors of a ledger.
 
 use crate::RunId;
 use std::path::{Path, PathBuf};
 
-/// Why the ledger did not do what was asked.
+/// Why an operation of the ledger failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The directory of the file cannot be made.
+    /// The directory of the file cannot be created.
     #[error("cannot make the directory {} for the ledger; choose another place with --ledger PATH", directory.display())]
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A later version of headroom wrote the file.
@@ -27,7 +27,7 @@ pub enum Error {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// The file is no ledger: another database, not a database, or a damaged one.
+    /// The file is not a ledger: another database, not a database, or a damaged one.
     #[error(
         "{} is not a ledger of headroom, or it is damaged ({what}); move it away, or choose another ledger with --ledger PATH",
         path.display()
@@ -38,7 +38,7 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// The file or its directory may not be written.
+    /// The file or its directory is not writable.
     #[error(
         "the ledger {} cannot be written; allow it (the file and its directory), or choose another ledger with --ledger PATH",
         path.display()
@@ -52,10 +52,10 @@ pub enum Error {
     Open {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
-    /// Another process kept the ledger locked for longer than we wait.
+    /// Another process kept the ledger locked for longer than the time-out.
     #[error(
         "another process has kept the ledger {} locked for more than {}; try again when it is done",
         path.display(),
@@ -65,20 +65,20 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// Any other refusal of the database.
+    /// Any other error of the database.
     #[error("the ledger {} failed", path.display())]
     Database {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
     /// There is no such run.
     #[error("the ledger has no run {id}{}", nearby(nearest))]
     UnknownRun {
-        /// What was asked for.
+        /// The requested run.
         id: RunId,
-        /// The runs that are there, next to it in either direction.
+        /// The nearest existing runs in either direction.
         nearest: Vec<RunId>,
     },
     /// The run has ended already.
@@ -87,7 +87,7 @@ pub enum Error {
         /// The run.
         id: RunId,
     },
-    /// What is stored for a run cannot be read.
+    /// The stored data of a run cannot be read.
     #[error("run {id} holds a damaged `{field}`: {what}")]
     Damaged {
         /// The run.
@@ -100,7 +100,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Says in our words what a refusal of the database means.
+    /// Converts an error of the database.
     pub(crate) fn of(path: &Path, source: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
         let path = path.to_owned();

@@ -1,15 +1,15 @@
-//! The record of every run: what was asked, on what host, what came of it.
+//! The record of every run: its configuration, its host and its results.
 //!
 //! ## Why a database and not files
-//! Runs are made by several processes at once and read by later ones; a comparison needs exactly what was measured,
-//! not what was printed. SQLite gives all of this in one file that any tool can open, without a server.
+//! Runs are recorded by several processes at once and read by later ones; a comparison needs exactly what was measured,
+//! not what was printed. SQLite provides all of this in one file that any tool can open, without a server.
 //!
 //! ## Why a row before the result
-//! A run that was interrupted is an observation too. The row is there from the first moment, in the state
-//! `running`, and the end of the run completes it.
+//! An interrupted run is an observation too. The row is written at the start, in the state `running`, and the end of
+//! the run completes it.
 //!
-//! Counts are plain columns, so that `sqlite3` answers simple questions; distributions and series are lossless
-//! blobs (see `blob`), because quantiles cannot be merged and everything else can be computed from the counts.
+//! Counts are plain columns, so that `sqlite3` can query them; distributions and series are lossless blobs (see
+//! `blob`), because quantiles cannot be merged and everything else can be computed from the counts.
 #![warn(missing_docs)]
 
 mod blob;

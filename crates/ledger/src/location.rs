@@ -1,11 +1,11 @@
-//! Where the ledger is unless somebody says otherwise.
+//! The default location of the ledger.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `headroom/ledger.sqlite` in the user's data directory; `None` where the environment names no home.
+/// `headroom/ledger.sqlite` in the user's data directory; `None` if the environment has no home directory.
 ///
-/// The data directory is `$XDG_DATA_HOME` where it is an absolute path, else `~/.local/share`:
+/// The data directory is `$XDG_DATA_HOME` if it is an absolute path, else `~/.local/share`:
 /// <https://specifications.freedesktop.org/basedir-spec/latest/>.
 pub fn default_path() -> Option<PathBuf> {
     beneath(std::env::var_os("XDG_DATA_HOME"), std::env::var_os("HOME"))
@@ -28,7 +28,7 @@ mod tests {
     fn follows_the_base_directories() {
         let path = |data: &str, home: &str| beneath(Some(data.into()), Some(home.into()));
         assert_eq!(path("/data", "/home/a").as_deref(), Some(Path::new("/data/headroom/ledger.sqlite")));
-        // A relative data directory is to be ignored.
+        // A relative data directory is ignored.
         let usual = Some(Path::new("/home/a/.local/share/headroom/ledger.sqlite"));
         assert_eq!(path("data", "/home/a").as_deref(), usual);
         assert_eq!(beneath(None, None), None);

@@ -1,6 +1,6 @@
 //! The parts of a run as rows: endpoints, stages, checks.
 //!
-//! Counts are plain columns here too, so that `sqlite3` can tell which endpoint failed; see the crate's header.
+//! Counts are plain columns here too, so that `sqlite3` can show which endpoint failed; see the crate documentation.
 
 use crate::row::{Columns, failures, integer, nanos, statuses};
 use crate::{Error, RunId, blob, schema};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use units::Timestamp;
 
-/// Writes the parts of what a run measured.
+/// Writes the measured parts of a run.
 pub(crate) fn insert(
     transaction: &Transaction<'_>,
     id: RunId,

@@ -1,4 +1,4 @@
-//! Between the columns of the tables and the values of this crate.
+//! Converts between the columns of the tables and the values of this crate.
 
 use crate::{Error, NewRun, Run, RunId, State, WallTime, blob, schema};
 use measure::{Accounting, Failure, Iterations, Measurement, Recorded, SparseHistogram, Verdict};
@@ -8,7 +8,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Reads all that [`run`] needs from a file of the version `found`: everything but the series, which may be large.
+/// Reads all that [`run`] needs from a file of the version `found`: everything except the series, which may be large.
 pub(crate) fn select(found: i64) -> String {
     let columns = schema::select(COLUMNS, found);
     format!("SELECT {columns} FROM run LEFT JOIN measurement ON measurement.run = run.id")
@@ -80,7 +80,7 @@ pub(crate) fn insert_run(transaction: &Transaction<'_>, run: &NewRun) -> rusqlit
     Ok(RunId::new(transaction.last_insert_rowid()))
 }
 
-/// Writes what a run measured.
+/// Writes the measurements of a run.
 pub(crate) fn insert_measurement(
     transaction: &Transaction<'_>,
     id: RunId,
@@ -131,7 +131,7 @@ pub(crate) fn insert_measurement(
     Ok(())
 }
 
-/// Answers by status as JSON.
+/// Responses by status as JSON.
 pub(crate) fn statuses(counts: &BTreeMap<u16, u64>) -> String {
     let named: BTreeMap<String, u64> =
         counts.iter().map(|(status, &count)| (status.to_string(), count)).collect();
@@ -144,12 +144,12 @@ pub(crate) fn failures(counts: &BTreeMap<Failure, u64>) -> String {
     json!(named).to_string()
 }
 
-/// Names and values as JSON, in their order.
+/// Names and values as JSON, in order.
 pub(crate) fn pairs(pairs: &[(String, String)]) -> String {
     json!(pairs).to_string()
 }
 
-/// Reads what [`SELECT`] found. The outer error is the database's, the inner one a damaged column.
+/// Reads a row of [`select`]. The outer error is the database's, the inner one a damaged column.
 pub(crate) fn run(row: &Row<'_>) -> rusqlite::Result<Result<Run, Error>> {
     let columns = Columns { id: row.get("id")?, row };
     Ok(columns.run())
@@ -243,7 +243,7 @@ impl Columns<'_> {
         named.collect()
     }
 
-    /// A column, put through `parse`.
+    /// A column, converted by `parse`.
     pub(crate) fn read<C: FromSql, T>(
         &self,
         field: &'static str,
@@ -272,7 +272,7 @@ impl Columns<'_> {
         self.read(field, |bytes: Vec<u8>| blob::histogram(&bytes))
     }
 
-    /// A count that runs of an older schema have not.
+    /// A count that runs of an older schema do not have.
     fn later_count(&self, field: &'static str) -> Result<Option<u64>, Error> {
         match self.column::<Option<i64>>(field)? {
             Some(_) => self.count(field).map(Some),
@@ -280,7 +280,7 @@ impl Columns<'_> {
         }
     }
 
-    /// A distribution that runs of the first schema have not.
+    /// A distribution that runs of the first schema do not have.
     fn later_histogram(&self, field: &'static str) -> Result<SparseHistogram, Error> {
         match self.column::<Option<Vec<u8>>>(field)? {
             Some(_) => self.histogram(field),
@@ -289,7 +289,7 @@ impl Columns<'_> {
     }
 }
 
-/// SQLite has 63 bits for a count: enough for a million a second for 290,000 years.
+/// SQLite stores counts in 63 bits: enough for a million a second for 290,000 years.
 pub(crate) fn integer(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -1,11 +1,11 @@
-//! What the ledger knows of a run.
+//! The ledger's data about a run.
 
 use crate::WallTime;
 use measure::{Measurement, Recorded};
 use std::fmt;
 use std::str::FromStr;
 
-/// The name of a run: `r17`. Later runs have larger numbers.
+/// The identifier of a run: `r17`. Later runs have larger numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(i64);
 
@@ -26,7 +26,7 @@ impl fmt::Display for RunId {
     }
 }
 
-/// A text that names no run.
+/// A text that is not a run's identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is not the name of a run: expected a number such as r17 (`headroom runs` lists them)")]
 pub struct NoRunId {
@@ -47,15 +47,15 @@ impl FromStr for RunId {
     }
 }
 
-/// How far a run has come.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It runs, or its process ended without a word.
+    /// It runs, or its process ended without recording its end.
     Running,
-    /// It ended and has an outcome.
+    /// It ended normally and has an outcome.
     Done,
-    /// It was told to end before its end (Ctrl-C, a signal, a terminal that was closed). What it had measured by then
-    /// is kept; [`Run::error`] says what ended it.
+    /// It was ended early (Ctrl-C, a signal, a terminal that was closed). The measurements so far are kept;
+    /// [`Run::error`] says what ended it.
     Interrupted,
     /// It ended with an error.
     Failed,
@@ -78,13 +78,13 @@ impl State {
     }
 }
 
-/// What is known when a run begins.
+/// The data at the start of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRun {
     /// The run that this one is a part of: the `find` of a trial, the `demo` of a phase.
     pub parent: Option<RunId>,
-    /// The first run of a series of equal runs, where this is a later one of it (`load --repeat`). The runs of a series
-    /// are this first one and all that repeat it.
+    /// The first run of a series of equal runs, if this is a later one of it (`load --repeat`). A series consists of
+    /// the first run and all runs that repeat it.
     pub repeat_of: Option<RunId>,
     /// The command: `load`, `find`, `demo`.
     pub command: String,
@@ -92,49 +92,49 @@ pub struct NewRun {
     pub command_line: String,
     /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
-    /// The configuration that resulted, as JSON.
+    /// The resulting configuration, as JSON.
     pub config: String,
-    /// What the load goes to, usually a URL.
+    /// The target of the load, usually a URL.
     pub target: String,
-    /// The machine that makes the load: `host::host_facts`.
+    /// The machine that generates the load: `host::host_facts`.
     pub host: Vec<(String, String)>,
     /// When it began.
     pub started: WallTime,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome<'a> {
     /// When it ended.
     pub ended: WallTime,
-    /// What was measured; `None` for a run that only has parts.
+    /// The measurement; `None` for a run that only has parts.
     pub measurement: Option<&'a Measurement>,
-    /// What the command concluded, as JSON; `None` where the measurement says it all.
+    /// The command's conclusion, as JSON; `None` if the measurement is all.
     pub result: Option<String>,
-    /// What told the run to end before its end; `None` where nothing did.
+    /// What ended the run early; `None` for a normal end.
     pub interrupted: Option<String>,
-    /// What has changed on the machine since the beginning: `host::passing_host_facts`.
+    /// The facts that changed on the machine during the run: `host::passing_host_facts`.
     pub host_after: Vec<(String, String)>,
 }
 
-/// A run as the ledger has it.
+/// A run in the ledger.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its name.
+    /// Its identifier.
     pub id: RunId,
-    /// How far it has come.
+    /// Its state.
     pub state: State,
-    /// What was known when it began.
+    /// The data at its start.
     pub begun: NewRun,
     /// When it ended.
     pub ended: Option<WallTime>,
     /// Why it failed, or what interrupted it.
     pub error: Option<String>,
-    /// What the command concluded, as JSON.
+    /// The command's conclusion, as JSON.
     pub result: Option<String>,
-    /// What had changed on the machine at the end.
+    /// The facts that had changed on the machine at the end.
     pub host_after: Vec<(String, String)>,
-    /// What was measured. Apart are [`crate::Ledger::series`] and [`crate::Ledger::parts`].
+    /// The measurement, without [`crate::Ledger::series`] and [`crate::Ledger::parts`].
     pub recorded: Option<Recorded>,
 }
 

@@ -1,11 +1,11 @@
-//! The tables, and how an older file becomes a current one.
+//! The tables, and the migration of older files.
 //!
-//! Only a writer changes the schema. A reader takes a file as it is, so a ledger of an older version stays readable by
-//! the headroom that wrote it, and can be read where it may not be written: [`select`] gives what a column that is
-//! not there yet counts as.
+//! Only a writer changes the schema. A reader uses a file unchanged, so a ledger of an older version stays readable by
+//! the headroom that wrote it, and can be read where it is not writable: [`select`] provides default values for missing
+//! columns.
 //!
-//! `user_version` counts the steps that a file has been through; `application_id` says that it is ours, so that a
-//! mistyped `--ledger` never writes into somebody else's database.
+//! `user_version` counts the migration steps of a file; `application_id` identifies it as a ledger, so that a mistyped
+//! `--ledger` never writes into another database.
 
 use crate::Error;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -13,14 +13,14 @@ use std::path::Path;
 
 /// The version of the file that a reader has opened; 0 for an empty file.
 pub(crate) fn found(connection: &Connection, path: &Path) -> Result<i64, Error> {
-    // The version is several reads, which must see one moment.
+    // The version takes several reads, which must see the same state.
     let look = Transaction::new_unchecked(connection, TransactionBehavior::Deferred)
         .map_err(|source| Error::of(path, source))?;
     version(&look, path)
 }
 
-/// `columns` as a list for SELECT on a file of the version `found`: those that it does not have yet are their default
-/// under their name.
+/// `columns` as a list for SELECT on a file of the version `found`: missing columns are replaced by their default under
+/// their name.
 pub(crate) fn select(columns: &[&str], found: i64) -> String {
     let column = |name: &&str| match LATER.iter().find(|(later, ..)| later == name) {
         Some((_, since, default)) if found < *since => format!("{default} AS {name}"),
@@ -50,7 +50,7 @@ pub(crate) fn migrate(connection: &Connection, path: &Path) -> Result<(), Error>
     step.commit().map_err(database)
 }
 
-/// The version of the file, where it is ours or new.
+/// The version of the file, if it is a ledger or new.
 fn version(transaction: &Transaction<'_>, path: &Path) -> Result<i64, Error> {
     let number = |pragma: &str| {
         transaction
@@ -80,7 +80,7 @@ const APPLICATION_ID: i64 = 0x6864_726d;
 /// The version that this program writes.
 pub(crate) const KNOWN: i64 = STEPS.len() as i64;
 
-/// Each step leads from the version before to the next; a step that was ever released is never changed.
+/// Each step leads from one version to the next; a released step is never changed.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE run (
@@ -173,8 +173,8 @@ const STEPS: &[&str] = &[
 ",
 ];
 
-/// The columns that a version after the first added to a table: name, version, what an older file says in its place.
-/// A column has one meaning in all tables that have it.
+/// The columns that a version after the first added to a table: name, version, default for older files. A column has
+/// the same meaning in all tables.
 const LATER: &[(&str, i64, &str)] = &[
     ("completed", 2, "NULL"),
     ("iterations_started", 2, "0"),
@@ -187,8 +187,8 @@ const LATER: &[(&str, i64, &str)] = &[
     ("resent", 3, "NULL"),
 ];
 
-/// The version that brought endpoints, stages and checks.
+/// The version that added endpoints, stages and checks.
 pub(crate) const PARTS: i64 = 2;
 
-/// The version that brought `repeat_of`.
+/// The version that added `repeat_of`.
 pub(crate) const REPETITIONS: i64 = 3;

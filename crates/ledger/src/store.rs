@@ -1,7 +1,7 @@
 //! The ledger: begin a run, end it, read it back.
 //!
-//! Each call is one transaction that takes the write lock at once, so that processes that write at the same time
-//! wait for each other and none is turned away halfway. The write-ahead log lets readers go on meanwhile.
+//! Each call is one transaction that takes the write lock at once, so that processes that write at the same time wait
+//! for each other and none fails halfway. The write-ahead log lets readers continue meanwhile.
 
 use crate::{Error, NewRun, Outcome, Run, RunId, State, WallTime, blob, part, row, schema};
 use measure::{Parts, Series};
@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 pub struct Ledger {
     connection: Connection,
     path: PathBuf,
-    /// The version of the schema that the file had when it was opened. Later versions only add to it.
+    /// The version of the schema when the file was opened. Later versions only add to it.
     version: i64,
 }
 
-/// Which runs are asked for.
+/// Selects runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
     /// Runs that are not a part of another.
@@ -33,10 +33,10 @@ pub enum Filter {
 }
 
 impl Ledger {
-    /// Opens the ledger to write: makes it (and its directory) where it is missing, and brings an older one up to date.
+    /// Opens the ledger for writing: creates it (and its directory) if it is missing, and migrates an older one.
     ///
     /// # Errors
-    /// Where the file cannot be opened, is not a ledger, or is of a later version of headroom.
+    /// The file cannot be opened, is not a ledger, or is of a later version of headroom.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)
@@ -51,14 +51,14 @@ impl Ledger {
         Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
     }
 
-    /// Opens a ledger that is there to read it, and changes nothing in it: it may be of an older version, and the file
-    /// and its directory need not be writable. [`Ledger::begin`] and the like fail.
+    /// Opens an existing ledger for reading, and changes nothing in it: it may be of an older version, and the file and
+    /// its directory need not be writable. [`Ledger::begin`] and other writes fail.
     ///
     /// # Errors
-    /// As [`Ledger::open`], and where there is no file.
+    /// As for [`Ledger::open`], or there is no file.
     pub fn open_to_read(path: &Path) -> Result<Self, Error> {
         let failed = |source| Error::of(path, source);
-        // Where the file may not be written, SQLite opens it to read.
+        // If the file is not writable, SQLite opens it for reading.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let shared = || {
             let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -68,7 +68,8 @@ impl Ledger {
             Ok((connection, version))
         };
         let (connection, version) = match shared() {
-            // Processes that have the file open at once share an index beside it, which cannot be made here.
+            // Processes that have the file open at once share an index file in its directory, which cannot be created
+            // here.
             Err(Error::Open { .. } | Error::ReadOnly { .. }) if may_stand_alone(path) => {
                 let connection = alone(path).map_err(failed)?;
                 let version = schema::found(&connection, path)?;
@@ -85,10 +86,10 @@ impl Ledger {
         Ok(Ledger { connection, path: path.to_owned(), version: schema::KNOWN })
     }
 
-    /// Enters a run that begins now; its state is [`State::Running`] until it is ended.
+    /// Adds a run that begins now; its state is [`State::Running`] until it is ended.
     ///
     /// # Errors
-    /// Where the file cannot be written, or `parent` is not there.
+    /// The file cannot be written, or `parent` does not exist.
     pub fn begin(&self, run: &NewRun) -> Result<RunId, Error> {
         if let Some(parent) = run.parent {
             self.state(parent)?;
@@ -96,10 +97,10 @@ impl Ledger {
         self.write(|transaction| row::insert_run(transaction, run))
     }
 
-    /// Ends a run with what came of it.
+    /// Ends a run with its outcome.
     ///
     /// # Errors
-    /// Where the file cannot be written, the run is not there, or it has ended already.
+    /// The file cannot be written, the run does not exist, or it has already ended.
     pub fn finish(&self, id: RunId, outcome: &Outcome<'_>) -> Result<(), Error> {
         let changed = self.write(|transaction| {
             let changed = transaction.execute(
@@ -123,10 +124,10 @@ impl Ledger {
         self.was_running(id, changed)
     }
 
-    /// Ends a run that failed; `error` says why.
+    /// Ends a run that failed; `error` is the reason.
     ///
     /// # Errors
-    /// As [`Ledger::finish`].
+    /// As for [`Ledger::finish`].
     pub fn fail(&self, id: RunId, ended: WallTime, error: &str) -> Result<(), Error> {
         let changed = self.write(|transaction| {
             transaction.execute(
@@ -140,7 +141,7 @@ impl Ledger {
     /// At most `limit` runs, the latest first.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// The file cannot be read.
     pub fn runs(&self, filter: Filter, limit: u32) -> Result<Vec<Run>, Error> {
         let parent = match filter {
             Filter::TopLevel => None,
@@ -158,7 +159,7 @@ impl Ledger {
     /// At most `limit` runs of a command and target that are not parts of others, the latest first.
     ///
     /// # Errors
-    /// As [`Ledger::runs`].
+    /// As for [`Ledger::runs`].
     pub fn runs_of(&self, command: &str, target: &str, limit: u32) -> Result<Vec<Run>, Error> {
         let read = || {
             let query = format!(
@@ -172,10 +173,10 @@ impl Ledger {
         read().map_err(|source| self.failed(source))?.into_iter().collect()
     }
 
-    /// The runs that repeat this one (`load --repeat`), in their order and without itself.
+    /// The runs that repeat this one (`load --repeat`), in order and without itself.
     ///
     /// # Errors
-    /// As [`Ledger::run`].
+    /// As for [`Ledger::run`].
     pub fn repetitions(&self, first: RunId) -> Result<Vec<RunId>, Error> {
         self.state(first)?;
         if self.version < schema::REPETITIONS {
@@ -193,7 +194,7 @@ impl Ledger {
     /// One run.
     ///
     /// # Errors
-    /// Where it is not there (the error names the nearest), or what is stored cannot be read.
+    /// It does not exist (the error names the nearest), or the stored data cannot be read.
     pub fn run(&self, id: RunId) -> Result<Run, Error> {
         let found = self
             .connection
@@ -203,10 +204,10 @@ impl Ledger {
         found.unwrap_or_else(|| Err(self.unknown(id)))
     }
 
-    /// What a run measured second by second; empty where it measured nothing.
+    /// The measurements of a run by second; empty if it measured nothing.
     ///
     /// # Errors
-    /// As [`Ledger::run`].
+    /// As for [`Ledger::run`].
     pub fn series(&self, id: RunId) -> Result<Series, Error> {
         self.state(id)?;
         let bytes: Option<Vec<u8>> = self
@@ -218,10 +219,10 @@ impl Ledger {
         bytes.map_or(Ok(Series::default()), |bytes| blob::series(&bytes).map_err(damaged))
     }
 
-    /// The endpoints, stages and checks of a run; empty where it had none.
+    /// The endpoints, stages and checks of a run; empty if it had none.
     ///
     /// # Errors
-    /// As [`Ledger::run`].
+    /// As for [`Ledger::run`].
     pub fn parts(&self, id: RunId) -> Result<Parts, Error> {
         self.state(id)?;
         part::read(&self.connection, self.version, id).unwrap_or_else(|source| Err(self.failed(source)))
@@ -279,8 +280,8 @@ impl Ledger {
     }
 }
 
-/// Turns the write-ahead log on. Changing the journal takes the file for a moment, and SQLite does not wait for that
-/// as it waits for a write, so we do.
+/// Turns the write-ahead log on. Changing the journal locks the file for a moment, and SQLite does not wait for that as
+/// it waits for a write, so this does.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let begun = Instant::now();
     loop {
@@ -295,13 +296,13 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
             {
                 sleep(Duration::from_millis(10));
             }
-            // Without the log (a read-only file, a file system without shared memory) all is slower and still right.
+            // Without the log (a read-only file, a file system without shared memory) everything is slower but correct.
             _ => return Ok(()),
         }
     }
 }
 
-/// Whether the file holds all that was written: what is in a log or a journal beside it is not in it.
+/// Whether the file contains all written data: data in a log or journal file next to it is missing.
 fn may_stand_alone(path: &Path) -> bool {
     ["-wal", "-journal"].into_iter().all(|suffix| {
         let mut beside = path.as_os_str().to_owned();
@@ -310,14 +311,14 @@ fn may_stand_alone(path: &Path) -> bool {
     })
 }
 
-/// Opens a file that nobody can write, without the index that readers and writers share.
+/// Opens a read-only file, without the index file that readers and writers share.
 fn alone(path: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(uri(path), flags)
 }
 
-/// The file as a URI with the flag that it does not change (<https://www.sqlite.org/uri.html>).
+/// The file as a URI with the flag for immutable files (<https://www.sqlite.org/uri.html>).
 fn uri(path: &Path) -> OsString {
     let mut uri = OsString::from("file:");
     for &byte in path.as_os_str().as_bytes() {
@@ -330,7 +331,7 @@ fn uri(path: &Path) -> OsString {
     uri
 }
 
-/// How long a writer waits for the others: they hold the lock for milliseconds, but a disk may stand still.
+/// How long a writer waits for others: they hold the lock for milliseconds, but a disk may stall.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

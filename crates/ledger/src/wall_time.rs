@@ -1,7 +1,7 @@
 //! Calendar time.
 //!
-//! Only records need it: decisions and measurements use the time since the run began, which no clock correction can
-//! move.
+//! Only records need it: decisions and measurements use the time since the start of the run, which clock corrections do
+//! not change.
 
 use jiff::Timestamp;
 use std::fmt;
@@ -12,13 +12,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct WallTime(i64);
 
 impl WallTime {
-    /// What the clock of this machine says.
+    /// The time of this machine's clock.
     pub fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         WallTime(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// So many microseconds after the beginning of 1970.
+    /// This many microseconds after the beginning of 1970.
     pub const fn from_micros(micros: i64) -> Self {
         WallTime(micros)
     }
@@ -28,7 +28,7 @@ impl WallTime {
         self.0
     }
 
-    /// The time from `earlier` to this instant; zero where the clock went backwards.
+    /// The time from `earlier` to this instant; zero if the clock went backwards.
     pub fn since(self, earlier: WallTime) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -34,7 +34,7 @@ fn outcome(measurement: Option<&Measurement>) -> Outcome<'_> {
     }
 }
 
-/// A measurement with these response times in µs, one a second.
+/// A measurement with these response times in µs, one per second.
 fn measured(micros: &[u64]) -> Measurement {
     let mut measurement = Measurement {
         elapsed: Duration::from_nanos(10_000_000_123),
@@ -169,7 +169,7 @@ fn a_newer_schema_is_refused() {
     );
 }
 
-/// Ledgers as older versions of headroom wrote them, as SQL: each with a run that ended (`r1`).
+/// Ledgers written by older versions of headroom, as SQL: each with a run that ended (`r1`).
 const FIRST: &str = include_str!("fixtures/ledger-1.sql");
 const SECOND: &str = include_str!("fixtures/ledger-2.sql");
 
@@ -185,7 +185,7 @@ fn version_of(path: &Path) -> i64 {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 
-/// What the fixtures hold, as far as both versions know it.
+/// The data in the fixtures, as far as both versions have it.
 fn holds_what_was_written(ledger: &Ledger) {
     let run = ledger.run(RunId::new(1)).unwrap();
     assert_eq!((run.state, run.begun.repeat_of), (State::Done, None));
@@ -219,7 +219,7 @@ fn a_reader_takes_an_older_ledger_as_it_is() {
 fn the_next_writer_brings_an_older_ledger_up_to_date() {
     for sql in [FIRST, SECOND] {
         let (_directory, path) = in_an_old_file(sql);
-        // A reader that was there before goes on reading.
+        // A reader that was open before continues to read.
         let reader = Ledger::open_to_read(&path).unwrap();
         let ledger = Ledger::open(&path).unwrap();
         assert_eq!(version_of(&path), schema::KNOWN);
@@ -252,7 +252,7 @@ fn a_ledger_without_room_for_an_index_is_read() {
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .unwrap();
     assert_eq!(log, "wal");
-    // Permissions do not bind a superuser; a link to nowhere in its place does.
+    // Permissions do not apply to a superuser; a dangling link in its place has the same effect.
     let index = path.with_extension("sqlite-shm");
     std::os::unix::fs::symlink("/nowhere/at/all", &index).unwrap();
     holds_what_was_written(&Ledger::open_to_read(&path).unwrap());
@@ -260,7 +260,7 @@ fn a_ledger_without_room_for_an_index_is_read() {
     std::fs::rename(&path, &odd).unwrap();
     std::fs::rename(&index, odd.with_extension("sqlite-shm")).unwrap();
     holds_what_was_written(&Ledger::open_to_read(&odd).unwrap());
-    // What is only in the log would be missing.
+    // Data that is only in the log would be missing.
     std::fs::write(odd.with_extension("sqlite-wal"), "x").unwrap();
     let error = Ledger::open_to_read(&odd).unwrap_err();
     assert!(matches!(error, Error::Open { .. }), "{error:?}");
@@ -313,7 +313,7 @@ fn what_is_no_ledger_is_left_alone() {
 fn a_ledger_that_cannot_be_written_says_so() {
     let (_directory, ledger) = in_a_new_file();
     let id = ledger.begin(&new_run("a")).unwrap();
-    // Permissions do not bind a superuser, so the connection itself is told not to write.
+    // Permissions do not apply to a superuser, so the connection itself is made read-only.
     ledger.connection.pragma_update(None, "query_only", true).unwrap();
     let error = ledger.begin(&new_run("a")).unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
@@ -356,7 +356,7 @@ proptest! {
 
 const RUNS_EACH: u32 = 40;
 
-/// Not a test of its own: what each process of the test below does. The path says that it was started by it.
+/// Not a test of its own: the code of each process of the test below. The path is set if it was started by it.
 #[test]
 fn writes_as_one_of_several_processes() {
     let Some(path) = std::env::var_os("LEDGER_TEST_PATH") else { return };
@@ -371,7 +371,7 @@ fn writes_as_one_of_several_processes() {
 fn processes_that_write_at_once_lose_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ledger.sqlite");
-    // They also find no file at first, and make it at the same time.
+    // At first they also find no file, and create it at the same time.
     let writers: Vec<Child> = (0..4)
         .map(|_| {
             Command::new(std::env::current_exe().unwrap())
