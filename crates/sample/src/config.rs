@@ -1,4 +1,4 @@
-//! What the service does: its threads, its queue, its pool, and the work of each path.
+//! The configuration of the service: its threads, its queue, its pool, and the work of each path.
 
 use crate::{Distribution, Error};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,30 +7,30 @@ use std::str::FromStr;
 use std::time::Duration;
 use units::{Bytes, Rate, parse_duration};
 
-/// The service as it will run. Start from [`Config::default`] or a known service and set what differs.
+/// The configuration of a service. Start from [`Config::default`] or a known service and set what differs.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Groups of threads, such as the processes of an application server; at least 1.
     pub workers: usize,
     /// Handler threads in each worker; at least 1, and 4,096 in all at most.
     pub threads: usize,
-    /// Whether the threads of a worker do their CPU work one at a time, as under a global interpreter lock.
+    /// Whether the threads of a worker do their CPU work one at a time, as with a global interpreter lock.
     pub global_lock: bool,
-    /// Readable connections that may wait while all threads are busy; 0 means that none may.
+    /// Readable connections that may wait while all threads are busy; 0 means none.
     pub accept_queue: usize,
     /// What happens to a request that finds the accept queue full.
     pub when_full: WhenFull,
     /// Slots of the shared pool, such as database connections; at least 1.
     pub pool_slots: usize,
-    /// Above how many requests at the pool (waiting for a slot or holding one) a hold takes longer: one that begins
-    /// with n there, and n above this, lasts n / threshold times as long. `None`: never.
+    /// The number of requests at the pool (waiting for a slot or holding one) above which a hold takes longer: a hold
+    /// that begins with n requests there, and n above this, lasts n / threshold times as long. `None`: never.
     ///
-    /// Requests in the accept queue and requests that hold no slot do not count: nobody has read them yet, or they
-    /// cost nothing here. So the capacity with more than all threads busy is that of the threads.
+    /// Requests in the accept queue and requests that hold no slot do not count: they are not read yet, or they cost
+    /// nothing here. So the capacity with more than all threads busy is that of the threads.
     pub slow_above: Option<usize>,
-    /// Paths with work of their own; the path is compared without its query.
+    /// Paths with specific work; the path is compared without its query.
     pub routes: Vec<Route>,
     /// The work of every other path.
     pub otherwise: Work,
@@ -38,26 +38,26 @@ pub struct Config {
     pub seed: u64,
     /// How long an idle connection is kept.
     pub keep_alive: Duration,
-    /// The time within which a request must arrive in full, and its response must be taken.
+    /// The time within which a request must arrive in full, and its response must be received.
     pub read_timeout: Duration,
-    /// When the service stands still, if it ever does.
+    /// When the service stalls, if it does.
     pub stall: Option<Stall>,
-    /// Where to write one line for each request.
+    /// The file for one line per request.
     pub record: Option<PathBuf>,
 }
 
-/// A service that stands still now and then, as in a long garbage collection: it keeps accepting connections and
-/// requests, and answers what came meanwhile when the stall ends.
+/// A service that stalls now and then, as in a long garbage collection: it continues to accept connections and
+/// requests, and sends the pending responses when the stall ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stall {
-    /// How long it stands still.
+    /// How long it stalls.
     pub length: Duration,
     /// How often; longer than `length`. Each stall is at the end of its period.
     pub every: Duration,
 }
 
 impl Stall {
-    /// How long what comes so long after the start has to wait.
+    /// How long a request that arrives this long after the start has to wait.
     pub(crate) fn wait(&self, since_start: Duration) -> Duration {
         let place = since_start.as_nanos() % self.every.as_nanos().max(1);
         let left = self.every.as_nanos().saturating_sub(place);
@@ -87,10 +87,10 @@ impl FromStr for Stall {
 /// What happens to a request that finds the accept queue full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenFull {
-    /// Its connection is closed at once without an answer, as by a system whose backlog has overflowed.
+    /// Its connection is closed at once without a response, like one that overflows a system's backlog.
     #[default]
     Close,
-    /// It is answered with 503, and its connection is closed.
+    /// It gets a 503, and its connection is closed.
     Unavailable,
 }
 
@@ -99,16 +99,16 @@ pub enum WhenFull {
 pub struct Route {
     /// The path, from its `/` on.
     pub path: String,
-    /// What a request to it costs.
+    /// The work of a request to it.
     pub work: Work,
 }
 
-/// What a request costs, in this order: CPU time, a wait, a slot of the shared pool.
+/// The work of a request, in this order: CPU time, a wait, a slot of the shared pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// CPU time of the thread.
     pub cpu: Option<Distribution>,
-    /// A wait that needs nothing shared, such as a call to another service.
+    /// A wait for nothing shared, such as a call to another service.
     pub wait: Option<Distribution>,
     /// How long a slot of the pool is held.
     pub hold: Option<Distribution>,
@@ -121,18 +121,18 @@ pub struct Work {
 pub struct KnownLimit {
     /// The highest mean rate.
     pub rate: Rate,
-    /// The part that is busy all the time at that rate.
+    /// The part that is always busy at that rate.
     pub by: &'static str,
 }
 
 impl Config {
     /// The service of the search-cgi account: `/search.cgi` carries 107.5 requests a second up to 12 in flight, and
-    /// 12/n of that with n; every other path answers at once.
+    /// 12/n of that with n; every other path responds at once.
     ///
-    /// Two slots of 18.6 ms make the limit, so that a response takes about 20 ms at 100 a second. They are waits, so
-    /// the figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 40
-    /// threads at the pool 32 a second get through; a request that finds 40 in the accept queue waits 2.5 seconds,
-    /// and one that finds none of its places free is turned away. After the flood it takes 2 seconds to be empty.
+    /// The limit is two slots of 18.6 ms, so that a response takes about 20 ms at 100 a second. They are waits, so the
+    /// figures are the same on a slow machine. At 110 a second 12 are in flight after 4 seconds. With all 40 threads at
+    /// the pool 32 a second are served; a request that finds 40 in the accept queue waits 2.5 seconds, and one that
+    /// finds the queue full is refused. After the overload it takes 2 seconds to drain.
     pub fn search_cgi() -> Self {
         let hold = Some(Distribution::Fixed(Duration::from_micros(18_600)));
         Config {
@@ -146,10 +146,11 @@ impl Config {
         }
     }
 
-    /// The service of the stresstest account, limited to 100 millicores: 1,540 requests a second, whatever the users.
+    /// The service of the stresstest account, limited to 100 millicores: 1,540 requests a second, for any number of
+    /// users.
     ///
     /// Published there for 1, 10, 100 and 1,000 users without think time: 128.86, 983.65, 1,539.6 and 2,316.3 requests
-    /// a second, with a p95 of 9.67, 25.08, 174.03 and 1,160 ms. Two of these rows make the model:
+    /// a second, with a p95 of 9.67, 25.08, 174.03 and 1,160 ms. Two of these rows determine the model:
     ///
     /// - *100 users.* The quota is one slot that each request holds for 0.65 ms (1/1,539.6 s). It is a wait and not CPU
     ///   time, so the figures are the same on every machine. 100 users wait 65 ms each.
@@ -157,10 +158,10 @@ impl Config {
     ///   the other 7.11 ms, log-normal with the sigma (0.152) that puts the 95th percentile at 9.67 ms.
     ///
     /// The others follow: 10 users are below the 12 that fill the slot and get about 1,150/s; 1,000 users get no more
-    /// than 100 do, and wait 650 ms. The published 984/s and 2,316/s are beside that, as they must be: the account's
-    /// cost of a request falls as users grow, and no service of constant cost gives all four rows. Its p95 from 100
-    /// users on is more than twice the mean, since the kernel's quota stops all requests for tens of milliseconds; a
-    /// queue in order of arrival is even.
+    /// than 100 do, and wait 650 ms. The published 984/s and 2,316/s necessarily differ: the account's cost of a
+    /// request falls as users grow, and no service of constant cost gives all four rows. Its p95 from 100 users on is
+    /// more than twice the mean, since the kernel's quota stops all requests for tens of milliseconds; a queue in order
+    /// of arrival is even.
     pub fn stresstest() -> Self {
         let wait = Distribution::Lognormal { median: Duration::from_micros(7_030), sigma: 0.152 };
         let hold = Distribution::Fixed(Duration::from_nanos(649_519));
@@ -176,7 +177,7 @@ impl Config {
         self.routes.iter().find(|route| route.path == path).map_or(&self.otherwise, |route| &route.work)
     }
 
-    /// The rate that a path can carry by itself on so many cores; `None` where nothing limits it but the machine.
+    /// The rate that a path can carry by itself on this many cores; `None` if only the machine limits it.
     pub fn known_limit(&self, path: &str, cores: usize) -> Option<KnownLimit> {
         let work = self.work(path);
         let mean = |part: Option<Distribution>| part.map_or(0.0, |d| d.mean().as_secs_f64());
@@ -222,7 +223,7 @@ impl Config {
 }
 
 impl Default for Config {
-    /// One worker of 8 threads on a free port of 127.0.0.1, and every path answers at once.
+    /// One worker of 8 threads on a free port of 127.0.0.1, and every path responds at once.
     fn default() -> Self {
         Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -276,7 +277,7 @@ impl FromStr for Route {
     }
 }
 
-/// A thread costs memory and a place in the scheduler; more than this measures the machine and not the service.
+/// A thread costs memory and scheduling; with more than this the machine is measured and not the service.
 const MOST_THREADS: usize = 4_096;
 /// Bodies are kept in memory.
 const LARGEST_BODY: u64 = 16 << 20;

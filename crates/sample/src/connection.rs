@@ -1,9 +1,9 @@
-//! One connection: the bytes that have arrived, and what they are part of.
+//! One connection: the bytes that have arrived, and its state.
 //!
 //! ## Why it never waits for bytes
-//! A handler thread takes what is there; where a request is not complete, the connection goes back to the poller. So
-//! neither an idle connection nor a client that sends a byte a second holds a thread, as in gunicorn's threaded
-//! worker and in Puma's reactor.
+//! A handler thread reads what has arrived; if a request is not complete, the connection is returned to the poller. So
+//! neither an idle connection nor a client that sends a byte a second holds a thread, as in gunicorn's threaded worker
+//! and in Puma's reactor.
 
 use crate::request::{LARGEST_HEAD, Refusal, Request, parse};
 use rustix::io::Errno;
@@ -20,15 +20,15 @@ pub(crate) struct Connection {
     pub(crate) number: u64,
     /// Whether the poller has seen it before.
     pub(crate) registered: bool,
-    /// When the poller gives it up.
+    /// When the poller closes it.
     pub(crate) deadline: Instant,
     /// When its current request arrived.
     pub(crate) arrival: Instant,
-    /// How many requests were in the service then, with this one.
+    /// How many requests were in the service then, including this one.
     pub(crate) in_flight: usize,
-    /// Counts as a request in flight while it is in the accept queue or with a thread.
+    /// Counts it as a request in flight while it is in the accept queue or with a thread.
     pub(crate) presence: Option<Counted>,
-    /// Counts as an open connection.
+    /// Counts it as an open connection.
     _open: Counted,
     buffer: Vec<u8>,
     phase: Phase,
@@ -38,18 +38,18 @@ pub(crate) struct Connection {
 enum Phase {
     /// Waiting for the head of a request.
     Head,
-    /// The head is here; so many bytes of the body are missing.
+    /// The head has arrived; this many bytes of the body are missing.
     Body { request: Request, missing: u64 },
-    /// The last answer is sent; what still comes is thrown away so that the client can read that answer.
+    /// The last response is sent; further bytes are discarded so that the client can read that response.
     Closing,
 }
 
-/// What a connection has for a thread.
+/// The next step of a thread for a connection.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// A request is complete.
     Serve(Request),
-    /// The client wants to hear `100 Continue`; ask again after it was sent.
+    /// The client waits for `100 Continue`; call again after it was sent.
     Continue,
     /// More bytes are needed.
     Wait,
@@ -59,12 +59,12 @@ pub(crate) enum Step {
     Gone,
 }
 
-/// Something that is counted as long as it lives.
+/// An item that is counted as long as it exists.
 #[derive(Debug)]
 pub(crate) struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
-    /// Counts one more; the number is the count with it.
+    /// Counts one more; returns the new count.
     pub(crate) fn new(counter: &Arc<AtomicUsize>) -> (Self, usize) {
         let count = counter.fetch_add(1, Ordering::Relaxed) + 1;
         (Counted(Arc::clone(counter)), count)
@@ -103,7 +103,7 @@ impl Connection {
         matches!(self.phase, Phase::Closing)
     }
 
-    /// Whether there are bytes to read, without reading them; `Gone` where the client has closed.
+    /// Whether there are bytes to read, without reading them; `Gone` if the client has closed.
     pub(crate) fn peek(&self) -> Result<bool, Gone> {
         match recv(&self.stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok((0, _)) => Err(Gone),
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has arrived, and says what can be done with it.
+    /// Reads what has arrived, and returns the next step.
     pub(crate) fn receive(&mut self) -> Step {
         let mut chunk = [0_u8; CHUNK];
         match recv(&self.stream, &mut chunk, RecvFlags::DONTWAIT) {
@@ -125,7 +125,7 @@ impl Connection {
         self.next()
     }
 
-    /// What can be done with the bytes that were read already.
+    /// The next step with the bytes that were read already.
     pub(crate) fn next(&mut self) -> Step {
         if matches!(self.phase, Phase::Head) {
             if self.buffer.is_empty() {
@@ -160,9 +160,9 @@ impl Connection {
         Step::Wait
     }
 
-    /// After the last answer: sends no more, and waits a moment for the client to close.
+    /// After the last response: sends no more, and waits a moment for the client to close.
     ///
-    /// Closing with unread bytes would reset the connection, and the client might never see the answer.
+    /// Closing with unread bytes would reset the connection, and the client might never see the response.
     pub(crate) fn close_gently(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
         self.buffer = Vec::new();
@@ -170,7 +170,7 @@ impl Connection {
         self.deadline = Instant::now() + FAREWELL;
     }
 
-    /// Reads what has arrived and throws it away.
+    /// Reads what has arrived and discards it.
     pub(crate) fn discard(&self) -> Result<(), Gone> {
         let mut chunk = [0_u8; CHUNK];
         match recv(&self.stream, &mut chunk, RecvFlags::DONTWAIT) {
@@ -185,7 +185,7 @@ impl Connection {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gone;
 
-/// One read takes a whole head at most, which bounds the buffer.
+/// One read takes at most a whole head, which bounds the buffer.
 const CHUNK: usize = LARGEST_HEAD;
-/// How long a client has to close after the last answer.
+/// How long a client has to close after the last response.
 const FAREWELL: Duration = Duration::from_secs(1);

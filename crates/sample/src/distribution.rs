@@ -1,4 +1,4 @@
-//! How long a piece of work lasts: fixed, or drawn from a named distribution.
+//! The duration of work: fixed, or drawn from a named distribution.
 //!
 //! Text forms: `20ms`, `exp(20ms)` (mean), `lognormal(20ms,0.5)` (median and sigma), `uniform(10ms,30ms)`.
 
@@ -9,10 +9,10 @@ use std::str::FromStr;
 use std::time::Duration;
 use units::parse_duration;
 
-/// A distribution of spans of time.
+/// A distribution of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
-    /// Always the same span.
+    /// Always the same duration.
     Fixed(Duration),
     /// Exponential with this mean.
     Exponential(Duration),
@@ -23,11 +23,11 @@ pub enum Distribution {
         /// Standard deviation of the natural logarithm, without unit.
         sigma: f64,
     },
-    /// Every span between the two is equally likely.
+    /// Every duration between the two is equally likely.
     Uniform {
-        /// The shortest span.
+        /// The shortest duration.
         low: Duration,
-        /// The longest span, not below `low`.
+        /// The longest duration, not below `low`.
         high: Duration,
     },
 }

@@ -1,27 +1,27 @@
-//! Why the sample service cannot start, or could not keep its record.
+//! Why the sample service cannot start, or could not write its record.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What went wrong, and the way out.
+/// The error, and the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else listens there.
+    /// The address is in use.
     #[error(
         "cannot listen on {address}: the address is in use; stop the other service, or choose another port \
          (port 0 takes a free one)"
     )]
     AddressInUse {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
     },
     /// The address cannot be listened on for another reason.
     #[error("cannot listen on {address}; choose an address of this machine and a port above 1023")]
     Listen {
-        /// The address that was asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A count that must be at least one is zero.
@@ -30,17 +30,17 @@ pub enum Error {
         /// The field of the configuration.
         field: &'static str,
     },
-    /// More handler threads than this service is made for.
+    /// More handler threads than the service supports.
     #[error(
         "{workers} workers × {threads} threads are {} threads; the bound is {bound}, take fewer of either",
         .workers.saturating_mul(*.threads)
     )]
     TooManyThreads {
-        /// Workers that were asked for.
+        /// The requested workers.
         workers: usize,
         /// Threads in each.
         threads: usize,
-        /// The most that there may be in all.
+        /// The most threads in all.
         bound: usize,
     },
     /// The system refused a thread.
@@ -48,20 +48,20 @@ pub enum Error {
     Thread {
         /// The number of the thread that could not start.
         started: usize,
-        /// How many were asked for.
+        /// The requested number of threads.
         asked: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A response body that is larger than the bound.
     #[error("`body` is {found} bytes; the bound is {bound}")]
     BodyTooLarge {
-        /// The size that was asked for.
+        /// The requested size.
         found: u64,
         /// The largest size.
         bound: u64,
     },
-    /// A text that is no distribution of spans.
+    /// A text that is not a distribution of durations.
     #[error(
         "`{found}` is no distribution: {problem}; write 20ms, exp(20ms), lognormal(20ms,0.5) (median and sigma) \
          or uniform(10ms,30ms)"
@@ -72,7 +72,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// A text that is no route.
+    /// A text that is not a route.
     #[error("`{found}` is no route: {problem}; write for example '/search.cgi hold=18.6ms body=2KiB'")]
     Route {
         /// The text as it was found.
@@ -93,13 +93,13 @@ pub enum Error {
     Record {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused the poller.
     #[error("cannot watch connections; the process may be out of descriptors (`ulimit -n`)")]
     Poller {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,32 +1,32 @@
-//! Gate: a number of slots that are given out in the order of arrival.
+//! Gate: a number of slots that are granted in the order of arrival.
 //!
 //! The shared pool is a gate with a few slots; a global interpreter lock is a gate with one.
 //!
 //! ## Why a slot has a time
-//! A thread that sleeps wakes late, on a busy machine by milliseconds. If the next hold began only then, the pool
-//! would carry less than it is said to. So who leaves says when the slot was *planned* to be free, and the next in
-//! line holds it from that instant on, or from its own arrival where that is later. Lateness then delays single
-//! responses and does not add up: the capacity is exact.
+//! A thread that sleeps wakes late, on a busy machine by milliseconds. If the next hold began only then, the pool would
+//! carry less than configured. So the holder reports when the slot was *planned* to be free, and the next in the queue
+//! holds it from that instant on, or from its own arrival if that is later. Lateness then delays single responses and
+//! does not add up: the capacity is exact.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-/// Slots and those who wait for one. The number of waiters is bounded by the number of threads.
+/// Slots and the queue for them. The number of threads bounds the queue.
 #[derive(Debug)]
 pub(crate) struct Gate {
     slots: usize,
     state: Mutex<State>,
 }
 
-/// A slot that was granted.
+/// A granted slot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grant {
     /// Since when the slot is held.
     pub(crate) start: Instant,
-    /// How many were there at that moment, holding a slot or waiting for one: with this one, and with the one that
-    /// leaves its slot to this one. So n clients that each ask again at once are n, whoever of them is on its way.
+    /// How many requests held a slot or waited for one at that moment: including this one, and the one that released
+    /// the slot. So n clients that each send their next request at once are n, whichever of them is in transit.
     pub(crate) present: usize,
 }
 
@@ -48,7 +48,7 @@ impl Gate {
         Gate { slots, state: Mutex::new(State { free: slots, waiting: VecDeque::new(), closed: false }) }
     }
 
-    /// Waits for a slot; `None` where the gate is closed.
+    /// Waits for a slot; `None` if the gate is closed.
     pub(crate) fn enter(&self) -> Option<Grant> {
         let granted = {
             let mut state = self.state();
@@ -66,20 +66,20 @@ impl Gate {
         granted.recv().ok()
     }
 
-    /// Gives a slot back that was planned to be free at this instant.
+    /// Releases a slot that was planned to be free at this instant.
     pub(crate) fn leave(&self, planned: Instant) {
         let mut state = self.state();
         match state.waiting.pop_front() {
             Some(next) => {
                 let present = self.slots + state.waiting.len() + 1;
-                // The waiter is there until it is granted; where the gate was closed, nobody waits.
+                // The waiting thread stays until it is granted; if the gate was closed, none waits.
                 let _ = next.grant.send(Grant { start: planned.max(next.since), present });
             }
             None => state.free += 1,
         }
     }
 
-    /// Sends everyone away, now and from now on.
+    /// Refuses all waiting threads, now and from now on.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

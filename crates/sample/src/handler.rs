@@ -1,6 +1,6 @@
-//! What a handler thread does: takes a connection, does the work of its requests, answers them.
+//! A handler thread: takes a connection, does the work of its requests, sends the responses.
 //!
-//! The order is CPU time, wait, pool. The slot comes last so that a request holds it no longer than it must, and the
+//! The order is CPU time, wait, pool. The slot comes last so that a request holds it no longer than necessary, and the
 //! thread is held through all three, as in every server with a thread for each request in progress.
 
 use crate::config::{Config, Work};
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What all threads of a service share.
+/// The state that all threads of a service share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     started: Instant,
 }
 
-/// The streams of random numbers, one for each purpose.
+/// The random streams, one for each purpose.
 #[derive(Debug)]
 struct Draws {
     cpu: Rng,
@@ -76,7 +76,7 @@ impl Shared {
         }
     }
 
-    /// Serves all requests that have arrived on a connection, in their order, and gives it back to the poller.
+    /// Serves all requests that have arrived on a connection, in order, and returns it to the poller.
     fn serve(&self, mut connection: Connection, lock: Option<&Gate>) {
         let mut step = connection.receive();
         loop {
@@ -90,7 +90,7 @@ impl Shared {
                         connection.close_gently();
                         return self.poller.watch(connection);
                     }
-                    // A request that was sent before the last answer has its turn, and so its arrival, now.
+                    // A pipelined request counts as arriving now, after the last response.
                     let next = connection.next();
                     if !connection.is_between_requests() || matches!(next, Step::Serve(_)) {
                         let (presence, in_flight) = Counted::new(&self.poller.in_flight);
@@ -122,7 +122,7 @@ impl Shared {
         }
     }
 
-    /// Does the work of a request and answers it; `None` where the connection is lost or the service stops.
+    /// Does the work of a request and sends its response; `None` if the connection is lost or the service stops.
     fn answer(&self, connection: &mut Connection, request: &Request, lock: Option<&Gate>) -> Option<()> {
         if let Some(stall) = &self.config.stall {
             sleep_until(Instant::now() + stall.wait(self.started.elapsed()), &self.stop);
@@ -133,7 +133,7 @@ impl Shared {
         spent.queue = queue;
         let body = self.bodies.get(&work.body.get()).map_or(&[][..], Vec::as_slice);
         let answer = served(request, &spent, body);
-        // The client may send its next request as soon as it has the answer, so this one is over before.
+        // The client may send its next request as soon as it has the response, so this one ends before.
         connection.presence = None;
         self.served.fetch_add(1, Ordering::Relaxed);
         let sent = send_all(&connection.stream, &answer, self.config.read_timeout, &self.stop);
@@ -161,11 +161,11 @@ impl Shared {
         if self.stop.is_asked() { None } else { Some(spent) }
     }
 
-    /// Burns CPU time while holding the worker's global lock, a turn at a time.
+    /// Uses CPU time while holding the worker's global lock, one switch interval at a time.
     fn burn_in_turns(&self, amount: Duration, lock: &Gate) -> Duration {
         let mut burnt = Duration::ZERO;
         while burnt < amount && !self.stop.is_asked() {
-            // The lock is never closed: its holders see that the service stops, and pass it on.
+            // The lock is never closed: its holders detect that the service stops, and release it.
             if lock.enter().is_none() {
                 break;
             }
@@ -175,7 +175,7 @@ impl Shared {
         burnt
     }
 
-    /// Waits for a slot of the pool and holds it: how long each took.
+    /// Waits for a slot of the pool and holds it: returns how long each took.
     fn hold(&self, span: Duration) -> Option<(Duration, Duration)> {
         let begin = Instant::now();
         let grant = self.pool.enter()?;
@@ -204,7 +204,7 @@ impl Shared {
     }
 }
 
-/// A hold with so many requests at the pool: n / threshold times as long where n is above the threshold.
+/// A hold with `present` requests at the pool: n / threshold times as long if n is above the threshold.
 fn slowed(span: Duration, present: usize, threshold: Option<usize>) -> Duration {
     match threshold {
         Some(threshold) if present > threshold => span.mul_f64(present as f64 / threshold as f64),

@@ -1,7 +1,7 @@
-//! Spending time: CPU time that is really burnt, and waits that end when they should.
+//! Spending time: CPU time that is really used, and waits that end on time.
 //!
 //! ## Why the thread's CPU clock
-//! A spin that watches the wall clock does less work the busier the machine is, so a service made of it has no
+//! A busy loop that reads the wall clock does less work the busier the machine is, so a service made of it has no
 //! limit. A request that costs 5 ms of CPU must cost 5 ms of CPU however long that takes.
 
 use rustix::thread::set_current_timer_slack;
@@ -27,9 +27,9 @@ impl Stop {
     }
 }
 
-/// Lets the sleeps of this thread end within microseconds; by default Linux may add 50 µs to each.
+/// Makes the sleeps of this thread end within microseconds; by default Linux may add 50 µs to each.
 pub(crate) fn sharpen_sleeps() {
-    // Without it sleeps end a little later; the gate makes up for that.
+    // Without it sleeps end a little later; the gate compensates for that.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn sleep_until(end: Instant, stop: &Stop) {
     }
 }
 
-/// Burns CPU time of this thread, unless the service stops; returns how much was burnt.
+/// Uses CPU time of this thread, unless the service stops; returns how much was used.
 pub(crate) fn burn(amount: Duration, stop: &Stop) -> Duration {
     let begin = cpu_time();
     loop {
@@ -64,11 +64,11 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How many rounds of work fill a second of CPU time here: measured once, so that the clock is read rarely.
+/// How many rounds of work take a second of CPU time here: measured once, so that the clock is read rarely.
 fn rounds_per_second() -> f64 {
     static MEASURED: OnceLock<f64> = OnceLock::new();
     *MEASURED.get_or_init(|| {
-        // The best of a few is the one that was not disturbed.
+        // The best of several is the least disturbed one.
         let best = (0..5).map(|_| {
             let begin = cpu_time();
             spin(CALIBRATION);
@@ -85,7 +85,7 @@ fn spin(rounds: u64) {
     }
 }
 
-/// After this long a sleeping thread looks whether the service stops.
+/// The interval at which a sleeping thread checks whether the service stops.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// The clock is read after each burst: it costs about a microsecond, so this costs 2 %, which is part of the work.
 const BURST: Duration = Duration::from_micros(50);

@@ -1,7 +1,7 @@
 //! The poller: accepts connections, watches the idle ones, and puts those with a request into the accept queue.
 //!
 //! One thread. Each connection is armed for one event at a time, so that it belongs either to the poller or to one
-//! handler thread, and a handler gives it back by arming it again.
+//! handler thread, and a handler returns it by arming it again.
 
 use crate::connection::{Connection, Counted, Gone};
 use crate::pace::{Stop, sharpen_sleeps};
@@ -52,7 +52,7 @@ impl Poller {
         })
     }
 
-    /// Takes a connection until it has something to read or its time is over.
+    /// Takes a connection until it has data to read or its time is over.
     pub(crate) fn watch(&self, mut connection: Connection) {
         connection.presence = None;
         if connection.is_between_requests() {
@@ -62,7 +62,7 @@ impl Poller {
         }
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP | epoll::EventFlags::ONESHOT;
         let token = epoll::EventData::new_u64(connection.number);
-        // The lock is held while arming, so that the event cannot come before the connection is found.
+        // The lock is held while arming, so that the event cannot come before the connection is stored.
         let mut watched = self.watched();
         let armed = if connection.registered {
             epoll::modify(&self.epoll, &connection.stream, token, flags)
@@ -185,7 +185,7 @@ impl Poller {
             });
         }
         if self.when_full == WhenFull::Unavailable && connection.discard().is_ok() {
-            // The poller never waits: a client that has left no room for the answer goes without.
+            // The poller never waits: a client whose socket buffer is full gets no response.
             let _ =
                 send(&connection.stream, &Refusal::Busy.answer(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
             connection.close_gently();
@@ -201,14 +201,14 @@ impl Poller {
 /// The token of the listener; connections count from the next number on.
 const LISTENER: u64 = 0;
 const EVENTS: usize = 256;
-/// Connections accepted before others have their turn.
+/// Connections accepted before others are served.
 const ACCEPTS: usize = 256;
 /// More are closed at once; it keeps buffers below 600 MB in the worst case.
 const MOST_CONNECTIONS: usize = 16_384;
-/// Longer time-outs are the same as this one, and deadlines stay in the range of the clock.
+/// Longer time-outs are reduced to this one, so that deadlines stay in the range of the clock.
 const LONGEST: Duration = Duration::from_secs(86_400);
 const PAUSE: Duration = Duration::from_millis(10);
-/// How soon the poller sees that the service stops.
+/// How soon the poller detects that the service stops.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 const SWEEP: Duration = Duration::from_millis(250);
 const FLUSH: Duration = Duration::from_secs(1);

@@ -1,7 +1,6 @@
 //! The accept queue: connections that have a request and wait for a thread.
 //!
-//! Bounded. A thread that has nothing to do counts as a free place, so that a burst is not refused while threads
-//! are about to wake up.
+//! Bounded. An idle thread counts as a free place, so that a burst is not refused while threads are about to wake up.
 
 use crate::connection::Connection;
 use std::collections::VecDeque;
@@ -26,7 +25,7 @@ impl AcceptQueue {
         AcceptQueue { bound, state: Mutex::default(), arrived: Condvar::new() }
     }
 
-    /// Puts a connection at the end, or gives it back where the queue is full.
+    /// Appends a connection, or returns it if the queue is full.
     pub(crate) fn offer(&self, connection: Connection) -> Result<(), Box<Connection>> {
         let mut state = self.state();
         if state.closed || state.waiting.len() >= self.bound.saturating_add(state.idle_threads) {
@@ -38,7 +37,7 @@ impl AcceptQueue {
         Ok(())
     }
 
-    /// Waits for the first in line; `None` where the queue is closed.
+    /// Waits for the first in the queue; `None` if the queue is closed.
     pub(crate) fn take(&self) -> Option<Connection> {
         let mut state = self.state();
         loop {
@@ -54,7 +53,7 @@ impl AcceptQueue {
         }
     }
 
-    /// Sends everyone away: connections are closed and threads end.
+    /// Closes the queue: connections are closed and threads end.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;

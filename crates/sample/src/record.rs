@@ -1,7 +1,8 @@
-//! The service's own record of arrivals and departures, to hold against what a generator measured.
+//! The service's own record of arrivals and departures, for comparison with a generator's measurements.
 //!
-//! One CSV line for each request, in the order of departure. A buffer of fixed size; flushed each second and at the
-//! end. The first error ends the record and is told when the service stops, since requests must not suffer from it.
+//! One CSV line for each request, in the order of departure. The buffer has a fixed size and is flushed each second and
+//! at the end. The first error ends the record and is reported when the service stops, since requests must not be
+//! affected.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,20 +18,20 @@ pub(crate) struct Record {
     file: Mutex<io::Result<BufWriter<File>>>,
 }
 
-/// One request, from its arrival to its answer.
+/// One request, from its arrival to its response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
     pub(crate) arrival: Instant,
-    /// When the answer was handed to the system.
+    /// When the response was passed to the system.
     pub(crate) departure: Instant,
     pub(crate) connection: u64,
-    /// Empty where the request was not read.
+    /// Empty if the request was not read.
     pub(crate) path: &'a str,
-    /// 0 where the connection was closed without an answer.
+    /// 0 if the connection was closed without a response.
     pub(crate) status: u16,
-    /// Requests in the service at arrival, with this one.
+    /// Requests in the service at arrival, including this one.
     pub(crate) in_flight: usize,
-    /// The generator's number of the arrival; empty where it sent none.
+    /// The generator's number of the arrival; empty if it sent none.
     pub(crate) generator: &'a str,
 }
 
@@ -66,7 +67,7 @@ impl Record {
         self.attempt(Write::flush);
     }
 
-    /// Ends the record; the first error of all writes.
+    /// Ends the record; returns the first error of all writes.
     pub(crate) fn finish(&self) -> io::Result<()> {
         self.flush();
         match &*self.file() {
@@ -89,7 +90,7 @@ impl Record {
     }
 }
 
-/// A field of bounded length, quoted where CSV asks for it.
+/// A field of bounded length, quoted if CSV requires it.
 fn field(text: &str) -> String {
     let cut: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_FIELD).collect();
     if cut.contains([',', '"']) { format!("\"{}\"", cut.replace('"', "\"\"")) } else { cut }

@@ -1,7 +1,7 @@
-//! The head of a request: what the service needs to know of it.
+//! The parts of a request head that the service needs.
 //!
-//! Strict where two readings are possible (lengths, transfer codings), because a measure of a misread request is
-//! worth nothing. Deliberately absent: chunked request bodies (411), which no test of a service needs.
+//! Strict where two readings are possible (lengths, transfer codings), because measuring a misread request is useless.
+//! Deliberately absent: chunked request bodies (411), which no test of a service needs.
 
 use httparse::{EMPTY_HEADER, Status};
 
@@ -9,7 +9,7 @@ use httparse::{EMPTY_HEADER, Status};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) path: String,
-    /// HEAD: the same answer without its body.
+    /// HEAD: the same response without its body.
     pub(crate) head_only: bool,
     /// The minor version of HTTP/1.
     pub(crate) minor: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Request {
     pub(crate) arrival: String,
 }
 
-/// Why a request is not served.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Bad,
@@ -32,7 +32,7 @@ pub(crate) enum Refusal {
     Busy,
 }
 
-/// Reads a head from the beginning of the bytes; `None` where it is not complete. The number is its length.
+/// Reads a head from the beginning of the bytes; `None` if it is not complete. The number is its length.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -92,7 +92,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> {
     Ok(Some((request, length)))
 }
 
-/// The path of a target, without its query, and without scheme and host where a proxy's form was sent.
+/// The path of a target, without its query, and without scheme and host if the absolute form was sent.
 fn path(target: &str) -> &str {
     let target = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => rest.find('/').map_or("/", |at| &rest[at..]),
@@ -106,11 +106,11 @@ fn content_length(value: &[u8]) -> Result<u64, Refusal> {
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(Refusal::Bad);
     }
-    // More digits than fit are a body that is larger than any bound.
+    // More digits than fit mean a body that is larger than any bound.
     Ok(digits.parse().unwrap_or(u64::MAX))
 }
 
-/// A header's value where it is plain text, and an empty text otherwise.
+/// A header's value if it is plain text, and an empty text otherwise.
 fn text(value: &[u8]) -> &str {
     std::str::from_utf8(value).unwrap_or_default().trim_matches([' ', '\t'])
 }
@@ -119,9 +119,9 @@ fn text(value: &[u8]) -> &str {
 const MOST_HEADERS: usize = 100;
 /// The same bound as nginx has for one large header line; more is refused with 431.
 pub(crate) const LARGEST_HEAD: usize = 16 << 10;
-/// Bodies are read and thrown away; a larger one is refused with 413.
+/// Bodies are read and discarded; a larger one is refused with 413.
 const LARGEST_BODY: u64 = 64 << 20;
-/// A number with 20 digits, and room.
+/// A number with 20 digits, and some reserve.
 const LONGEST_ARRIVAL: usize = 32;
 
 #[cfg(test)]

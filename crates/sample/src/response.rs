@@ -1,6 +1,6 @@
-//! Answers as bytes, and their way to a client that may be slow or gone.
+//! Writes responses, and sends them to clients that may be slow or gone.
 //!
-//! Deliberately absent: `Date` and `Server`; nothing that is measured depends on them.
+//! Deliberately absent: `Date` and `Server`; no measurement depends on them.
 
 use crate::pace::Stop;
 use crate::request::{Refusal, Request};
@@ -11,14 +11,14 @@ use std::io;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Where the time of a request went.
+/// The time spent in each part of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
     /// In the accept queue.
     pub(crate) queue: Duration,
-    /// CPU time of the handler, without what others used meanwhile.
+    /// CPU time of the handler, without that of others.
     pub(crate) cpu: Duration,
-    /// Waiting for what is not shared.
+    /// Waiting for something that is not shared.
     pub(crate) wait: Duration,
     /// Waiting for a slot of the pool.
     pub(crate) pool: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Spent {
 }
 
 impl Refusal {
-    /// The status that answers it.
+    /// The status of the response.
     pub(crate) fn status(self) -> u16 {
         match self {
             Refusal::Bad => 400,
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    /// The whole answer; the connection is closed after it.
+    /// The whole response; the connection is closed after it.
     pub(crate) fn answer(self) -> Vec<u8> {
         let (reason, text) = match self {
             Refusal::Bad => ("Bad Request", "this is no HTTP/1.1 request that can be read in one way only\n"),
@@ -61,7 +61,7 @@ impl Refusal {
     }
 }
 
-/// The answer to a request that was served.
+/// The response to a request that was served.
 pub(crate) fn served(request: &Request, spent: &Spent, body: &[u8]) -> Vec<u8> {
     let ms = |span: Duration| span.as_secs_f64() * 1e3;
     let connection = match (request.keep_alive, request.minor) {
@@ -86,12 +86,12 @@ pub(crate) fn served(request: &Request, spent: &Spent, body: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// A body of so many bytes.
+/// A body of this many bytes.
 pub(crate) fn body(size: usize) -> Vec<u8> {
     b"headroom sample service\n".iter().copied().cycle().take(size).collect()
 }
 
-/// Sends everything, or fails when the client does not take it within the time or the service stops.
+/// Sends everything, or fails if the client does not receive it within the time or the service stops.
 pub(crate) fn send_all(
     stream: &TcpStream,
     mut bytes: &[u8],

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 #[derive(Debug)]
 pub struct Service;
 
-/// A service that runs; it stops when this is dropped.
+/// A running service; it stops when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -25,7 +25,7 @@ pub struct Running {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the service has counted.
+/// The counts of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     /// Requests that were served.
@@ -53,7 +53,7 @@ impl Service {
         };
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
-        // The accept queue is the bound that is meant to be felt, not the 128 of the standard library.
+        // The accept queue is the intended bound, not the 128 of the standard library.
         listen(&listener, BACKLOG).map_err(|errno| refused(errno.into()))?;
         let address = listener.local_addr().map_err(refused)?;
         let record = config
@@ -69,12 +69,12 @@ impl Service {
 }
 
 impl Running {
-    /// Where it listens, with the port that it was given.
+    /// Its address, with the assigned port.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The counts until now.
+    /// The counts so far.
     pub fn totals(&self) -> Totals {
         Totals {
             served: self.shared.served.load(Ordering::Relaxed),
@@ -141,7 +141,7 @@ impl Drop for Running {
     }
 }
 
-/// Handlers keep nothing large on the stack but a read of 16 KiB.
+/// Handlers keep nothing large on the stack except a read of 16 KiB.
 const STACK: usize = 256 << 10;
-/// The system's queue of connections that were not accepted yet.
+/// The system's queue of connections that are not accepted yet.
 const BACKLOG: i32 = 4_096;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A response as it came over the wire.
+/// A received response.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
@@ -28,7 +28,7 @@ impl Client {
         self.0.get_mut().write_all(bytes.as_bytes()).unwrap();
     }
 
-    /// The next response; `None` where the connection is closed without one.
+    /// The next response; `None` if the connection is closed without one.
     pub fn response(&mut self) -> Option<Response> {
         self.response_to("GET")
     }
@@ -58,12 +58,12 @@ impl Client {
     }
 }
 
-/// What became of an arrival.
+/// The result of an arrival.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival {
-    /// Intended start, since the run began.
+    /// Intended start, since the start of the run.
     pub start: Duration,
-    /// From the intended start to the whole answer, where it was 200 and came in time.
+    /// From the intended start to the complete response, if it was 200 and in time.
     pub good: Option<Duration>,
 }
 

@@ -116,7 +116,7 @@ fn curl_understands_it() {
         "-w",
         "%{http_code} %{size_download} %{num_connects};",
     ]);
-    // Where there is no curl, the tests with raw sockets must do.
+    // If there is no curl, only the tests with raw sockets run.
     let Ok(output) = curl.args([&url, "-o", "/dev/null", &url]).output() else { return };
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said, "200 5 1;200 5 0;", "two requests on one connection");

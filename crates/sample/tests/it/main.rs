@@ -7,7 +7,7 @@ mod client;
 mod keeps_to_http;
 /// Queue, slow clients, stopping: nothing grows or blocks without bound.
 mod stays_within_bounds;
-/// The story of the search-cgi account: calm, collapse, drained, calm.
+/// The search-cgi account: calm, collapse, drained, calm.
 mod tells_the_search_cgi_story;
-/// Threads, locks, pools and the record do what they are said to.
+/// Threads, locks, pools and the record work as configured.
 mod works_as_told;

@@ -1,9 +1,9 @@
 //! Calm, collapse, drained, calm.
 //!
-//! At 110 a second 12 are in flight after 4 s; from then on the capacity falls, to 32 a second with all 40 threads
-//! at the pool. A request that finds a full accept queue before it is turned away, one that still finds a place waits
-//! 2.5 s. On a busy machine the collapse begins earlier, because capacity that was not used while the client was late
-//! is lost: 10 ms of it cost one request, and 0.4 s. So the bands are wide.
+//! At 110 a second 12 are in flight after 4 s; from then on the capacity falls, to 32 a second with all 40 threads at
+//! the pool. A request that finds a full accept queue is refused, one that gets its last place waits 2.5 s. On a busy
+//! machine the collapse begins earlier, because capacity that was not used while the client was late is lost: 10 ms of
+//! it cost one request, and 0.4 s. So the bands are wide.
 
 use crate::client::{Arrival, open_loop, quantile};
 use sample::{Config, Service};
@@ -27,7 +27,7 @@ fn story(flood_seconds: u64) {
     let to = service.addr();
     calm(to, 2);
 
-    // The clients may still wait when the flood is over, so somebody else watches the service.
+    // The clients may still wait when the overload is over, so another thread watches the service.
     let begin = Instant::now();
     let flood_ends = begin + Duration::from_secs(flood_seconds);
     let flood = thread::spawn(move || {

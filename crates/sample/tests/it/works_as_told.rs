@@ -3,13 +3,14 @@ use sample::{Config, Service};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The span that a response reports under a name, in milliseconds.
+/// The duration that a response reports under a name, in milliseconds.
 fn timing(head: &str, name: &str) -> f64 {
     let after = head.split(&format!("{name};dur=")).nth(1).unwrap();
     after.split([',', '\r']).next().unwrap().parse().unwrap()
 }
 
-/// Closed loop: each of the clients asks again as soon as it is answered. The rate of answers a second.
+/// Closed loop: each client sends its next request as soon as it has a response. Returns the rate of responses a
+/// second.
 fn closed_loop(config: Config, path: &str, clients: usize, span: Duration) -> f64 {
     let service = Service::start(config).unwrap();
     let begin = Instant::now();
@@ -52,7 +53,7 @@ fn a_global_lock_lets_one_thread_compute_at_a_time() {
     let routes = vec!["/ cpu=10ms".parse().unwrap()];
     let config = Config { global_lock: true, routes, ..Config::default() };
     let rate = closed_loop(config, "/", 4, Duration::from_millis(600));
-    // The lower edge is wide: others may need the cores.
+    // The lower edge is wide: other processes may need the cores.
     assert!((20.0..=102.0).contains(&rate), "10 ms one at a time are 100 a second at most, not {rate}");
 }
 
@@ -102,7 +103,7 @@ fn records_each_request_with_the_generator_s_number() {
 #[test]
 #[ignore = "takes 20 seconds; to see how exact the preset's capacity is"]
 fn search_cgi_carries_its_capacity() {
-    // The last has a wider band: whenever a client is late, fewer are there, and holds are shorter.
+    // The last has a wider band: whenever a client is late, fewer requests are present, and holds are shorter.
     for (clients, expected, band) in [(5, 107.53, 0.01), (12, 107.53, 0.01), (24, 53.76, 0.03)] {
         let rate = closed_loop(Config::search_cgi(), "/search.cgi", clients, Duration::from_secs(20));
         println!("{clients} clients: {rate} a second, expected {expected}");
