@@ -1,4 +1,4 @@
-//! Prints a report on an invented run, to look at: `cargo run -p report --example sample > sample.html`.
+//! Prints a report on an invented run: `cargo run -p report --example sample > sample.html`.
 
 use measure::{Accounting, Histogram, Second, Series};
 use report::{

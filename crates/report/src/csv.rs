@@ -1,20 +1,20 @@
-//! CSV: a run second by second, for spreadsheets and notebooks.
+//! CSV: a run by second, for spreadsheets and notebooks.
 //!
 //! ## Why one file
 //! Each second has a row for `all`, whose counts add up to the schedule, and one for each endpoint and outcome that
-//! occurred; a filter on two columns gives either table. What is not known by endpoint (arrivals that were never sent
-//! came to none) is empty there. Empty is also a quantile with fewer than 30 samples beyond it, by the rule that all
-//! results share; `lower_bounds` names those that fall among requests that were given up.
+//! occurred; a filter on two columns gives either table. Values that are not known by endpoint (arrivals that were
+//! never sent have none) are empty there. A quantile with fewer than 30 samples above it is also empty, as in all
+//! results; `lower_bounds` names those that are among requests that were given up.
 //!
-//! An arrival counts in the second of its intended start. The warm-up is there: `stage` tells.
+//! An arrival counts in the second of its intended start. The warm-up is included: see `stage`.
 
 use measure::{Accounting, Histogram, Measurement, Outcome, Stage, Value};
 use std::io::{self, Write};
 use std::time::Duration;
 use units::{Quantile, Timestamp};
 
-/// Writes the seconds of a run, with a line of headings. `more` adds columns, ready for CSV: their headings, and the
-/// cells of a second, which stand in the row for all.
+/// Writes the seconds of a run, with a header line. `more` adds columns, formatted as CSV: their headings, and the
+/// cells of a second, which are in the row for all.
 ///
 /// # Errors
 /// Those of `out`.
@@ -89,7 +89,7 @@ fn stage(stages: &[Stage], at: u64) -> &str {
     stages.iter().find(within).map_or("", |stage| &stage.name)
 }
 
-/// How much of a second the schedule ran, in seconds: the last one may be short.
+/// How long the schedule ran in a second, in seconds: the last one may be short.
 fn length(measured: &Measurement, at: u64) -> f64 {
     let warm = measured.stages.iter().filter(|stage| stage.warm_up).map(|stage| stage.until).max();
     let end = warm.unwrap_or(Timestamp::ZERO).since(Timestamp::ZERO) + measured.elapsed;
@@ -115,7 +115,7 @@ fn millis(value: Value) -> String {
     format!("{:.3}", value.at.as_secs_f64() * 1e3)
 }
 
-/// A field as RFC 4180 wants it; a name that a spreadsheet would take for a formula is told from one.
+/// A field quoted as in RFC 4180; a name that a spreadsheet would read as a formula is escaped.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };

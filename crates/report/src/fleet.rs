@@ -39,7 +39,7 @@ impl Highest {
     }
 }
 
-/// Instances, average processor use and p95 over time. `begins` is the time of the day of the first minute.
+/// Instances, average processor use and p95 over time. `begins` is the time of day of the first minute.
 pub fn fleet(minutes: &[FleetMinute], begins: Duration, highest: Highest) -> Drawing {
     let span = minutes.len() as f64 * 60.0;
     let labels = match span {
@@ -67,7 +67,7 @@ pub fn fleet(minutes: &[FleetMinute], begins: Duration, highest: Highest) -> Dra
     OverTime { name, axis: Axis { span, labels }, panels, phases: &[], marks: &[] }.drawing()
 }
 
-/// The minutes as at most [`MOST_POINTS`] samples, each with its mean, its lowest and its highest value.
+/// The minutes combined into at most [`MOST_POINTS`] samples, each with its mean, its lowest and its highest value.
 fn joined(minutes: &[FleetMinute], of: fn(&FleetMinute) -> Option<f64>) -> Vec<Option<Sample>> {
     let each = minutes.len().div_ceil(MOST_POINTS).max(1);
     let sample = |(index, chunk): (usize, &[FleetMinute])| {

@@ -1,4 +1,4 @@
-//! Distributions as other HdrHistogram tools know them.
+//! Distributions in the format of other HdrHistogram tools.
 
 use hdrhistogram::Histogram as Hdr;
 use measure::SparseHistogram;
@@ -14,5 +14,5 @@ pub(crate) fn of(times: &SparseHistogram, scale: u64) -> Hdr<u64> {
     hdr
 }
 
-/// A day, above which nothing is recorded.
+/// A day, the longest recorded time.
 const LARGEST_US: u64 = 86_400_000_000;

@@ -1,8 +1,8 @@
-//! `.hgrm`: a distribution as HdrHistogram prints it, for its plotter and its kin.
+//! `.hgrm`: a distribution in HdrHistogram's text format, for its plotter and similar tools.
 //!
-//! The form is that of `AbstractHistogram.outputPercentileDistribution` of the Java original
-//! (<https://github.com/HdrHistogram/HdrHistogram>), values in ms, five lines to each halving of the distance to 100 %.
-//! It has no word for times that were given up: they stand at the time that they had reached.
+//! The format is that of `AbstractHistogram.outputPercentileDistribution` of the Java original
+//! (<https://github.com/HdrHistogram/HdrHistogram>), values in ms, with five lines for each halving of the distance to
+//! 100 %. It cannot mark times that were given up: they are included at the time that they had reached.
 
 use measure::Histogram;
 use std::io::{self, Write};

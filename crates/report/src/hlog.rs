@@ -1,8 +1,8 @@
-//! `.hlog`: the distributions of a run second by second, for HistogramLogAnalyzer and its kin.
+//! `.hlog`: the distributions of a run by second, for HistogramLogAnalyzer and similar tools.
 //!
-//! The form is HdrHistogram's interval log 1.3 with compressed V2 histograms. Times are in ns although we keep µs:
-//! that is what the readers take for granted. The interval of all requests has no tag; where there are several
-//! endpoints, each has lines of its own, tagged with its name. The warm-up is left out, as it is from the summary.
+//! The format is HdrHistogram's interval log 1.3 with compressed V2 histograms. Times are in ns although headroom keeps
+//! µs, because readers expect ns. The interval of all requests has no tag; if there are several endpoints, each has
+//! lines of its own, tagged with its name. The warm-up is left out, as in the summary.
 
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
@@ -106,7 +106,7 @@ mod tests {
         assert!((p50 - ours).abs() < 0.002 * ours, "{p50} {ours}");
     }
 
-    /// The crate reads the log, and leaves this to others.
+    /// The crate reads the log without decoding this field.
     fn base64(text: &str) -> Vec<u8> {
         let digit = |c: u8| match c {
             b'A'..=b'Z' => c - b'A',

@@ -1,10 +1,10 @@
-//! The page: one file that needs nothing else.
+//! The HTML page: one self-contained file.
 
 use crate::svg::{Drawing, escaped};
 use crate::table::{Align, Table};
 use crate::words::grouped;
 
-/// What the page says, in order.
+/// The content of the page, in order.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// The heading, also the name of the browser's tab.
@@ -15,33 +15,33 @@ pub struct Report {
     pub sections: Vec<Section>,
 }
 
-/// A piece of the page.
+/// A section of the page.
 #[derive(Debug, Clone)]
 pub enum Section {
     /// The heading of the sections that follow.
     Heading(String),
-    /// What a reader must know first.
+    /// Information that a reader must know first.
     Notice(Notice, String),
-    /// The most important numbers, large: each with its name.
+    /// The most important figures, large: each with its name.
     Figures(Vec<(String, String)>),
-    /// Counts of a whole, each with a bar as long as its share.
+    /// Parts of a whole, each with a bar as long as its share.
     Shares(Vec<Share>),
     /// A paragraph; an empty line begins another.
     Text(String),
-    /// Commands or other text that is shown letter by letter.
+    /// Commands or other text that is shown unchanged.
     Code(String),
     /// Rows and columns.
     Table(Table),
-    /// A picture.
+    /// A chart.
     Chart(Chart),
 }
 
-/// The kind of a notice; each can be told from the others without colour.
+/// The kind of a notice; the kinds differ without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// All is well.
+    /// No problem.
     Good,
-    /// Something is to be kept in mind.
+    /// A reservation.
     Warning,
     /// Something failed.
     Bad,
@@ -50,24 +50,24 @@ pub enum Notice {
 /// A part of a whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
-    /// What is counted.
+    /// The name of the part.
     pub name: String,
-    /// How many.
+    /// Its count.
     pub count: u64,
-    /// How many there are in all.
+    /// The count of the whole.
     pub of: u64,
-    /// What else is to say; may be empty.
+    /// An additional remark; may be empty.
     pub remark: String,
 }
 
-/// A picture with its words.
+/// A chart with its title and caption.
 #[derive(Debug, Clone)]
 pub struct Chart {
-    /// What the picture says, above it.
+    /// The statement of the chart, above it.
     pub title: String,
     /// How to read it, below it; may be empty.
     pub caption: String,
-    /// The picture itself.
+    /// The chart itself.
     pub drawing: Drawing,
 }
 
@@ -155,7 +155,7 @@ fn html_shares(shares: &[Share]) -> String {
     format!("<div class=\"table\"><table>\n<tbody>\n{rows}</tbody>\n</table></div>\n")
 }
 
-/// A share never reads as none or as all of it where it is not.
+/// Rounded so that a share that is not 0 % or 100 % is not shown as such.
 fn shown_percent(percent: f64) -> String {
     match percent {
         0.0 | 100.0 => format!("{percent:.0} %"),
@@ -185,8 +185,8 @@ fn html_table(table: &Table) -> String {
 
 const STYLE: &str = include_str!("style.css");
 
-/// The pattern below the line of what was shed. In a picture of its own, because a pattern inside a picture that is
-/// not displayed (the wide one in a narrow window) is not found.
+/// The pattern below the line of shed requests. In a picture of its own, because a pattern inside a picture that is not
+/// displayed (the wide one in a narrow window) is not found.
 const HATCHING: &str = r#"<svg class="patterns" width="0" height="0" aria-hidden="true">
 <pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern>
 </svg>

@@ -1,13 +1,12 @@
-//! What people look at: tables for the terminal, and one page with pictures that needs nothing else; and the files
-//! that other tools read: CSV, HdrHistogram's logs and distributions, Markdown.
+//! Output for people: tables for the terminal, and one self-contained page with charts; and files for other tools: CSV,
+//! HdrHistogram's logs and distributions, Markdown.
 //!
-//! ## Why pictures from Rust
-//! A report is mailed, archived and printed. So it is one file without scripts, fonts or addresses of others, its
-//! lines differ in their strokes and not only in their colours, and each picture is drawn twice: once for wide
-//! windows and once for narrow ones, so that its text is legible on both.
+//! ## Why charts are drawn in Rust
+//! A report is mailed, archived and printed. So it is one file without scripts, fonts or external addresses, its lines
+//! differ in their strokes and not only in their colours, and each chart is drawn twice: once for wide windows and once
+//! for narrow ones, so that its text is legible on both.
 //!
-//! The crate draws plain data and knows nothing of load, gateways or ledgers. All text that comes from outside is
-//! escaped.
+//! The crate draws plain data and is independent of load, gateways and ledgers. All external text is escaped.
 #![warn(missing_docs)]
 
 pub mod csv;

@@ -1,33 +1,34 @@
-//! The chart of a closed loop: throughput and response time against load, and where the curve bends.
+//! The chart of a closed loop: throughput and response time against load, and the knee of the curve.
 //!
-//! Two panels with one horizontal axis, because two vertical axes on one panel let the reader see any crossing.
+//! Two panels with one horizontal axis, because with two vertical axes on one panel the crossings of lines depend on
+//! the scales.
 
 use crate::plot::{Curve, Frame, MARK_ROW, NAMES, Stroke, TEXT_ROW, TITLE_ABOVE};
 use crate::scale::{Scale, show_number, show_seconds};
 use crate::svg::{Anchor, Canvas, Drawing, Size};
 use std::time::Duration;
 
-/// What was measured at several loads.
+/// Measurements at several loads.
 #[derive(Debug, Clone)]
 pub struct LoadCurve {
     /// The steps, in any order.
     pub points: Vec<Point>,
-    /// The load beyond which more load brings no more throughput.
+    /// The load above which more load brings no more throughput.
     pub knee: Option<f64>,
-    /// Load and throughput along a curve that was fitted to the points; empty where there is none.
+    /// Load and throughput along a curve that was fitted to the points; empty if there is none.
     pub fitted: Vec<(f64, f64)>,
-    /// What the load is and its unit, such as `requests in flight`.
+    /// The quantity and unit of the load, such as `requests in flight`.
     pub axis: String,
 }
 
-/// What was measured at one load.
+/// The measurements at one load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The load, in the unit of the axis.
     pub load: f64,
     /// Good responses a second.
     pub throughput: f64,
-    /// The median of the response time, where there is one.
+    /// The median of the response time, if there is one.
     pub p50: Option<Duration>,
 }
 
@@ -96,7 +97,7 @@ fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
         let last = good.points.iter().flatten().map(|point| point.0).fold(0.0, f64::max);
         upper.curves(&mut canvas, last, &[fitted, good.clone()]);
     }
-    // Dots are for what was measured.
+    // Dots mark measured points.
     good.points.iter().flatten().for_each(|&point| canvas.dot(good.stroke.dot(), point));
     let p50 = Curve { stroke: Stroke::Solid, name: String::new(), points: spans(|point| point.p50) };
     p50.draw(&mut canvas);
@@ -109,7 +110,7 @@ fn draw(curve: &LoadCurve, points: &[Point], size: Size) -> String {
     canvas.finish(size, lower.bottom + 44.0, "Throughput and response time against load", &shows)
 }
 
-/// The picture in words.
+/// A text description of the chart.
 fn shows(points: &[Point], knee: Option<f64>) -> String {
     let steps = points
         .iter()

@@ -1,6 +1,6 @@
 //! Markdown: the summary of a run, for a comment on a pull request.
 //!
-//! The verdict comes first: numbers of an invalid run look like any others. All text that comes from outside is escaped.
+//! The verdict comes first, because the figures of an invalid run look like any others. All external text is escaped.
 
 use crate::{grouped, quantile, rate, time};
 use measure::{Accounting, Histogram, Measurement, Part, Verdict};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
-/// Writes the summary: a heading, facts such as the target and the model, and what was measured.
+/// Writes the summary: a heading, facts such as the target and the model, and the measurements.
 ///
 /// # Errors
 /// Those of `out`.
@@ -77,7 +77,7 @@ fn verdict(measured: &Measurement, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// The achieved rate, with its interval where the run tells it.
+/// The achieved rate, with its interval if there is one.
 fn achieved(measured: &Measurement) -> String {
     let said = rate(measured.achieved());
     match measured.blocks().rate(CONFIDENCE) {
@@ -129,8 +129,8 @@ fn account(accounting: &Accounting, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "| {scheduled} | {} | {resent} |\n", counts.join(" | "))
 }
 
-/// Rows of name, offered and achieved rate, numbers, and whether the load was the same all along: over several loads,
-/// quantiles mean nothing.
+/// Rows of name, offered and achieved rate, figures, and whether the load was constant: over several loads, quantiles
+/// are not meaningful.
 fn parts<'a>(
     heading: &str,
     rows: impl Iterator<Item = (&'a str, Rate, Rate, &'a Part, bool)>,
@@ -149,7 +149,7 @@ fn parts<'a>(
     writeln!(out)
 }
 
-/// Text that stays text: no table, no HTML, no mention of a user, no link.
+/// Text escaped so that it contains no table, no HTML, no mention of a user, no link.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {
@@ -157,7 +157,7 @@ fn escaped(text: &str) -> String {
             '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' => safe.extend(['\\', c]),
             '<' => safe.push_str("&lt;"),
             '&' => safe.push_str("&amp;"),
-            // A mention would write to somebody.
+            // A mention would notify a user.
             '@' => safe.push_str("&#64;"),
             c if c.is_control() => safe.push(' '),
             c => safe.push(c),

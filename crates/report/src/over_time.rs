@@ -1,13 +1,13 @@
 //! Charts over time: panels one below the other, each with its own unit, all under one time axis.
 //!
 //! ## Why panels and not two vertical axes
-//! Two axes on one panel let the reader see any crossing. Panels with one time axis show what rose together, and each
-//! number has its unit.
+//! With two axes on one panel, the crossings of lines depend on the scales. Panels with one time axis show what rose
+//! together, and each value has its unit.
 //!
-//! ## What becomes of long runs
-//! A chart has room for [`MOST_POINTS`] points. Whoever makes the samples joins what is more than that, and gives each
-//! sample its mean, its lowest and its highest value; the band behind the line reaches from one to the other, so that
-//! no extreme is lost.
+//! ## Long runs
+//! A chart has room for [`MOST_POINTS`] points. The caller combines more samples than that, and gives each sample its
+//! mean, its lowest and its highest value; the band behind the line reaches from one to the other, so that no extreme
+//! is lost.
 
 use crate::plot::{Curve, Frame, MARK_ROW, NAMES, Stroke, TEXT_ROW, TITLE_ABOVE};
 use crate::scale::{Scale, TimeUnit, show_number};
@@ -17,7 +17,7 @@ use crate::timeline::{Mark, Phase};
 /// A chart over time.
 #[derive(Debug)]
 pub(crate) struct OverTime<'a> {
-    /// What it shows, for readers who cannot see it.
+    /// Its text alternative.
     pub(crate) name: &'a str,
     pub(crate) axis: Axis,
     pub(crate) panels: Vec<Panel>,
@@ -30,7 +30,7 @@ pub(crate) struct OverTime<'a> {
 pub(crate) struct Axis {
     /// In seconds.
     pub(crate) span: f64,
-    /// How its labels count.
+    /// The format of its labels.
     pub(crate) labels: Labels,
 }
 
@@ -47,12 +47,12 @@ pub(crate) enum Labels {
 /// Values with one unit.
 #[derive(Debug)]
 pub(crate) struct Panel {
-    /// What is shown and its unit.
+    /// The quantity and its unit.
     pub(crate) title: String,
     pub(crate) scale: Scale,
     pub(crate) show: fn(f64) -> String,
     pub(crate) lines: Vec<Line>,
-    /// Values to compare with, each with its label.
+    /// Values for comparison, each with its label.
     pub(crate) goals: Vec<(f64, String)>,
 }
 
@@ -61,22 +61,22 @@ pub(crate) struct Panel {
 pub(crate) struct Line {
     pub(crate) name: String,
     pub(crate) stroke: Stroke,
-    /// In the order of time; `None` is a gap.
+    /// In order of time; `None` is a gap.
     pub(crate) samples: Vec<Option<Sample>>,
-    /// Counts belong to all of their time and are drawn as steps: a slope would begin before its cause.
+    /// Counts belong to their whole interval and are drawn as steps: a slope would begin before its cause.
     pub(crate) steps: bool,
     /// Whether the area below it is hatched.
     pub(crate) hatched: bool,
 }
 
-/// A value over some time.
+/// A value over a span of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
     /// Seconds since the start.
     pub(crate) from: f64,
     pub(crate) until: f64,
     pub(crate) value: f64,
-    /// The lowest and the highest of the values that were joined.
+    /// The lowest and the highest of the combined values.
     pub(crate) low: f64,
     pub(crate) high: f64,
     /// Whether the true value is higher.
@@ -84,7 +84,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// One value that was joined with no other.
+    /// A single value, not combined with others.
     pub(crate) fn one(from: f64, until: f64, value: f64) -> Self {
         Sample { from, until, value, low: value, high: value, at_least: false }
     }
@@ -95,7 +95,7 @@ impl OverTime<'_> {
         Drawing::both(|size| Sheet::new(self, size).finish(self))
     }
 
-    /// The lines in words: from where to where each goes.
+    /// The lines as text: the first and last value of each.
     fn shows(&self) -> String {
         let line = |panel: &Panel, line: &Line| {
             let values = || line.samples.iter().flatten();
@@ -117,14 +117,14 @@ impl OverTime<'_> {
     }
 }
 
-/// The chart while it is drawn.
+/// A chart under construction.
 struct Sheet {
     canvas: Canvas,
     size: Size,
     frame: Frame,
     time: Scale,
     unit: TimeUnit,
-    /// What the numbers in the band mean, where the names do not fit.
+    /// The meaning of the numbers in the band, if the names do not fit.
     key: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ impl Sheet {
         self.frame.bottom + more * (height(chart, self.size) + GAP)
     }
 
-    /// The band with the names of the phases, or their numbers where the names do not fit.
+    /// The band with the names of the phases, or their numbers if the names do not fit.
     fn phases(&mut self, phases: &[Phase], top: f64, bottom: f64) {
         let x = |at: std::time::Duration| self.frame.x(self.time.at(at.as_secs_f64()));
         let edges: Vec<(f64, f64)> = phases.iter().map(|phase| (x(phase.start), x(phase.end))).collect();
@@ -289,7 +289,7 @@ impl Sheet {
     }
 }
 
-/// The height of a panel: several share about what one has.
+/// The height of a panel: several panels share about the height of one.
 fn height(chart: &OverTime<'_>, size: Size) -> f64 {
     match chart.panels.len() {
         0 | 1 => size.pick(260.0, 190.0),
@@ -319,9 +319,9 @@ fn wrapped(words: &[String], width: f64) -> Vec<String> {
     lines
 }
 
-/// More would lie on each other.
+/// More would overlap.
 pub(crate) const MOST_POINTS: usize = 600;
-/// Nearer than this they would hide each other.
+/// Nearer triangles would hide each other.
 const TRIANGLES_APART: f64 = 8.0;
 /// The height of the band with the names of the phases.
 const BAND: f64 = 22.0;

@@ -1,9 +1,9 @@
-//! The parts that the pictures share: the frame with its axes, lines with gaps, labels that keep apart.
+//! The parts that the charts share: the frame with its axes, lines with gaps, labels that do not overlap.
 
 use crate::scale::Scale;
 use crate::svg::{Anchor, Canvas, text_width};
 
-/// Where the values of one panel are drawn.
+/// The area of one panel's values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     pub(crate) left: f64,
@@ -33,7 +33,7 @@ impl Frame {
         canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
     }
 
-    /// Marks below the frame with their values, and what they mean on the line after.
+    /// Ticks below the frame with their values, and their meaning on the line after.
     pub(crate) fn horizontal_axis(
         &self,
         canvas: &mut Canvas,
@@ -50,7 +50,7 @@ impl Frame {
         canvas.text("title", (middle, self.bottom + 36.0), Anchor::Middle, title);
     }
 
-    /// Draws the curves, and names them to the right of `x`, at the height where each ends, joined by a piece of its
+    /// Draws the curves, with their names to the right of `x`, at the height where each ends, joined by a piece of its
     /// stroke. Names of curves that end together are moved apart.
     pub(crate) fn curves(&self, canvas: &mut Canvas, x: f64, curves: &[Curve]) {
         for curve in curves {
@@ -86,7 +86,7 @@ impl Frame {
         }
     }
 
-    /// From where to where a label reaches: to the right of its line if it fits there.
+    /// The horizontal extent of a label: to the right of its line if it fits there.
     fn mark_span(&self, x: f64, label: &str) -> (f64, f64) {
         let (from, width) = (x - 4.0, text_width(label));
         if from + width <= self.edge { (from, from + width) } else { (x + 4.0 - width, x + 4.0) }
@@ -117,7 +117,7 @@ impl Frame {
     }
 }
 
-/// A line with its name; a point that is missing is a gap.
+/// A line with its name; a missing point is a gap.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) stroke: Stroke,
@@ -126,7 +126,7 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// A line through the points that are there; a point between two gaps becomes a dot.
+    /// A line through the existing points; a point between two gaps becomes a dot.
     pub(crate) fn draw(&self, canvas: &mut Canvas) {
         for piece in self.points.split(Option::is_none) {
             let piece: Vec<(f64, f64)> = piece.iter().copied().flatten().collect();
@@ -139,7 +139,7 @@ impl Curve {
     }
 }
 
-/// How a line is drawn; each can be told from the others without colour.
+/// The style of a line; the styles differ without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stroke {
     Solid,

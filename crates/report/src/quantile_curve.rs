@@ -1,7 +1,7 @@
-//! The quantile curve: how long responses took, from the fastest to the slowest.
+//! The quantile curve: response times from the fastest to the slowest.
 //!
 //! The horizontal axis is that of HdrHistogram's plots: each step to the right has a tenth of the responses beyond it.
-//! A curve ends where fewer than 30 samples lie beyond, because the next run would give another number.
+//! A curve ends where fewer than 30 samples are above, because such quantiles vary from run to run.
 
 use crate::plot::{Curve, Frame, NAMES, Stroke, TEXT_ROW};
 use crate::scale::{Scale, show_seconds};
@@ -66,7 +66,7 @@ fn draw(curves: &[(&str, Vec<(f64, Value)>)], size: Size) -> String {
         [only] => only.draw(&mut canvas),
         several => frame.curves(&mut canvas, frame.right, several),
     }
-    // Where requests were given up, the curve is a lower bound from there on.
+    // From the first request that was given up, the curve is a lower bound.
     let mut below = frame.bottom + 42.0;
     let censored: Vec<(f64, f64)> = curves
         .iter()
@@ -86,7 +86,7 @@ fn draw(curves: &[(&str, Vec<(f64, Value)>)], size: Size) -> String {
     canvas.finish(size, below + 6.0, "Quantiles of the response time", &shows(curves))
 }
 
-/// The picture in words.
+/// A text description of the chart.
 fn shows(curves: &[(&str, Vec<(f64, Value)>)]) -> String {
     let curve = |(name, points): &(&str, Vec<(f64, Value)>)| {
         let ends = points.first().zip(points.last());
@@ -97,7 +97,7 @@ fn shows(curves: &[(&str, Vec<(f64, Value)>)]) -> String {
     curves.iter().map(curve).collect::<Vec<_>>().join(", ") + "."
 }
 
-/// The places of the axis that have labels.
+/// The positions on the axis that have labels.
 const TICKS: [(f64, &str); 8] = [
     (0.0, "0 %"),
     (0.301_03, "50 %"),
@@ -108,9 +108,9 @@ const TICKS: [(f64, &str); 8] = [
     (5.0, "99.999 %"),
     (6.0, "99.9999 %"),
 ];
-/// Points for each tenfold.
+/// Points per factor of ten.
 const STEPS: u32 = 50;
-/// As far as there are labels.
+/// The last label.
 const DECADES_MAX: u32 = 6;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use measure::{
 use std::time::Duration;
 use units::{Ratio, Timestamp};
 
-/// Each second: 60 answers and one time-out of `get item`, 30 answers and two failures of `list`.
+/// Each second: 60 responses and one time-out of `get item`, 30 responses and two failures of `list`.
 pub(crate) fn sample() -> Measurement {
     let mut measured = Measurement { elapsed: Duration::from_secs(30), ..Measurement::default() };
     let (mut items, mut lists) = (Part::default(), Part::default());

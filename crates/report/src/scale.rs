@@ -1,6 +1,6 @@
-//! Axes: which values they show, where, and their round ticks.
+//! Axes: their range, scale and round ticks.
 
-/// From values to positions.
+/// Maps values to positions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     low: f64,
@@ -27,7 +27,7 @@ impl Scale {
         Scale { low: 0.0, high: steps * step, kind: Kind::Linear, ticks }
     }
 
-    /// As [`Scale::from_zero`], but further down where values are negative.
+    /// As [`Scale::from_zero`], but extended downwards if values are negative.
     pub(crate) fn signed(values: impl Iterator<Item = f64>, count: f64) -> Self {
         let values: Vec<f64> =
             values.filter(|value| value.is_finite()).map(|value| value.clamp(-LARGEST, LARGEST)).collect();
@@ -42,7 +42,7 @@ impl Scale {
         Scale { low: first as f64 * step, high: last as f64 * step, kind: Kind::Linear, ticks }
     }
 
-    /// As [`Scale::from_zero`], but logarithmic where the values range over more than 1 to 50.
+    /// As [`Scale::from_zero`], but logarithmic if the values range over more than 1 to 50.
     pub(crate) fn fitting(values: impl Iterator<Item = f64>, count: f64) -> Self {
         let values: Vec<f64> = values
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -53,12 +53,12 @@ impl Scale {
         if highest <= lowest * LINEAR_RANGE {
             return Scale::from_zero(values.into_iter(), count);
         }
-        // A little room below, so that a line does not lie on the axis.
+        // Some space below, so that no line is on the axis.
         Scale::logarithmic(round_down(lowest * 0.8), round_up(highest), count)
     }
 
-    /// Only as far as the values reach, with a little room on both sides, so that near values are apart: for places,
-    /// not for lengths, which begin at 0. Logarithmic where the values range over more than 1 to 8.
+    /// Only the range of the values, with some space on both sides, so that near values are apart: for positions, not
+    /// for lengths, which begin at 0. Logarithmic if the values range over more than 1 to 8.
     pub(crate) fn spread(values: impl Iterator<Item = f64>, count: f64) -> Self {
         let values: Vec<f64> = values
             .filter(|value| value.is_finite() && *value > 0.0)
@@ -80,7 +80,7 @@ impl Scale {
         Scale { low, high, kind: Kind::Linear, ticks }
     }
 
-    /// With one to three ticks a decade, or one for several decades, so that there are about `count`.
+    /// With one to three ticks per decade, or one for several decades, so that there are about `count`.
     fn logarithmic(low: f64, high: f64, count: f64) -> Self {
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
         let decades = (high / low).log10();
@@ -94,7 +94,7 @@ impl Scale {
         Scale { low, high, kind: Kind::Logarithmic, ticks }
     }
 
-    /// A time axis from 0 to exactly `span` seconds, with steps that clocks have; and the unit of its labels.
+    /// A time axis from 0 to exactly `span` seconds, with steps that clocks use; and the unit of its labels.
     pub(crate) fn time(span: f64, count: f64) -> (Self, TimeUnit) {
         let span = span.max(1.0);
         let step = CLOCK_STEPS
@@ -110,7 +110,7 @@ impl Scale {
         (Scale { low: 0.0, high: span, kind: Kind::Linear, ticks }, unit)
     }
 
-    /// Where a value stands between the two ends, from 0 to 1.
+    /// The position of a value between the two ends, from 0 to 1.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
             Kind::Linear => (value - self.low) / (self.high - self.low),
@@ -120,7 +120,7 @@ impl Scale {
     }
 }
 
-/// In what the labels of a time axis count.
+/// The unit of a time axis's labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TimeUnit {
     pub(crate) name: &'static str,
@@ -138,7 +138,7 @@ pub(crate) fn show_number(value: f64) -> String {
     }
 }
 
-/// Seconds with the unit that fits: `0`, `500 µs`, `20 ms`, `1.5 s`.
+/// Seconds with a suitable unit: `0`, `500 µs`, `20 ms`, `1.5 s`.
 pub(crate) fn show_seconds(value: f64) -> String {
     match value {
         v if v <= 0.0 => "0".to_owned(),
@@ -171,13 +171,13 @@ fn round_down(value: f64) -> f64 {
     factor.unwrap_or(1.0) * decade
 }
 
-/// Beyond this ratio the small values of a linear axis cannot be told from zero.
+/// Beyond this ratio the small values of a linear axis look like zero.
 const LINEAR_RANGE: f64 = 50.0;
 
 /// The same for an axis that does not begin at 0.
 const SPREAD_RANGE: f64 = 8.0;
 
-/// Beyond these the arithmetic of the ticks loses its digits; nothing that is measured comes near.
+/// Beyond these bounds the arithmetic of the ticks loses precision; measured values are far from them.
 const SMALLEST: f64 = 1e-12;
 const LARGEST: f64 = 1e24;
 

@@ -1,7 +1,6 @@
 //! Writes SVG: numbers, text and shapes, always well-formed.
 //!
-//! Strokes and colours are classes, and the page has the style sheet, so that one picture is right in light, dark and
-//! print.
+//! Strokes and colours are classes, and the page has the style sheet, so that one picture fits light, dark and print.
 
 use std::fmt::Write;
 
@@ -18,7 +17,7 @@ impl Drawing {
     }
 }
 
-/// For which windows a picture is drawn. The unit of all lengths is about one pixel of the screen.
+/// The window width for which a picture is drawn. The unit of all lengths is about one pixel of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
     Wide,
@@ -42,7 +41,7 @@ impl Size {
     }
 }
 
-/// The side of its position on which a text stands.
+/// The alignment of a text relative to its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -50,7 +49,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A mark of one value; each can be told from the others without colour.
+/// A mark of one value; the shapes differ without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Disc,
@@ -58,7 +57,7 @@ pub(crate) enum Shape {
     Dash,
 }
 
-/// A picture that grows.
+/// A picture under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Canvas {
     body: String,
@@ -82,7 +81,7 @@ impl Canvas {
         self.put(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="2.6"/>"#));
     }
 
-    /// A disc or a cross at one place; `tip` is what a pointer on it shows.
+    /// A disc or a cross at one position; `tip` is shown when the pointer is on it.
     pub(crate) fn mark(&mut self, shape: Shape, class: &str, at: (f64, f64), tip: &str) {
         let title = match tip {
             "" => String::new(),
@@ -105,7 +104,7 @@ impl Canvas {
         self.put(format_args!(r#"<path class="{class}" d="{drawn}">{title}</path>"#));
     }
 
-    /// A small triangle that points up: the true value lies higher.
+    /// A small triangle that points up: the true value is higher.
     pub(crate) fn higher(&mut self, class: &str, (x, y): (f64, f64)) {
         let points = [(x - 3.5, y + 3.0), (x, y - 3.5), (x + 3.5, y + 3.0)];
         self.put(format_args!(r#"<path class="{class}" d="{}Z"/>"#, path(&points)));
@@ -143,7 +142,7 @@ impl Canvas {
         self.put(format_args!(r#"<path class="{class}" d="{}Z"/>"#, path(&around)));
     }
 
-    /// The whole picture; its name and what it shows, in words, are for readers who cannot see it.
+    /// The whole picture; its name and its text description are the text alternative.
     pub(crate) fn finish(self, size: Size, height: f64, name: &str, shows: &str) -> String {
         format!(
             "<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
@@ -161,12 +160,12 @@ impl Canvas {
     }
 }
 
-/// About how wide a text of this picture is: the letters of the usual fonts are half as wide as high, or a bit more.
+/// The approximate width of a text: the letters of common fonts are half as wide as high, or a bit more.
 pub(crate) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.7
 }
 
-/// Text that may stand between tags and in quoted attributes. Characters that XML forbids are replaced.
+/// Text escaped for use between tags and in quoted attributes. Characters that XML forbids are replaced.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -194,7 +193,7 @@ fn path(points: &[(f64, f64)]) -> String {
     path
 }
 
-/// A tenth of a pixel is enough; what is no number would make the browser drop the whole shape.
+/// A tenth of a pixel is precise enough; a value that is not a number would make the browser drop the whole shape.
 fn number(value: f64) -> String {
     let value = if value.is_finite() { value.clamp(-1e5, 1e5) } else { 0.0 };
     let text = format!("{value:.1}");

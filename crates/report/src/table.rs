@@ -1,6 +1,6 @@
 //! Tables: aligned text for the terminal.
 
-/// To which side of its column a cell is pushed.
+/// The alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
     /// Words.
@@ -23,7 +23,7 @@ impl Table {
         Table { columns, rows: Vec::new() }
     }
 
-    /// Adds a row; cells that are missing are empty, cells without a heading are left out.
+    /// Adds a row; missing cells are empty, cells without a heading are left out.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         let mut cells: Vec<String> = cells.into_iter().map(Into::into).collect();
         cells.resize(self.columns.len(), String::new());
@@ -31,9 +31,9 @@ impl Table {
     }
 }
 
-/// The table as lines of at most `width` characters: columns two spaces apart, and where that is too wide, the
-/// widest column of words is cut, and its cut cells end in `…`. Numbers are never cut, so that a table with many of
-/// them may be wider all the same.
+/// The table as lines of at most `width` characters: columns two spaces apart. If that is too wide, the widest column
+/// of words is cut, and its cut cells end in `…`. Numbers are never cut, so a table with many of them may still be
+/// wider.
 pub fn text(table: &Table, width: usize) -> String {
     let widths = fitted(table, width);
     let headings: Vec<String> = table.columns.iter().map(|(name, _)| name.clone()).collect();
@@ -82,13 +82,13 @@ fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Control characters out of somebody's URL must not reach the terminal.
+/// Control characters from external text, such as a URL, must not reach the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 const GAP: &str = "  ";
-/// Words that are cut further than this say nothing.
+/// Words that are cut further than this are not understandable.
 const LEAST_WORDS: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Charts of runs over time: what was offered, good and shed, and how long responses took.
+//! Charts of runs over time: offered, good and shed requests, and response times.
 
 use crate::over_time::{Axis, Labels, Line, MOST_POINTS, OverTime, Panel, Sample};
 use crate::plot::Stroke;
@@ -8,20 +8,20 @@ use measure::{Histogram, Outcome, Second, Series, Watched};
 use std::time::Duration;
 use units::Quantile;
 
-/// A run, or several one after the other, with names for what happened when. All times count from the first second.
+/// A run, or several one after the other, with names for its phases and events. All times count from the first second.
 #[derive(Debug, Clone)]
 pub struct Timeline<'a> {
-    /// What was measured, second by second.
+    /// The measurements by second.
     pub seconds: &'a Series,
-    /// The parts of the story; a band above the picture names them.
+    /// The phases of the run; a band above the chart names them.
     pub phases: Vec<Phase>,
-    /// The moments at which something was changed.
+    /// The times of changes.
     pub marks: Vec<Mark>,
     /// When the schedule ended, if not with the last second: that second was shorter then.
     pub end: Option<Duration>,
 }
 
-/// A part of the story.
+/// A phase of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Phase {
@@ -30,7 +30,7 @@ pub struct Phase {
     pub end: Duration,
 }
 
-/// A moment.
+/// A point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Mark {
@@ -38,7 +38,7 @@ pub struct Mark {
     pub label: String,
 }
 
-/// Requests offered, answered well and shed, a second, over time.
+/// Requests offered, good and shed, a second, over time.
 pub fn rates(timeline: &Timeline<'_>) -> Drawing {
     let panel = rate_panel(
         timeline,
@@ -51,7 +51,7 @@ pub fn rates(timeline: &Timeline<'_>) -> Drawing {
     timeline.chart("Requests offered, answered well and shed per second, over time", vec![panel])
 }
 
-/// Quantiles of the response time over time, logarithmic where they range over more than 1 to 50.
+/// Quantiles of the response time over time, logarithmic if they range over more than 1 to 50.
 ///
 /// Time-outs count as at least the time they had reached; a triangle marks such a value.
 pub fn response_times(timeline: &Timeline<'_>) -> Drawing {
@@ -59,10 +59,10 @@ pub fn response_times(timeline: &Timeline<'_>) -> Drawing {
     timeline.chart("Quantiles of the response time over time", vec![panel])
 }
 
-/// A run of load: rates by outcome, response times with their bounds, and what was watched, below each other under one
+/// A run of load: rates by outcome, response times with their bounds, and watched series, below each other under one
 /// time axis.
 ///
-/// Good are here responses with a status from 200 to 399, as in the summary of a run. What did not occur has no line.
+/// Good responses have a status from 200 to 399, as in the summary of a run. Outcomes that did not occur have no line.
 pub fn load_over_time(
     timeline: &Timeline<'_>,
     bounds: &[(Duration, String)],
@@ -85,11 +85,11 @@ pub fn load_over_time(
     timeline.chart("Requests per second and response time over time", panels)
 }
 
-/// How many of a second's arrivals.
+/// A count of a second's arrivals.
 type Count = fn(&Second) -> u64;
 
-/// Answered with a status from 200 to 399. Runs of older versions have no outcomes by second, but those that were
-/// answered well with 2xx.
+/// Responses with a status from 200 to 399. Runs of older versions have no outcomes by second, only the count of good
+/// responses with 2xx.
 fn good(second: &Second) -> u64 {
     let good = |outcome| matches!(outcome, Outcome::Success | Outcome::Redirect);
     match second.cells.as_slice() {
@@ -98,13 +98,13 @@ fn good(second: &Second) -> u64 {
     }
 }
 
-/// Neither answered with a status from 200 to 399 nor shed.
+/// Neither a response with a status from 200 to 399 nor shed.
 fn failed(second: &Second) -> u64 {
     second.accounting.scheduled.saturating_sub(good(second)).saturating_sub(second.accounting.shed)
 }
 
 impl Timeline<'_> {
-    /// How long all of it took, in seconds.
+    /// The length of the whole, in seconds.
     fn span(&self) -> f64 {
         let last = self.phases.iter().map(|phase| phase.end).max().unwrap_or_default().as_secs_f64();
         last.max(self.last_end())
@@ -121,7 +121,7 @@ impl Timeline<'_> {
         OverTime { name, axis, panels, phases: &self.phases, marks: &self.marks }.drawing()
     }
 
-    /// The seconds as at most [`MOST_POINTS`] stretches: more would lie on each other.
+    /// The seconds as at most [`MOST_POINTS`] stretches: more would overlap.
     fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
         let seconds = &self.seconds.seconds;
         let width = seconds.len().div_ceil(MOST_POINTS).max(1);
@@ -133,7 +133,7 @@ impl Timeline<'_> {
     }
 }
 
-/// Some seconds that become one point.
+/// Several seconds that become one point.
 struct Stretch<'a> {
     /// Seconds since the start.
     from: f64,
@@ -142,13 +142,13 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
-    /// The mean rate, and the lowest and the highest of its seconds; nothing of a last second that hardly began.
+    /// The mean rate, and the lowest and the highest of its seconds; none for a last second that is too short.
     fn rate(&self, count: Count) -> Option<Sample> {
         let Stretch { from, until, seconds } = *self;
         let length = until - from;
         let sum: f64 = seconds.iter().map(|second| count(second) as f64).sum();
         let value = (length > SHORTEST).then(|| sum / length)?;
-        // The last second may be a part of one, whose count is no rate.
+        // The last second may be partial, so its count is not a rate.
         let whole = seconds.iter().take(length as usize).map(|second| count(second) as f64);
         let low = whole.clone().fold(value, f64::min);
         let high = whole.fold(value, f64::max);
@@ -163,7 +163,7 @@ impl Stretch<'_> {
     }
 }
 
-/// A line of the response times: its name, its stroke and which value of a distribution it shows.
+/// A line of the response times: its name, its stroke and its statistic of a distribution.
 type Statistic = (&'static str, Stroke, fn(&Histogram) -> Option<measure::Value>);
 
 const P50: Statistic = ("p50", Stroke::Solid, |times| times.quantile(Quantile::P50));

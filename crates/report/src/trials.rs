@@ -1,6 +1,6 @@
-//! The chart of a search's trials: what came of each rate, beside the goal, and where the sustainable rate lies.
+//! The chart of a search's trials: the result of each rate, with the goal and the sustainable rate.
 //!
-//! Two panels with one horizontal axis. The marks of good and of bad trials differ in their shape; nothing joins them,
+//! Two panels with one horizontal axis. The marks of good and of bad trials differ in their shape; no lines join them,
 //! because trials are made in the order of the search and not in that of their rates.
 
 use crate::plot::{Frame, MARK_ROW, TEXT_ROW, TITLE_ABOVE};
@@ -15,9 +15,9 @@ pub struct Trials {
     pub trials: Vec<TrialPoint>,
     /// Bounds of the goal on response times, each with its label, such as `p(95)<50ms`.
     pub goals: Vec<(Duration, String)>,
-    /// Where the sustainable rate lies; nothing where none was found.
+    /// The range of the sustainable rate; none if none was found.
     pub found: Option<Band>,
-    /// The rate that has to be carried, with its label; shown where it lies among the trials.
+    /// The peak rate to carry, with its label; shown if it is among the trials.
     pub peak: Option<(f64, String)>,
 }
 
@@ -28,22 +28,22 @@ pub struct TrialPoint {
     pub offered: f64,
     /// Responses, a second.
     pub achieved: f64,
-    /// The median of the response time, where there is one.
+    /// The median of the response time, if there is one.
     pub p50: Option<Duration>,
-    /// The 95th percentile of the response time, where there is one.
+    /// The 95th percentile of the response time, if there is one.
     pub p95: Option<Duration>,
     /// Whether the goal was met.
     pub met: bool,
-    /// What a pointer on its marks shows.
+    /// Shown when the pointer is on its marks.
     pub says: String,
 }
 
 /// A range of rates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Band {
-    /// From here, a second.
+    /// The lower end, a second.
     pub low: f64,
-    /// To there; `None` without an upper end.
+    /// The upper end; `None` if there is none.
     pub high: Option<f64>,
     /// Its name.
     pub label: String,
@@ -59,7 +59,7 @@ pub fn trials(trials: &Trials) -> Drawing {
 
 fn draw(shown: &Trials, size: Size) -> String {
     let Trials { trials, goals, found, peak } = shown;
-    // A peak far from the trials would take the width that they need.
+    // A peak far from the trials would take their space.
     let lowest = trials.iter().map(|trial| trial.offered).fold(f64::INFINITY, f64::min);
     let highest = trials.iter().map(|trial| trial.offered).fold(0.0, f64::max);
     let peak = peak.as_ref().filter(|(rate, _)| (lowest..=highest).contains(rate));
@@ -68,7 +68,7 @@ fn draw(shown: &Trials, size: Size) -> String {
     let rates = Scale::spread(offered, size.pick(9.0, 5.0));
     let achieved = Scale::spread(trials.iter().map(|trial| trial.achieved), 5.0);
     let spans = trials.iter().flat_map(|trial| [trial.p50, trial.p95]).flatten();
-    // With room above the line of a goal.
+    // With space above the line of a goal.
     let bounds = goals.iter().map(|(bound, _)| bound.as_secs_f64() * 1.15);
     let times = Scale::fitting(spans.map(|span| span.as_secs_f64()).chain(bounds), 6.0);
 
@@ -137,7 +137,7 @@ fn draw(shown: &Trials, size: Size) -> String {
     canvas.finish(size, lower.bottom + 44.0, name, &shows(shown))
 }
 
-/// What the marks mean, in rows at the top; gives where the rows end.
+/// The meaning of the marks, in rows at the top; returns where the rows end.
 fn legend(canvas: &mut Canvas, size: Size) -> f64 {
     let (mut x, mut y) = (6.0, TEXT_ROW - 3.0);
     for (shape, class, text) in [
@@ -156,7 +156,7 @@ fn legend(canvas: &mut Canvas, size: Size) -> f64 {
     y + TEXT_ROW
 }
 
-/// The picture in words.
+/// A text description of the chart.
 fn shows(Trials { trials, goals, found, peak }: &Trials) -> String {
     let met = trials.iter().filter(|trial| trial.met).count();
     let mut parts = vec![format!("{met} of {} trials met the goal", trials.len())];

@@ -1,4 +1,4 @@
-//! Numbers as people read them; every text of a result says them in the same way.
+//! Numbers for people; all texts of results use the same formats.
 
 use measure::{Histogram, Refusal, Value};
 use std::time::Duration;
@@ -17,13 +17,13 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// `30,980/s`; with its decimals where it is small.
+/// `30,980/s`; with decimals if it is small.
 pub fn rate(rate: Rate) -> String {
     let whole = rate.per_second().round();
     if whole < 1_000.0 { rate.to_string() } else { format!("{}/s", grouped(whole as u64)) }
 }
 
-/// A time of a distribution; `> 3.00 s` where requests were given up.
+/// A time of a distribution; `> 3.00 s` if it is among requests that were given up.
 pub fn time(value: Value) -> String {
     // The histograms count whole microseconds, and less than one as one.
     if value.at <= Duration::from_micros(1) && !value.censored {
@@ -33,7 +33,7 @@ pub fn time(value: Value) -> String {
     format!("{more}{}", show_duration(value.at))
 }
 
-/// A quantile, where enough samples lie beyond it to say it.
+/// A quantile, if enough samples are above it.
 pub fn quantile(histogram: &Histogram, quantile: Quantile) -> String {
     match histogram.supported(quantile) {
         Ok(value) => time(value),

@@ -32,7 +32,7 @@ fn timeline(seconds: &Series) -> Timeline<'_> {
     }
 }
 
-/// All pictures of a timeline, well-formed and with nothing that is no number.
+/// All charts of a timeline, well-formed and without values that are not numbers.
 fn pictures(timeline: &Timeline<'_>) -> Vec<String> {
     let (rates, times) = (rates(timeline), response_times(timeline));
     let all = vec![rates.wide, rates.narrow, times.wide, times.narrow];
