@@ -377,14 +377,19 @@ fn json_keeps_to_its_schema() {
     assert!(whole["knee"]["scaling"]["peak"].is_object(), "{}", whole["knee"]);
     let limits = document::limits(&told).unwrap();
     let unknown = Outcome { found: Found::Invalid, knee: None, proof: None, peak: None, ..outcome() };
-    for json in [
+    let documents = [
         whole,
         document::json(&told, Some((Path::new("gateway.yaml"), limits))),
         document::json(&outcome(), None),
         document::json(&unknown, None),
-    ] {
+    ];
+    let mut texts = String::new();
+    for mut json in documents {
         assert_eq!(schema::check(&schema, &json), Vec::<String>::new());
+        json["version"] = "VERSION".into();
+        texts += &format!("{json:#}\n");
     }
+    insta::assert_snapshot!(texts);
     let page = document::page(&told, "the summary");
     assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">law<"));
 }
