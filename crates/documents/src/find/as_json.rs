@@ -1,158 +1,339 @@
-//! What a search found as JSON. The schema is [`super::SCHEMA`].
+//! The result of a search as JSON: the names that scripts depend on. The schema is [`super::SCHEMA`].
 
-use super::outcome::{Ended, Outcome, Tried};
-use super::scaling;
+use super::outcome::{Ended, Outcome, Proof, Tried};
+use super::peak::Peak;
+use super::scaling::{self, ScalingDocument};
 use crate::words::millis;
 use control::concurrency::Adaptive;
+use control::search::closed_loop::{Knee, Measured};
 use control::search::limits::Limits;
+use control::search::recovery::Recovery;
 use control::search::{Found, LimitedBy};
-use serde_json::{Value as Json, json};
+use serde::Serialize;
+use serde_json::Value as Json;
 use std::path::Path;
 use units::Rate;
+
+/// What `headroom find --json` prints.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: &'static str,
+    target: &'a str,
+    run: Option<&'a str>,
+    date: &'a str,
+    slo: Vec<String>,
+    ended: &'static str,
+    found: &'static str,
+    sustainable_rate: Option<SustainableRate>,
+    limited_by: Option<&'static str>,
+    not_conforming: Vec<String>,
+    only_path: bool,
+    binding: Option<String>,
+    calm_response_time_ms: f64,
+    late_clusters: LateClusters,
+    knee: Option<KneeDocument>,
+    overload: Option<Overload>,
+    peak: Option<PeakDocument>,
+    gateway: Option<GatewayDocument>,
+    closed_loop: Vec<StepDocument>,
+    trials: Vec<TrialDocument>,
+    elapsed_s: f64,
+    time_limit_s: f64,
+}
+
+/// The interval of the rate, in requests a second.
+#[derive(Debug, Serialize)]
+struct SustainableRate {
+    low: f64,
+    high: Option<f64>,
+    confidence: Option<f64>,
+    verified: bool,
+    confirmed: bool,
+}
+
+/// Clusters of late responses of the calm service.
+#[derive(Debug, Serialize)]
+struct LateClusters {
+    count: u32,
+    gap_s: Option<f64>,
+}
+
+/// The result of the closed loop.
+#[derive(Debug, Serialize)]
+struct KneeDocument {
+    in_flight: u32,
+    best_per_second: f64,
+    best_in_flight: u32,
+    stopped: String,
+    scaling: ScalingDocument,
+}
+
+/// A step of the closed loop.
+#[derive(Debug, Serialize)]
+struct StepDocument {
+    in_flight: u32,
+    good_per_second: f64,
+    p50_ms: f64,
+}
+
+/// The overload that was shown on purpose.
+#[derive(Debug, Serialize)]
+struct Overload {
+    rate: f64,
+    missed: bool,
+    disturbed: bool,
+    recovery: Option<RecoveryDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct RecoveryDocument {
+    rate: f64,
+    recovered: bool,
+    after_s: Option<f64>,
+    limit_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct PeakDocument {
+    rate: f64,
+    headroom: Option<f64>,
+    instances: Option<u32>,
+    instances_needed: Option<u32>,
+}
+
+/// The gateway file and its limits.
+#[derive(Debug, Serialize)]
+struct GatewayDocument {
+    file: String,
+    rate: Option<f64>,
+    rate_always: Option<f64>,
+    in_flight: Option<u32>,
+    adaptive: Option<AdaptiveDocument>,
+    target_ms: Option<f64>,
+    /// The limit on all paths together.
+    service: Option<ServiceDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct ServiceDocument {
+    in_flight: u32,
+    adaptive: AdaptiveDocument,
+    queue_places: u32,
+    longest_wait_ms: f64,
+}
+
+/// A concurrency limit that follows the service.
+#[derive(Debug, Serialize)]
+struct AdaptiveDocument {
+    least: u32,
+    most: u32,
+    prior: Option<PriorDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct PriorDocument {
+    rate: f64,
+    response_time_ms: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct TrialDocument {
+    rate: f64,
+    purpose: String,
+    verdict: &'static str,
+    reason: String,
+    ran_s: f64,
+    achieved_per_second: f64,
+    p50_ms: Option<f64>,
+    p95_ms: Option<f64>,
+}
 
 /// The whole result. `written` is the gateway file.
 pub fn json(outcome: &Outcome, written: Option<(&Path, Limits)>) -> Json {
     let knee = outcome.knee.as_ref();
-    json!({
-        "version": status::version(),
-        "target": outcome.target,
-        "run": outcome.run,
-        "date": outcome.date,
-        "slo": outcome.goal.conditions().iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "ended": match outcome.ended {
-            Ended::Done => "done",
-            Ended::Interrupted => "interrupted",
-            Ended::NotCalm => "not_calm",
+    let document = Document {
+        version: status::version(),
+        target: &outcome.target,
+        run: outcome.run.as_deref(),
+        date: &outcome.date,
+        slo: outcome.goal.conditions().iter().map(ToString::to_string).collect(),
+        ended: ended(outcome.ended),
+        found: found(&outcome.found),
+        sustainable_rate: sustainable_rate(outcome),
+        limited_by: outcome.limited_by().map(LimitedBy::name),
+        not_conforming: outcome.not_conforming().words(),
+        only_path: outcome.only_path,
+        binding: outcome.binding().map(|binding| binding.to_string()),
+        calm_response_time_ms: millis(outcome.calm),
+        late_clusters: LateClusters {
+            count: outcome.rhythm.clusters,
+            gap_s: outcome.rhythm.gap.map(|gap| gap.as_secs_f64()),
         },
-        "found": match outcome.found {
-            Found::Within(_) => "within",
-            Found::AtLeast { .. } => "at_least",
-            Found::MissedWhenCalm { .. } => "missed_when_calm",
-            Found::Unreachable { .. } => "unreachable",
-            Found::Unfinished { .. } => "unfinished",
-            Found::Invalid => "invalid",
-        },
-        "sustainable_rate": sustainable_rate(outcome),
-        "limited_by": outcome.limited_by().map(LimitedBy::name),
-        "not_conforming": outcome.not_conforming().words(),
-        "only_path": outcome.only_path,
-        "binding": outcome.binding().map(|binding| binding.to_string()),
-        "calm_response_time_ms": millis(outcome.calm),
-        "late_clusters": {
-            "count": outcome.rhythm.clusters,
-            "gap_s": outcome.rhythm.gap.map(|gap| gap.as_secs_f64()),
-        },
-        "knee": knee.map(|knee| json!({
-            "in_flight": knee.knee,
-            "best_per_second": number(knee.best),
-            "best_in_flight": knee.best_at,
-            "stopped": knee.stopped.to_string(),
-            "scaling": scaling::json(&scaling::of(knee)),
-        })),
-        "overload": outcome.proof.map(|proof| json!({
-            "rate": number(proof.rate),
-            "missed": proof.missed,
-            "disturbed": proof.disturbed,
-            "recovery": proof.recovery.map(|recovery| json!({
-                "rate": number(recovery.rate),
-                "recovered": recovery.after.is_some(),
-                "after_s": recovery.after.map(|after| after.as_secs_f64()),
-                "limit_s": recovery.limit.as_secs_f64(),
-            })),
-        })),
-        "peak": outcome.peak.map(|peak| json!({
-            "rate": number(peak.rate),
-            "headroom": outcome.low().and_then(|low| peak.headroom(low)).map(|share| share.get()),
-            "instances": peak.instances.map(|count| count.get()),
-            "instances_needed": outcome.low().and_then(|low| peak.needed(low)).map(|count| count.get()),
-        })),
-        "gateway": written.map(|(path, limits)| gateway(outcome, path, &limits)),
-        "closed_loop": knee.map_or(Vec::new(), |knee| {
-            knee.steps.iter().map(|step| json!({
-                "in_flight": step.concurrency,
-                "good_per_second": number(step.throughput),
-                "p50_ms": millis(step.response_time),
-            })).collect()
-        }),
-        "trials": outcome.trials.iter().map(trial).collect::<Vec<_>>(),
-        "elapsed_s": outcome.elapsed.as_secs_f64(),
-        "time_limit_s": outcome.time_limit.as_secs_f64(),
-    })
+        knee: knee.map(KneeDocument::of),
+        overload: outcome.proof.as_ref().map(Overload::of),
+        peak: outcome.peak.map(|peak| PeakDocument::of(peak, outcome.low())),
+        gateway: written.map(|(path, limits)| GatewayDocument::of(outcome, path, &limits)),
+        closed_loop: knee.map_or(Vec::new(), |knee| knee.steps.iter().map(StepDocument::of).collect()),
+        trials: outcome.trials.iter().map(TrialDocument::of).collect(),
+        elapsed_s: outcome.elapsed.as_secs_f64(),
+        time_limit_s: outcome.time_limit.as_secs_f64(),
+    };
+    serde_json::to_value(document).expect("names are strings")
 }
 
-/// The gateway file and its limits.
-fn gateway(outcome: &Outcome, path: &Path, limits: &Limits) -> Json {
-    let gated = limits.gated;
-    json!({
-        "file": path.display().to_string(),
-        "rate": limits.rate().map(|limit| number(limit.rate)),
-        "rate_always": limits.always.map(|limit| number(limit.rate)),
-        "in_flight": gated.map(|gated| gated.in_flight),
-        "adaptive": gated.and_then(|gated| gated.adaptive).map(adaptive),
-        "target_ms": limits.target.map(millis),
-        "service": (!outcome.only_path).then(|| json!({
-            "in_flight": limits.service.in_flight,
-            "adaptive": adaptive(limits.service.adaptive),
-            "queue_places": limits.service.queue.places,
-            "longest_wait_ms": millis(limits.service.queue.longest_wait),
-        })),
-    })
+fn ended(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Done => "done",
+        Ended::Interrupted => "interrupted",
+        Ended::NotCalm => "not_calm",
+    }
 }
 
-fn adaptive(found: Adaptive) -> Json {
-    json!({
-        "least": found.least,
-        "most": found.most,
-        "prior": found.prior.map(|prior| json!({
-            "rate": number(prior.rate),
-            "response_time_ms": millis(prior.response_time),
-        })),
-    })
+fn found(found: &Found) -> &'static str {
+    match found {
+        Found::Within(_) => "within",
+        Found::AtLeast { .. } => "at_least",
+        Found::MissedWhenCalm { .. } => "missed_when_calm",
+        Found::Unreachable { .. } => "unreachable",
+        Found::Unfinished { .. } => "unfinished",
+        Found::Invalid => "invalid",
+    }
 }
 
-fn sustainable_rate(outcome: &Outcome) -> Json {
+/// `None` unless a rate passed a verification.
+fn sustainable_rate(outcome: &Outcome) -> Option<SustainableRate> {
+    outcome.low()?;
     match outcome.found {
-        _ if outcome.low().is_none() => Json::Null,
-        Found::Within(interval) => json!({
-            "low": number(interval.low),
-            "high": number(interval.high),
-            "confidence": interval.confidence.get(),
-            "verified": interval.verified,
-            "confirmed": interval.confirmed,
+        Found::Within(interval) => Some(SustainableRate {
+            low: number(interval.low),
+            high: Some(number(interval.high)),
+            confidence: Some(interval.confidence.get()),
+            verified: interval.verified,
+            confirmed: interval.confirmed,
         }),
-        Found::AtLeast { rate, verified, .. } => json!({
-            "low": number(rate), "high": null, "confidence": null, "verified": verified, "confirmed": false,
+        Found::AtLeast { rate, verified, .. } => Some(SustainableRate {
+            low: number(rate),
+            high: None,
+            confidence: None,
+            verified,
+            confirmed: false,
         }),
         Found::MissedWhenCalm { .. }
         | Found::Unreachable { .. }
         | Found::Unfinished { .. }
-        | Found::Invalid => Json::Null,
+        | Found::Invalid => None,
     }
 }
 
-fn trial(tried: &Tried) -> Json {
-    let outcome = &tried.outcome;
-    let verdict = match () {
-        () if outcome.is_good() => "good",
-        () if outcome.is_bad() => "bad",
-        () => "disturbed",
-    };
-    json!({
-        "rate": number(outcome.trial.rate),
-        "purpose": outcome.trial.purpose.to_string(),
-        "verdict": verdict,
-        "reason": match &tried.disturbed_by {
-            Some(what) => format!("disturbed: {what}"),
-            None => outcome.verdict.to_string(),
-        },
-        "ran_s": outcome.ran.as_secs_f64(),
-        "achieved_per_second": number(tried.achieved),
-        "p50_ms": tried.p50.map(millis),
-        "p95_ms": tried.p95.map(millis),
-    })
+impl KneeDocument {
+    fn of(knee: &Knee) -> Self {
+        KneeDocument {
+            in_flight: knee.knee,
+            best_per_second: number(knee.best),
+            best_in_flight: knee.best_at,
+            stopped: knee.stopped.to_string(),
+            scaling: scaling::document(&scaling::of(knee)),
+        }
+    }
 }
 
-/// Three decimals: more is noise.
+impl StepDocument {
+    fn of(step: &Measured) -> Self {
+        StepDocument {
+            in_flight: step.concurrency,
+            good_per_second: number(step.throughput),
+            p50_ms: millis(step.response_time),
+        }
+    }
+}
+
+impl Overload {
+    fn of(proof: &Proof) -> Self {
+        let recovery = |recovery: Recovery| RecoveryDocument {
+            rate: number(recovery.rate),
+            recovered: recovery.after.is_some(),
+            after_s: recovery.after.map(|after| after.as_secs_f64()),
+            limit_s: recovery.limit.as_secs_f64(),
+        };
+        Overload {
+            rate: number(proof.rate),
+            missed: proof.missed,
+            disturbed: proof.disturbed,
+            recovery: proof.recovery.map(recovery),
+        }
+    }
+}
+
+impl PeakDocument {
+    /// The peak, at a service that carries `low`.
+    fn of(peak: Peak, low: Option<Rate>) -> Self {
+        PeakDocument {
+            rate: number(peak.rate),
+            headroom: low.and_then(|low| peak.headroom(low)).map(|share| share.get()),
+            instances: peak.instances.map(|count| count.get()),
+            instances_needed: low.and_then(|low| peak.needed(low)).map(|count| count.get()),
+        }
+    }
+}
+
+impl GatewayDocument {
+    fn of(outcome: &Outcome, path: &Path, limits: &Limits) -> Self {
+        let gated = limits.gated;
+        GatewayDocument {
+            file: path.display().to_string(),
+            rate: limits.rate().map(|limit| number(limit.rate)),
+            rate_always: limits.always.map(|limit| number(limit.rate)),
+            in_flight: gated.map(|gated| gated.in_flight),
+            adaptive: gated.and_then(|gated| gated.adaptive).map(AdaptiveDocument::of),
+            target_ms: limits.target.map(millis),
+            service: (!outcome.only_path).then(|| ServiceDocument {
+                in_flight: limits.service.in_flight,
+                adaptive: AdaptiveDocument::of(limits.service.adaptive),
+                queue_places: limits.service.queue.places,
+                longest_wait_ms: millis(limits.service.queue.longest_wait),
+            }),
+        }
+    }
+}
+
+impl AdaptiveDocument {
+    fn of(found: Adaptive) -> Self {
+        AdaptiveDocument {
+            least: found.least,
+            most: found.most,
+            prior: found.prior.map(|prior| PriorDocument {
+                rate: number(prior.rate),
+                response_time_ms: millis(prior.response_time),
+            }),
+        }
+    }
+}
+
+impl TrialDocument {
+    fn of(tried: &Tried) -> Self {
+        let outcome = &tried.outcome;
+        let verdict = match () {
+            () if outcome.is_good() => "good",
+            () if outcome.is_bad() => "bad",
+            () => "disturbed",
+        };
+        TrialDocument {
+            rate: number(outcome.trial.rate),
+            purpose: outcome.trial.purpose.to_string(),
+            verdict,
+            reason: match &tried.disturbed_by {
+                Some(what) => format!("disturbed: {what}"),
+                None => outcome.verdict.to_string(),
+            },
+            ran_s: outcome.ran.as_secs_f64(),
+            achieved_per_second: number(tried.achieved),
+            p50_ms: tried.p50.map(millis),
+            p95_ms: tried.p95.map(millis),
+        }
+    }
+}
+
+/// Requests a second with three decimals: more is noise.
 fn number(rate: Rate) -> f64 {
     (rate.per_second() * 1e3).round() / 1e3
 }

@@ -9,7 +9,7 @@
 use control::search::closed_loop::Knee;
 use measure::scalability::{Estimate, Fit, PeakEstimate, Point, Refusal, fit};
 use report::rate;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use units::{Rate, Ratio};
 
 /// What the steps say of contention and coherency.
@@ -97,43 +97,77 @@ pub fn words(scaling: &Scaling) -> Vec<String> {
     vec![contention, coherency]
 }
 
-/// As JSON, with `null` for what is not told.
-pub fn json(scaling: &Scaling) -> Json {
+/// The law as JSON has it; null for what is not told.
+#[derive(Debug, Default, Serialize)]
+pub struct ScalingDocument {
+    contention: Option<EstimateDocument>,
+    coherency: Option<EstimateDocument>,
+    alone_per_second: Option<EstimateDocument>,
+    optimum_in_flight: Option<f64>,
+    limit_per_second: Option<f64>,
+    error_per_second: Option<f64>,
+    peak: Option<PeakDocument>,
+    refused: Option<String>,
+}
+
+/// A number and its 95 % interval.
+#[derive(Debug, Serialize)]
+struct EstimateDocument {
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// The most requests a second, and the requests in flight that give it.
+#[derive(Debug, Serialize)]
+struct PeakDocument {
+    in_flight: f64,
+    low: f64,
+    high: f64,
+    per_second: f64,
+}
+
+/// The law as JSON has it.
+pub fn document(scaling: &Scaling) -> ScalingDocument {
     let (fit, peak) = match scaling {
         Scaling::NotTold(why) => {
-            return json!({
-                "contention": null, "coherency": null, "alone_per_second": null, "optimum_in_flight": null,
-                "limit_per_second": null, "error_per_second": null, "peak": null, "refused": why,
-            });
+            return ScalingDocument { refused: Some(why.clone()), ..ScalingDocument::default() };
         }
         Scaling::Told(fit, peak) => (fit, peak),
     };
-    let estimate = |found: Estimate| {
+    ScalingDocument {
+        contention: Some(EstimateDocument::of(fit.alpha())),
+        coherency: Some(EstimateDocument::of(fit.beta())),
+        alone_per_second: Some(EstimateDocument::of(fit.gamma())),
+        optimum_in_flight: fit.law().optimum().map(digits),
+        limit_per_second: fit.law().limit().map(digits),
+        error_per_second: fit.residual_standard_error().map(digits),
+        peak: peak.as_ref().ok().map(PeakDocument::of),
+        refused: peak.as_ref().err().map(ToString::to_string),
+    }
+}
+
+impl EstimateDocument {
+    fn of(found: Estimate) -> Self {
         let interval = found.interval(SURE);
-        json!({
-            "value": digits(found.value),
-            "low": interval.map(|(low, _)| digits(low.max(0.0))),
-            "high": interval.map(|(_, high)| digits(high)),
-        })
-    };
-    json!({
-        "contention": estimate(fit.alpha()),
-        "coherency": estimate(fit.beta()),
-        "alone_per_second": estimate(fit.gamma()),
-        "optimum_in_flight": fit.law().optimum().map(digits),
-        "limit_per_second": fit.law().limit().map(digits),
-        "error_per_second": fit.residual_standard_error().map(digits),
-        "peak": peak.ok().map(|peak| {
-            let (low, high) = peak.interval(SURE);
-            json!({
-                "in_flight": digits(peak.concurrency),
-                "low": digits(low),
-                "high": digits(high),
-                "per_second": digits(peak.throughput),
-            })
-        }),
-        "refused": peak.err().map(|refusal| refusal.to_string()),
-    })
+        EstimateDocument {
+            value: digits(found.value),
+            low: interval.map(|(low, _)| digits(low.max(0.0))),
+            high: interval.map(|(_, high)| digits(high)),
+        }
+    }
+}
+
+impl PeakDocument {
+    fn of(peak: &PeakEstimate) -> Self {
+        let (low, high) = peak.interval(SURE);
+        PeakDocument {
+            in_flight: digits(peak.concurrency),
+            low: digits(low),
+            high: digits(high),
+            per_second: digits(peak.throughput),
+        }
+    }
 }
 
 /// The law from the first step to the last, for a picture.
@@ -188,6 +222,7 @@ const PIECES: u32 = 100;
 mod tests {
     use super::*;
     use control::search::closed_loop::{Measured, Stopped};
+    use serde_json::Value as Json;
     use std::time::Duration;
 
     fn knee(steps: &[(u32, f64)]) -> Knee {
@@ -240,8 +275,9 @@ mod tests {
 
     #[test]
     fn json_has_every_name_whether_told_or_not() {
-        let told = json(&of(&law(0.03, 1e-4, 0.005)));
-        let not = json(&of(&knee(&[(1, 53.1), (2, 106.2)])));
+        let json = |knee| serde_json::to_value(document(&of(&knee))).unwrap();
+        let told = json(law(0.03, 1e-4, 0.005));
+        let not = json(knee(&[(1, 53.1), (2, 106.2)]));
         let names = |json: &Json| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&told), names(&not));
         assert!(told["refused"].is_null() && told["peak"]["in_flight"].is_number());
