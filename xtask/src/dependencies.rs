@@ -85,7 +85,9 @@ const TABLE: [Uses; 24] = [
     (
         "documents",
         &[
+            ("conformance", "the cases that it shows"),
             ("control", "what was searched for and found, the names of reasons"),
+            ("import", "what was read of others' files"),
             ("measure", "what was measured"),
             ("report", "tables and numbers in text"),
             ("sim", "the outcomes that it shows"),

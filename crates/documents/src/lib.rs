@@ -3,10 +3,12 @@
 #![warn(missing_docs)]
 
 pub mod compare;
+pub mod conformance;
 pub mod demo;
 pub mod emit;
 pub mod explain;
 pub mod find;
+pub mod import;
 pub mod lint;
 pub mod run;
 pub mod simulate;

@@ -1,12 +1,11 @@
 //! `headroom conformance`: what others' autoscalers answer, run through ours.
 //!
-//! The crate `conformance` runs the cases; here files are opened and results are printed.
+//! The crate `conformance` runs the cases and `documents` has the result; files are opened here.
 
 use crate::exit::Exit;
 use crate::output;
-use conformance::{CaseResult, Error};
-use serde_json::{Value, json};
-use std::fmt::Write;
+use conformance::Error;
+use documents::conformance::{CheckedFile, Conformance};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +33,6 @@ Examples:
   headroom conformance --json my-cases.json |
       jq '.files[].cases[] | select(.match | not)'";
 
-struct Checked {
-    file: String,
-    format: &'static str,
-    cases: Vec<CaseResult>,
-}
-
 /// Runs every case of every file.
 pub fn run(args: &Args) -> Exit {
     let (mut checked, mut wrong) = (Vec::new(), String::new());
@@ -53,18 +46,18 @@ pub fn run(args: &Args) -> Exit {
         eprint!("{wrong}");
         return Exit::Usage;
     }
-    let printed = output::print(&if args.json { as_json(&checked) } else { as_text(&checked) });
-    let missed = checked.iter().flat_map(|file| &file.cases).any(|case| !case.matches());
-    if missed && printed == Exit::Done { Exit::Missed } else { printed }
+    let found = Conformance { files: checked };
+    let printed = output::print(&if args.json { format!("{:#}\n", found.json()) } else { found.text() });
+    if printed == Exit::Done && !found.matches() { Exit::Missed } else { printed }
 }
 
 /// A file's cases, run; or what is wrong with it, in lines.
-fn check(path: &Path) -> Result<Checked, String> {
+fn check(path: &Path) -> Result<CheckedFile, String> {
     let file = path.display().to_string();
     let text = if file == "-" { io::read_to_string(io::stdin()) } else { std::fs::read_to_string(path) };
     let text = text.map_err(|error| format!("error: cannot read {file}: {error}\n"))?;
     match conformance::check(&text) {
-        Ok(conformance::Checked { format, cases }) => Ok(Checked { file, format, cases }),
+        Ok(conformance::Checked { format, cases }) => Ok(CheckedFile { file, format, cases }),
         Err(error) => Err(message(&file, &error)),
     }
 }
@@ -82,48 +75,4 @@ fn message(file: &str, error: &Error) -> String {
         }
         Error::Empty => format!("error: {file} has no cases, so nothing would be checked\n"),
     }
-}
-
-fn as_text(checked: &[Checked]) -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    for file in checked {
-        let _ = writeln!(text, "{}: {}", file.file, file.format);
-        for case in &file.cases {
-            let CaseResult { name, expected, found } = case;
-            let _ = match case.matches() {
-                true => writeln!(text, "  ok    {name}: {found}"),
-                false => writeln!(text, "  MISS  {name}: expected {expected}, found {found}"),
-            };
-        }
-    }
-    let (matched, total) = totals(checked);
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let files = checked.len();
-    let _ =
-        writeln!(text, "{matched} of {total} case{} match, in {files} file{}", plural(total), plural(files));
-    text
-}
-
-fn as_json(checked: &[Checked]) -> String {
-    let files = checked.iter().map(|file| {
-        let cases = file.cases.iter().map(|case| {
-            json!({
-                "case": case.name,
-                "expected": case.expected,
-                "found": case.found,
-                "match": case.matches(),
-            })
-        });
-        json!({ "file": file.file, "format": file.format, "cases": cases.collect::<Value>() })
-    });
-    let (matched, total) = totals(checked);
-    let all = json!({ "files": files.collect::<Value>(), "total": total, "matched": matched });
-    format!("{all:#}\n")
-}
-
-/// How many cases match, of how many.
-fn totals(checked: &[Checked]) -> (usize, usize) {
-    let cases = || checked.iter().flat_map(|file| &file.cases);
-    (cases().filter(|case| case.matches()).count(), cases().count())
 }

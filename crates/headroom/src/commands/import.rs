@@ -1,6 +1,5 @@
 //! `headroom import`: what people already have, as files that headroom reads.
 
-mod as_json;
 mod aws;
 mod kubernetes;
 mod traffic;

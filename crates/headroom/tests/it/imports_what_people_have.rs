@@ -44,7 +44,7 @@ fn policies_of_aws_are_written_as_a_section_of_a_case_file() {
 #[test]
 fn what_was_read_of_aws_is_printed_as_json() {
     let groups = ["groups.json", "group-policies.json", "group-alarms.json", "group-scheduled.json"].map(aws);
-    let schema = serde_json::from_str(include_str!("../../schemas/import-aws.schema.json")).unwrap();
+    let schema = serde_json::from_str(documents::import::aws::SCHEMA).unwrap();
     for files in [files(), groups] {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let output = import(&[&["aws"], &files[..], &["--json"]].concat());

@@ -1,10 +1,11 @@
 //! `headroom import aws`: how services scale today, from the AWS CLI's JSON.
 
-use super::{as_json, read, refuse, write};
+use super::{read, refuse, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
 use config::case::write::Section;
+use documents::import::aws as document;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Exit {
         Err(errors) => return refuse(&errors),
     };
     if args.json {
-        return print(&as_json::text(&fleet, now));
+        return print(&format!("{:#}\n", document::json(&fleet, now)));
     }
     for remark in &fleet.remarks {
         note(&remark.to_string());

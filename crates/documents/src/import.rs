@@ -1,0 +1,3 @@
+//! What `headroom import` read.
+
+pub mod aws;

@@ -1,0 +1,281 @@
+//! What was read of AWS, as JSON: the names that scripts depend on. The schema is [`SCHEMA`].
+
+use import::aws::{Alarm, Effect, Fleet, Platform, Policy, Remark, Rule, Schedule, Service};
+use import::shown_time;
+use serde::Serialize;
+use serde_json::Value as Json;
+use std::time::Duration;
+
+/// The JSON Schema of the result.
+pub const SCHEMA: &str = include_str!("../../schemas/import-aws.schema.json");
+
+/// What `headroom import aws --json` prints.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: &'static str,
+    services: Vec<ServiceDocument<'a>>,
+    remarks: Vec<RemarkDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ServiceDocument<'a> {
+    name: &'a str,
+    platform: &'static str,
+    min: u32,
+    max: u32,
+    desired: Option<u32>,
+    /// Of an Auto Scaling group.
+    default_cooldown_s: Option<u64>,
+    /// Of an Auto Scaling group.
+    default_warm_up_s: Option<u64>,
+    suspended: Suspended,
+    alarms: Vec<AlarmDocument<'a>>,
+    policies: Vec<PolicyDocument<'a>>,
+    schedule: Vec<ScheduleDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Suspended {
+    scaling_in: bool,
+    scaling_out: bool,
+    scheduled: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct AlarmDocument<'a> {
+    name: &'a str,
+    metric: &'a str,
+    statistic: &'a str,
+    period_s: u64,
+    evaluation_periods: u32,
+    datapoints_to_alarm: u32,
+    comparison: &'static str,
+    threshold: f64,
+    missing: &'static str,
+    few_samples: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct PolicyDocument<'a> {
+    name: &'a str,
+    /// The names of the alarms that call it.
+    alarms: Vec<&'a str>,
+    #[serde(flatten)]
+    rule: RuleDocument<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum RuleDocument<'a> {
+    Step {
+        adjustment: &'static str,
+        steps: Vec<StepDocument>,
+        min_adjustment_magnitude: Option<u32>,
+        aggregation: &'static str,
+        cooldown_s: Option<u64>,
+        warm_up_s: Option<u64>,
+    },
+    Simple {
+        adjustment: &'static str,
+        change: i32,
+        min_adjustment_magnitude: Option<u32>,
+        cooldown_s: Option<u64>,
+    },
+    TargetTracking {
+        metric: &'a str,
+        statistic: &'a str,
+        resolution_s: u64,
+        target: f64,
+        scale_out_cooldown_s: Option<u64>,
+        scale_in_cooldown_s: Option<u64>,
+        disable_scale_in: bool,
+        warm_up_s: Option<u64>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct StepDocument {
+    lower: Option<f64>,
+    upper: Option<f64>,
+    change: i32,
+}
+
+#[derive(Debug, Serialize)]
+struct ScheduleDocument<'a> {
+    name: &'a str,
+    expression: &'a str,
+    time_zone: Option<&'a str>,
+    start: Option<String>,
+    end: Option<String>,
+    /// The next times at which it happens.
+    next: Vec<String>,
+    min: Option<u32>,
+    max: Option<u32>,
+    desired: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct RemarkDocument<'a> {
+    file: &'a str,
+    path: &'a str,
+    name: Option<&'a str>,
+    effect: &'static str,
+    text: String,
+}
+
+/// The fleet as JSON. Schedules have the times at which they happen next after `now`, in microseconds since 1970.
+pub fn json(fleet: &Fleet, now: i64) -> Json {
+    let document = Document {
+        version: status::version(),
+        services: fleet.services.iter().map(|service| ServiceDocument::of(service, now)).collect(),
+        remarks: fleet.remarks.iter().map(RemarkDocument::of).collect(),
+    };
+    serde_json::to_value(document).expect("names are strings")
+}
+
+impl<'a> ServiceDocument<'a> {
+    fn of(service: &'a Service, now: i64) -> Self {
+        let (platform, cooldown, warm_up) = match service.platform {
+            Platform::Ecs => ("ecs", None, None),
+            Platform::Ec2 { default_cooldown, default_warm_up } => {
+                ("ec2", Some(default_cooldown), Some(default_warm_up))
+            }
+        };
+        ServiceDocument {
+            name: &service.name,
+            platform,
+            min: service.min,
+            max: service.max,
+            desired: service.desired,
+            default_cooldown_s: seconds(cooldown),
+            default_warm_up_s: seconds(warm_up),
+            suspended: Suspended {
+                scaling_in: service.suspended.scaling_in,
+                scaling_out: service.suspended.scaling_out,
+                scheduled: service.suspended.scheduled,
+            },
+            alarms: service.alarms.iter().map(AlarmDocument::of).collect(),
+            policies: service.policies.iter().map(|policy| PolicyDocument::of(policy, service)).collect(),
+            schedule: service.schedule.iter().map(|schedule| ScheduleDocument::of(schedule, now)).collect(),
+        }
+    }
+}
+
+impl<'a> AlarmDocument<'a> {
+    fn of(alarm: &'a Alarm) -> Self {
+        AlarmDocument {
+            name: &alarm.name,
+            metric: alarm.metric.name(),
+            statistic: &alarm.statistic,
+            period_s: alarm.period.as_secs(),
+            evaluation_periods: alarm.evaluation_periods,
+            datapoints_to_alarm: alarm.datapoints_to_alarm,
+            comparison: alarm.comparison.name(),
+            threshold: alarm.threshold,
+            missing: alarm.missing.name(),
+            few_samples: alarm.few_samples.name(),
+        }
+    }
+}
+
+impl<'a> PolicyDocument<'a> {
+    fn of(policy: &'a Policy, service: &'a Service) -> Self {
+        let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
+        PolicyDocument {
+            name: &policy.name,
+            alarms: alarms.map(|alarm| alarm.name.as_str()).collect(),
+            rule: RuleDocument::of(&policy.rule),
+        }
+    }
+}
+
+impl<'a> RuleDocument<'a> {
+    fn of(rule: &'a Rule) -> Self {
+        match rule {
+            Rule::Step { adjustment, steps, min_adjustment_magnitude, aggregation, cooldown, warm_up } => {
+                RuleDocument::Step {
+                    adjustment: adjustment.name(),
+                    steps: steps
+                        .iter()
+                        .map(|step| StepDocument {
+                            lower: step.lower,
+                            upper: step.upper,
+                            change: step.change,
+                        })
+                        .collect(),
+                    min_adjustment_magnitude: *min_adjustment_magnitude,
+                    aggregation: aggregation.name(),
+                    cooldown_s: seconds(*cooldown),
+                    warm_up_s: seconds(*warm_up),
+                }
+            }
+            Rule::Simple { adjustment, change, min_adjustment_magnitude, cooldown } => RuleDocument::Simple {
+                adjustment: adjustment.name(),
+                change: *change,
+                min_adjustment_magnitude: *min_adjustment_magnitude,
+                cooldown_s: seconds(*cooldown),
+            },
+            Rule::TargetTracking {
+                metric,
+                statistic,
+                resolution,
+                target,
+                scale_out_cooldown,
+                scale_in_cooldown,
+                disable_scale_in,
+                warm_up,
+            } => RuleDocument::TargetTracking {
+                metric: metric.name(),
+                statistic,
+                resolution_s: resolution.as_secs(),
+                target: *target,
+                scale_out_cooldown_s: seconds(*scale_out_cooldown),
+                scale_in_cooldown_s: seconds(*scale_in_cooldown),
+                disable_scale_in: *disable_scale_in,
+                warm_up_s: seconds(*warm_up),
+            },
+        }
+    }
+}
+
+impl<'a> ScheduleDocument<'a> {
+    fn of(schedule: &'a Schedule, now: i64) -> Self {
+        let next = schedule.between(now, now.saturating_add(YEAR));
+        ScheduleDocument {
+            name: &schedule.name,
+            expression: &schedule.text,
+            time_zone: schedule.zone.as_deref(),
+            start: schedule.start.map(shown_time),
+            end: schedule.end.map(shown_time),
+            next: next.into_iter().take(NEXT).map(shown_time).collect(),
+            min: schedule.min,
+            max: schedule.max,
+            desired: schedule.desired,
+        }
+    }
+}
+
+impl<'a> RemarkDocument<'a> {
+    fn of(remark: &'a Remark) -> Self {
+        RemarkDocument {
+            file: &remark.file,
+            path: &remark.path,
+            name: remark.name.as_deref(),
+            effect: match remark.cause.effect() {
+                Effect::LeftOut => "left-out",
+                Effect::Assumed => "assumed",
+                Effect::Noted => "noted",
+            },
+            text: remark.cause.to_string(),
+        }
+    }
+}
+
+fn seconds(span: Option<Duration>) -> Option<u64> {
+    span.map(|span| span.as_secs())
+}
+
+/// A year, in microseconds.
+const YEAR: i64 = 366 * 86_400 * 1_000_000;
+/// The most times of a schedule that are listed.
+const NEXT: usize = 3;
