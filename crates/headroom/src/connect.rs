@@ -19,7 +19,7 @@ pub struct ConnectArgs {
     #[arg(long)]
     http2: bool,
 
-    /// Use HTTP/2 without negotiation, also over TLS
+    /// Use only HTTP/2, as curl does: over TLS, ALPN offers nothing else; otherwise, without negotiation
     #[arg(long)]
     http2_prior_knowledge: bool,
 

@@ -3,6 +3,7 @@
 use crate::output;
 use ::load::{Servers, Target, TargetError, Targets};
 use clap::ValueEnum;
+use documents::words::counted;
 use import::{Entry, Format, FormatError, LineError, Options};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -45,7 +46,7 @@ pub struct FormatArgs {
 pub enum BadLines {
     /// Report them and send nothing
     Refuse,
-    /// Report them and use the other lines
+    /// Skip them, and report their number and the first one
     Skip,
 }
 
@@ -68,8 +69,8 @@ pub enum InputError {
     Format(#[from] FormatError),
     /// Lines that cannot be read.
     #[error(
-        "{} of the lines of {} cannot be used (told above); correct them, or leave them out with --bad-lines skip",
-        .count, .path.display()
+        "{} cannot be parsed (see above); correct them, or skip them with --bad-lines skip",
+        lines(*.count, .path)
     )]
     BadLines {
         /// The file.
@@ -122,31 +123,59 @@ impl FormatArgs {
             ..Options::default()
         };
         let mut entries = Vec::new();
-        let mut bad = 0_u64;
+        let mut bad = Bad::default();
         for entry in import::read(format, input.text, &options)? {
             match entry {
                 Ok(entry) => entries.push(entry),
-                Err(error) => {
-                    bad += 1;
-                    tell(path, &error, bad);
-                }
+                Err(error) => bad.add(error),
             }
         }
-        if bad > TOLD {
-            eprintln!("… and {} more lines of {}", bad - TOLD, path.display());
-        }
         match self.bad_lines {
-            BadLines::Refuse if bad > 0 => Err(InputError::BadLines { path: path.to_owned(), count: bad }),
-            _ if entries.is_empty() => Err(InputError::Empty(path.to_owned())),
-            _ => Ok(entries),
+            _ if bad.count == 0 => {}
+            BadLines::Refuse => {
+                bad.tell(path);
+                return Err(InputError::BadLines { path: path.to_owned(), count: bad.count });
+            }
+            BadLines::Skip => output::note(&bad.skipped(path, entries.len())),
         }
+        if entries.is_empty() { Err(InputError::Empty(path.to_owned())) } else { Ok(entries) }
     }
 }
 
-fn tell(path: &Path, error: &LineError, count: u64) {
-    if count <= TOLD {
-        output::note(&format!("{}: {error}", path.display()));
+/// Lines that cannot be parsed.
+#[derive(Default)]
+struct Bad {
+    count: u64,
+    first: Vec<LineError>,
+}
+
+impl Bad {
+    fn add(&mut self, error: LineError) {
+        self.count += 1;
+        if self.first.len() < TOLD {
+            self.first.push(error);
+        }
     }
+
+    /// Names them on standard error.
+    fn tell(&self, path: &Path) {
+        self.first.iter().for_each(|error| output::note(&format!("{}: {error}", path.display())));
+        match self.count - self.first.len() as u64 {
+            0 => {}
+            more => output::note(&format!("and {}", lines(more, path))),
+        }
+    }
+
+    /// What was skipped, and what is left.
+    fn skipped(&self, path: &Path, used: usize) -> String {
+        let first = self.first.first().map_or_else(String::new, |error| format!("; the first: {error}"));
+        let used = counted(used as u64, "request");
+        format!("skipped {} that cannot be parsed, read {used}{first}", lines(self.count, path))
+    }
+}
+
+fn lines(count: u64, path: &Path) -> String {
+    format!("{} of {}", counted(count, "line"), path.display())
 }
 
 /// Requests as targets. A path is sent to `base`; with `only_base`, what has a host of its own is sent there too.
@@ -195,8 +224,8 @@ fn absolute(url: &str, base: Option<&str>, only_base: bool) -> String {
     format!("{}{slash}{path}", base.trim_end_matches('/'))
 }
 
-/// More lines than this are counted, not told.
-const TOLD: u64 = 10;
+/// More lines than this are counted, not named.
+const TOLD: usize = 10;
 
 #[cfg(test)]
 mod tests {

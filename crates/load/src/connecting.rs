@@ -43,7 +43,8 @@ pub enum Protocol {
     Http2 {
         /// The most requests in flight on one connection.
         streams: NonZeroU32,
-        /// Whether it is used on TLS too without negotiation.
+        /// Whether it is the only protocol on TLS: ALPN offers nothing else, and a server that selects nothing gets it
+        /// all the same. So does curl since 8.10.
         prior_knowledge: bool,
     },
 }
@@ -61,7 +62,7 @@ impl Protocol {
     pub fn alpn(self) -> Vec<Vec<u8>> {
         match self {
             Protocol::Http1 => vec![b"http/1.1".to_vec()],
-            Protocol::Http2 { prior_knowledge: true, .. } => Vec::new(),
+            Protocol::Http2 { prior_knowledge: true, .. } => vec![b"h2".to_vec()],
             Protocol::Http2 { .. } => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         }
     }

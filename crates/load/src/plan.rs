@@ -277,7 +277,6 @@ impl Plan {
 
     /// When the schedule ends; never if only a number of requests ends it.
     pub fn end(&self) -> Timestamp {
-        let asked = self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration);
         let planned = match &self.model {
             Model::Open { course: Course::Stages(profile), .. } => profile.end(),
             Model::Open { course: Course::Trace(trace), .. } => trace.end(),
@@ -287,7 +286,21 @@ impl Plan {
             Model::Closed { users: Users::Stages(profile) } => profile.end(),
             _ => Timestamp::NEVER,
         };
-        asked.min(planned)
+        self.asked_end().min(planned)
+    }
+
+    /// Until when responses count as carried at the rate of the run: the end of the schedule. A recording ends with its
+    /// last arrival, so without a duration its last response ends the run, as in a run of a number of requests.
+    pub(crate) fn counts_until(&self) -> Timestamp {
+        match &self.model {
+            Model::Open { course: Course::Recorded(_), .. } => self.asked_end(),
+            _ => self.end(),
+        }
+    }
+
+    /// When the duration is over; never without one.
+    fn asked_end(&self) -> Timestamp {
+        self.duration.map_or(Timestamp::NEVER, |duration| Timestamp::ZERO + duration)
     }
 
     /// The most connections that one worker may hold.
@@ -321,12 +334,12 @@ impl Plan {
                 scenario.checks().iter().map(|check| check.name.clone()).collect()
             }
         };
-        Layout { endpoints, checks, stages, end: self.end() }
+        Layout { endpoints, checks, stages, end: self.counts_until() }
     }
 
     /// The spans in which the load is meant to be uniform.
     fn spans(&self) -> Vec<Span> {
-        let end = self.end();
+        let end = self.counts_until();
         let stages: Vec<(String, Duration)> = match &self.model {
             Model::Open { course: Course::Stages(profile), .. } => {
                 profile.stages().iter().map(|stage| (stage.name.to_string(), stage.length)).collect()

@@ -74,13 +74,16 @@ impl Div<Rate> for Rate {
 }
 
 const EXPECTED: &str = "a number of events per time, such as 100/s, 5k/s or 5M/m (/s, /m, /h; k, M, G)";
+const NOT_NEGATIVE: &str = "at least 0/s, such as 100/s";
 
 impl FromStr for Rate {
     type Err = ParseError;
 
     /// Reads `100/s`, `2.5k/s`, `5M/m`, `10/h`; a number alone is per second.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = || ParseError::new("rate", text, EXPECTED);
+        let positive = text.trim_start().strip_prefix('-').and_then(number_and_unit);
+        let expected = if positive.is_some() { NOT_NEGATIVE } else { EXPECTED };
+        let wrong = || ParseError::new("rate", text, expected);
         let (number, unit) = number_and_unit(text.trim()).ok_or_else(wrong)?;
         let (factor, unit) = multiplier(unit);
         let seconds = match unit {
@@ -123,6 +126,8 @@ mod tests {
         for text in ["", "/s", "100/d", "fast", "-1/s", "100 /s", "1e3/s"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
+        let negative = "-5/s".parse::<Rate>().unwrap_err();
+        assert_eq!(negative.to_string(), "`-5/s` is not a rate: expected at least 0/s, such as 100/s");
     }
 
     #[test]

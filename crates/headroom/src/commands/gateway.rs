@@ -44,7 +44,7 @@ pub struct Args {
     listen: SocketAddr,
 
     /// Rate limit, such as 100/s
-    #[arg(long, value_name = "RATE", conflicts_with = "file")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, conflicts_with = "file")]
     limit: Option<Rate>,
 
     /// Time-to-first-byte target, such as 50ms

@@ -55,7 +55,10 @@ fn a_broken_line_is_named_and_refused_or_left_out() {
             assert!(said.contains(part), "{format}: {part}: {said}");
         }
         let output = run(&["--bad-lines", "skip", "--json"]);
-        assert!(text(&output.stderr).contains(line), "{format}: {}", text(&output.stderr));
+        let note = format!(
+            "note: skipped 1 line of {file} that cannot be parsed, read 2 requests; the first: {line}"
+        );
+        assert!(text(&output.stderr).contains(&note), "{format}: {}", text(&output.stderr));
         let run = json(&output);
         assert_eq!(run["status"], serde_json::json!({ "200": 20 }), "{format}");
         let endpoints = run["endpoints"].as_array().unwrap();
@@ -63,6 +66,23 @@ fn a_broken_line_is_named_and_refused_or_left_out() {
             endpoints.iter().map(|endpoint| (endpoint["name"].as_str().unwrap(), &endpoint["status"]["200"]));
         let (ten, names) = (10.into(), ["GET /one", "GET /two"]);
         assert_eq!(counts.collect::<Vec<_>>(), names.map(|name| (name, &ten)), "{format}");
+    }
+}
+
+#[test]
+fn a_rate_that_is_negative_is_named_with_its_flag_and_its_bound() {
+    let url = "http://127.0.0.1:1/";
+    for (arguments, flag) in [
+        (&["load", url, "-r", "-5/s"][..], "--rate <RATE>"),
+        (&["load", url, "-r-5/s"], "--rate <RATE>"),
+        (&["find", url, "--peak", "-5/s"], "--peak <RATE>"),
+        (&["find", url, "--max-rate", "-5/s"], "--max-rate <RATE>"),
+        (&["gateway", "--to", "127.0.0.1:1", "--limit", "-5/s"], "--limit <RATE>"),
+    ] {
+        let output = headroom(arguments).output().unwrap();
+        let expected =
+            format!("invalid value '-5/s' for '{flag}': `-5/s` is not a rate: expected at least 0/s");
+        assert!(refused(&output).contains(&expected), "{arguments:?}: {}", refused(&output));
     }
 }
 

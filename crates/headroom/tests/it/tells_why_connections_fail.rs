@@ -97,6 +97,10 @@ fn http2_falls_back_where_the_server_offers_none() {
     let Some(nginx) = Nginx::start() else { return };
     works(&secure(nginx.other), &["-k", "--http2"]);
     assert_eq!(nginx.answered(nginx.other, 20), [("HTTP/1.1 TLSv1.3 200".to_owned(), 20)].into());
+    // nginx would speak HTTP/1.1 on a connection that selected no protocol.
+    let flags = ["--cacert", &nginx.certificates.authority(), "--http2-prior-knowledge"];
+    works(&secure(nginx.tls), &flags);
+    assert_eq!(nginx.answered(nginx.tls, 20), [("HTTP/2.0 TLSv1.3 200".to_owned(), 20)].into());
     // Without asking there is nothing to fall back to: the run ends, and says why.
     let begun = Instant::now();
     let failures = fails(&format!("http://{}/", service::start(Answer::Ok)), &["--http2-prior-knowledge"]);

@@ -124,7 +124,8 @@ impl fmt::Display for TlsFailure {
                 "the server wants a client certificate that it trusts; give one with --cert FILE --key FILE"
             }
             TlsFailure::NothingInCommon => {
-                "no version, cipher or application protocol in common; see --tlsv1.2, --tls-max and --ciphers"
+                "no TLS version, cipher or application protocol (ALPN) in common; see --tlsv1.2, --tls-max, --ciphers, \
+                 and --http2, which offers HTTP/1.1 too"
             }
             TlsFailure::Alert => "the server ended the connection with an alert; its log says why",
             TlsFailure::Protocol => "what arrived is not TLS; is this the port of https?",

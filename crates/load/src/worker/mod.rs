@@ -204,10 +204,11 @@ impl<'a, N: Net> Worker<'a, N> {
     pub(crate) fn run(mut self, slot: &Slot) -> io::Result<Home> {
         let mut ready: Vec<Ready> = Vec::with_capacity(1024);
         let mut next_report = Timestamp::ZERO + self.watch.every;
+        let counts_until = self.plan.counts_until();
         let schedule_end = loop {
             let now = self.net.now();
             if slot.stop.load(Ordering::Relaxed) {
-                break now.min(self.end);
+                break now.min(counts_until);
             }
             let next_due = self.agenda.note_due(now, &mut self.recorder.lag);
             self.dispatch(now);
@@ -216,7 +217,7 @@ impl<'a, N: Net> Worker<'a, N> {
                 self.flush();
             }
             if next_due == Timestamp::NEVER && self.is_done(now) {
-                break now.min(self.end);
+                break now.min(counts_until);
             }
             let mut until = next_due.min(self.timers.next()).min(next_report);
             if self.dense && next_due != Timestamp::NEVER {

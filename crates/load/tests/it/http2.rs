@@ -291,6 +291,29 @@ fn a_server_that_does_not_agree_gets_http1() {
 }
 
 #[test]
+fn with_prior_knowledge_it_is_the_only_protocol_over_tls() {
+    let world = World::new();
+    for (alpn, agrees) in [(&["h2", "http/1.1"][..], true), (&[], true), (&["http/1.1"], false)] {
+        let address = world.server(&Serving { alpn, ..Serving::default() }, |stream| {
+            odd(stream, Odd::Fine, &AtomicU64::new(0))
+        });
+        let mut plan = secure_plan(&world, address, open(50.0, 2));
+        plan.connecting.protocol =
+            Protocol::Http2 { streams: NonZeroU32::new(10).unwrap(), prior_knowledge: true };
+        let offered = plan.connecting.protocol.alpn();
+        plan.connecting.tls =
+            Some(Client::new(&ClientSettings { alpn: offered, ..world.trusting() }).unwrap());
+        let measured = run_plan(plan);
+        let (accounting, first) = (measured.accounting, &measured.first_failures);
+        let expected = if agrees { accounting.answered } else { measured.failures[&Failure::Tls] };
+        assert!(expected > 0 && expected == accounting.scheduled, "{alpn:?}: {accounting:?} {first:?}");
+        if !agrees {
+            assert!(first[&Failure::Tls].contains("(ALPN)"), "{first:?}");
+        }
+    }
+}
+
+#[test]
 fn what_a_server_does_wrong_is_counted_by_kind() {
     use Failure::{ClosedEarly, Malformed, Reset, StreamRefused};
     for (kind, failures) in [

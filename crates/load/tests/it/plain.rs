@@ -4,12 +4,12 @@ use crate::servers::{
     adds_up, answer_each, closed, get, header, ok, open, plan, run, run_plan, server, slow,
     stop_in_the_middle,
 };
-use load::{Plan, Targets, Work, start};
+use load::{Arrivals, Course, Model, Plan, Targets, Work, start};
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use units::Quantile;
+use units::{Quantile, Timestamp};
 
 #[test]
 fn open_model_keeps_its_rate() {
@@ -204,4 +204,32 @@ fn each_arrival_has_a_number_of_its_own() {
         numbers.sort_unstable();
         assert_eq!(numbers, (0..300).collect::<Vec<u64>>());
     }
+}
+
+/// A recording ends with its last arrival, but the response to it belongs to the run.
+#[test]
+fn a_recording_achieves_what_was_answered() {
+    let address = server(|stream| {
+        answer_each(stream, |stream, _| {
+            std::thread::sleep(Duration::from_millis(100));
+            ok(stream)
+        });
+    });
+    let times: Vec<Timestamp> = [0, 100, 300].map(Timestamp::from_millis).into();
+    let course = Course::Recorded(times.into());
+    let model = Model::Open { course, arrivals: Arrivals::Even, connections: None };
+    for duration in [None, Some(Duration::from_secs(60))] {
+        let mut plan = plan(get(address), model.clone());
+        plan.duration = duration;
+        let measured = run_plan(plan);
+        assert_eq!((measured.accounting.answered, measured.completed), (3, 3));
+        assert_eq!(measured.endpoints[0].part.completed, 3);
+        assert!(measured.elapsed >= Duration::from_millis(400), "{:?}", measured.elapsed);
+        assert!(measured.elapsed < Duration::from_secs(30), "{:?}", measured.elapsed);
+    }
+    let mut cut = plan(get(address), model);
+    cut.duration = Some(Duration::from_millis(350));
+    let measured = run_plan(cut);
+    assert_eq!((measured.accounting.answered, measured.elapsed), (3, Duration::from_millis(350)));
+    assert!(measured.completed < 3, "the last came after the end");
 }

@@ -82,7 +82,7 @@ pub struct Args {
     slo: Vec<Condition>,
 
     /// Peak rate that the service must carry, such as 72/s
-    #[arg(long, value_name = "RATE", help_heading = "Goal")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Goal")]
     peak: Option<Rate>,
 
     /// Table of traffic, such as a CSV file with requests per minute; its busiest row is the peak
@@ -98,7 +98,7 @@ pub struct Args {
     connections: Option<NonZeroU32>,
 
     /// Highest rate to try
-    #[arg(long, value_name = "RATE", help_heading = "Load")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Load")]
     max_rate: Option<Rate>,
 
     /// Distribution of arrivals
