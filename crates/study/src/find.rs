@@ -4,49 +4,26 @@
 //! Load, Wanted → find → Events during the search → documents::find::Outcome
 //!
 //! search   the stages in their order
-//! drive    one part of load each
-//! watched  the judge's view of a run
 //! ```
 //!
 //! [`control::search`] decides which rate comes next, whether a trial is good, bad or disturbed, when the service is
 //! calm again and which limits follow.
 
-mod drive;
 mod search;
-mod watched;
 
-pub use drive::Calm;
+pub use crate::parts::{Calm, Halt, Load};
 pub use search::SearchError;
 
-use ::load::{Arrivals, Connecting, Progress, StartError, Target};
+use crate::parts::Time;
+use ::load::Progress;
 use control::search::closed_loop::{Knee, Measured};
 use control::search::recovery::Recovery;
 use control::search::{Goal, Trial};
 use documents::find::{Judged, Outcome, Peak};
 use measure::Measurement;
 use search::Search;
-use std::cell::Cell;
-use std::num::NonZeroU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use units::Rate;
-
-/// How the load is generated.
-pub struct Load<'a> {
-    /// The destination and the request.
-    pub target: &'a Target,
-    /// How connections are opened.
-    pub connecting: &'a Connecting,
-    /// Whether a connection carries more than one request.
-    pub keep_alive: bool,
-    /// How arrivals are spaced.
-    pub arrivals: Arrivals,
-    /// The most connections of trials at a fixed rate.
-    pub connections: Option<NonZeroU32>,
-    /// The time-out of a request.
-    pub timeout: Duration,
-    /// Whether the search is to end now; called many times a second.
-    pub interrupted: &'a dyn Fn() -> bool,
-}
 
 /// What to search for.
 #[derive(Debug, Clone)]
@@ -150,48 +127,11 @@ pub enum Came<'a> {
     Recovery(&'a Recovery),
 }
 
-/// Why a part was stopped early.
-#[derive(Debug, thiserror::Error)]
-pub enum Halt {
-    /// [`Load::interrupted`] returned true.
-    #[error("interrupted")]
-    Interrupted,
-    /// The time limit of the whole search has been reached.
-    #[error("the time of the search is over")]
-    OutOfTime,
-    /// The load could not be generated.
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
-
 /// Runs a search, and reports its events.
 ///
 /// # Errors
 /// The target does not respond like a service, or load cannot be generated.
 pub fn find(load: &Load<'_>, wanted: Wanted, events: &mut Events<'_>) -> Result<Outcome, SearchError> {
-    let time = Time { begun: Instant::now(), ends: Cell::new(None) };
+    let time = Time::starting_now();
     Search::new(load, &time, events).run(wanted)
-}
-
-/// The time that a search has taken, and may take.
-#[derive(Debug)]
-struct Time {
-    begun: Instant,
-    /// Its latest end, since its beginning.
-    ends: Cell<Option<Duration>>,
-}
-
-impl Time {
-    fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn ends_after(&self, whole: Duration) {
-        self.ends.set(Some(whole));
-    }
-
-    /// How much time is left at most; `None` if that is not known yet.
-    fn left(&self) -> Option<Duration> {
-        self.ends.get().map(|ends| ends.saturating_sub(self.elapsed()))
-    }
 }

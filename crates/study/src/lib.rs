@@ -1,7 +1,15 @@
 //! Procedures: they generate load under the decisions of `control`, and return a typed outcome and a stream of typed
 //! events. They print nothing, and are independent of the command line and the ledger.
+//!
+//! ```text
+//! load   a plan, run once or several times, with thresholds and metrics beside it
+//! find   the search for the highest rate that holds a goal
+//! parts  a closed-loop step, a trial, a cool-down: what procedures like the search are made of
+//! drive  the loop that looks at a running plan, below all of them
+//! ```
 #![warn(missing_docs)]
 
 mod drive;
 pub mod find;
 pub mod load;
+mod parts;

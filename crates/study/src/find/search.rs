@@ -9,8 +9,8 @@
 //! The search ends trials as early as it can, most of them before anything is visible. The proof lets requests wait for
 //! longer than the goal allows, so that a recovery follows and not a calm service.
 
-use super::drive::{Calm, Driver};
-use super::{Came, Event, Events, Halt, Load, Part, Time, Wanted};
+use super::{Came, Event, Events, Part, Wanted};
+use crate::parts::{Calm, Driver, Halt, Load, Time};
 use control::search::closed_loop::{ClosedLoop, Knee, Next};
 use control::search::limits::{protected, usual_bound};
 use control::search::recovery::Recovery;

@@ -1,7 +1,19 @@
 //! Parts of load and their results: a probe, a closed-loop step, a trial, a cool-down, a recovery.
+//!
+//! Each part is one plan that is watched while it runs and ends as soon as its question is answered. A procedure runs
+//! them in its own order. What a part decides is in [`control::search`].
+//!
+//! ```text
+//! load     how load is generated, and why a part ends early
+//! watched  the judge's view of a run
+//! ```
 
-use super::watched::{Looks, seen};
-use super::{Halt, Load, Time};
+mod load;
+mod watched;
+
+pub(crate) use load::Time;
+pub use load::{Halt, Load};
+
 use crate::drive::{Drive, Look};
 use ::load::{Model, Plan, Progress, Watch};
 use control::search::calm::{CALM_AGAIN_MAX, CALM_PAUSE, LONE_REQUESTS, Lone};
@@ -19,13 +31,14 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use units::{Quantile, Rate};
+use watched::{Looks, seen};
 
 /// Drives load at one target.
-pub(super) struct Driver<'a> {
+pub(crate) struct Driver<'a> {
     /// How the load is generated.
-    pub(super) load: &'a Load<'a>,
+    pub(crate) load: &'a Load<'a>,
     /// How much time is left.
-    pub(super) time: &'a Time,
+    pub(crate) time: &'a Time,
 }
 
 /// The state of a calm service.
@@ -84,14 +97,14 @@ impl Driver<'_> {
         Ok(measured)
     }
 
-    /// Why the search ends now, if it does.
+    /// Why the procedure ends now, if it does.
     fn halt(&self) -> Option<Halt> {
         let over = || self.time.left().is_some_and(|left| left.is_zero());
         if (self.load.interrupted)() { Some(Halt::Interrupted) } else { over().then_some(Halt::OutOfTime) }
     }
 
     /// A few requests one after the other, within `most`.
-    pub(super) fn probe(&self, requests: u64, most: Duration) -> Result<Measurement, Halt> {
+    pub(crate) fn probe(&self, requests: u64, most: Duration) -> Result<Measurement, Halt> {
         let model = Model::closed(NonZeroU32::MIN);
         let plan = Plan { requests: Some(requests), ..self.plan(model, None) };
         let every = Watch { every: PROBE_LOOK, ..Watch::default() };
@@ -102,7 +115,7 @@ impl Driver<'_> {
     }
 
     /// Watches the calm service until it is known whether late responses come in clusters.
-    pub(super) fn watch_calm(
+    pub(crate) fn watch_calm(
         &self,
         first: Duration,
         goal: Option<&Goal>,
@@ -150,7 +163,7 @@ impl Driver<'_> {
 
     /// A number of connections, each of which sends its next request after a response. A step with far less throughput
     /// than `best` ends early.
-    pub(super) fn closed_step(
+    pub(crate) fn closed_step(
         &self,
         concurrency: u32,
         length: Duration,
@@ -175,7 +188,7 @@ impl Driver<'_> {
 
     /// Runs a trial until its judge decides. To prove an overload it continues until requests wait for longer than the
     /// goal's bound, or its length is over.
-    pub(super) fn trial(
+    pub(crate) fn trial(
         &self,
         goal: &Goal,
         trial: Trial,
@@ -216,7 +229,7 @@ impl Driver<'_> {
 
     /// Waits until a few single requests are successful and as fast as on the calm service, for at most `most`; returns
     /// whether they were.
-    pub(super) fn cool_down(
+    pub(crate) fn cool_down(
         &self,
         calm: Duration,
         most: Duration,
@@ -241,7 +254,7 @@ impl Driver<'_> {
     }
 
     /// Offers the rate below `low` at once, and measures when the goal holds again.
-    pub(super) fn recovery(
+    pub(crate) fn recovery(
         &self,
         goal: &Goal,
         low: Rate,
