@@ -1,10 +1,10 @@
-//! One plan of load, looked at equal intervals while it runs: the loop under every procedure.
+//! One plan of load, checked at equal intervals while it runs: the loop of every procedure.
 
 use ::load::{Plan, Progress, Running, StartError, Watch, start_watched};
 use measure::Measurement;
 use std::time::{Duration, Instant};
 
-/// A plan under way.
+/// A running plan.
 #[derive(Debug)]
 pub(crate) struct Drive {
     running: Running,
@@ -13,37 +13,37 @@ pub(crate) struct Drive {
     number: u32,
 }
 
-/// How a plan stands at one of the looks.
+/// The state of a plan at a check.
 #[derive(Debug)]
 pub(crate) struct Look {
-    /// The number of the look, from 1.
+    /// The number of the check, from 1.
     pub(crate) number: u32,
-    /// How the run stands; the recent part counts from the look before.
+    /// The progress of the run; the recent part counts from the previous check.
     pub(crate) now: Progress,
-    /// Whether the run was over before the look.
+    /// Whether the run was over before the check.
     pub(crate) finished: bool,
 }
 
 impl Drive {
-    /// Starts a plan that is looked at once every [`Watch::every`].
+    /// Starts a plan that is checked once every [`Watch::every`].
     ///
     /// # Errors
-    /// As [`start_watched`].
+    /// As for [`start_watched`].
     pub(crate) fn start(plan: Plan, watch: &Watch) -> Result<Self, StartError> {
         let running = start_watched(plan, watch)?;
         Ok(Drive { running, begun: Instant::now(), every: watch.every, number: 0 })
     }
 
-    /// Waits for the next look.
+    /// Waits for the next check.
     ///
     /// # Errors
-    /// What `halted` returns; it is asked at least once, and every 25 ms during the wait.
+    /// The result of `halted`; it is called at least once, and every 25 ms during the wait.
     pub(crate) fn look<H>(&mut self, mut halted: impl FnMut(&Running) -> Option<H>) -> Result<Look, H> {
         self.number += 1;
-        // The workers report in step with their own beginning; a little later their reports are there.
+        // The workers report in step with their own beginning; a little later their reports have arrived.
         let due = self.every * self.number + self.every / 8;
         loop {
-            // Asked at every look, also where looks come late.
+            // Called at every check, even if checks come late.
             if let Some(halt) = halted(&self.running) {
                 return Err(halt);
             }
@@ -61,14 +61,14 @@ impl Drive {
         &self.running
     }
 
-    /// Waits for the end of the run and gives what was measured.
+    /// Waits for the end of the run and returns the measurement.
     ///
     /// # Errors
-    /// Where a worker ended before its work.
+    /// A worker ended before its work was done.
     pub(crate) fn finish(self) -> Result<Measurement, StartError> {
         self.running.finish()
     }
 }
 
-/// An interruption, and the end of a run, are noticed within this time.
+/// An interruption, and the end of a run, are detected within this time.
 const NAP: Duration = Duration::from_millis(25);

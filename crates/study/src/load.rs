@@ -1,15 +1,15 @@
-//! A run of load, once or several times: the preflight, the run, and the metrics that are recorded beside it.
+//! A run of load, once or several times: the preflight, the run, and the metrics that are recorded with it.
 //!
 //! ```text
-//! Load → run or repeat → Events while it goes on → Outcome
+//! Load → run or repeat → Events during the run → Outcome
 //!
 //! asked    the facts of a plan that results show
 //! needs    the resources of this machine that a plan needs
-//! outcome  what came of a run
+//! outcome  the outcome of a run
 //! ```
 //!
-//! Every command that sends a plan as it is calls this: `load`, `replay`, each phase of `demo`. A procedure that decides
-//! while a run goes on when to end it has its own loop ([`crate::find`]); both look at a run in the same way.
+//! Every command that sends a plan unchanged calls this: `load`, `replay`, each phase of `demo`. A procedure that
+//! decides during a run when to end it has its own loop ([`crate::find`]); both check a run in the same way.
 
 mod asked;
 mod needs;
@@ -33,19 +33,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 use watch::{Source, Watcher};
 
-/// What is run.
+/// The run.
 pub struct Load<'a> {
     /// What is sent, when and for how long.
     pub plan: Plan,
     /// Conditions that the run must meet.
     pub thresholds: Vec<Threshold>,
-    /// Metrics that are recorded beside the run.
+    /// Metrics that are recorded with the run.
     pub watching: Watching,
-    /// Whether the run is to end now; asked many times a second.
+    /// Whether the run is to end now; called many times a second.
     pub interrupted: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Metrics that are recorded beside a run.
+/// Metrics that are recorded with a run.
 #[derive(Debug, Clone, Default)]
 pub struct Watching {
     /// The sources to read; none by default.
@@ -63,32 +63,32 @@ pub struct Repetition {
     pub of: u32,
 }
 
-/// What a run reports while it goes on. All events of a run come between its [`Event::Preflight`] and its
-/// [`Event::Ended`] or [`Event::Failed`].
+/// The events of a run. All events of a run come between its [`Event::Preflight`] and its [`Event::Ended`] or
+/// [`Event::Failed`].
 pub enum Event<'a> {
-    /// The machine was checked; the run begins whatever was found.
+    /// The machine was checked; the run begins whatever the result.
     Preflight {
-        /// Which run follows.
+        /// The run that follows.
         repetition: Repetition,
-        /// What this machine may lack; empty if nothing.
+        /// The resources that may be short on this machine; empty if none.
         findings: &'a [Finding],
     },
     /// A run begins.
     Begins {
-        /// Which one.
+        /// Its number.
         repetition: Repetition,
         /// The facts of its plan.
         asked: &'a Asked,
     },
-    /// How the run stands, ten times a second.
+    /// The progress of the run, ten times a second.
     Runs {
-        /// What is run.
+        /// The plan.
         plan: &'a Plan,
-        /// How it stands.
+        /// The progress.
         now: &'a Progress,
-        /// What was measured so far.
+        /// The measurements so far.
         so_far: SoFar<'a>,
-        /// Whether it was told to stop.
+        /// Whether it was interrupted.
         stopping: bool,
     },
     /// The run has ended.
@@ -100,7 +100,7 @@ pub enum Event<'a> {
 /// Receives the events of a run. They come from another thread, one at a time.
 pub type Events<'a> = dyn FnMut(Event<'_>) + Send + 'a;
 
-/// What was measured until now. It costs the workers time only if it is asked for.
+/// The measurements so far. They cost the workers time only if they are read.
 pub struct SoFar<'a>(&'a Running);
 
 impl SoFar<'_> {
@@ -113,25 +113,25 @@ impl SoFar<'_> {
 /// Several runs of one plan.
 #[derive(Debug)]
 pub struct Series {
-    /// The runs that gave a measurement, in their order. An interrupted one is the last.
+    /// The runs with a measurement, in order. An interrupted one is the last.
     pub runs: Vec<Outcome>,
-    /// Why the next one gave none.
+    /// Why the next one has no measurement.
     pub failed: Option<StartError>,
 }
 
 /// Runs the plan once.
 ///
 /// # Errors
-/// Where the plan never ends or sends nothing, the system gives no thread or descriptor, or a worker ended before its
-/// work.
+/// The plan never ends or sends nothing, the system provides no thread or descriptor, or a worker ended before its work
+/// was done.
 pub fn run(load: &Load<'_>, events: &mut Events<'_>) -> Result<Outcome, StartError> {
     load.once(&load.plan, Repetition { number: 1, of: 1 }, events)
 }
 
-/// Runs the plan `times` times, one run after the other. Ends early where a run fails or is interrupted.
+/// Runs the plan `times` times, one run after the other. Ends early if a run fails or is interrupted.
 ///
-/// Each repetition has the next seed: with one seed for all, the random arrivals of a run would be the same in each, and
-/// be taken for a property of the service.
+/// Each repetition has the next seed: with one seed for all, the random arrivals would be the same in each run, and
+/// their effect would look like a property of the service.
 pub fn repeat(load: &Load<'_>, times: NonZeroU32, events: &mut Events<'_>) -> Series {
     let mut runs = Vec::new();
     for number in 0..times.get() {
@@ -190,8 +190,8 @@ impl Load<'_> {
 
     fn drive(&self, plan: &Plan, events: &mut Events<'_>) -> Result<(Measurement, Ended), StartError> {
         let mut drive = Drive::start(plan.clone(), &Looks { every: LOOK_EVERY, ..Looks::default() })?;
-        // Looking must not delay a worker that shares its core. Only this thread is meant; where that is refused,
-        // looking costs what it costs.
+        // Checking must not delay a worker that shares its core. Only this thread is affected; if that is refused, it
+        // runs at normal priority.
         let _ = rustix::process::setpriority_process(None, PRIORITY);
         let aborting = self.thresholds.iter().any(|threshold| threshold.abort_on_fail);
         let mut ended = Ended::Planned;
@@ -215,7 +215,7 @@ impl Load<'_> {
         Ok((drive.finish()?, ended))
     }
 
-    /// Whether a threshold is missed that ends the run.
+    /// Whether a threshold that ends the run is missed.
     fn misses(&self, running: &Running, now: &Progress) -> bool {
         let aborts = |so_far| evaluate(&self.thresholds, &so_far).iter().any(|judged| judged.aborts(now.at));
         running.so_far().is_some_and(aborts)
@@ -229,7 +229,7 @@ impl Watching {
     }
 }
 
-/// The plan with the seed of its repetition, counted from 0; the first has the seed that was given.
+/// The plan with the seed of its repetition, counted from 0; the first has the plan's seed.
 fn with_seed(plan: &Plan, number: u32) -> Plan {
     let mut plan = plan.clone();
     plan.seed = plan.seed.wrapping_add(u64::from(number));
@@ -239,10 +239,10 @@ fn with_seed(plan: &Plan, number: u32) -> Plan {
     plan
 }
 
-/// A nice value that workers go before, and that still leaves a tenth of a core on a busy machine.
+/// A nice value below the priority of workers, which still leaves a tenth of a core on a busy machine.
 const PRIORITY: i32 = 10;
 
-/// A live view looks alive, and the workers report no more often.
+/// Often enough for a live view; the workers report no more often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Thresholds that end a run are evaluated once a second.

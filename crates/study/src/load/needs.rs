@@ -1,11 +1,11 @@
-//! What a plan takes of this machine, for the preflight.
+//! The resources of this machine that a plan needs, for the preflight.
 
 use ::load::{Model, Plan, Protocol, Server};
 use host::Needs;
 use std::num::NonZeroU32;
 use units::{Rate, Timestamp};
 
-/// What a plan takes of this machine.
+/// The resources of this machine that a plan needs.
 pub fn needs(plan: &Plan) -> Needs {
     let peak = plan.model.peak_rate();
     let connections = plan.model.connections().map(NonZeroU32::get);

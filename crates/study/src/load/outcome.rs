@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The outcome of a run.
 
 use ::load::threshold::Judged;
 use documents::run::{Asked, Ended, LoadRun, Threshold as Said};
@@ -9,26 +9,26 @@ use measure::{Measurement, Watched};
 pub struct Outcome {
     /// The facts of its plan.
     pub asked: Asked,
-    /// What was measured.
+    /// The measurement.
     pub measured: Measurement,
     /// How it ended.
     pub ended: Ended,
-    /// The thresholds, in the order in which they were given, each with its verdict.
+    /// The thresholds, in the given order, each with its verdict.
     pub thresholds: Vec<Said>,
-    /// The metrics that were recorded beside it.
+    /// The metrics that were recorded with it.
     pub watched: Vec<Watched>,
 }
 
-/// What a run shows of the service.
+/// The verdict on the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// All thresholds are met; without thresholds, there was a good response.
     Met,
     /// A threshold is missed.
     Missed,
-    /// There are thresholds, and the run is invalid: it says nothing about them.
+    /// There are thresholds, and the run is invalid: they cannot be evaluated.
     Invalid,
-    /// There are no thresholds, and no good response came.
+    /// There are no thresholds, and there was no good response.
     NothingGood,
 }
 
@@ -44,7 +44,7 @@ impl Outcome {
         }
     }
 
-    /// What the run shows of the service.
+    /// The verdict on the service.
     pub fn verdict(&self) -> Verdict {
         let measured = &self.measured;
         if self.thresholds.is_empty() {
@@ -59,7 +59,7 @@ impl Outcome {
     }
 }
 
-/// A threshold with its verdict, as the document has it.
+/// A threshold with its verdict, in the form of the document.
 pub(super) fn said(judged: &Judged) -> Said {
     Said { threshold: judged.threshold.to_string(), met: judged.met, said: judged.to_string() }
 }

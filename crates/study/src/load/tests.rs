@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use units::Rate;
 
-/// A plan of 100 requests a second for `millis`, and the service that it goes to.
+/// A plan of 100 requests a second for `millis`, and its service.
 fn plan(millis: u64) -> (sample::Running, Plan) {
     let service = sample::Service::start(sample::Config::default()).unwrap();
     let target = Target::new(&format!("http://{}/", service.addr()), "GET", &[], b"").unwrap();
@@ -78,7 +78,7 @@ fn a_missed_threshold_ends_the_run_where_it_is_told_to() {
     assert_eq!((outcome.ended, outcome.verdict()), (Ended::Aborted, Verdict::Missed));
 }
 
-/// The thread that looks lowers its priority; threads inherit the priority of the thread that starts them.
+/// The monitoring thread lowers its priority; threads inherit the priority of the thread that starts them.
 #[test]
 fn workers_of_every_repetition_have_the_priority_of_the_process() {
     let (_service, plan) = plan(250);
