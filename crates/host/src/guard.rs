@@ -84,7 +84,9 @@ impl fmt::Display for Peak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Peak::Known(rate) => write!(f, "the load of {rate} is"),
-            Peak::Unknown => f.write_str("the closed model sends as fast as it is answered, which may be"),
+            Peak::Unknown => {
+                f.write_str("the closed model sends as fast as the service responds, which may be")
+            }
         }
     }
 }
@@ -266,7 +268,7 @@ mod tests {
         );
         assert!(
             refused(None)
-                .contains("the closed model sends as fast as it is answered, which may be more than")
+                .contains("the closed model sends as fast as the service responds, which may be more than")
         );
     }
 

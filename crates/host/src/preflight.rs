@@ -148,7 +148,7 @@ fn descriptors(needs: &Needs, host: &Host) -> Option<Finding> {
         severity: Severity::Warning,
         what: "descriptors",
         needed: format!(
-            "without a bound on connections, {rate} take {} when answers take {}",
+            "without a bound on connections, {rate} take {} when responses take {}",
             (rate * PATIENCE).ceil(),
             show_duration(PATIENCE)
         ),

@@ -16,7 +16,7 @@ const ROUNDS: u32 = 10_000;
 const BODY: [u8; 100] = [b'x'; 100];
 
 fn main() {
-    println!("{STREAMS} streams, answers of {} bytes", BODY.len());
+    println!("{STREAMS} streams, responses of {} bytes", BODY.len());
     println!("server that sends literals, as nginx does:");
     measure("the same head each time", 4096, false, &|_| literals(None));
     measure("the same head each time, table of 0", 0, false, &|_| literals(None));
@@ -71,7 +71,7 @@ fn measure(what: &str, header_table_size: u32, wants_headers: bool, block: &dyn 
     let median = rounds[rounds.len() / 2];
     let wire_bytes = 18 + block(1).len() + BODY.len();
     let ns = median.as_secs_f64() * 1e9 / f64::from(STREAMS);
-    println!("{ns:8.1} ns  {what} ({wire_bytes} bytes an answer)");
+    println!("{ns:8.1} ns  {what} ({wire_bytes} bytes per response)");
 }
 
 /// The time in the client for each round of requests and responses on a connection.

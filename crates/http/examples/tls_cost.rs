@@ -43,7 +43,7 @@ fn main() {
             let answer = vec![b'a'; answer_len];
             let best = (0..ROUNDS).map(|_| round(&mut pair, &answer)).min().unwrap_or_default();
             println!(
-                "{version} {cipher}: {:>6} ns an exchange, request of {} bytes, answer of {answer_len}",
+                "{version} {cipher}: {:>6} ns an exchange, request of {} bytes, response of {answer_len}",
                 best.as_nanos() / EXCHANGES_A_ROUND as u128,
                 REQUEST.len()
             );

@@ -527,7 +527,7 @@ mod tests {
         assert_eq!(measured.series.seconds[0].good, 1);
         assert_eq!(measured.series.seconds[1].good, 0, "3.5 s is not within 3 s");
         assert_eq!(measured.response.count(), 2);
-        assert_eq!(measured.completed, 0, "both answers came after the schedule");
+        assert_eq!(measured.completed, 0, "both responses came after the schedule");
     }
 
     #[test]

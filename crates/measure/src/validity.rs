@@ -158,10 +158,10 @@ impl fmt::Display for Reason {
             ),
             Reason::Resent { count, scheduled } => write!(
                 f,
-                "{count} requests of {scheduled} were sent again, because a kept connection or a stream ended before the answer: the service received more than the schedule, and the lost time is in the response time (--no-resend counts them as failed)"
+                "{count} requests of {scheduled} were sent again, because a kept connection or a stream ended before the response: the service received more than the schedule, and the lost time is in the response time (--no-resend counts them as failed)"
             ),
             Reason::NoGoodAnswer(why) => {
-                write!(f, "no request got a good answer (status 200 to 399): {why}")
+                write!(f, "no request got a good response (status 200 to 399): {why}")
             }
             Reason::Steal { share } => {
                 write!(f, "the hypervisor gave {share} of this machine's processor time to others")

@@ -83,7 +83,7 @@ fn main() {
             sections: vec![
                 Section::Text("At 110 requests a second the service answers a fifth of what it can carry, because it works on requests whose users have gone. With a policy in front of it, it answers what it can carry, and refuses the rest at once.".to_owned()),
                 Section::Table(table),
-                chart("Good answers collapse, and come back with the policy", "Good: answered with 2xx within 500 ms of the intended start.", rates(&timeline)),
+                chart("Good responses collapse, and come back with the policy", "Good: answered with 2xx within 500 ms of the intended start.", rates(&timeline)),
                 chart("Response times grow a hundredfold, and shrink back", "From the intended start to the last byte.", response_times(&timeline)),
                 Section::Heading("What the service can carry".to_owned()),
                 chart("Beyond 101 requests a second, more load brings less", "Each dot is a trial of ten seconds.", trials(&search)),

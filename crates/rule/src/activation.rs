@@ -105,7 +105,7 @@ impl Activation<'_> {
                             self.changes.status.as_ref().map_or(answer.status(), |(status, _)| *status);
                         Value::Integer(status.into())
                     }
-                    None => return Err(mlua::Error::runtime("there is no answer yet")),
+                    None => return Err(mlua::Error::runtime("there is no response yet")),
                 },
                 GET_ANSWER_HEADER => {
                     let name = text("the name", &first).unwrap_or_default();

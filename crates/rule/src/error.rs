@@ -117,8 +117,8 @@ pub(crate) fn phase_name(phase: Phase) -> &'static str {
 /// Why a function of the other phase cannot be called, and where it can.
 pub(crate) fn other_phase(phase: Phase) -> &'static str {
     match phase {
-        Phase::Request => "there is no answer yet, call it in the `response_rule` of the route",
-        Phase::Response => "the request is answered already, call it in the `rule` of the route",
+        Phase::Request => "there is no response yet, call it in the `response_rule` of the route",
+        Phase::Response => "the response has already arrived, call it in the `rule` of the route",
     }
 }
 

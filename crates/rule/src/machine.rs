@@ -345,7 +345,7 @@ const REMEDIES: [(&str, &str); 5] = [
     ("stack overflow", "a function calls itself without end"),
     (
         "yield across metamethod/C-call",
-        "call the host function first and keep its answer in a local variable",
+        "call the host function first and keep its result in a local variable",
     ),
     ("pattern too complex", "use a shorter pattern or string"),
 ];

@@ -32,7 +32,7 @@ impl Draft<'_> {
     pub(crate) fn finish(self) -> Result<Response, String> {
         let status = check_status(self.status)?;
         if !self.body.is_empty() && matches!(status, 204 | 304) {
-            return Err(format!("an answer with status {status} has no body; give an empty string"));
+            return Err(format!("a response with status {status} has no body; give an empty string"));
         }
         let second = self.reason_or_type;
         if second.bytes().any(is_control) {

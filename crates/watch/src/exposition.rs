@@ -85,7 +85,7 @@ impl Selector {
                 *sum.get_or_insert(0.0) += value.ok_or_else(unreadable)?;
             }
         }
-        sum.ok_or_else(|| (Gap::Absent, format!("the answer has no metric {self}")))
+        sum.ok_or_else(|| (Gap::Absent, format!("the response has no metric {self}")))
     }
 }
 
@@ -247,7 +247,7 @@ odd{ 5
     #[test]
     fn what_is_not_there_is_a_gap() {
         assert_eq!(said("nothing").unwrap_err().0, Gap::Absent);
-        assert_eq!(said(r#"busy{x="y"}"#).unwrap_err().1, "the answer has no metric busy{x=\"y\"}");
+        assert_eq!(said(r#"busy{x="y"}"#).unwrap_err().1, "the response has no metric busy{x=\"y\"}");
         assert_eq!(said("odd").unwrap_err().0, Gap::Unreadable);
     }
 

@@ -19,7 +19,8 @@ pub(crate) fn read(answer: &Answer) -> Result<f64, (Gap, String)> {
         let said = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or("no reason given");
         return Err((Gap::Refused, format!("status {}: {said}", answer.status)));
     }
-    let unreadable = || (Gap::Unreadable, "the answer is not that of Prometheus' query API".to_owned());
+    let unreadable =
+        || (Gap::Unreadable, "the response is not in the format of Prometheus' query API".to_owned());
     let json = json.ok_or_else(unreadable)?;
     let result = &json["data"]["result"];
     let value = match json["data"]["resultType"].as_str() {

@@ -78,7 +78,7 @@ fn watch(asker: &mut Asker, series: &Mutex<Vec<Watched>>, every: Duration, ended
         if late > 0 {
             due += every.saturating_mul(late);
             for watched in locked(series).iter_mut() {
-                watched.gaps(Gap::Late, u64::from(late), "the answer before took too long");
+                watched.gaps(Gap::Late, u64::from(late), "the previous response took too long");
             }
         }
         match ended.recv_timeout(due.saturating_duration_since(Instant::now())) {

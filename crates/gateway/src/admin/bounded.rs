@@ -179,7 +179,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Client<S> {
 /// Operators, scrapers and probes; each may keep a connection.
 const CLIENTS_MAX: usize = 64;
 
-/// From the first byte of a request, or from the connection, to the answer. A reload takes seconds at most.
+/// From the first byte of a request, or from the connection, to the response. A reload takes seconds at most.
 const REQUEST_MAX: Duration = Duration::from_secs(30);
 
 /// Between two requests: longer than the time between two scrapes.

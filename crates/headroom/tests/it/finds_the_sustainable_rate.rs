@@ -174,7 +174,7 @@ fn a_target_that_does_not_answer_is_said() {
     let output = find(&format!("http://{}/", free_address()), &["--no-write"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stderr);
-    assert!(said.contains("does not answer: connection refused") && said.contains("curl -v"), "{said}");
+    assert!(said.contains("does not respond: connection refused") && said.contains("curl -v"), "{said}");
 }
 
 /// Ten seconds of watching, no trial, no file.

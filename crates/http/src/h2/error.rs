@@ -72,7 +72,7 @@ impl fmt::Debug for ErrorCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the message of each variant says what it is and what its fields are")]
 pub enum H2Error {
-    #[error("the peer answers in HTTP/1.1, expected HTTP/2; it does not speak HTTP/2 on this port")]
+    #[error("the peer responds in HTTP/1.1, expected HTTP/2; it does not speak HTTP/2 on this port")]
     Http1,
     #[error("the first frame has type {found}, expected SETTINGS")]
     Preface { found: u8 },
@@ -86,7 +86,7 @@ pub enum H2Error {
     StreamNotZero { frame: &'static str, stream: u32 },
     #[error("a {frame} frame on stream {stream}, which no request has opened")]
     StreamIdle { frame: &'static str, stream: u32 },
-    #[error("a {frame} frame on stream {stream} after the end of its answer")]
+    #[error("a {frame} frame on stream {stream} after the end of its response")]
     StreamClosed { frame: &'static str, stream: u32 },
     #[error("frame type {found} within a header block, expected CONTINUATION")]
     ContinuationExpected { found: u8 },
@@ -137,7 +137,7 @@ impl H2Error {
 pub enum Malformed {
     #[error("a head without :status, or with one that is not three digits from 100, or with two")]
     Status,
-    #[error("an interim head that ends the answer, or has status 101")]
+    #[error("an interim head that ends the response, or has status 101")]
     Interim,
     #[error("a pseudo-header other than :status, or after another field, or in a trailer")]
     PseudoHeader,
@@ -153,7 +153,7 @@ pub enum Malformed {
     BodyLength,
     #[error("DATA before the head")]
     DataBeforeHead,
-    #[error("a second head that does not end the answer")]
+    #[error("a second head that does not end the response")]
     SecondHead,
     #[error("the window of the stream is raised by 0")]
     WindowIncrement,

@@ -238,10 +238,10 @@ impl Scenario {
     pub fn describe(&self, failure: StepFailure) -> String {
         match failure {
             StepFailure::NotExtracted { slot } => {
-                format!("the answer does not hold `{}`", self.definition.names[slot])
+                format!("the response does not contain `{}`", self.definition.names[slot])
             }
             StepFailure::Missing { slot } => {
-                format!("no earlier answer held `{}`", self.definition.names[slot])
+                format!("no earlier response contained `{}`", self.definition.names[slot])
             }
             other => other.kind().to_owned(),
         }

@@ -89,7 +89,7 @@ fn what_the_answer_lacks_is_counted_and_ends_the_iteration() {
     told(&mut user, &scenario);
     let judged = user.answered(&scenario, NOW, &answer(503, "", "<h1>Too busy</h1>"));
     assert_eq!(judged.failure, Some(StepFailure::NotExtracted { slot: 0 }));
-    assert_eq!(scenario.describe(judged.failure.unwrap()), "the answer does not hold `cart`");
+    assert_eq!(scenario.describe(judged.failure.unwrap()), "the response does not contain `cart`");
     assert_eq!(judged.checks[0], (CheckId(0), false));
     assert_eq!(told(&mut user, &scenario), "done false");
     assert_eq!(told(&mut user, &scenario), "0 GET /carts");
@@ -104,7 +104,7 @@ fn a_step_whose_value_is_missing_is_not_sent() {
     definition.flows[0].items = vec![Item::Step(StepId(1))];
     let scenario = Scenario::new(definition);
     let mut user = User::new(&scenario, 0, 1);
-    assert_eq!(told(&mut user, &scenario), "1 failed: no earlier answer held `cart`");
+    assert_eq!(told(&mut user, &scenario), "1 failed: no earlier response contained `cart`");
     assert_eq!(told(&mut user, &scenario), "done false");
 }
 
@@ -180,7 +180,7 @@ fn redirects_are_followed_as_they_say() {
         assert_eq!(judged, Judged { redirected: true, ..Judged::default() });
         assert_eq!(told(&mut user, &scenario), expected);
         let judged = user.answered(&scenario, NOW, &answer(200, "", ""));
-        assert_eq!(judged.checks, [(CheckId(0), true)], "checks judge the last answer");
+        assert_eq!(judged.checks, [(CheckId(0), true)], "checks apply to the last response");
         assert_eq!(told(&mut user, &scenario), "done true");
     }
 }

@@ -102,7 +102,10 @@ fn a_value_that_is_not_there_breaks_the_walk_and_is_counted() {
         assert_eq!((walks.completed, walks.broken), (0, walks.started), "{walks:?}");
         assert!((10..=60).contains(&walks.started), "it does not spin: {walks:?}");
         let reasons: Vec<_> = measured.step_failures.iter().collect();
-        assert_eq!(reasons, [(&"POST /carts: the answer does not hold `cart`".to_owned(), &walks.broken)]);
+        assert_eq!(
+            reasons,
+            [(&"POST /carts: the response does not contain `cart`".to_owned(), &walks.broken)]
+        );
         assert_eq!(measured.accounting.answered, walks.started);
     }
 }
@@ -117,7 +120,10 @@ fn a_first_step_that_cannot_be_written_does_not_spin() {
         let walks = &measured.iterations;
         assert_eq!((walks.broken, measured.accounting.scheduled), (walks.started, 0), "{walks:?}");
         assert!((10..=60).contains(&walks.started), "{walks:?}");
-        assert_eq!(measured.step_failures["GET /carts/${cart}: no earlier answer held `cart`"], walks.broken);
+        assert_eq!(
+            measured.step_failures["GET /carts/${cart}: no earlier response contained `cart`"],
+            walks.broken
+        );
         assert!(asked.lock().unwrap().is_empty());
     }
 }
@@ -222,7 +228,7 @@ fn data_that_ends_ends_the_walks() {
         paths.sort();
         assert_eq!(paths, ["/ann", "/bob", "/cid", "/dan"]);
         assert_eq!((measured.iterations.started, measured.iterations.completed), (4, 4));
-        assert!(!is_closed || began.elapsed() < Duration::from_secs(10), "nobody is left who would send");
+        assert!(!is_closed || began.elapsed() < Duration::from_secs(10), "no user is left to send");
     }
 }
 

@@ -115,5 +115,5 @@ fn users_share_the_streams_of_http2_connections() {
     assert_eq!(measured.accounting.answered, measured.accounting.scheduled, "{:?}", measured.first_failures);
     assert_eq!(gauge.most(), 6);
     let rates: Vec<f64> = measured.stages.iter().map(|stage| stage.achieved().per_second()).collect();
-    assert!(rates[0] > rates[1] && rates[1] < 205.0, "10 ms an answer: {rates:?}");
+    assert!(rates[0] > rates[1] && rates[1] < 205.0, "10 ms per response: {rates:?}");
 }

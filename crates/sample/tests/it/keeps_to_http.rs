@@ -55,7 +55,7 @@ fn head_has_the_length_but_no_body() {
     let mut client = Client::connect(service.addr());
     client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(client.response_to("HEAD").unwrap().head.contains("Content-Length: 5\r\n"));
-    assert_eq!(client.get("/").unwrap().body.len(), 5, "nothing stood between the two answers");
+    assert_eq!(client.get("/").unwrap().body.len(), 5, "nothing was sent between the two responses");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn calm(to: SocketAddr, seconds: u64) {
     let arrivals = open_loop(to, "/search.cgi", 100.0, Duration::from_secs(seconds), PATIENCE);
     let (median, p95) = (quantile(&arrivals, 0.5).unwrap(), quantile(&arrivals, 0.95).unwrap());
     println!("calm at 100/s: median {median:?}, p95 {p95:?}");
-    assert!(arrivals.iter().all(|arrival| arrival.good.is_some()), "every request is answered");
+    assert!(arrivals.iter().all(|arrival| arrival.good.is_some()), "every request has a response");
     let expected = Duration::from_micros(18_600)..Duration::from_millis(30);
     assert!(expected.contains(&median), "about 19 ms, not {median:?}");
 }

@@ -29,7 +29,7 @@ use units::{Quantile, Rate, show_duration};
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// No request got a response.
-    #[error("{target} does not answer: {what}; is the service there? try `curl -v '{target}'`")]
+    #[error("{target} does not respond: {what}; is the service running? try `curl -v '{target}'`")]
     Silent {
         /// The URL.
         target: String,
@@ -38,7 +38,7 @@ pub enum SearchError {
     },
     /// The response has an error status.
     #[error(
-        "{target} answers {status} to a single request; the rate of such answers says nothing, give a URL (and -H, -m, --data) that is answered with 2xx or 3xx"
+        "{target} responds with {status} to a single request, so its capacity cannot be measured; give a URL (and -H, -m, --data) that gets 2xx or 3xx"
     )]
     Refuses {
         /// The URL.
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
             Some(median) => Ok(median.at),
             None => {
                 let failures = measured.failures.keys().map(ToString::to_string).collect::<Vec<_>>();
-                let timed_out = format!("no answer within {}", show_duration(self.driver.load.timeout));
+                let timed_out = format!("no response within {}", show_duration(self.driver.load.timeout));
                 let what = if failures.is_empty() { timed_out } else { failures.join(", ") };
                 Err(SearchError::Silent { target: target(), what })
             }
@@ -210,7 +210,7 @@ impl<'a> Search<'a> {
                 Next::NothingAnswered => {
                     return Err(SearchError::Silent {
                         target: self.driver.load.target.url.clone(),
-                        what: "single requests were answered, but none under load".to_owned(),
+                        what: "single requests got responses, but none under load".to_owned(),
                     });
                 }
             };
