@@ -61,7 +61,7 @@ pub struct Run {
     pub config: String,
     /// The machine that made the load.
     pub host: Vec<(String, String)>,
-    /// How far the run may be believed.
+    /// How far the run can be trusted.
     pub verdict: Verdict,
     /// Why, as sentences.
     pub reasons: Vec<String>,

@@ -286,7 +286,7 @@ struct Rates {
     rates: Vec<Arc<RateClass<AtomicU64>>>,
     keyed: Vec<Arc<ByKey>>,
     tried: Vec<Tried>,
-    /// The index of each class in the previous configuration; `None` for those that begin anew.
+    /// The index of each class in the previous configuration; `None` for those that start again.
     stood: Vec<Option<usize>>,
 }
 

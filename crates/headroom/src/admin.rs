@@ -50,7 +50,7 @@ pub enum Error {
     Unreachable {
         /// Where it was looked for.
         address: AdminAddress,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Somebody is there who does not answer as a gateway does.
@@ -66,7 +66,7 @@ pub enum Error {
     Token {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file has no operator's side.

@@ -21,7 +21,7 @@ use std::time::SystemTime;
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 

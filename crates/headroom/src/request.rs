@@ -39,7 +39,7 @@ pub enum RequestError {
     Body {
         /// What was given after the `@`.
         from: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The URL, the method or a header cannot be used.

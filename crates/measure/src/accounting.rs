@@ -122,7 +122,7 @@ impl Failure {
     /// What to do about it, if known.
     pub fn remedy(self) -> Option<&'static str> {
         Some(match self {
-            Failure::ConnectionRefused => "nobody listens there, or its accept queue is full",
+            Failure::ConnectionRefused => "no process listens there, or its accept queue is full",
             Failure::NameNotResolved => {
                 "check the name, or give its address with --resolve HOST:PORT:ADDRESS"
             }

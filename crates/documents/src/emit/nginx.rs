@@ -100,7 +100,7 @@ fn quoted(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// A path with a segment of two dots, however it is spelt, as it came.
+/// A path with a segment of two dots, however it is spelt, unchanged.
 const DOTS: &str = r"~*^[^?]*([/\\]|%2f|%5c)(\.|%2e)(\.|%2e)([/\\;?]|%2f|%5c|%3b|$)";
 
 /// A rate that is whole a minute is not whole in binary.

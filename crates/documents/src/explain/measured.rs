@@ -18,7 +18,7 @@ pub struct Recorded {
     pub target: String,
     /// What the command concluded, as JSON.
     pub result: Option<String>,
-    /// How far it may be believed; `None` where it measured nothing itself.
+    /// How far it can be trusted; `None` where it measured nothing itself.
     pub verdict: Option<Verdict>,
     /// How far it has come, in a word.
     pub state: &'static str,

@@ -59,7 +59,7 @@ pub enum Work {
         /// How many there are.
         count: usize,
     },
-    /// Users who walk through a scenario.
+    /// Users who execute a scenario.
     Scenario {
         /// The first server that it names, such as `http://127.0.0.1:8080`.
         server: Option<String>,

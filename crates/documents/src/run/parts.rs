@@ -70,7 +70,7 @@ pub fn checks(checks: &[Check]) -> Option<Table> {
     Some(table)
 }
 
-/// Walks through a scenario.
+/// Iterations of a scenario.
 pub fn iterations(iterations: &Iterations) -> Option<Table> {
     let Iterations { started, completed, broken, time } = iterations;
     if *started == 0 {

@@ -178,7 +178,7 @@ impl<N: Net> Worker<N> {
             exchange.answer.count_shed(&local);
         }
         if exchange.admission.is_admitted() {
-            // It was on its way to an instance.
+            // It was being sent to an instance.
             self.release(index, &local, control::balance::Outcome::Cancelled);
         }
         let retry_after = reason.retry_after(&mut self.rng);

@@ -94,7 +94,7 @@ fn a_dropped_gateway_ends() {
     let gateway = before(&upstream);
     let address = gateway.address();
     drop(gateway);
-    eventually("nobody listens", || std::net::TcpStream::connect(address).is_err());
+    eventually("the address has no listener", || std::net::TcpStream::connect(address).is_err());
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_chunk_size_that_is_padded_is_a_502_and_the_log_says_why() {
         assert!(answer.text().contains("upstream_malformed"), "{answer:?}");
     }
     let mut noted = None;
-    eventually("whoever watches is told", || {
+    eventually("the violation is reported", || {
         noted = noted.take().or(gateway.take_malformed_answer());
         noted.is_some()
     });

@@ -103,7 +103,7 @@ impl Server {
     }
 }
 
-/// An address of this machine where nobody listens.
+/// An address of this machine without a listener.
 pub fn free_address() -> SocketAddr {
     let [address] = free_addresses();
     address
