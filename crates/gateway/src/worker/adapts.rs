@@ -2,7 +2,6 @@
 
 use super::as_simulated::Service;
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{
     AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Policy, Pool, Queue, Route, Settings,
@@ -74,13 +73,7 @@ impl Story {
         world.set_reach(ADDRESS, Reach::Accepts);
         let shared = Shared::new(settings, None, Timestamp::ZERO).unwrap();
         let room = Arc::new(ControlRoom::new(shared, 1));
-        let ends = Ends {
-            net: world.net(),
-            listener: world.listen(LISTENER),
-            log: Log::open(&AccessLog::Off).unwrap(),
-            wall_clock: || 1_800_000_000_000_000,
-            seed: 1,
-        };
+        let ends = Ends::quiet(world.net(), world.listen(LISTENER), 1);
         let worker: Worker<VirtualNet> = Worker::new(ends, 0, Arc::clone(&room)).unwrap();
         let service = Service::new(ADDRESS, 16, SERVICE);
         Story { world, room, worker, service, users: Vec::new() }

@@ -5,7 +5,6 @@
 //! another worker, a limit or a policy has freed are found by polling.
 
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
 use crate::settings::{
     AccessLog, Adaptive, Class, ConcurrencySettings, PathMatch, Policy, Pool, Queue, Route, Settings,
@@ -173,13 +172,7 @@ impl Story {
         world.set_reach(ADDRESS, Reach::Accepts);
         let room =
             Arc::new(ControlRoom::new(Shared::new(self.settings(), None, Timestamp::ZERO).unwrap(), 1));
-        let ends = Ends {
-            net: world.net(),
-            listener: world.listen(LISTENER),
-            log: Log::open(&AccessLog::Off).unwrap(),
-            wall_clock: || 1_800_000_000_000_000,
-            seed: 1,
-        };
+        let ends = Ends::quiet(world.net(), world.listen(LISTENER), 1);
         let mut worker: Worker<VirtualNet> = Worker::new(ends, 0, room).unwrap();
         let mut service = Service::new(ADDRESS, self.slots, self.work);
         let mut arrivals: VecDeque<Timestamp> = self.arrivals().into();

@@ -2,9 +2,8 @@
 //! fit, unlike any network.
 
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, PathMatch, Pool, Route, Settings};
+use crate::settings::{PathMatch, Pool, Route, Settings};
 use crate::shared::Shared;
 use http::reactor::{Net, Ready, Token};
 use std::cell::RefCell;
@@ -116,13 +115,7 @@ fn before_the_other(flood: Speaker, instance: Speaker) -> (usize, u64) {
         ..Settings::new(address)
     };
     let shared = Shared::new(settings, None, Timestamp::ZERO).unwrap();
-    let ends = Ends {
-        net: world.clone(),
-        listener: (),
-        log: Log::open(&AccessLog::Off).unwrap(),
-        wall_clock: || 1_800_000_000_000_000,
-        seed: 1,
-    };
+    let ends = Ends::quiet(world.clone(), (), 1);
     let mut worker = Worker::new(ends, 0, Arc::new(ControlRoom::new(shared, 1))).unwrap();
     let mut ready = Vec::new();
     let comes = |speaker: Speaker| {

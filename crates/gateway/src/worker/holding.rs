@@ -2,10 +2,11 @@
 //! very slowly. In virtual time.
 
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, Class, ConnectionLimits, PathMatch, Pool, Route, Settings};
+use crate::settings::{Class, ConnectionLimits, PathMatch, Pool, Route, Settings};
 use crate::shared::Shared;
+use http::codec::Body;
+use http::codec::body::Decoder;
 use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
 use http::reactor::{Net, Ready, Token};
 use std::net::SocketAddr;
@@ -53,13 +54,7 @@ impl Stage {
         let workers = (0..workers).map(|index| {
             let world = World::new(u64::from(index));
             world.set_reach(instance(), Reach::Accepts);
-            let ends = Ends {
-                net: world.net(),
-                listener: world.listen(LISTENER),
-                log: Log::open(&AccessLog::Off).unwrap(),
-                wall_clock: || 1_800_000_000_000_000,
-                seed: 1,
-            };
+            let ends = Ends::quiet(world.net(), world.listen(LISTENER), 1);
             let worker = Worker::new(ends, index as usize, Arc::clone(&room)).unwrap();
             (world, worker)
         });
@@ -391,6 +386,48 @@ fn a_body_that_is_read_first_holds_no_place() {
     assert_eq!(large.status(), 413);
     let worker = &stage.workers[0].1;
     assert_eq!(worker.gathered, 0);
+}
+
+/// Each part of a buffered body is decoded once, as it arrives: wherever the body is cut, the next part continues there.
+#[test]
+fn a_chunked_body_that_is_read_first_is_whole_wherever_it_is_cut() {
+    let head: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body: &[u8] = b"5;x=y\r\nthe e\r\n2\r\nnd\r\n0\r\nA: b\r\n\r\n";
+    let whole = head.len() + body.len();
+    let bytes = [head, body, b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+    for cut in head.len()..=bytes.len() {
+        let mut stage = limited(FEW, Some(10_000));
+        stage.answer = b"";
+        let mut client = stage.connect(1);
+        for part in [&bytes[..cut], &bytes[cut..]] {
+            assert!(stage.instances.is_empty() || cut >= whole, "cut at {cut}: not all of the body is there");
+            client.peer.send(part);
+            stage.millis(300);
+        }
+        let (peer, input) = &mut stage.instances[0];
+        let sent = String::from_utf8(std::mem::take(input)).unwrap();
+        assert!(sent.starts_with("POST / HTTP/1.1\r\n"), "cut at {cut}: {sent}");
+        let (_, body) = sent.split_once("\r\n\r\n").unwrap();
+        assert_eq!(decoded(body.as_bytes()), b"the end", "cut at {cut}: {sent}");
+        peer.send(b"HTTP/1.1 204 No Content\r\n\r\n");
+        stage.millis(300);
+        assert_eq!(client.status(), 204, "cut at {cut}");
+        assert!(stage.instances[0].1.starts_with(b"GET /next "), "cut at {cut}: the next request follows");
+        assert_eq!(stage.workers[0].1.gathered, 0);
+    }
+}
+
+/// The data of a whole chunked body.
+fn decoded(bytes: &[u8]) -> Vec<u8> {
+    let (mut decoder, mut used, mut data) = (Decoder::new(Body::Chunked), 0, Vec::new());
+    while !decoder.is_done() {
+        let step = decoder.decode(&bytes[used..]).unwrap();
+        assert!(step.consumed > 0, "the body is incomplete");
+        data.extend_from_slice(&bytes[used..][step.data]);
+        used += step.consumed;
+    }
+    assert_eq!(used, bytes.len(), "nothing follows the body");
+    data
 }
 
 #[test]

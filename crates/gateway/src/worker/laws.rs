@@ -9,9 +9,8 @@
 //! `HEADROOM_SIM_SEEDS=100000` mutates that many messages in the tests.
 
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{AccessLog, ConnectionLimits, PathMatch, Pool, Route, Settings};
+use crate::settings::{ConnectionLimits, PathMatch, Pool, Route, Settings};
 use crate::shared::Shared;
 use http::codec::body::Decoder;
 use http::codec::header::slots;
@@ -179,13 +178,7 @@ impl Stage {
         let shared = Shared::new(settings, None, Timestamp::ZERO).expect("no classes, no rules");
         let world = World::new(seed);
         world.set_reach(instance(), Reach::Accepts);
-        let ends = Ends {
-            net: world.net(),
-            listener: world.listen(LISTENER),
-            log: Log::open(&AccessLog::Off).expect("no log"),
-            wall_clock: || 1_800_000_000_000_000,
-            seed,
-        };
+        let ends = Ends::quiet(world.net(), world.listen(LISTENER), seed);
         let worker = Worker::new(ends, 0, Arc::new(ControlRoom::new(shared, 1))).expect("no rules");
         Stage { world, worker }
     }

@@ -145,6 +145,15 @@ pub(crate) struct Ends<N: Net> {
     pub(crate) seed: u64,
 }
 
+#[cfg(test)]
+impl<N: Net> Ends<N> {
+    /// For a test: no access log, and a wall clock that stands still.
+    fn quiet(net: N, listener: N::Listener, seed: u64) -> Self {
+        let log = Log::open(&crate::settings::AccessLog::Off).expect("no file is opened");
+        Ends { net, listener, log, wall_clock: || 1_800_000_000_000_000, seed }
+    }
+}
+
 /// The token of the listening socket; connections have smaller ones.
 pub(crate) const LISTENER: Token = Token(usize::MAX / 2);
 

@@ -189,7 +189,7 @@ pub(super) fn worker(settings: Settings, pipelined: usize) -> Worker<Replay> {
         upstream: None,
         asked: false,
     };
-    let ends = Ends { net, listener: (), log, wall_clock: || 1_800_000_000_000_000, seed: 1 };
+    let ends = Ends { log, ..Ends::quiet(net, (), 1) };
     Worker::new(ends, 0, room).unwrap()
 }
 

@@ -5,11 +5,8 @@
 //! or starts with them dead. The invariants: every GET gets a 200, and a service level class counts each request once.
 
 use super::{Ends, LISTENER, Worker};
-use crate::access_log::Log;
 use crate::control_room::ControlRoom;
-use crate::settings::{
-    AccessLog, Affinity, Balance, Class, Instance as Place, KeyBy, PathMatch, Pool, Route, Settings,
-};
+use crate::settings::{Affinity, Balance, Class, Instance as Place, KeyBy, PathMatch, Pool, Route, Settings};
 use crate::shared::Shared;
 use control::service_level::ServiceLevelSettings;
 use http::reactor::virtual_net::{Peer, Reach, VirtualNet, World};
@@ -126,13 +123,7 @@ impl Story {
         let world = World::new(seed);
         instances.iter().for_each(|instance| world.set_reach(instance.address, Reach::Accepts));
         let shared = Shared::new(settings, None, Timestamp::ZERO).unwrap();
-        let ends = Ends {
-            net: world.net(),
-            listener: world.listen(LISTENER),
-            log: Log::open(&AccessLog::Off).unwrap(),
-            wall_clock: || 1_800_000_000_000_000,
-            seed,
-        };
+        let ends = Ends::quiet(world.net(), world.listen(LISTENER), seed);
         let worker = Worker::new(ends, 0, Arc::new(ControlRoom::new(shared, 1))).unwrap();
         let connect = |number: u8| {
             let peer = world.connect(SocketAddr::from(([10, 1, 0, number], 1_000))).unwrap();

@@ -240,11 +240,8 @@ fn simulate(seed: u64) -> Result<(), String> {
     let room = Arc::new(ControlRoom::new(shared, 1));
     let world = World::new(seed);
     let ends = Ends {
-        net: world.net(),
-        listener: world.listen(LISTENER),
         log: Log::with_form(&first.access_log, first.log_form).map_err(|error| error.to_string())?,
-        wall_clock: || 1_800_000_000_000_000,
-        seed,
+        ..Ends::quiet(world.net(), world.listen(LISTENER), seed)
     };
     let mut worker: Worker<VirtualNet> =
         Worker::new(ends, 0, Arc::clone(&room)).map_err(|error| error.to_string())?;
