@@ -13,6 +13,7 @@ pub use as_json::json;
 pub use limits::{NoFile, limits};
 pub use next::{Next, next};
 pub use outcome::{Ended, Judged, Outcome, Proof, Tried, so_far, usual_failures};
+pub(crate) use page::goals;
 pub use page::page;
 pub use peak::Peak;
 pub use words::{Gateway, summary};

@@ -6,17 +6,20 @@
 //! asked         the plan, as far as results say it
 //! as_json       the names that scripts depend on
 //! words         the summary
+//! page          the report, also of a run in the ledger
 //! parts         tables of stages, endpoints, checks, connections
 //! repeated      the same run several times
 //! ```
 
 mod as_json;
 mod asked;
+mod page;
 pub mod parts;
 mod repeated;
 mod words;
 
 pub use asked::{Arrivals, Asked, Course, Model, Protocol, Users, Work};
+pub use page::Reported;
 pub use repeated::repeated;
 pub use words::pacing;
 

@@ -3,9 +3,11 @@
 //! Plain data: whoever reads the ledger fills it in.
 
 mod as_json;
+mod page;
 mod table;
 mod words;
 
+pub use page::NothingMeasured;
 pub use table::table;
 
 use measure::{Parts, Recorded, Series};

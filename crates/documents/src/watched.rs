@@ -10,6 +10,14 @@ pub fn rows(series: &[Watched]) -> Vec<(String, String)> {
     series.iter().map(|watched| (watched.name.clone(), in_words(watched))).collect()
 }
 
+/// The title of a chart: the name, and the unit where there is one.
+pub(crate) fn title(watched: &Watched) -> String {
+    match watched.reading {
+        Reading::PerSecond => format!("{}, per second", watched.name),
+        Reading::Value | Reading::Mean => watched.name.clone(),
+    }
+}
+
 fn in_words(watched: &Watched) -> String {
     let unit = match watched.reading {
         Reading::PerSecond => "/s",
@@ -97,6 +105,23 @@ impl<'a> Series<'a> {
     }
 }
 
+/// The series out of what [`as_json`] made, with names, sources and samples; none where it is something else.
+pub fn of_json(json: &Value) -> Vec<Watched> {
+    let series = |one: &Value| {
+        let mut watched = Watched::new(one["name"].as_str()?, one["source"].as_str()?);
+        let readings = [Reading::Value, Reading::PerSecond, Reading::Mean];
+        let reading = one["reading"].as_str()?;
+        watched.reading = readings.into_iter().find(|known| known.name() == reading)?;
+        for sample in one["samples"].as_array()? {
+            let (at, value) = (sample[0].as_f64()?, sample[1].as_f64()?);
+            let at = std::time::Duration::try_from_secs_f64(at).ok()?;
+            watched.record(units::Timestamp::ZERO + at, value);
+        }
+        Some(watched)
+    };
+    json.as_array().into_iter().flatten().filter_map(series).collect()
+}
+
 /// The headings of the columns, quoted where CSV needs it.
 pub fn csv_headings(series: &[Watched]) -> Vec<String> {
     let quoted = |name: &str| {
@@ -172,6 +197,16 @@ mod tests {
             (0..3).map(|second| csv_cells(&series, second)[0].clone()).collect::<Vec<_>>(),
             ["3", "", "2"]
         );
+    }
+
+    #[test]
+    fn samples_come_back_from_json() {
+        let mut watched = hosts();
+        watched.reading = Reading::PerSecond;
+        assert_eq!(of_json(&as_json(&[watched.clone()])), [watched]);
+        for other in [json!(null), json!([1]), json!([{ "name": "n" }]), json!({ "name": "n" })] {
+            assert_eq!(of_json(&other), []);
+        }
     }
 
     #[test]

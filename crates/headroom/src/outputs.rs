@@ -3,6 +3,7 @@
 use crate::output_file;
 use documents::run::LoadRun;
 use documents::watched;
+use ledger::WallTime;
 use report::{csv, hgrm, hlog, markdown};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,12 @@ pub struct OutputArgs {
     /// Write the summary as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+
+    /// Write an HTML report with charts and all tables
+    ///
+    /// One file that needs no network and no scripts.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 
     /// Base URL of the Prometheus server for --watch
     #[arg(long, value_name = "URL", requires = "watch", help_heading = "Watching")]
@@ -85,8 +92,12 @@ pub enum OutputError {
 /// What is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
+    /// The command that asked for it.
+    pub command: &'static str,
     /// The run.
     pub run: LoadRun<'a>,
+    /// Its name in the ledger, if it is recorded.
+    pub name: Option<&'a str>,
     /// When it began.
     pub began: SystemTime,
 }
@@ -97,7 +108,7 @@ impl OutputArgs {
     /// # Errors
     /// Names the file, URL, query or metric that cannot be used.
     pub fn check(&self) -> Result<Beside, OutputError> {
-        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown].into_iter().flatten() {
+        for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown, &self.report].into_iter().flatten() {
             output_file::check_or_stdout(path)?;
         }
         let mut sources = Vec::new();
@@ -116,7 +127,8 @@ impl OutputArgs {
     /// # Errors
     /// Names the first that cannot be written.
     pub fn write(&self, results: &Results<'_>) -> Result<(), OutputError> {
-        let Results { run: LoadRun { asked, measured, thresholds, watched, .. }, began } = *results;
+        let Results { command, run, name, began } = *results;
+        let LoadRun { asked, measured, thresholds, watched, .. } = run;
         to_file(self.csv.as_deref(), |mut out| {
             let more = |second| watched::csv_cells(watched, second);
             csv::write(measured, (&watched::csv_headings(watched), &more), &mut out)
@@ -129,6 +141,10 @@ impl OutputArgs {
             let rows = watched::rows(watched);
             facts.extend(rows.iter().map(|(name, words)| ("watched", format!("{name}: {words}"))));
             markdown::write("headroom load", &facts, measured, &mut out)
+        })?;
+        to_file(self.report.as_deref(), |out| {
+            let began = WallTime::from(began).to_string();
+            out.write_all(run.reported(command, began, name).page().as_bytes())
         })
     }
 }

@@ -14,8 +14,7 @@ pub struct WallTime(i64);
 impl WallTime {
     /// The time of this machine's clock.
     pub fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        WallTime(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+        SystemTime::now().into()
     }
 
     /// This many microseconds after the beginning of 1970.
@@ -31,6 +30,13 @@ impl WallTime {
     /// The time from `earlier` to this instant; zero if the clock went backwards.
     pub fn since(self, earlier: WallTime) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl From<SystemTime> for WallTime {
+    fn from(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        WallTime(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
     }
 }
 

@@ -152,7 +152,7 @@ fn html_shares(shares: &[Share]) -> String {
         )
     };
     let rows: String = shares.iter().map(row).collect();
-    format!("<div class=\"table\"><table>\n<tbody>\n{rows}</tbody>\n</table></div>\n")
+    format!("<div class=\"table shares\"><table>\n<tbody>\n{rows}</tbody>\n</table></div>\n")
 }
 
 /// Rounded so that a share that is not 0 % or 100 % is not shown as such.

@@ -35,6 +35,6 @@ pub use load_curve::{LoadCurve, Point, load_curve};
 pub use quantile_curve::quantile_curve;
 pub use svg::Drawing;
 pub use table::{Align, Table, text};
-pub use timeline::{Mark, Phase, Timeline, load_over_time, rates, response_times};
+pub use timeline::{Mark, Phase, Timeline, load_over_time, points_are_joined, rates, response_times};
 pub use trials::{Band, TrialPoint, Trials, trials};
 pub use words::{grouped, quantile, rate, time};

@@ -179,7 +179,7 @@ impl Sheet {
                 self.canvas.text("phase-name", ((from + to) / 2.0, top + 15.0), Anchor::Middle, name);
             }
             if !fit {
-                self.key.push(format!("{number} {}", phase.name));
+                self.key.push(format!("{number}: {}", phase.name));
             }
         }
     }

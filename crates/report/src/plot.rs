@@ -145,6 +145,7 @@ pub(crate) enum Stroke {
     Solid,
     Dashed,
     Dotted,
+    DashDotted,
     Thin,
 }
 
@@ -154,6 +155,7 @@ impl Stroke {
             Stroke::Solid => "line solid",
             Stroke::Dashed => "line dashed",
             Stroke::Dotted => "line dotted",
+            Stroke::DashDotted => "line dash-dotted",
             Stroke::Thin => "line thin",
         }
     }
@@ -163,6 +165,7 @@ impl Stroke {
             Stroke::Solid => "dot solid",
             Stroke::Dashed => "dot dashed",
             Stroke::Dotted => "dot dotted",
+            Stroke::DashDotted => "dot dash-dotted",
             Stroke::Thin => "dot thin",
         }
     }
@@ -173,6 +176,7 @@ impl Stroke {
             Stroke::Solid => "band solid",
             Stroke::Dashed => "band dashed",
             Stroke::Dotted => "band dotted",
+            Stroke::DashDotted => "band dash-dotted",
             Stroke::Thin => "band thin",
         }
     }

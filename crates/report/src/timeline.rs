@@ -70,7 +70,7 @@ pub fn load_over_time(
 ) -> Drawing {
     let all: [(&'static str, Stroke, Count); 4] = [
         ("offered", Stroke::Dotted, |second| second.accounting.scheduled),
-        ("failed", Stroke::Thin, failed),
+        ("failed", Stroke::DashDotted, failed),
         ("shed", Stroke::Dashed, |second| second.accounting.shed),
         ("good", Stroke::Solid, good),
     ];
@@ -83,6 +83,11 @@ pub fn load_over_time(
     ];
     panels.extend(watched.iter().map(|(title, watched)| watched_panel(title, watched)));
     timeline.chart("Requests per second and response time over time", panels)
+}
+
+/// Whether a run is so long that a point of its charts stands for several seconds.
+pub fn points_are_joined(series: &Series) -> bool {
+    series.seconds.len() > MOST_POINTS
 }
 
 /// A count of a second's arrivals.
@@ -210,7 +215,8 @@ fn time_panel(timeline: &Timeline<'_>, statistics: &[Statistic], bounds: &[(Dura
     let goals: Vec<(f64, String)> =
         bounds.iter().map(|(bound, label)| (bound.as_secs_f64(), label.clone())).collect();
     let values = lines.iter().flat_map(|line| line.samples.iter().flatten()).map(|sample| sample.value);
-    let scale = Scale::fitting(values.chain(goals.iter().map(|(bound, _)| *bound)), 6.0);
+    // With room above the line of a goal.
+    let scale = Scale::fitting(values.chain(goals.iter().map(|(bound, _)| bound * 1.15)), 6.0);
     Panel { title: "response time".to_owned(), scale, show: show_seconds, lines, goals }
 }
 

@@ -22,7 +22,7 @@ pub fn page(outcome: &Outcome, summary: &str) -> String {
     sections.push(Section::Table(table(outcome)));
     sections.push(Section::Heading("Summary".to_owned()));
     sections.push(Section::Code(summary.to_owned()));
-    sections.push(Section::Text(format!("headroom {}", env!("CARGO_PKG_VERSION"))));
+    sections.push(Section::Text(format!("headroom {}", status::version())));
     html(&Report {
         title: format!("Sustainable rate of {}", outcome.target),
         subtitle: format!("Goal: {}. Measured on {}.", outcome.goal, outcome.date),

@@ -142,17 +142,25 @@ impl Asked {
     /// What will happen, and what must hold, for people.
     pub fn text(&self, thresholds: &[String]) -> String {
         let mut text = String::new();
-        row(&mut text, "target", &self.target());
-        row(&mut text, "model", &self.model());
-        row(&mut text, "protocol", &self.protocol());
-        row(&mut text, "until", &self.end());
-        if !self.warm_up.is_zero() {
-            row(&mut text, "warm-up", &format!("{}, left out of the results", show_duration(self.warm_up)));
-        }
-        row(&mut text, "time-out", &show_duration(self.timeout).to_string());
-        row(&mut text, "workers", &self.workers.to_string());
+        self.facts().iter().for_each(|(name, value)| row(&mut text, name, value));
         thresholds.iter().for_each(|threshold| row(&mut text, "threshold", threshold));
         text
+    }
+
+    /// The plan as names and values.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("target", self.target()),
+            ("model", self.model()),
+            ("protocol", self.protocol()),
+            ("until", self.end()),
+        ];
+        if !self.warm_up.is_zero() {
+            facts.push(("warm-up", format!("{}, left out of the results", show_duration(self.warm_up))));
+        }
+        facts.push(("time-out", show_duration(self.timeout).to_string()));
+        facts.push(("workers", self.workers.to_string()));
+        facts
     }
 
     /// The configuration of a run in the ledger, under the names of `headroom load --json`.

@@ -169,7 +169,7 @@ fn named<K: ToString>(counts: &BTreeMap<K, u64>) -> Vec<(String, String)> {
 }
 
 /// The members of a JSON object, each on a line; deeper ones stay JSON.
-fn flat(text: &str) -> Vec<(String, String)> {
+pub(super) fn flat(text: &str) -> Vec<(String, String)> {
     let plain = |value: Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match super::parsed(text) {
         Json::Object(members) => members

@@ -4,10 +4,12 @@ use super::runs::EMPTY;
 use crate::emit::{EmitError, Proxy, emit};
 use crate::exit::Exit;
 use crate::ledger_file::{Error, LedgerArgs};
+use crate::output_file::{WriteError, check_or_stdout, is_stdout, write_or_stdout};
 use crate::{output, stored};
 use documents::emit::EmitError as NoLimit;
-use documents::stored::Stored;
+use documents::stored::{NothingMeasured, Stored};
 use ledger::RunId;
+use std::path::{Path, PathBuf};
 
 /// Show a run from the ledger
 #[derive(Debug, clap::Args)]
@@ -26,23 +28,53 @@ pub struct Args {
     /// Print the limits that a search found as configuration for another proxy
     #[arg(long, value_name = "PROXY", conflicts_with = "json")]
     emit: Option<Proxy>,
+
+    /// Write an HTML report of the run, as load --report does; - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "emit")]
+    report: Option<PathBuf>,
 }
 
-/// Prints the run.
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+enum ReportError {
+    #[error(transparent)]
+    Nothing(#[from] NothingMeasured),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Prints the run, and writes its report where that was asked for.
 pub fn run(args: &Args) -> Exit {
-    match read(args) {
-        Ok(Some(whole)) if let Some(proxy) = args.emit => match emitted(&whole, proxy) {
-            Ok(text) => output::print(&text),
-            Err(error) => output::fail(&error),
-        },
-        Ok(Some(whole)) if args.json => output::print(&format!("{:#}\n", whole.json())),
-        Ok(Some(whole)) => output::print(&whole.text()),
+    if let Some(Err(error)) = args.report.as_deref().map(check_or_stdout) {
+        return output::complain(&error, Exit::Usage);
+    }
+    let whole = match read(args) {
+        Ok(Some(whole)) => whole,
         Ok(None) => {
             eprintln!("{EMPTY}");
-            Exit::Failed
+            return Exit::Failed;
         }
-        Err(error) => output::fail(&error),
+        Err(error) => return output::fail(&error),
+    };
+    match args.report.as_deref().map(|path| (path, write_report(&whole, path))) {
+        Some((_, Err(error))) => output::fail(&error),
+        Some((path, Ok(()))) if is_stdout(path) => Exit::Done,
+        _ => print(args, &whole),
     }
+}
+
+fn print(args: &Args, whole: &Stored) -> Exit {
+    match args.emit.map(|proxy| emitted(whole, proxy)) {
+        Some(Ok(text)) => output::print(&text),
+        Some(Err(error)) => output::fail(&error),
+        None if args.json => output::print(&format!("{:#}\n", whole.json())),
+        None => output::print(&whole.text()),
+    }
+}
+
+fn write_report(whole: &Stored, path: &Path) -> Result<(), ReportError> {
+    let page = whole.reported()?.page();
+    Ok(write_or_stdout(path, |out| out.write_all(page.as_bytes()))?)
 }
 
 fn read(args: &Args) -> Result<Option<Stored>, Error> {

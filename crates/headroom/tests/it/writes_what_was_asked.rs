@@ -106,12 +106,14 @@ fn the_warm_up_is_left_out() {
 fn files_hold_the_run_in_the_forms_of_others() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    let [csv, hlog, hgrm, markdown] = ["run.csv", "run.hlog", "run.hgrm", "run.md"].map(path);
-    let files = ["--csv", &csv, "--hlog", &hlog, "--hgrm", &hgrm, "--markdown", &markdown];
+    let [csv, hlog, hgrm, markdown, report] =
+        ["run.csv", "run.hlog", "run.hgrm", "run.md", "run.html"].map(path);
+    let files =
+        ["--csv", &csv, "--hlog", &hlog, "--hgrm", &hgrm, "--markdown", &markdown, "--report", &report];
     let output = load(&url(), &[&["-r", "400/s", "-d", "2s", "--json"], &files[..]].concat());
     let run = json(&output);
-    let [csv, hlog, hgrm, markdown] =
-        [csv, hlog, hgrm, markdown].map(|file| std::fs::read_to_string(file).unwrap());
+    let [csv, hlog, hgrm, markdown, report] =
+        [csv, hlog, hgrm, markdown, report].map(|file| std::fs::read_to_string(file).unwrap());
 
     let table: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let column = |name: &str| table[0].iter().position(|heading| *heading == name).unwrap();
@@ -142,6 +144,10 @@ fn files_hold_the_run_in_the_forms_of_others() {
     for part in ["### headroom load", "| 800 | 800 | 0 | 0 | 0 | 0 | 0 |", "| p95 |"] {
         assert!(markdown.contains(part), "{part}\n{markdown}");
     }
+    for part in ["800 requests were scheduled", "good: ", "<title>Quantiles of the response time</title>"] {
+        assert!(report.contains(part), "{part}\n{report}");
+    }
+    assert!(!report.contains("<script") && !report.contains("src="), "one file that needs nothing else");
 }
 
 #[test]

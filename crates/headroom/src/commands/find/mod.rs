@@ -156,7 +156,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", requires = "emit", help_heading = "Output")]
     emit_to: Option<PathBuf>,
 
-    /// Write an HTML report with load curves and all trials
+    /// Write an HTML report with charts and all trials
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
 

@@ -391,7 +391,7 @@ fn json_keeps_to_its_schema() {
     }
     insta::assert_snapshot!(texts);
     let page = document::page(&told, "the summary");
-    assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">law<"));
+    assert!(page.contains("the peak is 1,884/s at 97 in flight") && page.contains(">fitted<"));
 }
 
 #[test]
@@ -411,7 +411,28 @@ fn another_proxy_gets_the_limits_of_the_gateway_file() {
 #[test]
 fn the_page_shows_both_curves() {
     let page = document::page(&outcome(), "the summary");
-    for part in ["the summary", "knee 2", "requests in flight", "offered requests a second", "105.9/s"] {
+    for part in [
+        "the summary",
+        "knee 2",
+        "requests in flight",
+        "offered requests per second",
+        "<dt>sustainable rate</dt><dd>105.9/s</dd>",
+        "sustainable rate: 105.9/s to 108.5/s",
+        "goal: p(95)&lt;50ms",
+        "1 of 1 trials met the goal",
+    ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn the_page_states_no_rate_that_no_verification_showed() {
+    let Found::Within(interval) = outcome().found else { panic!("the sample found an interval") };
+    let found = Found::Within(Interval { verified: false, ..interval });
+    let page = document::page(&Outcome { found, ..outcome() }, "the summary");
+    assert!(page.contains("likely, not verified: 105.9/s to 108.5/s"), "{page}");
+    assert!(
+        page.contains("Sustainable rate: not found") && !page.contains("<dt>sustainable rate</dt>"),
+        "{page}"
+    );
 }

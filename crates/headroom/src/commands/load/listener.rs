@@ -117,11 +117,12 @@ impl<'a> Listener<'a> {
         let result = outcome.document();
         self.recorder.finish(begun, Some(&outcome.measured), result.kept());
         // The summary is printed also where a file cannot be written: it is all that is left of the run then.
-        let written = self.run.outputs.write(&Results { run: result, began });
+        let (name, command) = (begun.name(), self.run.command);
+        let results = Results { command, run: result, name: name.as_deref(), began };
+        let written = self.run.outputs.write(&results);
         let said = if self.run.json {
             print(&result.json())
         } else {
-            let name = begun.name();
             let next = match self.run.repeat.get() {
                 1 => (self.run.next)(&self.run.plan, &outcome.measured, name.as_deref()),
                 _ => String::new(),

@@ -123,6 +123,8 @@ Examples:
   HTTP/2 over TLS, with a threshold for a pipeline (exit code 99 if missed):
       headroom load https://127.0.0.1:8443/ --http2 -k -r 2000/s \\
           --threshold 'p(99)<20ms'
+  A report with charts, as one HTML file:
+      headroom load http://127.0.0.1:8080/ -r 500/s -d 1m --report load.html
   A scenario:
       headroom load --scenario examples/scenario.yaml http://127.0.0.1:8080
   Five runs, so that `headroom compare` can measure run-to-run noise:

@@ -100,6 +100,47 @@ fn a_run_that_failed_says_so() {
 }
 
 #[test]
+fn a_measured_run_has_the_report_that_it_could_have_written() {
+    let (_directory, ledger, find) = find();
+    let trial = ledger.runs(Filter::PartsOf(find), 2).unwrap()[1].id;
+    let whole = read(&ledger, trial).unwrap();
+    let page = whole.reported().unwrap().page();
+    for part in
+        ["run r2 in the ledger", "135 requests were scheduled", "has a body", "offered: 3 to 3", "Suspect: "]
+    {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+    let failed = ledger.runs(Filter::PartsOf(find), 1).unwrap()[0].id;
+    let refusal = read(&ledger, failed).unwrap().reported().unwrap_err().to_string();
+    assert_eq!(refusal, "load run r3 (failed) has no measurement of its own to report");
+}
+
+#[test]
+fn thresholds_of_a_stored_run_are_met_or_missed_as_they_were() {
+    let (_directory, ledger, _) = find();
+    let run = ledger.begin(&new_run("load", None)).unwrap();
+    let result = json!({
+        "threshold p(95)<5s": "p(95)<5s: met, > 3.00 s",
+        "threshold failed<1%": "failed<1%: missed, 33 %",
+        "pacing": "started 76.0 µs late at p50",
+    });
+    let outcome = Outcome {
+        ended: WallTime::from_micros(1_772_366_445_000_000),
+        measurement: Some(&measurement()),
+        result: Some(result.to_string()),
+        interrupted: None,
+        host_after: vec![],
+    };
+    ledger.finish(run, &outcome).unwrap();
+    let page = read(&ledger, run).unwrap().reported().unwrap().page();
+    for part in
+        ["Failed: 1 of 2 thresholds missed", "✓ met", "✕ missed", "goal: p(95)&lt;5s", "started 76.0 µs"]
+    {
+        assert!(page.contains(part), "{part}\n{page}");
+    }
+}
+
+#[test]
 fn json_has_the_account_the_seconds_and_the_parts() {
     let (_directory, ledger, find) = find();
     let mut json = read(&ledger, find).unwrap().json();
