@@ -109,7 +109,7 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
     let mut built = Vec::new();
     for (name, about, after, aside, tree) in &stages {
         let table = <CaseTable as fields::Read>::read(tree, "", report);
-        let system = table.and_then(|table| build::build(&table, report, base_dir, given));
+        let system = table.and_then(|table| build::build(tree, &table, report, base_dir, given));
         let Some(system) = system else { continue };
         built.push(Stage {
             name: name.clone(),

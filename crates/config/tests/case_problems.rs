@@ -104,6 +104,28 @@ fn keys_words_and_values() {
     ]));
 }
 
+/// What the simulator refuses stands at the key that says it.
+#[test]
+fn what_cannot_be_simulated() {
+    insta::assert_snapshot!(told(&[
+        ("goal:", "warm_up: 1s\ngoal:"),
+        ("goal:", "measured: 90s\ngoal:"),
+        ("server: { processes: 2", "start: { warm_up_factor: 0.5 }\n    server: { processes: 2"),
+        ("server: { processes: 2", "start: { launches_per_second: 0 }\n    server: { processes: 2"),
+        ("wait: 20ms", "wait: 20ms, incidents: { per_hour: 100, duration: 1h, factor: 2 }"),
+        ("auth/check", "web/buy"),
+        (
+            "hosts: { c4.large: { cores: 2 } }\n    balancing",
+            "hosts: { c4.large: { cores: 2, speed: 0 } }\n    balancing"
+        ),
+        (
+            "{ cores: 2 } }\n    balancing",
+            "{ cores: 2, memory: 1GiB, limit: 0.5, background: 0.6 } }\n    balancing"
+        ),
+        ("{ check: { cpu: 1ms } }", "{ check: { cpu: 1ms, errors: 2 } }"),
+    ]));
+}
+
 #[test]
 fn names_of_other_things() {
     insta::assert_snapshot!(told(&[

@@ -17,17 +17,26 @@ pub trait Scalar: Sized {
 
 /// Reads a single value, or reports what was expected in its place.
 pub fn read_scalar<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
+    let expected = T::EXPECTED.split(", such as").next().unwrap_or("");
     let found = match &node.kind {
+        Kind::Scalar(text) if text == TO_FILL_IN => {
+            let message = format!("fill in this key: expected {expected}, found `{TO_FILL_IN}`");
+            report.wrong(&place(node, path), message, "no value yet", format!("write {}", T::EXPECTED));
+            return None;
+        }
         Kind::Scalar(text) => match T::parse(text) {
             Some(value) => return Some(value),
             None => format!("`{}`", shortened(text)),
         },
         other => other.shown().to_owned(),
     };
-    let message = format!("expected {}, found {found}", T::EXPECTED.split(", such as").next().unwrap_or(""));
+    let message = format!("expected {expected}, found {found}");
     report.wrong(&place(node, path), message, "this value", format!("write {}", T::EXPECTED));
     None
 }
+
+/// The value of a key that is still to be filled in, as imported files have it.
+const TO_FILL_IN: &str = "TODO";
 
 /// The first characters of a text, for a message.
 fn shortened(text: &str) -> String {

@@ -1,7 +1,8 @@
-//! How workloads scale today, from HorizontalPodAutoscaler objects in YAML or JSON.
+//! How workloads scale today, from HorizontalPodAutoscaler objects in YAML or JSON, with the pods that they scale.
 //!
 //! Files are read as people have them: a manifest, several documents in one file, a list as
-//! `kubectl get hpa --all-namespaces -o yaml` prints it, in `autoscaling/v2`, `v2beta2` or `v1`.
+//! `kubectl get hpa,deployment --all-namespaces -o yaml` prints it, in `autoscaling/v2`, `v2beta2` or `v1`. Deployments,
+//! StatefulSets and ReplicaSets add what their pods request and may use.
 //!
 //! ## Why what is not understood is named
 //! A simulation without one of the metrics answers another question than the one that was asked, and looks just as
@@ -22,11 +23,14 @@ mod quantity;
 mod remark;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 pub use remark::{Cause, Effect, KubernetesError, Remark, Spot};
+pub use workload::{Container, Pods};
 
-use control::scaling::hpa::{Controller, HpaSettings, Version};
+use control::scaling::hpa::{Controller, HpaSettings, Metric, ResourceTarget, Source, Version};
 use field::{Document, Report};
+use object::Found;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -50,7 +54,11 @@ pub struct Autoscaler {
     pub scales: Workload,
     /// How.
     pub settings: HpaSettings,
-    /// Where it stands.
+    /// The place of each metric of the settings, in their order.
+    pub metric_spots: Vec<Spot>,
+    /// The pods that it scales; none if no Deployment, StatefulSet or ReplicaSet in the files describes them.
+    pub pods: Option<Pods>,
+    /// The place of the object.
     pub spot: Spot,
 }
 
@@ -81,6 +89,19 @@ impl fmt::Display for Workload {
     }
 }
 
+/// A metric in a few words, without its selector.
+pub fn metric_words(metric: &Metric) -> String {
+    let name = &metric.name;
+    match &metric.source {
+        Source::Resource { target: ResourceTarget::Utilization(_) } => format!("{name} utilization"),
+        Source::Resource { .. } => format!("average {name}"),
+        Source::ContainerResource { container, .. } => format!("{name} of container {container}"),
+        Source::Pods { .. } => format!("Pods metric {name}"),
+        Source::Object { kind, .. } => format!("{kind} metric {name}"),
+        Source::External { .. } => format!("External metric {name}"),
+    }
+}
+
 /// What the files say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Autoscalers {
@@ -99,27 +120,21 @@ pub fn read<'a>(
     cluster: &Cluster,
 ) -> Result<Autoscalers, Vec<KubernetesError>> {
     let mut report = Report::default();
-    let mut autoscalers = Vec::new();
+    let mut found = Found::default();
     for (file, text) in files {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let whole = Document::new(file, text);
-        match yaml::documents(text, TEXT_BYTES_MAX) {
-            Ok(documents) if documents.is_empty() => {
-                report.errors.push(KubernetesError::Empty { file: file.to_owned() });
-            }
-            Ok(documents) => {
-                for node in &documents {
-                    object::read(&whole, node, cluster, &mut autoscalers, &mut report);
-                }
-            }
-            Err(malformed) => {
-                let spot = whole.spot(&malformed.span, "");
-                let problem = capture::plain(&malformed.message);
-                report.errors.push(KubernetesError::NoYaml { spot, problem });
+        let (errors, known) = (report.errors.len(), found.autoscalers.len());
+        one_file(file, text, cluster, &mut found, &mut report);
+        let new = found.autoscalers.iter().skip(known);
+        if report.errors.len() > errors || new.clone().any(|one| is_template(&one.name)) {
+            if let Some(spot) = template(file, text) {
+                report.errors.truncate(errors);
+                report.errors.push(KubernetesError::Template { spot });
             }
         }
     }
-    let autoscalers = apart(autoscalers, &mut report);
+    let mut autoscalers = apart(found.autoscalers, &mut report);
+    workload::join(found.workloads, &mut autoscalers, &mut report);
     if autoscalers.is_empty() && report.errors.is_empty() {
         let remarks = report.remarks.iter().map(ToString::to_string).collect();
         report.errors.push(KubernetesError::NoAutoscaler { remarks });
@@ -129,6 +144,39 @@ pub fn read<'a>(
     } else {
         Err(report.errors)
     }
+}
+
+fn one_file(file: &str, text: &str, cluster: &Cluster, found: &mut Found, report: &mut Report) {
+    let whole = Document::new(file, text);
+    match yaml::documents(text, TEXT_BYTES_MAX) {
+        Ok(documents) if documents.is_empty() => {
+            report.errors.push(KubernetesError::Empty { file: file.to_owned() });
+        }
+        Ok(documents) => {
+            for node in &documents {
+                object::read(&whole, node, cluster, found, report);
+            }
+        }
+        Err(malformed) => {
+            let spot = whole.spot(&malformed.span, "");
+            let problem = capture::plain(&malformed.message);
+            report.errors.push(KubernetesError::NoYaml { spot, problem });
+        }
+    }
+}
+
+/// The first action of a Helm template, outside comments.
+fn template(file: &str, text: &str) -> Option<Spot> {
+    let (index, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| is_template(line) && !line.trim_start().starts_with('#'))?;
+    let column = line.find(ACTION).map_or(0, |at| line[..at].chars().count()) + 1;
+    Some(Spot { file: file.to_owned(), line: index + 1, column, path: String::new() })
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains(ACTION)
 }
 
 /// One of each: the same object in two files is one, and an object with the same name that says something else is
@@ -161,5 +209,7 @@ fn apart(read: Vec<Autoscaler>, report: &mut Report) -> Vec<Autoscaler> {
     apart
 }
 
+/// What begins an action of Go templates, which Helm uses.
+const ACTION: &str = "{{";
 /// A list of all autoscalers of a large cluster has a few megabytes.
 const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -5,6 +5,7 @@ mod log;
 mod remarks;
 mod row;
 mod scores;
+mod seen;
 mod totals;
 
 pub use control::scaling::controller::Decision;
@@ -13,6 +14,7 @@ pub use log::{Log, Noted};
 pub(crate) use remarks::remarks;
 pub use row::{Quantiles, Row};
 pub use scores::Scores;
+pub use seen::Seen;
 pub(crate) use totals::Whole;
 pub use totals::{Averaged, FLAP_WINDOW, Totals};
 
@@ -39,6 +41,8 @@ pub struct ServiceOutcome {
     pub name: String,
     /// The minutes of the measured span, in order.
     pub rows: Vec<Row>,
+    /// What the autoscaler decided by, minute by minute.
+    pub seen: Seen,
     /// The measured span as a whole.
     pub totals: Totals,
     /// What the policies decided, from the beginning of the simulated time.

@@ -4,6 +4,7 @@ mod admission;
 mod alarms;
 mod balancing;
 mod behavior;
+mod locate;
 mod pods;
 mod policies;
 mod scaling;
@@ -72,8 +73,14 @@ pub(super) struct Built {
     pub(super) notes: Vec<String>,
 }
 
-/// The system of a stage, unless the report says why not.
-pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given: Given) -> Option<Built> {
+/// The system of a stage, unless the report says why not. `tree` is what its tables were read from.
+pub(super) fn build(
+    tree: &yaml::Node,
+    table: &CaseTable,
+    report: &mut Report,
+    folder: &Path,
+    given: Given,
+) -> Option<Built> {
     let before = report.problems.len();
     let services = table.services.0.as_ref()?;
     if services.value.is_empty() {
@@ -130,8 +137,14 @@ pub(super) fn build(table: &CaseTable, report: &mut Report, folder: &Path, given
     // What was said with its place is not said again.
     if report.problems.len() == before {
         for problem in system.problems() {
-            let help = "the place counts from 0, in the order of the file".to_owned();
-            report.wrong(&services.place, problem.to_string(), "in this stage", help);
+            let (bound, found) = (problem.bound, &problem.found);
+            let located = locate::locate(tree, &problem.place);
+            let message = match &located {
+                Some(_) => format!("expected {bound}, found {found}"),
+                None => format!("`{}`: expected {bound}, found {found}", problem.place),
+            };
+            let place = located.unwrap_or_else(|| services.place.clone());
+            report.wrong(&place, message, "this value", locate::help(&problem));
         }
     }
     Some(Built { system, begins: traffic.begins, prices, notes: traffic.notes })

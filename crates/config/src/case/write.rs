@@ -1,7 +1,8 @@
-//! The section of a case file that says how services scale, from what `import` read.
+//! A case file from what `import` read of AWS or Kubernetes.
 //!
-//! A case file says less than AWS and Kubernetes do in some places. What it cannot say is left out and told, as
-//! everything else that is not simulated as it is.
+//! A vendor's files say how a service scales, and not what its requests cost. Keys that they cannot know have the value
+//! `TODO`, which `headroom config check` reports one by one. A case file says less than AWS and Kubernetes do in some
+//! places. What it cannot say is left out and reported, like everything else that is not simulated as it is.
 
 mod aws;
 mod kubernetes;
@@ -9,14 +10,71 @@ mod kubernetes;
 pub use aws::aws;
 pub use kubernetes::kubernetes;
 
-/// A part of a case file.
+/// A case file with keys to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Section {
+pub struct Draft {
     /// YAML.
     pub text: String,
     /// What it cannot say.
     pub left_out: Vec<String>,
+    /// What was taken for something that the files do not say.
+    pub assumed: Vec<String>,
 }
+
+impl Draft {
+    /// The number of keys to fill in.
+    pub fn to_fill_in(&self) -> usize {
+        self.text.lines().filter(|line| line.contains(MARK)).count()
+    }
+}
+
+/// A key whose value the imported files do not say, as a line; `what` tells the reader what to write.
+fn to_fill_in(depth: usize, key: &str, what: &str) -> String {
+    format!("{}{key}{MARK} # {what}\n", "  ".repeat(depth))
+}
+
+/// The beginning of a case file, up to its services.
+fn head(vendor: &str, services: &[String]) -> String {
+    let name = services.first().map_or("imported", String::as_str);
+    let mut text = format!(
+        "# Scaling as {vendor} has it. Replace each TODO; `headroom config check` lists those that are left.\n\
+         case: {name}\n\
+         traffic:\n"
+    );
+    text += &to_fill_in(
+        1,
+        "rate",
+        "requests per second, such as 120/s; or replace this key by `file: traffic.csv`",
+    );
+    if services.len() > 1 {
+        text += &format!(
+            "# Requests enter at {name}, the first service. The others get those that `call` sends to them\n\
+             # (docs/simulate.md, Endpoints); to simulate one by itself, delete the others.\n"
+        );
+    }
+    text + "services:\n"
+}
+
+/// The keys of a service that say what its requests do, which no vendor knows.
+fn application() -> String {
+    let mut text = "    endpoints:\n      request:\n".to_owned();
+    text += &to_fill_in(4, "cpu", "processor time of a request, such as 5ms");
+    text += &to_fill_in(4, "wait", "its time on databases, disks and other services, such as 20ms; or 0");
+    text += "    server:\n";
+    text += &to_fill_in(3, "processes", "worker processes of an instance, such as 1");
+    text + &to_fill_in(3, "threads", "requests that a process handles at the same time, such as 50")
+}
+
+/// The time until an instance serves.
+fn start() -> String {
+    let mut text = "    start:\n".to_owned();
+    text +=
+        &to_fill_in(3, "provision", "from the decision to scale out until the process starts, such as 30s");
+    text + &to_fill_in(3, "boot", "from there until the first request is answered, such as 10s")
+}
+
+/// The value of a key to fill in, with the end of the key.
+const MARK: &str = ": TODO";
 
 /// A name that a case file can have, unlike the others: letters, digits, `-` and `_`, a letter first.
 fn key_for(name: &str, taken: &mut Vec<String>) -> String {

@@ -134,6 +134,25 @@ impl Controller {
         }
     }
 
+    /// The names of what it decides by: alarms, or metrics of a horizontal pod autoscaler. Empty for others.
+    pub fn watched(&self) -> Vec<String> {
+        match &self.0 {
+            Kind::None | Kind::Refused(_) | Kind::Knative(_) => Vec::new(),
+            Kind::Aws(aws) => aws.watched(),
+            Kind::Hpa(hpa) => hpa.watched(),
+        }
+    }
+
+    /// Adds the newest value of each of [`Controller::watched`], in their order, as of the last decision: in percent,
+    /// seconds or a number, as the vendor has it; none if there was no datapoint.
+    pub fn seen(&self, values: &mut Vec<Option<f64>>) {
+        match &self.0 {
+            Kind::None | Kind::Refused(_) | Kind::Knative(_) => {}
+            Kind::Aws(aws) => values.extend(aws.seen()),
+            Kind::Hpa(hpa) => values.extend(hpa.seen()),
+        }
+    }
+
     /// A span of its rhythm has passed. Spans that it does not read are ignored.
     pub fn read(&mut self, seen: &Observation<'_>) {
         match &mut self.0 {

@@ -43,6 +43,7 @@ pub use reason::{AbleToScale, MetricId, RescaleReason, ScalingActive, Stability}
 pub use settings::{Behavior, Change, Controller, HpaSettings, HpaSettingsError, RatePolicy, Rules, Select};
 pub use version::Version;
 
+use alloc::vec::Vec;
 use calculate::signed;
 use units::{InstanceCount, Timestamp};
 
@@ -116,6 +117,8 @@ pub struct Hpa {
     recommendations: Recommendations,
     scaled_up: ScaleEvents,
     scaled_down: ScaleEvents,
+    /// What each metric was at the last sync that looked at it; none if it failed.
+    usages: Vec<Option<Usage>>,
 }
 
 impl Hpa {
@@ -129,6 +132,7 @@ impl Hpa {
         }
         let calculator = Calculator::new(&settings);
         Ok(Hpa {
+            usages: alloc::vec![None; settings.metrics.len()],
             settings,
             calculator,
             recommendations: Recommendations::default(),
@@ -140,6 +144,11 @@ impl Hpa {
     /// Its settings.
     pub fn settings(&self) -> &HpaSettings {
         &self.settings
+    }
+
+    /// What each metric of the settings was at the last sync that looked at the metrics; none if it failed.
+    pub fn usages(&self) -> &[Option<Usage>] {
+        &self.usages
     }
 
     /// Runs one sync; to be called each [`Controller::sync_period`].
@@ -194,7 +203,7 @@ impl Hpa {
     /// The largest proposal of the metrics; none where all failed, or where some failed and the rest would scale down:
     /// the failed ones may be above target.
     fn ask_metrics(
-        &self,
+        &mut self,
         now: Timestamp,
         seen: &Observation<'_>,
         decision: &mut Decision,
@@ -204,7 +213,9 @@ impl Hpa {
         for (index, metric) in self.settings.metrics.iter().enumerate() {
             let id = MetricId(index as u16);
             let reading = seen.readings.get(index).unwrap_or(&Reading::Unavailable);
-            match self.calculator.propose(now, metric, seen, reading) {
+            let proposed = self.calculator.propose(now, metric, seen, reading);
+            self.usages[index] = proposed.ok().map(|proposal| proposal.usage);
+            match proposed {
                 // A proposal of zero is replaced by any later one, as upstream, where zero means that there is none
                 // yet.
                 Ok(proposal) => {

@@ -1,4 +1,4 @@
-//! Minute by minute as CSV, for spreadsheets and notebooks. What is not there is empty.
+//! Minute by minute as CSV, for spreadsheets and notebooks. A cell without a value is empty.
 
 use super::Simulation;
 use sim::outcome::{Quantiles, Row};
@@ -10,19 +10,42 @@ impl Simulation {
     /// # Errors
     /// Those of `out`.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{COLUMNS}")?;
+        let watched = self.watched();
+        let columns: String = watched.iter().map(|name| format!(",seen_{name}")).collect();
+        writeln!(out, "{COLUMNS}{columns}")?;
         for stage in &self.simulated.stages {
             for outcome in &stage.outcomes {
                 for service in &outcome.services {
                     for (minute, row) in service.rows.iter().enumerate() {
                         let (stage_name, seed, name) = (&stage.name, outcome.seed, &service.name);
                         let clock = stage.clock(row);
-                        writeln!(out, "{stage_name},{seed},{name},{minute},{clock},{}", cells(row))?;
+                        write!(out, "{stage_name},{seed},{name},{minute},{clock},{}", cells(row))?;
+                        let seen = service.seen.minute(minute);
+                        for name in &watched {
+                            let place = service.seen.names().iter().position(|known| known == name);
+                            let value = place.and_then(|place| seen.get(place).copied().flatten());
+                            write!(out, ",{}", number(value))?;
+                        }
+                        writeln!(out)?;
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+impl Simulation {
+    /// The names of all alarms and metrics by which an autoscaler decided, each once: a column each.
+    fn watched(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = Vec::new();
+        let services = self.simulated.outcomes().flat_map(|outcome| &outcome.services);
+        for name in services.flat_map(|service| service.seen.names()) {
+            if !all.contains(&name.as_str()) {
+                all.push(name);
+            }
+        }
+        all
     }
 }
 

@@ -7,6 +7,7 @@ mod traffic;
 use crate::exit::Exit;
 use crate::output_file::{self, WriteError};
 use clap::Subcommand;
+use config::case::write::Draft;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,26 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, String)>, Vec<String>> {
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let failed = |error: WriteError| format!("{error}: {}", error.source);
     output_file::write(path, |out| out.write_all(bytes)).map_err(failed)
+}
+
+/// How many things a case file does not have, which were reported before.
+fn left_out(count: usize) -> String {
+    match count {
+        0 => "nothing was left out\n".to_owned(),
+        1 => "1 thing was left out (see above)\n".to_owned(),
+        many => format!("{many} things were left out (see above)\n"),
+    }
+}
+
+/// The way from a draft to a simulation.
+fn fill_in(draft: &Draft, path: &str) -> String {
+    let keys = match draft.to_fill_in() {
+        1 => "the key".to_owned(),
+        many => format!("the {many} keys"),
+    };
+    format!(
+        "next: fill in {keys} marked TODO (headroom config check {path} lists them), then headroom simulate {path}\n"
+    )
 }
 
 /// Says everything that is wrong, a line each.

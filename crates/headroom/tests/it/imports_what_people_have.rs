@@ -19,7 +19,7 @@ fn import(arguments: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn policies_of_aws_are_written_as_a_section_of_a_case_file() {
+fn policies_of_aws_are_written_as_a_case_file() {
     let directory = tempfile::tempdir().unwrap();
     let case = directory.path().join("case.yaml").display().to_string();
     let files = files();
@@ -39,6 +39,56 @@ fn policies_of_aws_are_written_as_a_section_of_a_case_file() {
     assert!(summary(&printed).starts_with(&written), "{}", text(&printed.stdout));
     assert!(written.contains("above: 60%"), "{written}");
     assert!(text(&output.stderr).contains("ScalableTargets[1]"), "{}", text(&output.stderr));
+}
+
+/// What an import leaves to users, filled in.
+fn fill_in(case: &str) {
+    let values = [
+        ("rate", "50/s"),
+        ("cpu", "5ms"),
+        ("wait", "20ms"),
+        ("processes", "1"),
+        ("threads", "50"),
+        ("cores", "1"),
+        ("request", "0.5"),
+        ("provision", "30s"),
+        ("boot", "10s"),
+    ];
+    let text = std::fs::read_to_string(case).unwrap();
+    let text = values
+        .iter()
+        .fold(text, |text, (key, value)| text.replace(&format!(" {key}: TODO"), &format!(" {key}: {value}")));
+    std::fs::write(case, format!("measured: 5m\n{text}")).unwrap();
+}
+
+/// Import, check, fill in what the check names, check again, simulate.
+#[test]
+fn each_step_from_an_import_to_a_simulation_leads_to_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let case = directory.path().join("case.yaml").display().to_string();
+    let manifests = directory.path().join("manifests.yaml").display().to_string();
+    std::fs::write(
+        &manifests,
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2, template: {spec: {containers: \
+         [{name: app, resources: {requests: {cpu: 250m}, limits: {cpu: 1}}}]}}}\n---\napiVersion: autoscaling/v2\nkind: \
+         HorizontalPodAutoscaler\nmetadata: {name: web}\nspec:\n  scaleTargetRef: {kind: Deployment, name: web}\n  \
+         maxReplicas: 5\n  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, \
+         averageUtilization: 60}}}]\n",
+    )
+    .unwrap();
+    let aws = files();
+    let aws = [&["aws"], &aws.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat();
+    for arguments in [&["kubernetes", &manifests][..], &aws] {
+        let said = summary(&import(&[arguments, &["-o", &case]].concat())).to_owned();
+        assert!(said.contains(&format!("headroom config check {case}")), "{said}");
+        let told = headroom(&["config", "check", &case]).output().unwrap();
+        assert!(refused(&told).contains("fill in this key"), "{}", text(&told.stderr));
+        fill_in(&case);
+        let checked = headroom(&["config", "check", &case]).output().unwrap();
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        let simulated = headroom(&["simulate", &case]).output().unwrap();
+        assert_eq!(simulated.status.code(), Some(0), "{}", text(&simulated.stderr));
+    }
 }
 
 #[test]

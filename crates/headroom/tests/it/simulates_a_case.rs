@@ -51,7 +51,14 @@ fn a_case_gives_rows_json_csv_and_a_page() {
     assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
     assert!(said.contains("2 of 2 required rows met"), "{said}");
     assert!(fs::read_to_string(folder.path().join("out.html")).unwrap().contains("<svg"));
-    assert_eq!(fs::read_to_string(folder.path().join("out.csv")).unwrap().lines().count(), 61);
+    let csv = fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 61);
+    // What the alarms saw: the use of the minute before, in percent.
+    assert!(csv.lines().next().unwrap().ends_with(",within_goal,seen_high,seen_low"), "{csv}");
+    let cells: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let (used, seen) =
+        (cells[3][9].parse::<f64>().unwrap(), cells[4].last().unwrap().parse::<f64>().unwrap());
+    assert!((100.0 * used - seen).abs() < 0.1, "{csv}");
 
     let arguments = ["simulate", "case.yaml", "--json", "--decisions", "--compare", "today", "calm"];
     let output = run(folder.path(), &arguments);

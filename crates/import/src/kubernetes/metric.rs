@@ -2,14 +2,18 @@
 
 use super::field::{Field, Object, Report};
 use super::quantity;
+use super::remark::Spot;
 use control::scaling::hpa::{Metric, Milli, ResourceTarget, Source, TotalTarget};
 use std::collections::BTreeMap;
 use yaml::Kind;
 
-/// Reads all; none where one cannot be read.
-pub(super) fn read(list: &Field<'_>, name: Option<&str>, report: &mut Report) -> Option<Vec<Metric>> {
-    let metrics: Vec<Option<Metric>> =
-        list.list(report).iter().map(|entry| one(entry, name, report)).collect();
+/// Reads all, each with its place; none if one cannot be read.
+pub(super) fn read(list: &Field<'_>, name: Option<&str>, report: &mut Report) -> Option<Vec<(Metric, Spot)>> {
+    let metrics: Vec<Option<(Metric, Spot)>> = list
+        .list(report)
+        .iter()
+        .map(|entry| one(entry, name, report).map(|metric| (metric, entry.spot())))
+        .collect();
     metrics.into_iter().collect()
 }
 

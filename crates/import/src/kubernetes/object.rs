@@ -1,18 +1,26 @@
-//! Objects of a cluster: lists of them, and the autoscalers among them.
+//! Objects of a cluster: lists of them, and the autoscalers and workloads among them.
 
 use super::field::{Document, Field, Object, Report};
 use super::remark::{Cause, KubernetesError};
-use super::{Autoscaler, Cluster, Workload, behavior, metric};
+use super::workload::{self, WorkloadPods};
+use super::{Autoscaler, Cluster, Spot, Workload, behavior, metric};
 use control::scaling::hpa::{HpaSettings, Metric};
 use units::InstanceCount;
 use yaml::{Kind, Node};
+
+/// The objects of all files that matter for scaling.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) autoscalers: Vec<Autoscaler>,
+    pub(super) workloads: Vec<WorkloadPods>,
+}
 
 /// Reads one document.
 pub(super) fn read(
     document: &Document<'_>,
     node: &Node,
     cluster: &Cluster,
-    autoscalers: &mut Vec<Autoscaler>,
+    found: &mut Found,
     report: &mut Report,
 ) {
     let root = Field::root(document, node);
@@ -20,23 +28,41 @@ pub(super) fn read(
         report.errors.push(KubernetesError::NoObject { spot: root.spot(), found: root.found() });
         return;
     }
-    any(&root, cluster, autoscalers, report);
+    any(&root, None, cluster, found, report);
 }
 
-fn any(field: &Field<'_>, cluster: &Cluster, autoscalers: &mut Vec<Autoscaler>, report: &mut Report) {
+/// Reads an object. Items of a typed list may lack `apiVersion` and `kind`, which are then those of the list.
+fn any(
+    field: &Field<'_>,
+    of_list: Option<(&str, &str)>,
+    cluster: &Cluster,
+    found: &mut Found,
+    report: &mut Report,
+) {
     let Some(object) = field.object(report) else { return };
-    let (Some(version), Some(kind)) = (object.text("apiVersion", report), object.text("kind", report)) else {
-        return;
+    let (version, kind) = match of_list.filter(|_| object.get("kind").is_none()) {
+        Some((version, kind)) => {
+            object.without_effect(&["apiVersion"]);
+            (version, kind)
+        }
+        None => match (object.text("apiVersion", report), object.text("kind", report)) {
+            (Some(version), Some(kind)) => (version, kind),
+            _ => return,
+        },
     };
     let group = version.split('/').next().unwrap_or_default();
     match kind {
-        "List" | "HorizontalPodAutoscalerList" => {
+        list if list.ends_with("List") => {
+            let of_items = list.strip_suffix("List").filter(|kind| !kind.is_empty());
             let items = object.needed("items", "a list", report).map(|items| items.list(report));
             for item in items.into_iter().flatten() {
-                any(&item, cluster, autoscalers, report);
+                any(&item, of_items.map(|kind| (version, kind)), cluster, found, report);
             }
             object.without_effect(&["metadata"]);
             object.done(None, report);
+        }
+        "Deployment" | "StatefulSet" | "ReplicaSet" if group == "apps" => {
+            found.workloads.extend(workload::read(&object, kind, report));
         }
         "HorizontalPodAutoscaler" => {
             let api = match version {
@@ -48,7 +74,7 @@ fn any(field: &Field<'_>, cluster: &Cluster, autoscalers: &mut Vec<Autoscaler>, 
                     return;
                 }
             };
-            autoscalers.extend(autoscaler(&object, api, cluster, report));
+            found.autoscalers.extend(autoscaler(&object, api, cluster, report));
         }
         _ => {
             let name = object.get("metadata").and_then(|metadata| name_of(&metadata));
@@ -119,19 +145,21 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
         Api::V1 => {
             let percent = match spec.get("targetCPUUtilizationPercentage") {
                 None => None,
-                Some(percent) => Some(percent.whole(1, i32::MAX as u32, report)?),
+                Some(percent) => Some((percent.whole(1, i32::MAX as u32, report)?, percent.spot())),
             };
-            (percent.into_iter().map(Metric::cpu_utilization).collect(), None)
+            let metric = percent.map(|(percent, spot)| (Metric::cpu_utilization(percent), spot));
+            (metric.into_iter().collect(), None)
         }
     };
     spec.done(name, report);
     let (name, min, max) = (name?, min?, max?);
     let metrics = if metrics.is_empty() {
         report.remark(&spec.spot(), Some(name), Cause::DefaultMetric);
-        vec![Metric::cpu_utilization(DEFAULT_CPU_UTILIZATION)]
+        vec![(Metric::cpu_utilization(DEFAULT_CPU_UTILIZATION), spec.spot())]
     } else {
         metrics
     };
+    let (metrics, metric_spots): (Vec<Metric>, Vec<Spot>) = metrics.into_iter().unzip();
     let Cluster { version, controller } = *cluster;
     let settings = HpaSettings { behavior, controller, version, ..HpaSettings::new(min, max, metrics) };
     let problems = settings.problems();
@@ -141,7 +169,15 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
         return None;
     }
     let namespace = namespace.map(str::to_owned);
-    Some(Autoscaler { name: name.to_owned(), namespace, scales: scales?, settings, spot: object.spot() })
+    Some(Autoscaler {
+        name: name.to_owned(),
+        namespace,
+        scales: scales?,
+        settings,
+        metric_spots,
+        pods: None,
+        spot: object.spot(),
+    })
 }
 
 fn workload(target: &Object<'_>, name: Option<&str>, report: &mut Report) -> Option<Workload> {

@@ -65,8 +65,11 @@ pub enum Cause {
         nearest: Option<String>,
     },
     /// An object of another kind.
-    #[error("a {0} is no HorizontalPodAutoscaler; left out")]
+    #[error("a {0} does not scale pods and is not needed; left out")]
     OtherKind(String),
+    /// A workload that no autoscaler in the files scales.
+    #[error("no HorizontalPodAutoscaler in the files scales this {0}; left out")]
+    NotScaled(String),
     /// An object that scales by other rules.
     #[error("a {0} scales by rules of its own, which are not modelled; left out")]
     OtherScaler(String),
@@ -105,7 +108,7 @@ impl Cause {
     pub fn effect(&self) -> Effect {
         match self {
             Cause::DefaultMetric | Cause::SameWorkload { .. } => Effect::Assumed,
-            Cause::OtherKind(_) => Effect::Noted,
+            Cause::OtherKind(_) | Cause::NotScaled(_) => Effect::Noted,
             _ => Effect::LeftOut,
         }
     }
@@ -121,6 +124,15 @@ pub enum KubernetesError {
         spot: Spot,
         /// What is wrong.
         problem: String,
+    },
+    /// A template, which is YAML only after Helm rendered it.
+    #[error(
+        "{spot}: this file is a Helm template, not a manifest; render it first: `helm template RELEASE CHART | \
+         headroom import kubernetes -`"
+    )]
+    Template {
+        /// Where its first action is.
+        spot: Spot,
     },
     /// Nothing at all.
     #[error("{file}: is empty; did the command fail?")]

@@ -1,7 +1,5 @@
 use super::*;
-use control::scaling::hpa::{
-    Behavior, Change, Metric, Milli, Quantity, RatePolicy, ResourceTarget, Select, Source, TotalTarget,
-};
+use control::scaling::hpa::{Behavior, Change, Milli, Quantity, RatePolicy, Select, TotalTarget};
 use std::time::Duration;
 use units::InstanceCount;
 
@@ -217,7 +215,8 @@ spec:
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: shop}
+metadata: {name: blog}
+spec: {template: {spec: {containers: [{name: app}]}}}
 ---
 apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
@@ -236,17 +235,17 @@ metadata: {name: shop}
             "hpa.yaml:17:47, metadata.annotations.autoscaling.alpha.kubernetes.io/behavior (`other`): this annotation \
              carries what `autoscaling/v1` cannot say, and is not read; left out: get the object with `kubectl get \
              hpa.v2.autoscaling -o yaml`",
-            "hpa.yaml:23:1 (`shop`): a Deployment is no HorizontalPodAutoscaler; left out",
-            "hpa.yaml:27:1 (`shop`): a ScaledObject scales by rules of its own, which are not modelled; left out",
+            "hpa.yaml:28:1 (`shop`): a ScaledObject scales by rules of its own, which are not modelled; left out",
             "hpa.yaml:12:1 (`other`): `shop` scales Deployment/shop too: Kubernetes then follows neither \
              (AmbiguousSelector), each is read as if alone",
+            "hpa.yaml:23:1 (`blog`): no HorizontalPodAutoscaler in the files scales this Deployment; left out",
         ]
     );
     assert_eq!(read.autoscalers[0].settings.behavior, None);
     assert_eq!(read.autoscalers[0].settings.metrics, [Metric::cpu_utilization(80)]);
     let effects: Vec<Effect> = read.remarks.iter().map(|remark| remark.cause.effect()).collect();
     assert_eq!(effects[3], Effect::Assumed);
-    assert_eq!(effects[5], Effect::Noted);
+    assert_eq!(effects[7], Effect::Noted);
 }
 
 #[test]
@@ -291,8 +290,8 @@ fn files_without_an_autoscaler_say_what_they_hold() {
     assert_eq!(
         wrong("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n"),
         [
-            "no HorizontalPodAutoscaler is there (hpa.yaml:1:1 (`a`): a Service is no HorizontalPodAutoscaler; left \
-             out); give the output of `kubectl get hpa --all-namespaces -o yaml`"
+            "no HorizontalPodAutoscaler is there (hpa.yaml:1:1 (`a`): a Service does not scale pods and is not \
+             needed; left out); give the output of `kubectl get hpa --all-namespaces -o yaml`"
         ]
     );
     assert_eq!(
@@ -328,4 +327,83 @@ fn more_documents_than_a_parser_usually_allows_are_read() {
     let read = good(&(0..1_100).map(object).collect::<String>());
     assert_eq!(read.autoscalers.len(), 1_100);
     assert_eq!(read.autoscalers[1_099].spot.line, 1_099 * 5 + 1);
+}
+
+#[test]
+fn a_helm_template_is_called_one() {
+    let whole = "{{- if .Values.autoscaling.enabled }}\napiVersion: autoscaling/v2\n{{- end }}\n";
+    let value = MANIFEST.replace("maxReplicas: 40", "maxReplicas: {{ .Values.max }}");
+    let quoted = MANIFEST.replacen("  name: shop", "  name: \"{{ .Release.Name }}-shop\"", 1);
+    for (text, line) in [(whole, 1), (value.as_str(), 14), (quoted.as_str(), 4)] {
+        let told = wrong(text);
+        let begins = format!("hpa.yaml:{line}:");
+        assert!(
+            told.len() == 1 && told[0].starts_with(&begins) && told[0].contains("Helm template"),
+            "{told:?}"
+        );
+        assert!(told[0].contains("helm template RELEASE CHART | headroom import kubernetes -"), "{told:?}");
+    }
+    // Templates of others, such as alerts, are texts.
+    good(&MANIFEST.replace("'{}'", "'{{ $labels.pod }} {{ $value }}'"));
+    good(&format!("# {{{{ .Values.max }}}}\n{MANIFEST}"));
+}
+
+/// A Deployment with one container.
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, labels: {tier: web}}
+spec:
+  replicas: 5
+  selector: {matchLabels: {app: shop}}
+  template:
+    spec:
+      containers:
+      - name: app
+        image: shop:1
+        resources:
+          requests: {cpu: 250m, memory: 1Gi}
+          limits: {cpu: 500m, memory: 1Gi}
+      - name: sidecar
+        resources: {limits: {cpu: 100m}}
+";
+
+#[test]
+fn workloads_say_what_their_pods_request_and_may_use() {
+    for (text, namespaces) in [
+        (format!("{DEPLOYMENT}---\n{MANIFEST}"), true),
+        (format!("{MANIFEST}---\n{DEPLOYMENT}"), true),
+        (
+            format!("{MANIFEST}---\n{}", DEPLOYMENT.replace("name: shop,", "name: shop, namespace: test,")),
+            false,
+        ),
+        (format!("{MANIFEST}---\n{}", DEPLOYMENT.replace("kind: Deployment", "kind: StatefulSet")), false),
+    ] {
+        let read = good(&text);
+        let Some(pods) = &read.autoscalers[0].pods else {
+            assert!(!namespaces, "{text}");
+            assert!(remarks(&read)[0].contains("no HorizontalPodAutoscaler in the files scales"), "{read:?}");
+            continue;
+        };
+        assert!(namespaces && remarks(&read).is_empty(), "{read:?}");
+        assert_eq!(pods.replicas, Some(5));
+        // A limit without a request is the request, as in Kubernetes.
+        assert_eq!(pods.sum(|one| one.cpu_request), Some(Milli(350)));
+        assert_eq!(pods.sum(|one| one.cpu_limit), Some(Milli(600)));
+        assert_eq!(pods.sum(|one| one.memory_limit), None);
+        assert_eq!(pods.containers[0].memory_limit, Some(Milli(1_073_741_824_000)));
+    }
+    let told = wrong(&format!("{MANIFEST}---\n{}", DEPLOYMENT.replace("cpu: 250m", "cpu: 250q")));
+    assert!(told[0].contains("containers[0].resources.requests.cpu: found `250q`"), "{told:?}");
+}
+
+#[test]
+fn items_of_a_typed_list_need_no_kind() {
+    let read = good(
+        "kind: HorizontalPodAutoscalerList\napiVersion: autoscaling/v2\nitems:\n- metadata: {name: a}\n  spec:\n    \
+         maxReplicas: 5\n    scaleTargetRef: {kind: Deployment, name: a}\n    metrics:\n    - {type: Resource, resource: \
+         {name: cpu, target: {type: Utilization, averageUtilization: 50}}}\n",
+    );
+    assert_eq!(read.autoscalers[0].settings.metrics, [Metric::cpu_utilization(50)]);
+    assert_eq!(read.autoscalers[0].metric_spots[0].line, 9);
 }

@@ -5,7 +5,9 @@ use super::fleet::{Fleet, World};
 use super::instance::{Instance, Meter};
 use super::observed::{Observed, requests};
 use crate::credits::Balance;
-use crate::outcome::{Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, ServiceOutcome, Totals, Whole};
+use crate::outcome::{
+    Decision, FLAP_WINDOW, Happening, Log, Quantiles, Row, Seen, ServiceOutcome, Totals, Whole,
+};
 use crate::plant::{Plant, Window};
 use crate::settings::{Goal, Service, ServiceId};
 use control::assumption::Assumption;
@@ -25,6 +27,7 @@ pub(crate) struct Governed<'a> {
     fine: Window,
     minute: Window,
     rows: Vec<Row>,
+    seen: Seen,
     whole: Whole,
     decisions: Log<Decision>,
     last_action: Option<Action>,
@@ -51,6 +54,7 @@ impl<'a> Governed<'a> {
         Governed {
             fleet: Fleet::new(id, settings, world),
             rhythm: controller.rhythm(),
+            seen: Seen::new(controller.watched()),
             controller,
             observed: Observed::default(),
             fine: Window::default(),
@@ -159,6 +163,9 @@ impl<'a> Governed<'a> {
         let fleet = self.observed.fleet(&self.fleet, |instance| instance.fine);
         let before = fleet.desired;
         let verdict = self.controller.decide(now, &fleet);
+        if now > self.measured_from && is_due(now, MINUTE) {
+            self.seen.add(|values| self.controller.seen(values));
+        }
         for decision in verdict.decisions {
             self.decisions.note(now, decision);
         }
@@ -234,6 +241,7 @@ impl<'a> Governed<'a> {
             name: self.fleet.settings.name.clone(),
             remarks,
             rows: self.rows,
+            seen: self.seen,
             totals,
             decisions: self.decisions,
             happenings: self.fleet.happenings,

@@ -289,13 +289,17 @@ fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
     assert_eq!((decisions[0].what.from, decisions[0].what.to), (2, 4));
     assert_eq!(
         decisions[0].what.reason,
-        "New size: 4; reason: cpu resource utilization (percentage of request) above target"
+        "New size: 4; reason: cpu resource utilization (percentage of request) above target (cpu 95%, target 50%)"
     );
     assert_eq!(rows(&outcome)[10].counts.serving, 4);
     let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
     // The last sync that saw the load was at 1200 s; its recommendation holds for five minutes.
     assert_eq!(inward.at, Timestamp::from_secs(1200 + 300 + 15));
-    assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target");
+    assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target (cpu 20%, target 50%)");
+    // What it saw at the end of each minute.
+    let seen = &outcome.services[0].seen;
+    assert_eq!(seen.names(), ["cpu"]);
+    assert_eq!((seen.minute(0), seen.minute(19)), (&[Some(40.0)][..], &[Some(47.0)][..]));
 }
 
 #[test]
@@ -331,7 +335,7 @@ fn an_hpa_takes_the_metric_that_asks_for_most() {
     let outcome = run(&system(service, &[100.0; 10]));
     assert_eq!(rows(&outcome)[9].counts.desired, 5);
     let reason = &outcome.services[0].decisions.notes()[0].what.reason;
-    assert!(reason.ends_with("pods metric requests above target"), "{reason}");
+    assert!(reason.ends_with("pods metric requests above target (requests 50, target 20)"), "{reason}");
 }
 
 #[test]

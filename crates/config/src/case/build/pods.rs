@@ -17,11 +17,12 @@ impl Builder<'_> {
         let HpaTable {
             cpu, requests_per_second, in_flight, request, tolerance, sync_period, version, ..
         } = &at.value;
+        let request_path = fields::child(&at.place.path, "request");
         let mut metrics = Vec::new();
         let mut kinds = Vec::new();
         if let Some(at) = cpu {
             let percent = (at.value.0 * 100.0).round();
-            if percent > 100.0 && request.is_none() {
+            if percent > 100.0 && request.is_none() && !self.report.knows_of(&request_path) {
                 let message = format!("pods never use {percent}% of what they request");
                 let help =
                     "add `request`, in cores: without it that is all that they are allotted".to_owned();

@@ -1,6 +1,6 @@
-//! How services scale on AWS.
+//! A case file of services that AWS scales.
 
-use super::{Section, key_for, original};
+use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::alarm::{FewSamples, Missing};
 use control::scaling::{Adjustment, Aggregation, Step};
 use import::aws::{Alarm, Fleet, Metric, Platform, Policy, Rule, Schedule, Service, Suspended};
@@ -8,17 +8,17 @@ use import::width;
 use std::time::Duration;
 
 /// The services of a fleet. `now`, in microseconds since 1970, is the day whose offset from UTC holds for schedules.
-pub fn aws(fleet: &Fleet, now: i64) -> Section {
-    let mut writer = Writer { now, ..Writer::default() };
-    writer.line(0, "# How services scale, as AWS has them. Servers, hosts and traffic are yours to add.");
-    writer.line(0, "services:");
+pub fn aws(fleet: &Fleet, now: i64) -> Draft {
     let mut keys = Vec::new();
     for service in &fleet.services {
         let short = service.name.rsplit('/').next().unwrap_or(&service.name);
-        let key = key_for(short, &mut keys);
-        writer.service(service, &key);
+        key_for(short, &mut keys);
     }
-    Section { text: writer.text, left_out: writer.left_out }
+    let mut writer = Writer { now, text: head("AWS", &keys), ..Writer::default() };
+    for (service, key) in fleet.services.iter().zip(&keys) {
+        writer.service(service, key);
+    }
+    Draft { text: writer.text, left_out: writer.left_out, assumed: Vec::new() }
 }
 
 #[derive(Default)]
@@ -38,14 +38,28 @@ impl Writer {
 
     fn service(&mut self, service: &Service, key: &str) {
         self.line(1, &format!("{key}:{}", original(key, &service.name)));
-        if let Some(desired) = service.desired {
-            self.line(2, &format!("# There are {desired} now."));
+        self.text += &application();
+        let ecs = service.platform == Platform::Ecs;
+        let (host, cores) = match ecs {
+            true => ("task", "vCPUs of the task definition, rounded up; add `limit` for a part of one"),
+            false => ("instance", "vCPUs of the instance type"),
+        };
+        self.line(2, &format!("hosts:\n      {host}:"));
+        self.text += &to_fill_in(4, "cores", cores);
+        self.text += &start();
+        let within = |desired: &u32| (service.min..=service.max).contains(desired) && *desired > 0;
+        if let Some(desired) = service.desired.filter(within) {
+            self.line(2, &format!("instances: {desired} # as many as run now"));
         }
         self.line(2, "scaling:");
         let platform = if service.platform == Platform::Ecs { "ecs" } else { "ec2" };
         self.line(3, &format!("platform: {platform}"));
         if service.platform != Platform::Ecs {
-            self.line(3, "# EC2's default is `monitoring: basic`; which one it has is not in the files.");
+            self.line(
+                3,
+                "# The files do not say whether monitoring is detailed or basic, which is EC2's default:",
+            );
+            self.line(3, "# with basic monitoring, add `monitoring: basic`.");
         }
         self.line(3, &format!("min: {}", service.min));
         self.line(3, &format!("max: {}", service.max));

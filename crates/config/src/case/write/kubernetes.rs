@@ -1,62 +1,202 @@
-//! How workloads scale on Kubernetes.
+//! A case file of workloads that Kubernetes scales.
 
-use super::{Section, key_for, original};
+use super::{Draft, application, head, key_for, original, start, to_fill_in};
 use control::scaling::hpa::{
-    Behavior, Change, HpaSettings, Metric, RatePolicy, ResourceTarget, Rules, Select, Source,
+    Behavior, Change, HpaSettings, Metric, Milli, RatePolicy, ResourceTarget, Rules, Select, Source,
 };
-use import::kubernetes::{Autoscaler, Autoscalers};
+use import::kubernetes::{Autoscaler, Autoscalers, Container, Pods, metric_words};
 
 /// The workloads of autoscalers.
-pub fn kubernetes(found: &Autoscalers) -> Section {
-    let mut text =
-        "# How workloads scale, as Kubernetes has them. Servers, hosts and traffic are yours to add.\n\
-                    services:\n"
-            .to_owned();
-    let (mut left_out, mut keys) = (Vec::new(), Vec::new());
+///
+/// # Errors
+/// If a case file has none of the metrics of any autoscaler: a reason for each metric.
+pub fn kubernetes(found: &Autoscalers) -> Result<Draft, Vec<String>> {
+    let (mut left_out, mut assumed) = (Vec::new(), Vec::new());
+    let mut keys = Vec::new();
+    let mut services = String::new();
     for autoscaler in &found.autoscalers {
-        let Some(words) = words(autoscaler, &mut left_out) else { continue };
+        let targets = Targets::of(autoscaler, &mut left_out, &mut assumed);
+        if targets.is_empty() {
+            let (spot, name) = (&autoscaler.spot, &autoscaler.name);
+            left_out.push(format!(
+                "{spot} (`{name}`): it has no metric that headroom can simulate (processor utilization, or requests \
+                 per second or in flight of a pod); left out"
+            ));
+            continue;
+        }
         let key = key_for(&autoscaler.scales.name, &mut keys);
-        let name = original(&key, &autoscaler.whole_name());
-        let HpaSettings { min, max, .. } = &autoscaler.settings;
-        let (min, max) = (min.get(), max.get());
-        text += &format!(
-            "  {key}:{name}\n    scaling:\n      min: {min}\n      max: {max}\n      hpa: {{ {words} }}\n"
-        );
+        services += &service(autoscaler, &targets, &key);
     }
-    Section { text, left_out }
+    if keys.is_empty() {
+        return Err(left_out);
+    }
+    Ok(Draft { text: head("Kubernetes", &keys) + &services, left_out, assumed })
 }
 
-/// The words of an autoscaler, or none where a case file cannot say any of its metrics.
-fn words(autoscaler: &Autoscaler, left_out: &mut Vec<String>) -> Option<String> {
-    let HpaSettings { metrics, behavior, .. } = &autoscaler.settings;
-    let place = format!("{} (`{}`)", autoscaler.spot, autoscaler.name);
-    let mut cpu = None;
-    for metric in metrics {
-        match utilization(metric) {
-            Some(percent) if cpu.is_none() => cpu = Some(percent),
-            _ => {
-                left_out.push(format!("{place}: {metric} is a target that a case file cannot say; left out"))
+/// The targets of an autoscaler that a case file can say.
+#[derive(Debug, Default)]
+struct Targets {
+    /// In percent of the request.
+    cpu: Option<u32>,
+    requests_per_second: Option<Milli>,
+    in_flight: Option<Milli>,
+}
+
+impl Targets {
+    /// Reports each metric that a case file cannot say, and each that was taken for one that it can.
+    fn of(autoscaler: &Autoscaler, left_out: &mut Vec<String>, assumed: &mut Vec<String>) -> Self {
+        let mut targets = Targets::default();
+        for (metric, spot) in autoscaler.settings.metrics.iter().zip(&autoscaler.metric_spots) {
+            let place = format!("{spot} (`{}`): {}", autoscaler.name, metric_words(metric));
+            match known(metric, autoscaler.pods.as_ref()) {
+                Some(Known::Cpu(percent)) if targets.cpu.is_none() => {
+                    targets.cpu = Some(percent);
+                    left_out.extend(without_request(autoscaler.pods.as_ref(), &place));
+                }
+                Some(Known::RequestsPerSecond(average)) if targets.requests_per_second.is_none() => {
+                    targets.requests_per_second = Some(average);
+                    assumed.push(format!("{place} is taken for the requests per second of a pod"));
+                }
+                Some(Known::InFlight(average)) if targets.in_flight.is_none() => {
+                    targets.in_flight = Some(average);
+                    assumed.push(format!("{place} is taken for the requests in flight at a pod"));
+                }
+                Some(_) => left_out.push(format!("{place} has a second target; left out")),
+                None => left_out.push(format!("{place} cannot be simulated; left out")),
             }
         }
+        targets
     }
-    let Some(cpu) = cpu else {
-        left_out.push(format!("{place}: no metric is left that a case file can say; left out"));
-        return None;
-    };
-    let mut words = vec![format!("cpu: {cpu}%")];
-    if let Some(behavior) = behavior {
-        words.push(behavior_words(behavior));
+
+    fn is_empty(&self) -> bool {
+        self.cpu.is_none() && self.requests_per_second.is_none() && self.in_flight.is_none()
     }
-    Some(words.join(", "))
 }
 
-fn utilization(metric: &Metric) -> Option<u32> {
+/// A metric that a case file has.
+enum Known {
+    Cpu(u32),
+    RequestsPerSecond(Milli),
+    InFlight(Milli),
+}
+
+fn known(metric: &Metric, pods: Option<&Pods>) -> Option<Known> {
+    let only = pods.and_then(|pods| match pods.containers.as_slice() {
+        [only] => Some(only.name.as_str()),
+        _ => None,
+    });
     match &metric.source {
         Source::Resource { target: ResourceTarget::Utilization(percent) } if metric.name == "cpu" => {
-            Some(*percent)
+            Some(Known::Cpu(*percent))
         }
+        // The only container is the pod.
+        Source::ContainerResource { container, target: ResourceTarget::Utilization(percent) }
+            if metric.name == "cpu" && only == Some(container) =>
+        {
+            Some(Known::Cpu(*percent))
+        }
+        Source::Pods { average } => of_requests(&metric.name).map(|known| known(*average)),
         _ => None,
     }
+}
+
+/// What a metric of pods measures, by its name: adapters name it after the metric that they read.
+fn of_requests(name: &str) -> Option<fn(Milli) -> Known> {
+    let name = name.to_ascii_lowercase().replace(['-', '.', ':'], "_");
+    let has = |part: &str| name.contains(part);
+    if has("in_flight") || has("inflight") || has("concurrent_requests") || has("active_requests") {
+        Some(Known::InFlight)
+    } else if (has("request") && has("per_second")) || name == "http_requests" || has("rps") || has("qps") {
+        Some(Known::RequestsPerSecond)
+    } else {
+        None
+    }
+}
+
+/// Containers without a request, for which Kubernetes computes no utilization.
+fn without_request(pods: Option<&Pods>, place: &str) -> Vec<String> {
+    let lacking = |container: &&Container| container.cpu_request.is_none();
+    let containers = pods.iter().flat_map(|pods| pods.containers.iter().filter(lacking));
+    containers
+        .map(|container| {
+            format!(
+                "{place}: container `{}` has no processor request, so Kubernetes computes no utilization and never \
+                 scales on it (FailedGetResourceMetric); set `resources.requests.cpu`. The case file assumes that it \
+                 is set",
+                container.name
+            )
+        })
+        .collect()
+}
+
+fn service(autoscaler: &Autoscaler, targets: &Targets, key: &str) -> String {
+    let HpaSettings { min, max, behavior, .. } = &autoscaler.settings;
+    let (min, max) = (min.get(), max.get());
+    let mut text = format!("  {key}:{}\n", original(key, &autoscaler.whole_name()));
+    text += &application();
+    text += &host(autoscaler.pods.as_ref());
+    text += &start();
+    let replicas = autoscaler.pods.as_ref().and_then(|pods| pods.replicas);
+    if let Some(replicas) = replicas.filter(|replicas| (min..=max).contains(replicas) && *replicas > 0) {
+        text += &format!("    instances: {replicas}\n");
+    }
+    text += &format!("    scaling:\n      min: {min}\n      max: {max}\n      hpa:\n");
+    if let Some(percent) = targets.cpu {
+        text += &format!("        cpu: {percent}%\n");
+        text += &match autoscaler.pods.as_ref().and_then(|pods| pods.sum(|one| one.cpu_request)) {
+            Some(request) => format!("        request: {}\n", cores(request)),
+            None => {
+                to_fill_in(4, "request", "cores that a pod requests (resources.requests.cpu), such as 0.5")
+            }
+        };
+    }
+    let of_pods = [("requests_per_second", targets.requests_per_second), ("in_flight", targets.in_flight)];
+    for (key, target) in of_pods {
+        text += &target.map_or_else(String::new, |target| format!("        {key}: {}\n", cores(target)));
+    }
+    if let Some(behavior) = behavior {
+        text += &format!("        {}\n", behavior_words(behavior));
+    }
+    text
+}
+
+/// What a pod runs on: as many cores as its limit needs, or those of its node.
+fn host(pods: Option<&Pods>) -> String {
+    let mut text = "    hosts:\n      pod:\n".to_owned();
+    match pods.and_then(|pods| pods.sum(|one| one.cpu_limit)).filter(|limit| limit.0 > 0) {
+        Some(limit) => {
+            let whole = limit.0.unsigned_abs().div_ceil(1000);
+            text += &format!("        cores: {whole}\n");
+            if limit.0.unsigned_abs() != whole * 1000 {
+                text += &format!("        limit: {}\n", cores(limit));
+            }
+        }
+        None => {
+            text += &to_fill_in(
+                4,
+                "cores",
+                "cores that a pod can use: no limit is known, so those of its node; add `limit` if it has one",
+            );
+        }
+    }
+    if let Some(memory) = pods.and_then(|pods| pods.sum(|one| one.memory_limit)) {
+        text += &format!("        memory: {}\n", size(memory.0.unsigned_abs() / 1000));
+    }
+    text
+}
+
+/// Bytes in the largest unit of which they are whole.
+fn size(bytes: u64) -> String {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit)) {
+        Some((name, unit)) => format!("{}{name}", bytes / unit),
+        None => bytes.to_string(),
+    }
+}
+
+/// Thousandths as a decimal number.
+fn cores(found: Milli) -> f64 {
+    found.0 as f64 / 1000.0
 }
 
 /// What is not Kubernetes' default, in its own words.
@@ -114,8 +254,12 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let found = read([("hpa.yaml", text)], &Cluster::default()).unwrap();
-        let Section { text, left_out } = kubernetes(&found);
-        format!("{text}---\n{}", left_out.join("\n"))
+        match kubernetes(&found) {
+            Ok(Draft { text, left_out, assumed }) => {
+                format!("{text}---\n{}\n---\n{}", left_out.join("\n"), assumed.join("\n"))
+            }
+            Err(errors) => errors.join("\n"),
+        }
     }
 
     /// The shape of Kubernetes' own example.
@@ -139,20 +283,111 @@ spec:
         insta::assert_snapshot!(shown(PHP));
     }
 
-    /// The section with what it leaves to users, read as a case file.
-    fn read_again(section: &str, request: &str) -> HpaSettings {
-        let rest =
-            "    endpoints: { page: { cpu: 5ms } }\n    server: {}\n    hosts: { pod: { cores: 1 } }\n";
-        let whole = section
-            .replace("    scaling:", &format!("{rest}    scaling:"))
-            .replace("hpa: {", &format!("hpa: {{ {request}"));
-        let text = format!("case: shop\ntraffic: {{ rate: 10/s }}\n{whole}");
-        let case = parse("case.yaml", &text, Path::new(""), Given::default());
-        let case = case.unwrap_or_else(|problems| panic!("{}\n{text}", problems.plain()));
+    /// A value for each key that is left to users.
+    fn filled_in(text: &str) -> String {
+        let values = [
+            ("rate", "10/s"),
+            ("cpu", "5ms"),
+            ("wait", "20ms"),
+            ("processes", "1"),
+            ("threads", "50"),
+            ("provision", "30s"),
+            ("boot", "10s"),
+            ("cores", "1"),
+            ("request", "0.5"),
+        ];
+        values.iter().fold(text.to_owned(), |text, (key, value)| {
+            text.replace(&format!(" {key}: TODO"), &format!(" {key}: {value}"))
+        })
+    }
+
+    fn parsed(text: &str) -> Result<crate::case::Case, String> {
+        parse("case.yaml", text, Path::new(""), Given::default()).map_err(|problems| problems.plain())
+    }
+
+    /// The draft with what it leaves to users, read as a case file.
+    fn read_again(draft: &str) -> HpaSettings {
+        let text = filled_in(draft);
+        let case = parsed(&text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
         match &case.stages[0].system.services[0].scaling.policy {
             sim::settings::Policy::Hpa(scaling) => scaling.hpa.clone(),
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Two workloads, one of them with pods that have two containers and a limit.
+    const SHOP: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: php-apache, namespace: shop }
+spec:
+  replicas: 2
+  template:
+    spec:
+      initContainers:
+        - { name: migrate, resources: { requests: { cpu: 4 } } }
+        - { name: mesh, restartPolicy: Always, resources: { requests: { cpu: 100m }, limits: { cpu: 500m, memory: 64Mi } } }
+      containers:
+        - name: app
+          resources: { requests: { cpu: 400m, memory: 256Mi }, limits: { cpu: \"1\", memory: 512Mi } }
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: search }
+spec:
+  template: { spec: { containers: [{ name: app, resources: { requests: { cpu: 2 } } }] } }
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: { name: search, namespace: shop }
+spec:
+  scaleTargetRef: { apiVersion: apps/v1, kind: StatefulSet, name: search }
+  maxReplicas: 8
+  metrics:
+    - type: ContainerResource
+      containerResource: { name: cpu, container: app, target: { type: Utilization, averageUtilization: 80 } }
+    - type: Pods
+      pods: { metric: { name: http_requests_per_second }, target: { type: AverageValue, averageValue: 500m } }
+    - type: Pods
+      pods: { metric: { name: http_server_active_requests }, target: { type: AverageValue, averageValue: 20 } }
+---
+";
+
+    #[test]
+    fn workloads_give_requests_limits_and_replicas() {
+        let draft = shown(&format!("{SHOP}{PHP}"));
+        insta::assert_snapshot!(draft);
+        let text = filled_in(draft.split("---").next().unwrap());
+        let case = parsed(&text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+        let services = &case.stages[0].system.services;
+        let sim::settings::Policy::Hpa(search) = &services[0].scaling.policy else { panic!("{text}") };
+        assert_eq!(search.request, Some(2.0));
+        assert_eq!(search.hpa.metrics[1].source, Source::Pods { average: Milli(500) });
+        assert_eq!(services[1].hosts[0].quota.map(|quota| quota.cores), Some(1.5));
+        assert_eq!(services[1].instances.get(), 2);
+    }
+
+    #[test]
+    fn keys_to_fill_in_are_all_that_is_wrong_with_a_draft() {
+        for text in
+            [PHP.to_owned(), format!("{SHOP}{PHP}"), PHP.replace("Utilization: 50", "Utilization: 150")]
+        {
+            let found = read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
+            let draft = kubernetes(&found).unwrap();
+            let problems = parsed(&draft.text).unwrap_err();
+            let told = problems.lines().filter(|line| line.contains(": error: ")).count();
+            assert_eq!(told, problems.matches("fill in this key").count(), "{problems}");
+            assert_eq!(told, draft.to_fill_in(), "{problems}\n{}", draft.text);
+        }
+    }
+
+    #[test]
+    fn a_container_without_a_request_is_reported() {
+        let text = format!("{SHOP}{PHP}")
+            .replace("requests: { cpu: 400m, memory: 256Mi }, limits: { cpu: \"1\", memory: 512Mi }", "");
+        let told = shown(&text);
+        assert!(told.contains("container `app` has no processor request"), "{told}");
+        assert!(told.contains("request: TODO"), "{told}");
     }
 
     #[test]
@@ -168,9 +403,9 @@ spec:
         ] {
             let text = format!("{PHP}  behavior: {behavior}\n");
             let found = read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
-            let Section { text: section, left_out } = kubernetes(&found);
+            let Draft { text: section, left_out, .. } = kubernetes(&found).unwrap();
             assert_eq!(left_out, Vec::<String>::new());
-            assert_eq!(read_again(&section, "").behavior, found.autoscalers[0].settings.behavior);
+            assert_eq!(read_again(&section).behavior, found.autoscalers[0].settings.behavior);
             shown += section.lines().last().unwrap();
             shown += "\n";
         }
@@ -181,9 +416,9 @@ spec:
     fn a_target_above_what_is_requested_is_carried() {
         let text = PHP.replace("averageUtilization: 50", "averageUtilization: 150");
         let found = read([("hpa.yaml", text.as_str())], &Cluster::default()).unwrap();
-        let Section { text: section, left_out } = kubernetes(&found);
+        let Draft { text: section, left_out, .. } = kubernetes(&found).unwrap();
         assert_eq!(left_out, Vec::<String>::new());
-        assert_eq!(read_again(&section, "request: 0.5, ").metrics, [Metric::cpu_utilization(150)]);
+        assert_eq!(read_again(&section).metrics, [Metric::cpu_utilization(150)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod metrics;
 
-use super::super::{Facts, Names, Outcome, Platform, Policy, Scaler, ScalerSettings, Source};
+use super::super::{AlarmId, Facts, Names, Outcome, Platform, Policy, Scaler, ScalerSettings, Source};
 use super::{AwsScaling, Decision, Fleet, Instance, MINUTE, Observation, Rhythm, ScalingNames, Verdict};
 use crate::assumption::Assumption;
 use crate::metric::PUBLICATION_DELAY;
@@ -54,6 +54,19 @@ impl Aws {
     /// The maximum in force.
     pub(super) fn max(&self) -> u32 {
         self.scaler.bounds().1
+    }
+
+    /// The names of the alarms, those of target tracking last.
+    pub(super) fn watched(&self) -> Vec<String> {
+        self.names.alarms.clone()
+    }
+
+    /// The newest datapoint of each alarm that it was evaluated by in the last step.
+    pub(super) fn seen(&self) -> impl Iterator<Item = Option<f64>> {
+        (0..).map(AlarmId).take(self.names.alarms.len()).map(|alarm| {
+            let (_, evaluation) = self.scaler.evaluations().find(|(id, _)| *id == alarm)?;
+            evaluation.reason.newest().map(|datapoint| datapoint.value)
+        })
     }
 
     pub(super) fn assumptions(&self) -> Vec<Assumption> {

@@ -4,7 +4,9 @@
 //! terminating while it drains. Its processor use is that of the last sync period; a pod that ran for less has none
 //! yet.
 
-use super::super::hpa::{self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source};
+use super::super::hpa::{
+    self, Milli, Pod, PodReading, Readiness, Reading, Sample, ScalingActive, Source, Usage,
+};
 use super::{
     Decision, Fleet, HpaScaling, Instance, MINUTE, Observation, PodMetric, Rhythm, Verdict, common_step,
 };
@@ -76,6 +78,16 @@ impl Hpa {
         Rhythm { reads: self.sync, decides: self.sync, coarse: MINUTE }
     }
 
+    /// The names of the metrics.
+    pub(super) fn watched(&self) -> Vec<String> {
+        self.hpa.settings().metrics.iter().map(|metric| metric.name.clone()).collect()
+    }
+
+    /// The value of each metric at the last sync.
+    pub(super) fn seen(&self) -> impl Iterator<Item = Option<f64>> {
+        self.hpa.usages().iter().map(|usage| usage.map(Usage::value))
+    }
+
     pub(super) fn assumptions() -> Vec<Assumption> {
         hpa::ASSUMPTIONS.iter().map(|one| Assumption { name: one.name, text: one.text }).collect()
     }
@@ -135,7 +147,10 @@ impl Hpa {
             decisions.push(Decision { from, to, policy: "horizontal pod autoscaler".to_owned(), reason });
         };
         if let Some(words) = self.hpa.rescale_words(&decision) {
-            tell(words.to_string());
+            tell(match self.hpa.usage_words(&decision) {
+                Some(usage) => format!("{} ({usage})", words.to_string().trim_end()),
+                None => words.to_string(),
+            });
         }
         let failed = matches!(
             decision.scaling_active,

@@ -71,6 +71,24 @@ pub enum Usage {
     Value(Milli),
 }
 
+impl Usage {
+    /// The number that is compared with the target: in percent, or in the unit of the metric.
+    pub fn value(self) -> f64 {
+        match self {
+            Usage::Utilization { percent, .. } => f64::from(percent),
+            Usage::Average(milli) | Usage::Value(milli) => milli.fraction(),
+        }
+    }
+}
+
+/// As `kubectl get hpa` shows it: `92%`, or a number.
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = if matches!(self, Usage::Utilization { .. }) { "%" } else { "" };
+        write!(f, "{}{percent}", self.value())
+    }
+}
+
 /// Why a metric cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricError {

@@ -11,6 +11,13 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Milli(pub i64);
 
+impl Milli {
+    /// As a number.
+    pub fn fraction(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+}
+
 /// One entry of `spec.metrics`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
@@ -81,6 +88,25 @@ impl Metric {
         Metric { name: CPU.to_owned(), source: Source::Resource { target } }
     }
 
+    /// The target as `kubectl get hpa` shows it: `50%`, or a number.
+    pub fn target(&self) -> impl fmt::Display {
+        match self.source {
+            Source::Resource { target: ResourceTarget::Utilization(percent) }
+            | Source::ContainerResource { target: ResourceTarget::Utilization(percent), .. } => {
+                Target { number: f64::from(percent), unit: "%" }
+            }
+            Source::Resource { target: ResourceTarget::AverageValue(milli) }
+            | Source::ContainerResource { target: ResourceTarget::AverageValue(milli), .. }
+            | Source::Pods { average: milli }
+            | Source::Object {
+                target: TotalTarget::Value(milli) | TotalTarget::AverageValue(milli), ..
+            }
+            | Source::External {
+                target: TotalTarget::Value(milli) | TotalTarget::AverageValue(milli), ..
+            } => Target { number: milli.fraction(), unit: "" },
+        }
+    }
+
     /// Whether readiness counts: only for the processor, which start-up keeps busy.
     pub(super) fn is_cpu(&self) -> bool {
         matches!(self.source, Source::Resource { .. } | Source::ContainerResource { .. }) && self.name == CPU
@@ -95,6 +121,17 @@ impl Metric {
             Source::Object { .. } => "FailedGetObjectMetric",
             Source::External { .. } => "FailedGetExternalMetric",
         }
+    }
+}
+
+struct Target {
+    number: f64,
+    unit: &'static str,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.number, self.unit)
     }
 }
 

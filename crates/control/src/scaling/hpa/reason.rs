@@ -3,7 +3,7 @@
 //! ## Why data and not text
 //! A simulated week has forty thousand syncs; only those that are shown are converted to text.
 
-use super::calculate::MetricError;
+use super::calculate::{MetricError, Proposal, Usage};
 use super::metric::Metric;
 use super::{Decision, Hpa};
 use core::fmt;
@@ -149,6 +149,13 @@ impl Hpa {
         decision.rescale.map(|reason| RescaleWords { hpa: self, to, reason })
     }
 
+    /// The metric that asked for most, with its value and its target; none if the metrics were not asked or failed.
+    /// Kubernetes' event does not have it.
+    pub fn usage_words(&self, decision: &Decision) -> Option<impl fmt::Display + '_> {
+        let (id, Proposal { usage, .. }) = decision.recommended?;
+        self.metric(id).map(|metric| UsageWords { metric, usage })
+    }
+
     /// The reason of the condition `ScalingActive`, and its message.
     pub fn scaling_active_words(&self, condition: ScalingActive) -> (&'static str, impl fmt::Display + '_) {
         let reason = match condition {
@@ -181,6 +188,17 @@ impl fmt::Display for RescaleWords<'_> {
             RescaleReason::AllBelowTarget => f.write_str("All metrics below target"),
             RescaleReason::Unnamed => Ok(()),
         }
+    }
+}
+
+struct UsageWords<'a> {
+    metric: &'a Metric,
+    usage: Usage,
+}
+
+impl fmt::Display for UsageWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, target {}", self.metric.name, self.usage, self.metric.target())
     }
 }
 

@@ -1,10 +1,10 @@
-//! `headroom import aws`: how services scale today, from the AWS CLI's JSON.
+//! `headroom import aws`: a case file of services that AWS scales, from the AWS CLI's JSON.
 
-use super::{read, refuse, write};
+use super::{fill_in, left_out, read, refuse, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
-use config::case::write::Section;
+use config::case::write::Draft;
 use documents::import::aws as document;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,8 +13,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 ///
 /// FILEs are outputs of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions
 /// (application-autoscaling), describe-alarms (cloudwatch), describe-auto-scaling-groups and describe-policies
-/// (autoscaling), in any order. Everything that cannot be simulated (metric math, composite alarms, other namespaces
-/// ...) is reported with its file and place, and left out.
+/// (autoscaling), in any order. The result is a case file; values that the files do not contain are marked TODO.
+/// Everything that cannot be simulated (metric math, composite alarms, other namespaces ...) is reported with its file
+/// and place, and left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -22,7 +23,7 @@ pub struct Args {
     #[arg(required_unless_present = "print_commands", conflicts_with = "print_commands")]
     files: Vec<PathBuf>,
 
-    /// Write the section of the case file to this file, and a summary to standard output
+    /// Write the case file to this file, and a summary to standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
 
@@ -81,12 +82,12 @@ pub fn run(args: &Args) -> Exit {
     for remark in &fleet.remarks {
         note(&remark.to_string());
     }
-    let section = config::case::write::aws(&fleet, now);
-    section.left_out.iter().for_each(|left_out| note(left_out));
+    let draft = config::case::write::aws(&fleet, now);
+    draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
     match &args.output {
-        None => print(&format!("{}{NEXT}", section.text)),
-        Some(path) => match write(path, section.text.as_bytes()) {
-            Ok(()) => print(&summary(&fleet, &section, path)),
+        None => print(&format!("{}# {}", draft.text, fill_in(&draft, "CASE.yaml"))),
+        Some(path) => match write(path, draft.text.as_bytes()) {
+            Ok(()) => print(&summary(&fleet, &draft, path)),
             Err(error) => {
                 refuse(&[error]);
                 Exit::Failed
@@ -118,19 +119,10 @@ fn commands(args: &Args, now: i64) -> String {
 }
 
 /// What was read, in words.
-fn summary(fleet: &Fleet, section: &Section, path: &Path) -> String {
-    let mut text: String = fleet.services.iter().map(of_service).collect();
-    let left_out = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
-    let left_out = left_out + section.left_out.len();
-    text += &match left_out {
-        0 => "nothing was left out\n".to_owned(),
-        1 => "1 thing was left out (told above)\n".to_owned(),
-        many => format!("{many} things were left out (told above)\n"),
-    };
-    let path = path.display();
-    text + &format!(
-        "next: describe servers and traffic in {path} (headroom config schema case), then headroom simulate {path}\n"
-    )
+fn summary(fleet: &Fleet, draft: &Draft, path: &Path) -> String {
+    let text: String = fleet.services.iter().map(of_service).collect();
+    let remarks = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
+    text + &left_out(remarks + draft.left_out.len()) + &fill_in(draft, &path.display().to_string())
 }
 
 fn of_service(service: &Service) -> String {
@@ -161,8 +153,6 @@ fn of_service(service: &Service) -> String {
 
 /// Files of commands that other commands read, or people.
 const OTHERS: [&str; 2] = ["requests.json", "load-balancers.json"];
-
-const NEXT: &str = "# next: describe servers and traffic too, then headroom simulate CASE.yaml\n";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,17 +1,19 @@
-//! `headroom import kubernetes`: how workloads scale today, from HorizontalPodAutoscaler objects.
+//! `headroom import kubernetes`: a case file from HorizontalPodAutoscaler objects and the pods that they scale.
 
-use super::{read, refuse, write};
+use super::{fill_in, left_out, read, refuse, write};
 use crate::exit::Exit;
 use crate::output::{note, print};
 use ::import::kubernetes::{self, Autoscalers, Cluster, Effect};
-use config::case::write::Section;
-use control::scaling::hpa::{HpaSettings, Metric};
+use config::case::write::Draft;
+use control::scaling::hpa::HpaSettings;
 use std::path::{Path, PathBuf};
 
 /// Import HorizontalPodAutoscalers from YAML or JSON
 ///
-/// FILEs are manifests with one or several documents, or the output of `kubectl get hpa -A -o yaml`, in autoscaling/v2,
-/// v2beta2 or v1. Everything that cannot be simulated is reported with its line, and left out.
+/// FILEs are manifests with one or several documents, or the output of `kubectl get hpa,deployments,statefulsets -A -o
+/// yaml`, in autoscaling/v2, v2beta2 or v1. Deployments, StatefulSets and ReplicaSets give requests, limits and
+/// replicas. Render Helm charts first (`helm template`). The result is a case file; values that the files do not
+/// contain are marked TODO. Everything that cannot be simulated is reported with its line, and left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -19,7 +21,7 @@ pub struct Args {
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// Write the section of the case file to this file, and a summary to standard output
+    /// Write the case file to this file, and a summary to standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -36,12 +38,15 @@ pub fn run(args: &Args) -> Exit {
         Err(errors) => return refuse(&errors),
     };
     found.remarks.iter().for_each(|remark| note(&remark.to_string()));
-    let Section { text, left_out } = config::case::write::kubernetes(&found);
-    left_out.iter().for_each(|left_out| note(left_out));
+    let draft = match config::case::write::kubernetes(&found) {
+        Ok(draft) => draft,
+        Err(errors) => return refuse(&errors),
+    };
+    draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
     match &args.output {
-        None => print(&format!("{text}{NEXT}")),
-        Some(path) => match write(path, text.as_bytes()) {
-            Ok(()) => print(&summary(&found, left_out.len(), path)),
+        None => print(&format!("{}# {}", draft.text, fill_in(&draft, "CASE.yaml"))),
+        Some(path) => match write(path, draft.text.as_bytes()) {
+            Ok(()) => print(&summary(&found, &draft, path)),
             Err(error) => {
                 refuse(&[error]);
                 Exit::Failed
@@ -50,31 +55,25 @@ pub fn run(args: &Args) -> Exit {
     }
 }
 
-fn summary(found: &Autoscalers, left_out: usize, path: &Path) -> String {
+fn summary(found: &Autoscalers, draft: &Draft, path: &Path) -> String {
     let mut text = String::new();
     for autoscaler in &found.autoscalers {
         let HpaSettings { min, max, metrics, behavior, .. } = &autoscaler.settings;
-        let metrics = metrics.iter().map(Metric::to_string).collect::<Vec<_>>().join(", ");
+        let metrics = metrics.iter().map(kubernetes::metric_words).collect::<Vec<_>>().join(", ");
         let behavior = if behavior.is_some() { ", with behavior" } else { "" };
         let name = autoscaler.whole_name();
         text += &format!("{name}: {} to {}, by {metrics}{behavior}\n", min.get(), max.get());
     }
     let remarks = found.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
-    text += &match remarks + left_out {
-        0 => "nothing was left out\n".to_owned(),
-        1 => "1 thing was left out (told above)\n".to_owned(),
-        many => format!("{many} things were left out (told above)\n"),
-    };
-    let path = path.display();
-    text + &format!("next: describe servers and traffic in {path} too, then headroom simulate {path}\n")
+    text + &left_out(remarks + draft.left_out.len()) + &fill_in(draft, &path.display().to_string())
 }
-
-const NEXT: &str = "# next: describe servers and traffic too, then headroom simulate CASE.yaml\n";
 
 const EXAMPLES: &str = "\
 Examples:
-  kubectl get hpa -A -o yaml | headroom import kubernetes -
-  headroom import kubernetes deploy/*.yaml -o case.yaml";
+  kubectl get hpa,deployments,statefulsets -A -o yaml \\
+      | headroom import kubernetes - -o case.yaml
+  headroom import kubernetes deploy/*.yaml -o case.yaml
+  helm template my-release ./chart | headroom import kubernetes -";
 
 #[cfg(test)]
 mod tests {
@@ -94,12 +93,15 @@ spec:
 
     #[test]
     fn the_summary_names_what_was_read_and_the_next_command() {
-        let summary = |text: &str, left_out| {
+        let summary = |text: &str| {
             let found = kubernetes::read([("hpa.yaml", text)], &Cluster::default()).unwrap();
-            summary(&found, left_out, Path::new("case.yaml"))
+            let draft = config::case::write::kubernetes(&found).unwrap();
+            summary(&found, &draft, Path::new("case.yaml"))
         };
-        insta::assert_snapshot!(summary(PHP, 0));
+        insta::assert_snapshot!(summary(PHP));
+        let memory = "    - type: Resource\n      resource: { name: memory, target: { type: Utilization, \
+                      averageUtilization: 60 } }\n";
         let behavior = "  behavior: { scaleDown: { tolerance: 2 } }\n";
-        insta::assert_snapshot!(summary(&format!("{PHP}{behavior}"), 1));
+        insta::assert_snapshot!(summary(&format!("{PHP}{memory}{behavior}")));
     }
 }

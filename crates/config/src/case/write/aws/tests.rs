@@ -14,7 +14,7 @@ fn fleet(names: &[&str]) -> Fleet {
 }
 
 fn shown(fleet: &Fleet) -> String {
-    let Section { text, left_out } = aws(fleet, NOON);
+    let Draft { text, left_out, .. } = aws(fleet, NOON);
     format!("{text}---\n{}", left_out.join("\n"))
 }
 
@@ -32,6 +32,24 @@ fn services_are_written_as_a_case_file_has_them() {
         "group-alarms.json",
         "group-scheduled.json"
     ])));
+}
+
+#[test]
+fn keys_to_fill_in_are_all_that_is_wrong_with_a_draft() {
+    for names in [
+        &["targets.json", "policies.json", "scheduled.json", "alarms.json"][..],
+        &["groups.json", "group-policies.json", "group-alarms.json", "group-scheduled.json"],
+        &["targets.json"],
+        &["groups.json"],
+    ] {
+        let draft = aws(&fleet(names), NOON);
+        let given = crate::case::Given::default();
+        let problems = crate::case::parse("case.yaml", &draft.text, Path::new(""), given).unwrap_err();
+        let told = problems.plain();
+        let errors = told.lines().filter(|line| line.contains(": error: ")).count();
+        assert_eq!(errors, told.matches("fill in this key").count(), "{told}\n{}", draft.text);
+        assert_eq!(errors, draft.to_fill_in(), "{told}\n{}", draft.text);
+    }
 }
 
 #[test]
@@ -77,7 +95,7 @@ fn metrics_of_high_resolution_have_their_preset() {
                 warm_up: None,
             },
         }];
-        let Section { text, .. } = aws(&fleet, NOON);
+        let Draft { text, .. } = aws(&fleet, NOON);
         text.lines().last().unwrap().trim().to_owned()
     };
     let group = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
@@ -102,7 +120,7 @@ fn an_exact_capacity_is_carried() {
             *change = 3;
         }
     }
-    let Section { text, left_out } = aws(&fleet, NOON);
+    let Draft { text, left_out, .. } = aws(&fleet, NOON);
     assert_eq!(left_out, Vec::<String>::new());
     assert!(
         text.contains("steps: [{ from: 0%, to: 10%, change: =10 }, { from: 10%, change: =30 }]"),
@@ -110,7 +128,7 @@ fn an_exact_capacity_is_carried() {
     );
     assert!(text.contains("change: =3, simple: true"), "{text}");
     fleet.services[0].suspended.scaling_in = true;
-    let Section { text, left_out } = aws(&fleet, NOON);
+    let Draft { text, left_out, .. } = aws(&fleet, NOON);
     assert!(!text.contains('='), "{text}");
     assert!(left_out.iter().any(|told| told.contains("of an exact capacity")), "{left_out:?}");
 }
@@ -136,7 +154,7 @@ fn what_is_suspended_does_nothing() {
     let policies = |scaling_in: bool, scaling_out: bool| {
         let mut fleet = of_aws.clone();
         fleet.services[0].suspended = Suspended { scaling_in, scaling_out, scheduled: true };
-        let Section { text, left_out } = aws(&fleet, NOON);
+        let Draft { text, left_out, .. } = aws(&fleet, NOON);
         assert!(
             !text.contains("schedule:") && left_out.iter().any(|told| told.contains("scheduled scaling"))
         );
