@@ -3,17 +3,21 @@
 //! Each finding says where, what, why in numbers of the system at hand, and the way out. What depends on traffic is
 //! judged by the rates that are set, without their noise.
 
+mod capacity;
 mod ceilings;
 mod delays;
+mod directions;
 mod flapping;
 mod load;
 mod metrics;
+mod pods;
 mod samples;
 #[cfg(test)]
 mod tests;
 mod validity;
 
 use crate::settings::{AwsScaling, Policy, Service, System};
+use capacity::Capacity;
 use control::alarm::AlarmSettings;
 use control::metric::MetricId;
 use control::scaling::{AlarmId, Names, PolicyId};
@@ -65,6 +69,22 @@ pub enum Rule {
     MissingData,
     /// A deployment that cannot begin.
     StuckDeployment,
+    /// All instances together carry less than the peak.
+    LowMaximum,
+    /// At the peak, a target asks for more than the maximum.
+    PinnedAtMaximum,
+    /// A target or threshold of processor use that instances cannot reach.
+    UnreachableTarget,
+    /// A pod that may use less than it requests.
+    LimitBelowRequest,
+    /// Scaling out without scaling in.
+    NoScaleIn,
+    /// A target so low that a whole percent is a large part of it.
+    CoarseTarget,
+    /// A tolerance that hides several pods.
+    CoarseTolerance,
+    /// Pods that warm up and count as load.
+    WarmUpLoad,
 }
 
 impl Rule {
@@ -81,6 +101,14 @@ impl Rule {
             Rule::ShortCooldown => "short-cooldown",
             Rule::MissingData => "missing-data",
             Rule::StuckDeployment => "stuck-deployment",
+            Rule::LowMaximum => "low-maximum",
+            Rule::PinnedAtMaximum => "pinned-at-maximum",
+            Rule::UnreachableTarget => "unreachable-target",
+            Rule::LimitBelowRequest => "limit-below-request",
+            Rule::NoScaleIn => "no-scale-in",
+            Rule::CoarseTarget => "coarse-target",
+            Rule::CoarseTolerance => "coarse-tolerance",
+            Rule::WarmUpLoad => "warm-up-load",
         }
     }
 }
@@ -97,7 +125,7 @@ pub fn lint(system: &System) -> Vec<Finding> {
     let mut findings = Vec::new();
     validity::check_system(system, &mut findings);
     for (service, load) in system.services.iter().zip(&loads) {
-        let subject = Subject { service, load };
+        let subject = Subject { service, load, capacity: Capacity::of(service, load) };
         validity::check(&subject, &mut findings);
         if let Policy::Aws(aws) = &service.scaling.policy {
             let aws = Aws { subject: &subject, aws };
@@ -105,8 +133,11 @@ pub fn lint(system: &System) -> Vec<Finding> {
             samples::check(&aws, &mut findings);
             metrics::check(&aws, &mut findings);
             delays::check(&aws, &mut findings);
+            directions::check(&aws, &mut findings);
         }
         metrics::check_pods(&subject, &mut findings);
+        pods::check(&subject, &mut findings);
+        capacity::check(&subject, &mut findings);
     }
     ceilings::check(system, &mut findings);
     findings
@@ -116,6 +147,8 @@ pub fn lint(system: &System) -> Vec<Finding> {
 struct Subject<'a> {
     service: &'a Service,
     load: &'a Load,
+    /// What one instance carries at most; none if its requests cost nothing.
+    capacity: Option<Capacity>,
 }
 
 /// A service that AWS scales.

@@ -30,6 +30,7 @@ mod reason;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod traps;
 mod version;
 
 pub use assumption::ASSUMPTIONS;
@@ -41,6 +42,7 @@ pub use quantity::Quantity;
 pub use rates::{Bounds, Limit, scale_down_limit, scale_up_limit, within_behavior, within_defaults};
 pub use reason::{AbleToScale, MetricId, RescaleReason, ScalingActive, Stability};
 pub use settings::{Behavior, Change, Controller, HpaSettings, HpaSettingsError, RatePolicy, Rules, Select};
+pub use traps::{PodFacts, Trap};
 pub use version::Version;
 
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! How many requests a second each service gets, over time.
 
-use crate::settings::{Endpoint, Step, System, Traffic};
+use crate::settings::{Endpoint, Service, Step, System, Traffic};
 use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
@@ -12,6 +12,10 @@ pub(super) struct Load {
     bin: Duration,
     /// Requests to the service for each that enters the system.
     visits: f64,
+    /// Mean processor time of a request, in seconds on a core of speed 1.
+    cpu: f64,
+    /// Mean time that a request keeps a thread without using a processor, in seconds, without calls.
+    wait: f64,
     from: Timestamp,
     until: Timestamp,
 }
@@ -25,6 +29,21 @@ impl Load {
             let end = rates.len();
             (first.min(end.saturating_sub(1))..last.min(end)).map(|at| self.visits * rates[at])
         })
+    }
+
+    /// Mean processor time of a request, in seconds on a core of speed 1.
+    pub(super) fn cpu(&self) -> f64 {
+        self.cpu
+    }
+
+    /// Mean time that a request keeps a thread without using a processor, in seconds. Time in calls is not known.
+    pub(super) fn wait(&self) -> f64 {
+        self.wait
+    }
+
+    /// The highest rate.
+    pub(super) fn highest(&self) -> Option<f64> {
+        self.rates().max_by(f64::total_cmp)
     }
 
     /// The lowest rate.
@@ -47,17 +66,34 @@ pub(super) fn loads(system: &System) -> Vec<Load> {
         Traffic::Closed { .. } => (None, Duration::from_secs(1)),
     };
     let from = Timestamp::ZERO + system.warm_up;
-    visits(system)
-        .into_iter()
-        .map(|visits| Load { rates: rates.clone(), bin, visits, from, until: from + system.measured })
-        .collect()
+    let of_service = |(visits, service): (Vec<f64>, &Service)| {
+        let all: f64 = visits.iter().sum();
+        let mean = |of: fn(&Endpoint) -> f64| {
+            let sum: f64 = visits.iter().zip(&service.endpoints).map(|(visits, one)| visits * of(one)).sum();
+            if all > 0.0 { sum / all } else { 0.0 }
+        };
+        let (cpu, wait) = (mean(|endpoint| work(endpoint).0), mean(|endpoint| work(endpoint).1));
+        Load { rates: rates.clone(), bin, visits: all, cpu, wait, from, until: from + system.measured }
+    };
+    visits(system).into_iter().zip(&system.services).map(of_service).collect()
 }
 
-/// Requests to each service for each that enters: shares of endpoints at the first, then calls.
-fn visits(system: &System) -> Vec<f64> {
-    let mut totals = vec![0.0; system.services.len()];
+/// Mean processor time and mean waiting time of a request, in seconds.
+fn work(endpoint: &Endpoint) -> (f64, f64) {
+    endpoint.steps.iter().fold((0.0, 0.0), |(all_cpu, all_wait), step| match step {
+        Step::Work { cpu, wait, .. } => {
+            (all_cpu + cpu.mean().as_secs_f64(), all_wait + wait.mean().as_secs_f64())
+        }
+        Step::Hold { time, .. } => (all_cpu, all_wait + time.mean().as_secs_f64()),
+        Step::Calls(_) => (all_cpu, all_wait),
+    })
+}
+
+/// Requests to each endpoint of each service for each that enters: shares of endpoints at the first, then calls.
+fn visits(system: &System) -> Vec<Vec<f64>> {
     let mut level: Vec<Vec<f64>> =
         system.services.iter().map(|service| vec![0.0; service.endpoints.len()]).collect();
+    let mut totals = level.clone();
     if let (Some(first), Some(service)) = (level.first_mut(), system.services.first()) {
         let all: f64 = service.endpoints.iter().map(|endpoint| endpoint.share).sum();
         for (visits, endpoint) in first.iter_mut().zip(&service.endpoints) {
@@ -68,7 +104,9 @@ fn visits(system: &System) -> Vec<f64> {
     for _ in 0..DEEPEST {
         let mut next: Vec<Vec<f64>> = level.iter().map(|endpoints| vec![0.0; endpoints.len()]).collect();
         for (place, service) in system.services.iter().enumerate() {
-            totals[place] += level[place].iter().sum::<f64>();
+            for (total, visits) in totals[place].iter_mut().zip(&level[place]) {
+                *total += visits;
+            }
             for (endpoint, visits) in service.endpoints.iter().zip(&level[place]) {
                 for call in calls(endpoint) {
                     let called = next.get_mut(usize::from(call.service.0));

@@ -5,12 +5,13 @@ use crate::cloud::testing::{aws, host, service, system};
 use crate::settings::*;
 use control::alarm::{AlarmSettings, Comparison, FewSamples, Missing};
 use control::metric::Statistic;
+use control::scaling::hpa::{self, HpaSettings};
 use control::scaling::{
     Adjustment, Platform, Policy as Rules, Preset, ScaleIn, ScalerSettings, Scheduled, SimpleScaling,
     StepScaling, TargetTracking,
 };
 use std::time::Duration;
-use units::Quantile;
+use units::{InstanceCount, Quantile};
 
 const CPU: MetricId = MetricId(0);
 const TIME: MetricId = MetricId(1);
@@ -138,7 +139,7 @@ fn target_tracking_flaps_beside_steps_too() {
          target tracking `never_in: true`"
     );
     assert_eq!(rules(&beside(50.0, false, above, 40.0, 1)), [Rule::FlappingBand]);
-    assert_eq!(beside(50.0, true, above, 40.0, 1), []);
+    assert_eq!(rules(&beside(50.0, true, above, 40.0, 1)), [Rule::NoScaleIn]);
     // What a large step adds in excess is taken back, and that is all.
     assert_eq!(beside(50.0, false, above, 80.0, 4), []);
 }
@@ -255,7 +256,7 @@ fn missing_data_should_not_scale_out() {
 fn settings_that_cannot_be_are_found() {
     let findings = linted(|service, scaler| {
         scaler.alarms[0].period = Duration::from_secs(45);
-        service.instances = units::InstanceCount::new(40);
+        service.instances = InstanceCount::new(40);
         service.deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.0, most: 1.0 }];
     });
     assert_eq!(rules(&findings), [Rule::Invalid, Rule::Invalid, Rule::StuckDeployment]);
@@ -298,4 +299,177 @@ fn a_system_that_cannot_be_is_told_with_its_places() {
         "measured",
     ];
     assert_eq!(places[..6], expected, "{places:?}");
+}
+
+/// One of the rules on a service with an autoscaler of pods.
+fn hpa_linted(percent: u32, change: impl FnOnce(&mut Service, &mut HpaScaling)) -> Vec<Finding> {
+    let settings = HpaSettings::new(
+        InstanceCount::new(2),
+        InstanceCount::new(20),
+        vec![hpa::Metric::cpu_utilization(percent)],
+    );
+    let mut scaling = HpaScaling { hpa: settings, metrics: vec![PodMetric::Cpu], request: Some(0.5) };
+    let mut service = service(2);
+    change(&mut service, &mut scaling);
+    service.scaling.policy = Policy::Hpa(Box::new(scaling));
+    lint(&system(service, &[50.0, 200.0, 100.0, 60.0]))
+}
+
+#[test]
+fn a_sound_autoscaler_of_pods_has_no_findings() {
+    assert_eq!(hpa_linted(60, |_, _| {}), []);
+}
+
+#[test]
+fn a_maximum_that_cannot_carry_the_peak_is_found() {
+    // A core at 10 ms a request: 100 requests/s.
+    let of = |max: u32| {
+        linted(|_, scaler| {
+            *scaler = band(4, 60.0, 1, 20.0, 1);
+            scaler.max = max;
+        })
+    };
+    assert_eq!(of(4), []);
+    let low = |max: u32, rate: f64| {
+        let mut service = service(1);
+        let mut scaler = band(1, 60.0, 1, 20.0, 1);
+        scaler.max = max;
+        service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+        lint(&system(service, &[50.0, rate, 50.0, 50.0]))
+    };
+    assert_eq!(low(4, 400.0), []);
+    let findings = low(2, 400.0);
+    assert_eq!(rules(&findings), [Rule::LowMaximum]);
+    assert_eq!(findings[0].place, "web: scaling.max");
+    assert!(
+        findings[0]
+            .why
+            .contains("2 instances answer at most 200 requests/s (100.0 each, limited by its processors)")
+            && findings[0].why.contains("50 % of its requests"),
+        "{}",
+        findings[0]
+    );
+    assert!(findings[0].remedy.contains("more than 4"), "{}", findings[0]);
+    // A schedule that raises the maximum counts.
+    let mut service = service(1);
+    let mut scaler = band(1, 60.0, 1, 20.0, 1);
+    scaler.max = 2;
+    scaler.scheduled = vec![Scheduled { at: units::Timestamp::ZERO, min: None, max: Some(8), desired: None }];
+    service.scaling.policy = aws(scaler, &[Metric::CpuUtilization]);
+    assert_eq!(lint(&system(service, &[400.0])), []);
+}
+
+#[test]
+fn a_target_that_asks_for_more_than_the_maximum_is_found() {
+    let requests = |target: i64| {
+        hpa_linted(60, |_, scaling| {
+            let average = hpa::Milli(1000 * target);
+            let source = hpa::Source::Pods { average };
+            scaling.hpa.metrics.push(hpa::Metric { name: "requests".to_owned(), source });
+            scaling.metrics.push(PodMetric::RequestsPerSecond);
+        })
+    };
+    assert_eq!(requests(10), []);
+    let findings = requests(5);
+    assert_eq!(rules(&findings), [Rule::PinnedAtMaximum]);
+    assert!(findings[0].why.contains("`requests_per_second: 5` asks for 40 instances"), "{}", findings[0]);
+    // 200/s at 10 ms are two cores; at 10 % of half a core each that is 40 pods.
+    let findings = hpa_linted(15, |_, scaling| scaling.request = Some(0.3));
+    assert_eq!(rules(&findings), [Rule::PinnedAtMaximum]);
+    assert!(findings[0].why.contains("`cpu: 15%` asks for 45 instances"), "{}", findings[0]);
+}
+
+#[test]
+fn a_use_that_is_never_reached_is_found() {
+    // The limit is what a pod requests: 100 %, of which 95 % and the tolerance are never exceeded.
+    let limited = |percent| {
+        hpa_linted(percent, |service, scaling| {
+            service.hosts[0].quota = Some(Quota { cores: 0.5, period: Duration::from_millis(100) });
+            scaling.request = Some(0.5);
+        })
+    };
+    assert_eq!(limited(80), []);
+    let findings = limited(95);
+    assert_eq!(rules(&findings), [Rule::UnreachableTarget]);
+    assert_eq!(findings[0].place, "web: scaling.hpa.cpu");
+    assert!(findings[0].why.contains("its limit of 0.5 cores"), "{}", findings[0]);
+    // One thread that waits 90 ms for 10 ms of work uses a tenth of a core.
+    let waits = |service: &mut Service| {
+        service.server = Server::new(1, 1);
+        service.endpoints[0].steps = vec![Step::Work {
+            cpu: Distribution::Constant(Duration::from_millis(10)),
+            wait: Distribution::Constant(Duration::from_millis(90)),
+            bursts: 1,
+            incidents: None,
+        }];
+    };
+    let findings = hpa_linted(60, |service, _| waits(service));
+    assert!(rules(&findings).contains(&Rule::UnreachableTarget), "{findings:?}");
+    let found = findings.iter().find(|one| one.rule == Rule::UnreachableTarget).unwrap();
+    assert!(found.why.contains("limited by the threads of its server"), "{found}");
+    let of_aws = linted(|service, _| {
+        waits(service);
+        service.start.boot_cpu = 0.0;
+    });
+    assert_eq!(rules(&of_aws), [Rule::UnreachableTarget]);
+    assert_eq!(of_aws[0].place, "web: alarm 0");
+    assert!(of_aws[0].why.contains("about 10 % of its processors, below 60"), "{}", of_aws[0]);
+}
+
+#[test]
+fn requests_above_the_limit_are_found() {
+    let findings = hpa_linted(60, |service, scaling| {
+        service.hosts[0].quota = Some(Quota { cores: 0.5, period: Duration::from_millis(100) });
+        scaling.request = Some(0.6);
+    });
+    assert_eq!(rules(&findings), [Rule::LimitBelowRequest]);
+    assert!(findings[0].why.contains("requests 0.6 cores and may use 0.5"), "{}", findings[0]);
+}
+
+#[test]
+fn scaling_out_without_scaling_in_is_found() {
+    let findings = linted(|_, scaler| drop(scaler.policies.pop()));
+    assert_eq!(rules(&findings), [Rule::NoScaleIn]);
+    assert!(findings[0].why.contains("up to 20 instances run on"), "{}", findings[0]);
+    let never = |scale_in| {
+        linted(|_, scaler| {
+            scaler.alarms.clear();
+            let tracking = TargetTracking { scale_in, ..TargetTracking::new(CPU, 50.0, Preset::ECS) };
+            scaler.policies = vec![Rules::TargetTracking(tracking)];
+        })
+    };
+    assert_eq!(never(ScaleIn::Enabled), []);
+    assert_eq!(rules(&never(ScaleIn::Disabled)), [Rule::NoScaleIn]);
+    // A schedule takes instances away.
+    let scheduled = linted(|_, scaler| {
+        scaler.policies.pop();
+        scaler.scheduled =
+            vec![Scheduled { at: units::Timestamp::ZERO, min: None, max: Some(4), desired: None }];
+    });
+    assert_eq!(scheduled, []);
+    let findings = hpa_linted(60, |_, scaling| {
+        let mut behavior = hpa::Behavior::default();
+        behavior.down.select = hpa::Select::Disabled;
+        scaling.hpa.behavior = Some(behavior);
+    });
+    assert_eq!(rules(&findings), [Rule::NoScaleIn]);
+}
+
+#[test]
+fn traps_of_pods_are_told_with_their_numbers() {
+    let findings = hpa_linted(10, |_, scaling| scaling.request = Some(1.0));
+    assert_eq!(rules(&findings), [Rule::CoarseTarget]);
+    assert!(findings[0].why.contains("scales out from 12 % on, 20 % above the target"), "{}", findings[0]);
+    let findings = hpa_linted(60, |_, scaling| scaling.hpa.max = InstanceCount::new(60));
+    assert_eq!(rules(&findings), [Rule::CoarseTolerance]);
+    assert!(findings[0].why.contains("near the maximum of 60, 6 pods may be missing"), "{}", findings[0]);
+    let findings = hpa_linted(60, |service, scaling| {
+        service.start.warm_up = Duration::from_secs(240);
+        service.start.warm_up_factor = 5.0;
+        scaling.hpa.min = InstanceCount::new(10);
+        service.instances = InstanceCount::new(10);
+    });
+    assert_eq!(rules(&findings), [Rule::WarmUpLoad]);
+    assert!(findings[0].why.contains("11 pods have 120 % of the utilization that 10 had"), "{}", findings[0]);
+    assert!(findings[0].remedy.contains("stabilizationWindowSeconds` to 240"), "{}", findings[0]);
 }

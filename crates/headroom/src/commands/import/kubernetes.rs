@@ -70,8 +70,7 @@ fn summary(found: &Autoscalers, draft: &Draft, path: &Path) -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  kubectl get hpa,deployments,statefulsets -A -o yaml \\
-      | headroom import kubernetes - -o case.yaml
+  kubectl get hpa,deploy,sts -A -o yaml | headroom import kubernetes -
   headroom import kubernetes deploy/*.yaml -o case.yaml
   helm template my-release ./chart | headroom import kubernetes -";
 
