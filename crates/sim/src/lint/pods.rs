@@ -51,8 +51,8 @@ fn words(subject: &Subject<'_>, hpa: &HpaScaling, trap: Trap) -> Finding {
                 "scaling.hpa.cpu",
                 "the target is never exceeded, so the metric never scales out",
                 format!(
-                    "a pod uses at most {usable:.2} cores ({by}): {reaches} % of the {request} cores that it \
-                     requests; with the tolerance, it scales out from {scales_from} % on"
+                    "a pod uses at most {usable:.2} cores ({by}): {reaches} % of its request of {request}; with \
+                     the tolerance, it scales out from {scales_from} % on"
                 ),
                 if usable < limit {
                     let most = (f64::from(reaches) * f64::from(target) / f64::from(scales_from)) as u32;
