@@ -30,7 +30,7 @@ pub(crate) struct Local {
     pub(crate) samples: RefCell<Vec<Option<Box<Samples>>>>,
     /// For each rate class, the keys that decide and those in shadow.
     pub(crate) keys: RefCell<Vec<KeptKeys>>,
-    /// The requests that wait for a place.
+    /// The requests that wait for a slot.
     pub(crate) queues: RefCell<Queues>,
     /// For each service level class, the times from sending upstream to the first byte.
     pub(crate) times: RefCell<Vec<Times>>,

@@ -1,4 +1,4 @@
-//! One worker's requests that wait for a place: at a concurrency limit, or at an instance of a pool.
+//! One worker's requests that wait for a slot: at a concurrency limit, or at an instance of a pool.
 
 use crate::shared::{Shared, WaitingRoom};
 use control::admission::Line;
@@ -6,9 +6,9 @@ use control::admission::Line;
 /// What a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At {
-    /// A place under a concurrency limit.
+    /// A slot under a concurrency limit.
     Limit(usize),
-    /// A place at an instance of a pool.
+    /// A slot at an instance of a pool.
     Pool(usize),
 }
 

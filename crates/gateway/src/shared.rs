@@ -83,7 +83,7 @@ pub(crate) struct Shared {
     /// A second copy of the rate classes, for policies in shadow.
     tried: Vec<Tried>,
     pub(crate) concurrency: Vec<Arc<Limit>>,
-    /// For each pool, the places at its instances; `None` if there is no limit.
+    /// For each pool, the slots at its instances; `None` if there is no limit.
     pub(crate) places: Vec<Option<Places>>,
     policies: Vec<Mutex<Policy>>,
     pub(crate) routes: Vec<RouteLimits>,

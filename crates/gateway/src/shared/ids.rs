@@ -1,4 +1,4 @@
-//! Numbers of rate classes, concurrency limits and pools with places, by which decisions name the limit that refused.
+//! Numbers of rate classes, concurrency limits and pools with slots, by which decisions name the limit that refused.
 
 use super::Shared;
 use control::ClassId;

@@ -91,10 +91,10 @@ impl Limit {
     }
 }
 
-/// The waiting queue's places before a limit, for all workers together.
+/// The capacity of a limit's waiting queue, for all workers together.
 pub(crate) type WaitingRoom = Room<AtomicU64>;
 
-/// The places of a queue.
+/// The capacity of a queue.
 pub(super) fn waiting_room(
     id: ClassId,
     queue: Queue,

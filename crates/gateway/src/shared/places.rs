@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// The places of a pool's instances.
+/// The slots of a pool's instances.
 #[derive(Debug)]
 pub(crate) struct Places {
     /// By the instance's address.
@@ -27,7 +27,7 @@ impl Places {
         }
     }
 
-    /// The places of each pool; `None` for those without a limit. Instances keep their count by pool and address, so
+    /// The slots of each pool; `None` for those without a limit. Instances keep their count by pool and address, so
     /// that a reload loses no request in flight.
     pub(super) fn of(
         settings: &Settings,

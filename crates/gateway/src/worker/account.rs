@@ -1,4 +1,4 @@
-//! The end of a request: it releases its places at limits and instances, and its log line is written.
+//! The end of a request: it releases its slots at limits and instances, and its log line is written.
 
 use super::{Worker, learn};
 use crate::access_log::Line;

@@ -66,7 +66,7 @@ impl<N: Net> Worker<N> {
         self.ask_admission(index, Brought::default(), now)
     }
 
-    /// Checks the combined concurrency limits and rate classes, for a request that may have waited for a place.
+    /// Checks the combined concurrency limits and rate classes, for a request that may have waited for a slot.
     pub(super) fn ask_admission(&mut self, index: usize, brought: Brought, now: Timestamp) -> Fate {
         let exchange = &self.downstreams[index].exchange;
         let Some(local) = exchange.local() else { return Fate::Over };
@@ -76,7 +76,7 @@ impl<N: Net> Worker<N> {
             true => limits.admission.ask(now, claims, brought, &()),
             false => limits.admission.ask(now, claims, brought, &Before { local, limits }),
         };
-        // A request that waits for a rate class, or is rejected, releases its place.
+        // A request that waits for a rate class, or is rejected, releases its slot.
         self.line.freed |= brought.place.is_some() && !matches!(step, Step::Admitted(_));
         self.take_step(index, step, brought.had_turn)
     }

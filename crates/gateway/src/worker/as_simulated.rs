@@ -1,7 +1,7 @@
 //! The gateway and the simulator make the same decisions. Both get the same requests and the same service, with one
 //! worker; the outcomes are compared one by one, in the order in which they happened.
 //!
-//! A request gets a response, or is refused for a reason, at a time. The times may differ by 2 ms, because places that
+//! A request gets a response, or is refused for a reason, at a time. The times may differ by 2 ms, because slots that
 //! another worker, a limit or a policy has freed are found by polling.
 
 use super::{Ends, LISTENER, Worker};

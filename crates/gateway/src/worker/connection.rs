@@ -86,7 +86,7 @@ pub(super) enum Pause {
     Rule(RuleTurn),
     /// The delay of the rate class of its key; then the limits of its route are checked.
     Key(KeyTurn),
-    /// A place under a concurrency limit or at an instance.
+    /// A slot under a concurrency limit or at an instance.
     Queue(Queued),
 }
 
@@ -112,7 +112,7 @@ pub(super) struct KeyTurn {
     pub(super) since: Timestamp,
 }
 
-/// A request that waits for a place.
+/// A request that waits for a slot.
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) at: At,

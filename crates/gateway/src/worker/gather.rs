@@ -1,4 +1,4 @@
-//! Bodies that are buffered whole before a request waits for a place at its limits.
+//! Bodies that are buffered whole before a request waits for a slot at its limits.
 //!
 //! With `buffer_body`, a slow client holds only its own connection. Its request is parsed again when the body is
 //! complete, so that from there on it is a request whose body arrived with its head.

@@ -1,4 +1,4 @@
-//! What a finished request reports: to adaptive limits its response time, to queues how long it held a place, to shadow
+//! What a finished request reports: to adaptive limits its response time, to queues how long it held a slot, to shadow
 //! limits that it has left.
 
 use super::exchange::Exchange;

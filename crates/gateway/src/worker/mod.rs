@@ -101,7 +101,7 @@ pub(crate) struct Worker<N: Net> {
     more_clients: bool,
     /// Bytes of requests whose bodies are buffered before they are decided.
     gathered: usize,
-    /// Requests that wait for a place.
+    /// Requests that wait for a slot.
     line: queue::Line,
     /// Buffer for the key of a request.
     key: Vec<u8>,

@@ -1,7 +1,7 @@
-//! Requests that wait for a place at a concurrency limit or at an instance.
+//! Requests that wait for a slot at a concurrency limit or at an instance.
 //!
-//! ## Which request gets a place
-//! A worker that frees a place gives it to its own next waiting request before it does anything else. Places freed by
+//! ## Which request gets a slot
+//! A worker that frees a slot gives it to its own next waiting request before it does anything else. Slots freed by
 //! other workers, by a limit that grew or by a policy that was lifted are found by polling: every few milliseconds
 //! while requests wait, and not at all otherwise. [`control::admission::Line`] decides which request is next.
 
@@ -22,13 +22,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Timestamp;
 
-/// The requests of one worker that wait for a place.
+/// The requests of one worker that wait for a slot.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) waiting: usize,
-    /// A place may have become free.
+    /// A slot may have become free.
     pub(super) freed: bool,
-    /// When to look for places that other workers have freed.
+    /// When to look for slots that other workers have freed.
     look_at: Timestamp,
 }
 
@@ -54,7 +54,7 @@ impl Line {
 }
 
 impl<N: Net> Worker<N> {
-    /// Queues a request for a place, or sheds it.
+    /// Queues a request for a slot, or sheds it.
     pub(super) fn wait_in_line(&mut self, index: usize, local: &Rc<Local>, at: At, had_turn: bool) -> Fate {
         let now = self.now;
         let Some(room) = room(local, at) else { return Fate::Over };
@@ -107,7 +107,7 @@ impl<N: Net> Worker<N> {
         self.shed(index, reason)
     }
 
-    /// Gives free places to waiting requests; returns whether there may have been any.
+    /// Gives free slots to waiting requests; returns whether there may have been any.
     #[inline]
     pub(super) fn serve_line(&mut self) -> bool {
         if !self.line.freed || self.line.waiting == 0 {
@@ -175,7 +175,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A request got the place at the limit that it waited for.
+    /// A request got the slot at the limit that it waited for.
     fn go_on_with(&mut self, index: usize, local: &Rc<Local>, queued: &Queued, in_flight: u32) {
         let exchange = &self.downstreams[index].exchange;
         let always = At::Limit(local.shared.routes[exchange.route()].limits[0].unwrap_or(usize::MAX));
@@ -195,7 +195,7 @@ impl<N: Net> Worker<N> {
             let Some(picked) = picked else { return };
             let failed = self.downstreams[front].exchange.placement.failed();
             let Some(found) = self.free_place(local, pool, picked.instance(), failed) else { return };
-            // The place was found for the first request in the queue: if that one is refused, the next may have failed
+            // The slot was found for the first request in the queue: if that one is refused, the next may have failed
             // there.
             let Some(request) = self.next_in_line(local, at) else {
                 found.place.iter().for_each(|place| place.leave());
@@ -226,7 +226,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// A place for a request at the instance that was picked for it, or at another; `None` if it is queued or was shed.
+    /// A slot for a request at the instance that was picked for it, or at another; `None` if it is queued or was shed.
     pub(super) fn place_at(
         &mut self,
         index: usize,
@@ -269,7 +269,7 @@ impl<N: Net> Worker<N> {
         self.line.freed = true;
     }
 
-    /// Takes a place at the instance that was picked, or else at the next instance of its pool with a free place; at
+    /// Takes a slot at the instance that was picked, or else at the next instance of its pool with a free slot; at
     /// one that has failed the request only if there is no other at all.
     fn free_place(
         &self,
@@ -296,7 +296,7 @@ impl<N: Net> Worker<N> {
     }
 }
 
-/// An instance with a place taken at it, if it has a limit.
+/// An instance with a slot taken at it, if it has a limit.
 struct Found {
     id: InstanceId,
     place: Option<Arc<Concurrency<AtomicU64>>>,
@@ -322,12 +322,12 @@ fn room(local: &Local, at: At) -> Option<&WaitingRoom> {
     }
 }
 
-/// How fast places become free for this worker.
+/// How fast slots become free for this worker.
 fn pace(line: &Waiters<usize>, local: &Local, at: At) -> Pace {
     line.pace(places(local, at), local.shared.settings.workers.get())
 }
 
-/// How many places there are, in all workers together.
+/// How many slots there are, in all workers together.
 fn places(local: &Local, at: At) -> u32 {
     match at {
         At::Limit(limit) => local.shared.concurrency[limit].count.limit(),
@@ -338,5 +338,5 @@ fn places(local: &Local, at: At) -> u32 {
     }
 }
 
-/// How long a place that another worker has freed may stay unused.
+/// How long a slot that another worker has freed may stay unused.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

@@ -31,7 +31,7 @@ impl<N: Net> Worker<N> {
         }
     }
 
-    /// Sends a request to an instance at which it has a place.
+    /// Sends a request to an instance at which it has a slot.
     pub(super) fn send_to(&mut self, index: usize, local: &Rc<Local>, pool: usize, placed: Placed) {
         let now = self.now;
         let exchange = &mut self.downstreams[index].exchange;

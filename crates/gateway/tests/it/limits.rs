@@ -1,4 +1,4 @@
-//! Queues, priorities, keys, places at instances, adaptive limits and shadow limits.
+//! Queues, priorities, keys, slots at instances, adaptive limits and shadow limits.
 
 use crate::support::{
     Peer, Upstream, client, eventually, eventually_metric, get, metric, ok, rate, route, settings, started,
@@ -43,7 +43,7 @@ fn shed(gateway: &Gateway, reason: &str) -> f64 {
     metric(gateway, &format!("headroom_shed_total{{route=\"all\",reason=\"{reason}\"}}"))
 }
 
-/// Sends a request that holds its place for this many milliseconds, and waits until it has it.
+/// Sends a request that holds its slot for this many milliseconds, and waits until it has it.
 fn hold(gateway: &Gateway, millis: u64) -> Peer {
     let mut holder = client(gateway);
     let before = metric(gateway, ONE);
@@ -295,7 +295,7 @@ fn a_key_may_wait_for_its_turn() {
     eventually_metric(&gateway, "headroom_waited_total{route=\"all\"}", 1.0);
 }
 
-/// Two instances with `each` places, and for each the highest number of requests at once.
+/// Two instances with `each` slots, and for each the highest number of requests at once.
 fn pool(each: u32, queue: Option<Queue>) -> (Gateway, Vec<Arc<AtomicUsize>>, Vec<Upstream>) {
     let (mut most, mut upstreams) = (Vec::new(), Vec::new());
     for _ in 0..2 {
@@ -443,7 +443,7 @@ fn no_request_is_lost_while_limits_come_and_go() {
         if Instant::now() >= end {
             break;
         }
-        // Another limit before it, another value, another number of places.
+        // Another limit before it, another value, another number of slots.
         let mut next = settings.clone();
         next.concurrency_limits[0].settings.limit = 2 + turn % 2;
         next.pools[0].instance_concurrency = Some(1 + turn % 3);

@@ -28,7 +28,7 @@ mod takes_instances_out;
 /// Policies are engaged, shed, report and are lifted.
 mod sheds;
 
-/// Queues, priorities, keys, places at instances, adaptive limits and shadow limits.
+/// Queues, priorities, keys, slots at instances, adaptive limits and shadow limits.
 mod limits;
 
 /// Rules in Luau decide.

@@ -33,7 +33,7 @@ impl Admission {
         self.claims.take_class(number)
     }
 
-    /// Adds the time that it has waited for a rate class or a place.
+    /// Adds the time that it has waited for a rate class or a slot.
     #[inline]
     pub(in crate::worker) fn add_wait(&mut self, waited: Duration) {
         self.waited += waited;
@@ -84,7 +84,7 @@ impl Admission {
         self.claims.deadline()
     }
 
-    /// How long it has waited for rate classes and places.
+    /// How long it has waited for rate classes and slots.
     #[inline]
     pub(in crate::worker) fn waited(&self) -> Duration {
         self.waited

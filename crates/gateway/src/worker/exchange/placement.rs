@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use units::Timestamp;
 
-/// A place at an instance with a concurrency limit.
+/// A slot at an instance with a concurrency limit.
 type Place = Arc<Concurrency<AtomicU64>>;
 
 /// Where a request is.
@@ -29,7 +29,7 @@ pub(in crate::worker) struct Placement {
     /// Without duplicates. A stale connection is no evidence against its instance.
     failed: Vec<InstanceId>,
     sends: u32,
-    /// The place that it holds at its instance.
+    /// The slot that it holds at its instance.
     held: Option<Place>,
     /// What was picked for it before it had to wait for an instance.
     picked: Option<Placed>,
@@ -67,7 +67,7 @@ impl Placement {
         self.key = key;
     }
 
-    /// An instance was picked, but it has to wait for a place.
+    /// An instance was picked, but it has to wait for a slot.
     pub(in crate::worker) fn wait_for(&mut self, picked: Placed) {
         self.picked = Some(picked);
     }
@@ -77,12 +77,12 @@ impl Placement {
         self.picked.take()
     }
 
-    /// It holds a place at an instance with a concurrency limit.
+    /// It holds a slot at an instance with a concurrency limit.
     pub(in crate::worker) fn hold(&mut self, place: Option<Place>) {
         self.held = place;
     }
 
-    /// The place that it held, to be released.
+    /// The slot that it held, to be released.
     #[inline]
     pub(in crate::worker) fn take_place(&mut self) -> Option<Place> {
         self.held.take()
