@@ -75,6 +75,8 @@ pub(crate) struct Recorder {
     so_far: Accounting,
     /// Response times since the last progress report.
     recent: Histogram,
+    /// Dispatch delays of the same requests.
+    recent_dispatch: Histogram,
     recent_good: u64,
     /// Responses with a status from 200 to 399, and how many of them were within each of the bounds.
     succeeded: u64,
@@ -113,6 +115,7 @@ impl Recorder {
             stage: 0,
             so_far: Accounting::default(),
             recent: Histogram::new(),
+            recent_dispatch: Histogram::new(),
             recent_good: 0,
             succeeded: 0,
             bounds: bounds.to_vec(),
@@ -214,8 +217,10 @@ impl Recorder {
             part.completed.0 += u64::from(times.ended <= stage_end);
             part.completed.1 += u64::from(times.ended <= run_end);
             part.service.record(times.ended.since(times.started));
-            part.dispatch.record(times.started.since(times.intended));
+            let delay = times.started.since(times.intended);
+            part.dispatch.record(delay);
             self.recent.record(response);
+            self.recent_dispatch.record(delay);
         }
         self.time(index, times.intended, Outcome::of_status(status), response);
     }
@@ -227,9 +232,11 @@ impl Recorder {
         let index = self.part_index(times.endpoint, times.intended);
         self.time(index, times.intended, Outcome::TimedOut, response);
         self.recent.record_censored(response);
+        let delay = times.started.since(times.intended);
+        self.recent_dispatch.record(delay);
         let part = self.part(index);
         part.service.record_censored(times.ended.since(times.started));
-        part.dispatch.record(times.started.since(times.intended));
+        part.dispatch.record(delay);
     }
 
     /// A scheduled arrival got no response.
@@ -294,11 +301,14 @@ impl Recorder {
         (self.succeeded, &self.within)
     }
 
-    /// Responses and time-outs since the last call: the distribution, and how many were good.
-    pub(crate) fn take_recent(&mut self) -> (Histogram, u64) {
-        let recent = self.recent.clone();
+    /// Adds the response times and the dispatch delays of the responses and time-outs since the last call, and returns
+    /// how many of them were good.
+    pub(crate) fn take_recent(&mut self, response: &mut Histogram, dispatch: &mut Histogram) -> u64 {
+        response.add(&self.recent);
+        dispatch.add(&self.recent_dispatch);
         self.recent.clear();
-        (recent, std::mem::take(&mut self.recent_good))
+        self.recent_dispatch.clear();
+        std::mem::take(&mut self.recent_good)
     }
 
     /// Closes the seconds that end before `oldest`, the intended start of the oldest unfinished arrival.

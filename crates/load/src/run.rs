@@ -55,9 +55,12 @@ pub struct Progress {
     pub connections: u64,
     /// Response times of the responses and time-outs since the last call.
     pub recent: Histogram,
+    /// Dispatch delays of the same requests.
+    pub recent_dispatch: Histogram,
     /// How many of them were good.
     pub recent_good: u64,
-    /// How late the loops handled due arrivals, at the 99th percentile of the run so far.
+    /// How late the event loops handled due arrivals, at p99 of the run so far: the generator's own part of the dispatch
+    /// delay.
     pub lag: Duration,
     /// The longest time for which a loop that was ready to run did not run.
     pub longest_stall: Duration,
@@ -195,6 +198,7 @@ impl Running {
             all.oldest = [all.oldest, progress.oldest].into_iter().flatten().min();
             all.connections += progress.connections;
             all.recent.add(&progress.recent);
+            all.recent_dispatch.add(&progress.recent_dispatch);
             all.recent_good += progress.recent_good;
             all.lag = all.lag.max(progress.lag);
             all.longest_stall = all.longest_stall.max(progress.longest_stall);
@@ -202,6 +206,7 @@ impl Running {
             add_each(&mut all.within, &progress.within);
             add_each(&mut all.overdue, &progress.overdue);
             progress.recent.clear();
+            progress.recent_dispatch.clear();
             progress.recent_good = 0;
         }
         all

@@ -2,27 +2,24 @@
 //!
 //! ## How to read it
 //! A generator that reaches its rate on average can still send in bursts, and a service under bursts looks slower than
-//! it is. Three figures show this:
+//! it is. Two figures show this, beside the dispatch delay:
 //!
-//! - *Lateness*, from the intended to the actual start: its p99 should be far below the service time. A late median
-//!   means that the generator or its connections cannot keep up; a late p99 alone, that it stalls at times.
 //! - *Variation of the gaps*, the standard deviation over the mean: 0 for even spacing, 1 for Poisson arrivals (for one
 //!   worker among n, 1/√n). The actual one should be near the intended one; if it is higher, requests bunch.
 //! - *Bursts*, the most starts within one millisecond and within ten: if the actual number is a multiple of the
 //!   intended one, the service did not get the planned load.
 //!
 //! ## Why sums and windows
-//! The state is a few words and one histogram, whatever the number of requests. Sums of whole nanoseconds are exact, so
+//! The state is a few words, whatever the number of requests. Sums of whole nanoseconds are exact, so
 //! parts of several workers add up to the same result in any order. Windows are adjacent, so a burst across a boundary
 //! may count up to half in each.
 
-use crate::Histogram;
 use units::Timestamp;
 
 /// How well one worker, or several added up, kept to the intended starts.
 #[derive(Debug, Clone, Default)]
 pub struct Pacing {
-    lateness: Histogram,
+    count: u64,
     intended: Starts,
     actual: Starts,
 }
@@ -44,26 +41,21 @@ impl Pacing {
 
     /// Adds a request that was due at `intended` and sent at `actual`; in the order in which they were sent.
     pub fn started(&mut self, intended: Timestamp, actual: Timestamp) {
-        self.lateness.record(actual.since(intended));
+        self.count += 1;
         self.intended.note(intended);
         self.actual.note(actual);
     }
 
     /// Adds the requests of another worker of the same run. The gap between its requests and ours is not counted.
     pub fn add(&mut self, other: &Pacing) {
-        self.lateness.add(&other.lateness);
+        self.count += other.count;
         self.intended.add(&other.intended);
         self.actual.add(&other.actual);
     }
 
-    /// How long after its intended start each request was sent.
-    pub fn lateness(&self) -> &Histogram {
-        &self.lateness
-    }
-
     /// How many requests were sent.
     pub fn count(&self) -> u64 {
-        self.lateness.count()
+        self.count
     }
 
     /// Standard deviation of the intended gaps over their mean; `None` before there are two gaps, or if all of them are
@@ -154,8 +146,6 @@ impl<const NANOS: u64> Windows<NANOS> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::time::Duration;
-    use units::Quantile;
 
     fn of(starts: impl IntoIterator<Item = (u64, u64)>) -> Pacing {
         let mut pacing = Pacing::new();
@@ -166,22 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn perfect_pacing_has_neither_lateness_nor_variation() {
+    fn perfect_pacing_has_no_variation() {
         let pacing = of((0..1_000).map(|k| (k * 100_000, k * 100_000)));
         assert!(pacing.actual_variation().unwrap() < 1e-6);
         assert_eq!(pacing.burst_1ms(), Burst { intended: 10, actual: 10 });
         assert_eq!(pacing.burst_10ms(), Burst { intended: 100, actual: 100 });
-        assert!(pacing.lateness().max().unwrap().at <= Duration::from_micros(1));
     }
 
     #[test]
-    fn clumps_show_in_lateness_variation_and_bursts() {
+    fn clumps_show_in_variation_and_bursts() {
         // Ten requests are due within each millisecond and all of them are sent at its end.
         let pacing = of((0..10_000).map(|k| (k * 100_000, (k / 10 + 1) * 1_000_000)));
         assert!(pacing.intended_variation().unwrap() < 1e-6);
         assert!((pacing.actual_variation().unwrap() - 3.0).abs() < 0.01);
-        let p50 = pacing.lateness().quantile(Quantile::P50).unwrap().at;
-        assert!(p50 >= Duration::from_micros(499) && p50 <= Duration::from_micros(601), "{p50:?}");
         let stalled = of((0..100).map(|k| (k * 100_000, 10_000_000)));
         assert_eq!(stalled.burst_1ms(), Burst { intended: 10, actual: 100 });
     }
@@ -219,7 +206,6 @@ mod tests {
                     sum.actual_variation(),
                     sum.burst_1ms(),
                     sum.burst_10ms(),
-                    sum.lateness().quantiles(),
                 )
             };
             prop_assert_eq!(sum([&a, &b, &c]), sum([&c, &a, &b]));

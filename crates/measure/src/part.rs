@@ -142,6 +142,11 @@ pub struct Iterations {
 }
 
 impl Iterations {
+    /// Iterations that the end of the run interrupted: neither completed nor broken off.
+    pub fn interrupted(&self) -> u64 {
+        self.started.saturating_sub(self.completed + self.broken)
+    }
+
     /// Adds those of another worker.
     pub fn add(&mut self, other: &Iterations) {
         self.started += other.started;

@@ -130,13 +130,13 @@ impl fmt::Display for Reason {
         match self {
             Reason::LoopLag { p99, bound } => write!(
                 f,
-                "requests left late: the generator's loop was {} behind at p99 (accepted: {}); lower the rate or give it more cores",
+                "the generator's event loop was {} late at p99 (accepted: {}); lower the rate or give it more cores",
                 show(*p99),
                 show(*bound)
             ),
             Reason::HostLag { p99, bound } => write!(
                 f,
-                "requests left up to {} late at p99 (accepted: {}), because this machine was busy with others",
+                "the generator's event loop was {} late at p99 (accepted: {}), because this machine was busy with others",
                 show(*p99),
                 show(*bound)
             ),

@@ -54,7 +54,9 @@ impl fmt::Display for Disturbance {
             Disturbance::OutOfResources => f.write_str("requests could not be sent"),
             Disturbance::Busy => f.write_str("the generator had no processor time left"),
             Disturbance::Stall(stall) => write!(f, "this machine stood still for {}", show_duration(*stall)),
-            Disturbance::Lag(lag) => write!(f, "requests left up to {} late at p99", show_duration(*lag)),
+            Disturbance::Lag(lag) => {
+                write!(f, "the generator's event loop was {} late at p99", show_duration(*lag))
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ pub fn all(status: &Status, measured: &Measured) -> String {
     if let Some(up) = status.uptime_s {
         let _ = write!(text, ", up {}", for_so_long(up));
     }
-    text += "\n\nroutes, in the order in which they are matched; a request without a route gets 404\n";
+    text += "\n\nroutes in matching order; a request that matches none gets 404\n";
     let parts = [
         status.routes.iter().map(|found| route(status, found)).collect::<Vec<_>>(),
         status.service_levels.iter().map(|found| service_level(status, measured, found)).collect(),
@@ -71,17 +71,17 @@ fn meaning(reason: &Reason, status: Option<&Status>) -> String {
     for limit in &status.limits {
         let refuses = status.refuses(limit);
         if reasons::of_limit(limit, !refuses).contains(&reason.name) {
-            let name = if refuses { "given by" } else { "counted by" };
+            let name = if refuses { "set by" } else { "counted by" };
             let note = if refuses { "" } else { IN_SHADOW };
             block.line(name, &format!("{} `{}`: {}{note}", kind(limit), limit.name, bound_of(limit)));
         }
     }
     for pool in status.pools.iter().filter(|pool| reasons::of_pool(pool).contains(&reason.name)) {
-        block.line("given by", &format!("pool `{}`: {}", pool.name, places(pool)));
+        block.line("set by", &format!("pool `{}`: {}", pool.name, places(pool)));
     }
     let shed = status.routes.iter().filter_map(|route| {
         let flow = route.shed.get(reason.name).or(route.failed.get(reason.name))?;
-        Some(format!("{} in all, {:.1} a second, on route `{}`", flow.total, flow.per_second, route.name))
+        Some(format!("{} in total, {:.1}/s now, on route `{}`", flow.total, flow.per_second, route.name))
     });
     shed.for_each(|text| block.line("so far", &text));
     block.0
@@ -95,10 +95,10 @@ fn route(status: &Status, route: &Route) -> String {
         Some(prefix) => format!("path {prefix} and all paths below it"),
         None => format!("path {} only", route.path),
     };
-    block.line("for", &format!("{host}, {path}"));
+    block.line("matches", &format!("{host}, {path}"));
     let steps = steps(status, route);
     for (number, step) in steps.iter().enumerate() {
-        let name = if number == 0 { "a request meets" } else { "" };
+        let name = if number == 0 { "applied in order" } else { "" };
         block.line(name, &format!("{}. {step}", number + 1));
     }
     if let Some(priority) = &route.priority {
@@ -118,8 +118,8 @@ fn route(status: &Status, route: &Route) -> String {
     }
     let (reasons, counted) = reasons_of(status, route);
     if !reasons.is_empty() {
-        block.line("if it is shed", &told(route));
-        block.line("reasons", &reasons.join(", "));
+        block.line("response if shed", &told(route));
+        block.line("shed reasons", &reasons.join(", "));
     }
     if !counted.is_empty() {
         let text = format!("{}: by limits in shadow, in {}", counted.join(", "), metric::WOULD_SHED);
@@ -127,7 +127,7 @@ fn route(status: &Status, route: &Route) -> String {
     }
     if status.uptime_s.is_some() {
         let now = format!(
-            "{:.1} a second arrive; {} in flight, {} waiting",
+            "{:.1} requests/s; {} in flight, {} waiting",
             route.demand.per_second, route.in_flight, route.waiting
         );
         block.line("now", &now);
@@ -185,12 +185,12 @@ fn met<'a>(status: &'a Status, route: &'a Route) -> Vec<Met<'a>> {
 fn steps(status: &Status, route: &Route) -> Vec<String> {
     let mut steps = Vec::new();
     if let Some(class) = &route.service_level {
-        steps.push(format!("service level class `{class}`, which measures it"));
+        steps.push(format!("service level class `{class}`, which evaluates its response"));
     }
     if let Some(rule) = &route.rule {
         steps.push(format!(
-            "rule `{rule}`, which may answer it, shed it, let it wait at a rate class, or let it pass; if the rule \
-             fails, it passes"
+            "rule `{rule}`, which may respond, shed the request, delay it with a rate class, or let it pass; if the \
+             rule fails, the request passes"
         ));
     }
     for Met { limit, policy, in_shadow } in met(status, route) {
@@ -269,9 +269,9 @@ fn service_level(status: &Status, measured: &Measured, class: &ServiceLevel) -> 
     let conforms: Vec<String> = in_time.into_iter().chain(by_status).collect();
     block.line("a response conforms", &conforms.join(" and "));
     block.line("window", &format!("the last {window}"));
-    block.provenance("comes from", "", class.provenance.as_ref(), measured);
+    block.provenance("source", "", class.provenance.as_ref(), measured);
     let timed = status.routes.iter().filter(|route| route.service_level.as_ref() == Some(&class.name));
-    block.names("times", timed.map(|route| format!("route `{}`", route.name)));
+    block.names("used by", timed.map(|route| format!("route `{}`", route.name)));
     let watching = status.policies.iter().filter(|policy| policy.service_level == class.name);
     block.names("watched by", watching.map(|policy| format!("policy `{}`", policy.name)));
     if status.uptime_s.is_some() {
@@ -294,9 +294,9 @@ fn policy(status: &Status, policy: &Policy) -> String {
         block.line("in shadow", "its limits decide and count, but reject no request");
     }
     block.line(
-        if policy.shadow { "its limits count" } else { "its limits apply" },
+        if policy.shadow { "counts" } else { "engages" },
         &format!(
-            "once fewer than {} of {responses} of class `{}` conform",
+            "when fewer than {} of {responses} of class `{}` conform",
             percent(policy.enter_below),
             policy.service_level
         ),
@@ -307,7 +307,7 @@ fn policy(status: &Status, policy: &Policy) -> String {
         format!("at least {}", percent(policy.leave_at))
     };
     let nothing = if policy.shadow { "" } else { ", and its limits rejected no request in it" };
-    block.line("until", &format!("{share} conform over the whole window{nothing}"));
+    block.line("lifts", &format!("when {share} conform over the whole window{nothing}"));
     let limits = [(&policy.concurrency, LimitKind::Concurrency), (&policy.rate_class, LimitKind::RateClass)];
     let limits = limits.into_iter().filter_map(|(name, kind)| {
         let limit = status.limit(kind, name.as_ref()?)?;
@@ -316,7 +316,7 @@ fn policy(status: &Status, policy: &Policy) -> String {
     });
     block.names("limits", limits);
     let routes = status.routes.iter().filter(|route| route.policy.as_ref() == Some(&policy.name));
-    block.names("on", routes.map(|route| format!("route `{}`", route.name)));
+    block.names("routes", routes.map(|route| format!("route `{}`", route.name)));
     if status.uptime_s.is_some() {
         let now = match (policy.engaged, policy.engaged_for_s) {
             (true, Some(seconds)) => {
@@ -347,7 +347,7 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
             &format!("it decides and counts ({}), but admits every request{but}", metric::WOULD_SHED),
         );
     }
-    block.line(if refuses { "admits" } else { "would admit" }, &bound_of(limit));
+    block.line(if refuses { "limit" } else { "would admit" }, &bound_of(limit));
     if let Some(key) = &limit.key {
         let whose = match key.as_str() {
             Limit::BY_CLIENT => "each client has its own limit".to_owned(),
@@ -374,9 +374,9 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
     }
     block.line(if refuses { "applies" } else { "counts" }, &when(status, limit));
     match &limit.adaptive {
-        None => block.provenance("comes from", "", limit.provenance.as_ref(), measured),
+        None => block.provenance("source", "", limit.provenance.as_ref(), measured),
         Some(adaptive) => {
-            let first = format!("{} in flight, from ", adaptive.first);
+            let first = format!("{} in flight, source: ", adaptive.first);
             block.provenance("first value", &first, limit.provenance.as_ref(), measured);
             let bounds = format!("adaptive, from {} to {}", adaptive.least, adaptive.most);
             block.line("bounds", &bounds);
@@ -386,9 +386,9 @@ fn limit(status: &Status, measured: &Measured, limit: &Limit) -> String {
         block.line("in force", &format!("{bound} in flight: {origin}"));
     }
     let reasons = reasons::of_limit(limit, !refuses).join(", ");
-    block.line(if refuses { "refuses as" } else { "would refuse as" }, &reasons);
+    block.line(if refuses { "shed reasons" } else { "would shed as" }, &reasons);
     let routes = status.routes.iter().filter(|route| is_on(status, limit, route));
-    block.names("on", routes.map(|route| format!("route `{}`", route.name)));
+    block.names("routes", routes.map(|route| format!("route `{}`", route.name)));
     if status.uptime_s.is_some() && limit.key.is_none() {
         block.line("now", &now_of(limit));
     }
@@ -422,14 +422,14 @@ fn pool(status: &Status, pool: &Pool) -> String {
         block.line(if index == 0 { "instances" } else { "" }, &text);
     }
     if pool.instance_concurrency.is_some() {
-        block.line("admits", &places(pool));
-        block.line("refuses as", &reasons::of_pool(pool).join(", "));
+        block.line("limit", &places(pool));
+        block.line("shed reasons", &reasons::of_pool(pool).join(", "));
     }
     if let Some(waiting) = pool.waiting {
         block.line("now", &format!("{waiting} waiting for an instance"));
     }
     let routes = status.routes.iter().filter(|route| route.pool == pool.name);
-    block.names("answers", routes.map(|route| format!("route `{}`", route.name)));
+    block.names("routes", routes.map(|route| format!("route `{}`", route.name)));
     block.0
 }
 
@@ -465,7 +465,7 @@ impl Block {
     /// Where a figure comes from, after what is said of it before.
     fn provenance(&mut self, name: &str, before: &str, from: Option<&Provenance>, measured: &Measured) {
         match from {
-            None => self.line(name, &format!("{before}the author of the file: no run is named")),
+            None => self.line(name, &format!("{before}the file; it names no run")),
             Some(Provenance { run, date, target }) => {
                 self.line(name, &format!("{before}run {run} of {date}, at {target}"));
                 let known = measured.sentence(run);
@@ -519,7 +519,7 @@ mod tests {
     fn what_refuses_nothing_is_never_said_to_refuse() {
         let full = sample::full();
         let text = named(&full, &Measured::default(), "stricter").unwrap();
-        assert!(!text.contains("refuses as  ") && text.contains("would refuse as"), "{text}");
+        assert!(!text.contains("shed reasons") && text.contains("would shed as"), "{text}");
         let text = reason(&known().find("rate_class"), Some(&full));
         assert!(text.contains("counted by") && text.contains("admits"), "{text}");
         let mut lone = sample::busy();

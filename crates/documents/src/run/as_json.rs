@@ -114,6 +114,7 @@ struct Iterations {
     started: u64,
     completed: u64,
     broken: u64,
+    interrupted: u64,
     time_ms: Times,
 }
 
@@ -236,10 +237,11 @@ impl Measured {
                 started: measured.iterations.started,
                 completed: measured.iterations.completed,
                 broken: measured.iterations.broken,
+                interrupted: measured.iterations.interrupted(),
                 time_ms: Times::of(&measured.iterations.time),
             }),
             step_failures: measured.step_failures.clone(),
-            pacing: Pacing::of(&measured.pacing),
+            pacing: Pacing::of(measured),
             connections_opened: measured.connections,
             bytes_received: measured.bytes_received,
             cpu_s: measured.cpu.as_secs_f64(),
@@ -309,11 +311,12 @@ impl Part {
 }
 
 impl Pacing {
-    fn of(pacing: &measure::Pacing) -> Option<Self> {
+    fn of(measured: &Measurement) -> Option<Self> {
+        let pacing = &measured.pacing;
         let burst = pacing.burst_1ms();
         (pacing.count() > 0).then(|| Pacing {
             count: pacing.count(),
-            late_ms: Times::of(pacing.lateness()),
+            late_ms: Times::of(&measured.dispatch),
             intended_variation: pacing.intended_variation(),
             actual_variation: pacing.actual_variation(),
             burst_1ms: [burst.intended, burst.actual],

@@ -73,12 +73,18 @@ pub fn checks(checks: &[Check]) -> Option<Table> {
 /// Iterations of a scenario.
 pub fn iterations(iterations: &Iterations) -> Option<Table> {
     let Iterations { started, completed, broken, time } = iterations;
+    let interrupted = iterations.interrupted();
     if *started == 0 {
         return None;
     }
     let mut table = Table::new(&[("iterations", Align::Left), ("", Align::Right)]);
-    for (name, count) in [("started", started), ("completed", completed), ("broken", broken)] {
-        table.row([name.to_owned(), grouped(*count)]);
+    for (name, count) in [
+        ("started", *started),
+        ("= completed", *completed),
+        ("+ broken off", *broken),
+        ("+ interrupted by the end of the run", interrupted),
+    ] {
+        table.row([name.to_owned(), grouped(count)]);
     }
     for point in [Quantile::P50, Quantile::P95] {
         table.row([format!("time, {point}"), quantile(time, point)]);
@@ -155,7 +161,7 @@ mod tests {
                 true,
             ),
             checks(&[Check { name: "has a body".to_owned(), passed: 12_000, failed: 1 }]),
-            iterations(&Iterations { started: 90, completed: 80, broken: 10, time: part(80).response() }),
+            iterations(&Iterations { started: 93, completed: 80, broken: 10, time: part(80).response() }),
             connections(&part(100).response(), &part(90).response()),
         ];
         let texts = all.map(|table| report::text(&table.unwrap(), usize::MAX));

@@ -5,9 +5,8 @@ use report::{Align, Table, rate, text};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
-/// All runs side by side, each with its name in the ledger, and by how much they vary. `first` is the name of the
-/// first.
-pub fn repeated(runs: &[(Option<String>, Measurement)], first: Option<&str>) -> String {
+/// All runs side by side, each with its name in the ledger, and by how much they vary.
+pub fn repeated(runs: &[(Option<String>, Measurement)]) -> String {
     use Align::{Left, Right};
     let columns = [("run", Left), ("p50", Right), ("p95", Right), ("p99", Right), ("rate", Right)];
     let mut table = Table::new(&columns);
@@ -33,12 +32,7 @@ pub fn repeated(runs: &[(Option<String>, Measurement)], first: Option<&str>) -> 
         }),
     );
     table.row(cells);
-    let next = first.map_or(String::new(), |first| {
-        format!(
-            "next: headroom compare {first} RUN   (after a change, with the first of the runs that follow)\n"
-        )
-    });
-    format!("\n{}\n{next}", text(&table, usize::MAX))
+    format!("\n{}\n", text(&table, usize::MAX))
 }
 
 /// The standard deviation as a share of the mean, where all runs have the value.
@@ -75,7 +69,7 @@ mod tests {
             }
         };
         let runs = [(Some("r4".to_owned()), run(20_000)), (Some("r5".to_owned()), run(21_000))];
-        insta::assert_snapshot!(repeated(&runs, Some("r4")));
+        insta::assert_snapshot!(repeated(&runs));
     }
 
     #[test]

@@ -135,17 +135,16 @@ fn failures(text: &mut String, measured: &Measurement) {
     }
 }
 
-/// How well requests left when they were due.
+/// How evenly requests were sent, in the open model. How late they were sent is the dispatch delay.
 pub fn pacing(measured: &Measurement) -> Option<String> {
     let pacing = &measured.pacing;
-    let late = pacing.lateness();
-    let p99 = late.quantile(Quantile::P99)?;
-    let p50 = late.quantile(Quantile::P50)?;
-    let mut text = format!("started {} late at p50, {} at p99", time(p50), time(p99));
-    if let (Some(intended), Some(actual)) = (pacing.intended_variation(), pacing.actual_variation()) {
-        let _ = write!(text, "; variation of the gaps {actual:.2} (intended {intended:.2})");
-    }
-    Some(text)
+    let (intended, actual) = (pacing.intended_variation()?, pacing.actual_variation()?);
+    let burst = pacing.burst_1ms();
+    Some(format!(
+        "variation of the gaps {actual:.2} (planned {intended:.2}); at most {} in 1 ms (planned {})",
+        counted(burst.actual, "request"),
+        grouped(burst.intended)
+    ))
 }
 
 /// Of users in stages: where more users bring more, and where they only wait longer.

@@ -78,6 +78,7 @@ struct Iterations {
     started: u64,
     completed: u64,
     broken: u64,
+    interrupted: u64,
     time_ms: Times,
 }
 
@@ -215,6 +216,7 @@ impl<'a> Facts<'a> {
 impl<'a> Measured<'a> {
     fn of(recorded: &'a Recorded) -> Self {
         let measure::Iterations { started, completed, broken, ref time } = recorded.iterations;
+        let interrupted = recorded.iterations.interrupted();
         Measured {
             elapsed_s: recorded.elapsed.as_secs_f64(),
             accounting: Account::of(&recorded.accounting, recorded.counts_resent),
@@ -225,7 +227,13 @@ impl<'a> Measured<'a> {
             service_time_ms: Times::of(&recorded.service),
             dispatch_delay_ms: Times::of(&recorded.dispatch),
             shed_response_time_ms: Times::of(&recorded.shed_response),
-            iterations: Iterations { started, completed, broken, time_ms: Times::of(&time.sparse()) },
+            iterations: Iterations {
+                started,
+                completed,
+                broken,
+                interrupted,
+                time_ms: Times::of(&time.sparse()),
+            },
             connect_time_ms: Times::of(&recorded.connect),
             tls_time_ms: Times::of(&recorded.tls),
             connections_opened: recorded.connections,

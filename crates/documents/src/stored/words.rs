@@ -102,7 +102,7 @@ fn times(recorded: &Recorded) -> String {
     for (name, histogram) in [
         ("response (from intended start)", &recorded.response),
         ("service (from actual start)", &recorded.service),
-        ("wait before sending", &recorded.dispatch),
+        ("dispatch delay", &recorded.dispatch),
         ("response of the shed", &recorded.shed_response),
     ] {
         let dense: Histogram = histogram.dense();

@@ -139,7 +139,7 @@ fn service_levels(status: &Status, history: Option<&History>) -> Section {
             ("class", Left),
             ("conforming", Right),
             ("target", Right),
-            ("over", Right),
+            ("window", Right),
             ("responses", Right),
             ("shed", Right),
             (PICTURE, Left),
@@ -168,7 +168,7 @@ fn policies(status: &Status) -> Section {
     });
     Section {
         title: "policies",
-        columns: vec![("policy", Left), ("state", Left), ("for", Right), ("because", Left), ("when", Left)],
+        columns: vec![("policy", Left), ("state", Left), ("for", Right), ("reason", Left), ("when", Left)],
         rows: rows.collect(),
     }
 }
@@ -182,7 +182,7 @@ fn limits(status: &Status, history: Option<&History>) -> Section {
         let used = used.unwrap_or(0);
         let full = bound.is_some_and(|bound| bound > 0 && used >= bound);
         let tone = if full { Tone::Bad } else { Tone::Plain };
-        let now = if limit.key.is_some() { "each for itself".to_owned() } else { now_of(limit) };
+        let now = if limit.key.is_some() { "per key".to_owned() } else { now_of(limit) };
         let most = bound.filter(|bound| *bound > 0).map_or(1.0, f64::from);
         vec![
             Cell::of(&limit.name),
@@ -228,7 +228,7 @@ fn routes(status: &Status, history: Option<&History>) -> Section {
         ]
     });
     Section {
-        title: "routes, a second",
+        title: "routes, per second",
         columns: vec![
             ("route", Left),
             ("demand", Right),
@@ -263,7 +263,7 @@ fn reasons(status: &Status) -> Section {
     }
     Section {
         title: "shed and failed, by reason",
-        columns: vec![("route", Left), ("", Left), ("reason", Left), ("a second", Right), ("in all", Right)],
+        columns: vec![("route", Left), ("", Left), ("reason", Left), ("per second", Right), ("total", Right)],
         rows,
     }
 }
@@ -300,7 +300,7 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
             ("state", Left),
             ("in flight", Right),
             ("idle", Right),
-            ("share of the busiest", Left),
+            ("relative load", Left),
             (PICTURE, Left),
         ],
         rows: rows.collect(),
@@ -352,7 +352,7 @@ pub(crate) fn now_of(limit: &Limit) -> String {
         (LimitKind::Concurrency, Some(_)) => {
             format!("{}, {}", of(limit.in_flight, limit.in_flight_bound, "in flight"), waiting())
         }
-        (LimitKind::RateClass, Some(0)) => "nobody waits".to_owned(),
+        (LimitKind::RateClass, Some(0)) => "0 waiting".to_owned(),
         (LimitKind::RateClass, _) => waiting(),
     }
 }
@@ -374,7 +374,7 @@ fn from(limit: &Limit) -> String {
     limit
         .provenance
         .as_ref()
-        .map_or("written by hand".to_owned(), |from| format!("run {} of {}", from.run, from.date))
+        .map_or("gateway file".to_owned(), |from| format!("run {} of {}", from.run, from.date))
 }
 
 fn picture(history: Option<&History>, kind: &'static str, name: &str, now: f64, most: f64) -> Cell {
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(bound_of(limit("per client")), "5/s, 100/m, burst 20 each client");
         assert_eq!(now_of(limit("knee")), "7 of 12 in flight, 3 of 50 waiting");
         let text = format!("{:?}", sections(&full, None));
-        for part in ["now, by candidate (shadow)", "engaged (shadow)", "each for itself"] {
+        for part in ["now, by candidate (shadow)", "engaged (shadow)", "per key"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

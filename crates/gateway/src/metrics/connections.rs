@@ -66,23 +66,35 @@ impl Connections {
 
     pub(super) fn write(&self, page: &mut Page) {
         let name = "headroom_client_connections_ended_total";
-        page.head(name, "counter", "Client connections that ended, by how many requests they carried.");
+        page.head(name, "counter", "Closed client connections, by number of requests.");
         for (range, count) in RANGES.iter().zip(&self.by_requests) {
             page.line(name, &[("requests", range)], count);
         }
         let name = "headroom_connections_given_up_total";
-        page.head(name, "counter", "Client connections closed at the bound so that another client got in.");
+        page.head(
+            name,
+            "counter",
+            "Client connections without a request closed to accept new ones at limits.connections.",
+        );
         for (state, count) in ["nothing_sent", "waiting"].iter().zip(&self.given_up) {
             page.line(name, &[("state", state)], count);
         }
         let name = "headroom_connections_over_client_bound_total";
-        page.head(name, "counter", "Clients refused because their address had too many connections.");
+        page.head(
+            name,
+            "counter",
+            "Client connections refused because limits.connections_per_client was reached.",
+        );
         page.line(name, &[], &self.over_client_bound);
         let name = "headroom_client_first_byte_seconds";
-        page.head(name, "histogram", "From accepting a client's connection to the first byte of a request.");
+        page.head(
+            name,
+            "histogram",
+            "Time from accepting a client connection to the first byte of a request.",
+        );
         page.histogram(name, &[], &self.first_byte);
         let name = "headroom_upstream_connect_seconds";
-        page.head(name, "histogram", "How long connections to instances took to open.");
+        page.head(name, "histogram", "Time to open connections to instances.");
         page.histogram(name, &[], &self.connect);
     }
 }

@@ -28,29 +28,34 @@ fn labels(link: &Link) -> [(&str, &str); 2] {
 fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
     type Count = fn(&LinkCounts) -> u64;
     let counters: [(&str, &str, &str, Count); 6] = [
-        ("headroom_mirror_not_chosen_total", "counter", "Requests of sessions that are not copied.", |of| {
-            of.not_chosen.load(Relaxed)
+        (
+            "headroom_mirror_not_chosen_total",
+            "counter",
+            "Requests that were not selected for mirroring.",
+            |of| of.not_chosen.load(Relaxed),
+        ),
+        ("headroom_mirror_chosen_total", "counter", "Requests selected for mirroring.", |of| {
+            of.chosen.load(Relaxed)
         }),
-        ("headroom_mirror_chosen_total", "counter", "Requests to be copied.", |of| of.chosen.load(Relaxed)),
-        ("headroom_mirror_sent_total", "counter", "Copies that went to a shadow.", |of| {
+        ("headroom_mirror_sent_total", "counter", "Copies sent to a shadow instance.", |of| {
             of.sent.load(Relaxed)
         }),
         (
             "headroom_mirror_in_flight",
             "gauge",
-            "Copies that wait, are at a shadow, or wait for the live answer.",
+            "Copies currently queued, in flight to a shadow instance, or waiting for the live response.",
             |of| of.open.load(Relaxed),
         ),
         (
             "headroom_mirror_compared_total",
             "counter",
-            "Copies whose answer was compared.",
+            "Copies whose response was compared with the live response.",
             LinkCounts::compared,
         ),
         (
             "headroom_mirror_same_total",
             "counter",
-            "Compared answers of the same status, size and body.",
+            "Compared responses with equal status, size and body.",
             |of| of.same.load(Relaxed),
         ),
     ];
@@ -64,21 +69,21 @@ fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
     let by_reason: [(&str, &str, &str, &[&str], Counts); 3] = [
         (
             "headroom_mirror_different_total",
-            "Compared answers, by the first thing in which they differ.",
+            "Compared responses that differ, by the first difference found.",
             "kind",
             Difference::NAMES,
             |of| &of.different,
         ),
         (
             metric::MIRROR_DROPPED,
-            "Copies that went to no shadow, by reason.",
+            "Copies dropped before they were sent, by reason.",
             "reason",
             Dropped::NAMES,
             |of| &of.dropped,
         ),
         (
             metric::MIRROR_FAILED,
-            "Copies that could not be compared, by reason.",
+            "Copies whose responses were not compared, by reason.",
             "reason",
             Failed::NAMES,
             |of| &of.failed,
@@ -97,7 +102,11 @@ fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
         }
     }
     write_times(page, links);
-    page.head("headroom_mirror_tripped", "gauge", "1 while the gateway is too late to copy anything.");
+    page.head(
+        "headroom_mirror_tripped",
+        "gauge",
+        "1 while mirroring is paused because the gateway is overloaded, otherwise 0.",
+    );
     for target in shadows(mirrors) {
         page.line(
             "headroom_mirror_tripped",
@@ -105,7 +114,7 @@ fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
             &u8::from(target.choice.is_tripped()),
         );
     }
-    page.head("headroom_mirror_queue", "gauge", "Copies that wait for their turn at a shadow.");
+    page.head("headroom_mirror_queue", "gauge", "Copies currently queued for a shadow instance.");
     for target in shadows(mirrors) {
         page.line("headroom_mirror_queue", &[("mirror", &target.name)], &target.queued.load(Relaxed));
     }
@@ -113,7 +122,7 @@ fn write_shadows(page: &mut Page, mirrors: &Mirrors, links: &[&Link]) {
 
 fn write_bytes(page: &mut Page, mirrors: &Mirrors) {
     let name = "headroom_mirror_bytes";
-    page.head(name, "gauge", "Bytes of requests that all copies together hold.");
+    page.head(name, "gauge", "Memory held by the requests of all copies, in bytes.");
     page.line(name, &[], &mirrors.budget.held());
 }
 
@@ -124,8 +133,8 @@ fn shadows(mirrors: &Mirrors) -> impl Iterator<Item = &crate::mirror::Target> {
 /// Times to the first byte of compared copies, added up, and the ratio of each pair.
 fn write_times(page: &mut Page, links: &[&Link]) {
     for (name, help, which) in [
-        ("headroom_mirror_live_seconds_total", "Time to the first byte of compared live answers.", 0),
-        ("headroom_mirror_shadow_seconds_total", "Time to the first byte of compared shadow answers.", 1),
+        ("headroom_mirror_live_seconds_total", "Total time to first byte of compared live responses.", 0),
+        ("headroom_mirror_shadow_seconds_total", "Total time to first byte of compared shadow responses.", 1),
     ] {
         page.head(name, "counter", help);
         for link in links {
@@ -138,7 +147,7 @@ fn write_times(page: &mut Page, links: &[&Link]) {
     page.head(
         name,
         "histogram",
-        "The shadow's time to the first byte over the live one, of each compared pair.",
+        "Ratio of the time to first byte of the shadow to that of the live instance, for each compared pair.",
     );
     for link in links {
         let [route, mirror] = labels(link);
@@ -156,9 +165,13 @@ fn write_times(page: &mut Page, links: &[&Link]) {
 
 fn write_capture(page: &mut Page, links: &[&Link]) {
     for (name, kind, help) in [
-        ("headroom_capture_chosen_total", "counter", "Requests to be captured."),
+        ("headroom_capture_chosen_total", "counter", "Requests selected for the capture."),
         ("headroom_capture_written_total", "counter", "Requests written to the capture."),
-        ("headroom_capture_in_flight", "gauge", "Requests that wait for their answer or for the disk."),
+        (
+            "headroom_capture_in_flight",
+            "gauge",
+            "Captured requests currently waiting for their response or for the disk.",
+        ),
     ] {
         page.head(name, kind, help);
         for link in links {

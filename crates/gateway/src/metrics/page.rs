@@ -42,18 +42,18 @@ fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
     of_route(
         metric::DEMAND,
         "counter",
-        "Requests that arrived: answered, failed and shed, in flight and waiting.",
+        "Requests received, whatever their outcome: answered, failed, shed, in flight or waiting.",
         &RouteCounts::demand,
     );
-    of_route("headroom_in_flight", "gauge", "Requests at the upstream now.", &|of| of.in_flight);
-    of_route("headroom_waiting", "gauge", "Requests that wait for their turn now.", &|of| of.waiting);
+    of_route("headroom_in_flight", "gauge", "Requests currently in flight to instances.", &|of| of.in_flight);
+    of_route("headroom_waiting", "gauge", "Requests currently waiting in the gateway.", &|of| of.waiting);
     of_route(
         "headroom_waited_total",
         "counter",
-        "Answered requests that waited for their turn first.",
+        "Answered requests that waited in the gateway first.",
         &|of| of.waited.count(),
     );
-    page.head("headroom_requests_total", "counter", "Requests answered from upstream, by route and status.");
+    page.head("headroom_requests_total", "counter", "Responses from instances, by route and status code.");
     for (route, of) in routes() {
         let mut by_status = std::collections::BTreeMap::<String, u64>::new();
         for answer in of.answers.iter().filter(|answer| answer.is_from_upstream()) {
@@ -63,13 +63,17 @@ fn routes(page: &mut Page, counts: &Counts, shared: &Shared) {
             page.line("headroom_requests_total", &[("route", route), ("status", &status)], &count);
         }
     }
-    page.head("headroom_shed_total", "counter", "Requests refused at a limit, by route and reason.");
+    page.head("headroom_shed_total", "counter", "Requests refused by the gateway, by route and reason.");
     for (route, of) in routes() {
         for (reason, count) in &of.shed {
             page.line("headroom_shed_total", &[("route", route), ("reason", reason)], count);
         }
     }
-    page.head(metric::FAILED, "counter", "Requests without a whole answer from upstream, by kind.");
+    page.head(
+        metric::FAILED,
+        "counter",
+        "Requests that got no complete response from an instance, by kind of failure.",
+    );
     for (route, of) in routes() {
         for (kind, count) in &of.failed {
             page.line(metric::FAILED, &[("route", route), ("kind", kind)], count);
@@ -83,7 +87,7 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
     page.head(
         server,
         "histogram",
-        "From a request's arrival to the end of its answer; error_type says why the gateway answered itself.",
+        "Duration from the arrival of a request to the end of its response; error_type is set if the gateway created the response.",
     );
     for (route, of) in routes() {
         for answer in of.answers.iter() {
@@ -99,7 +103,11 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
         }
     }
     let client = metric::CLIENT_DURATION;
-    page.head(client, "histogram", "From sending upstream to the first byte of the answer.");
+    page.head(
+        client,
+        "histogram",
+        "Duration from sending a request to an instance to the first byte of the response.",
+    );
     for (route, of) in routes() {
         for answer in of.answers.iter().filter(|answer| answer.is_from_upstream()) {
             let (method, status) = (answer.method(), answer.status());
@@ -112,7 +120,7 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
         }
     }
     let wait = metric::WAIT;
-    page.head(wait, "histogram", "How long answered requests waited for their turn in the gateway.");
+    page.head(wait, "histogram", "Time that answered requests waited in the gateway before they were sent.");
     for (route, of) in routes() {
         page.histogram(wait, &[("route", route)], &of.waits());
     }
@@ -121,13 +129,17 @@ fn durations(page: &mut Page, counts: &Counts, shared: &Shared) {
 fn classes(page: &mut Page, counts: &Counts, shared: &Shared, now: Timestamp) {
     let levels =
         || shared.settings.service_levels.iter().map(|class| class.name.as_str()).zip(&shared.levels);
-    page.head("headroom_conforming_ratio", "gauge", "Share of responses within the target over the window.");
+    page.head(
+        "headroom_conforming_ratio",
+        "gauge",
+        "Share of responses in the window that conformed, by service level class.",
+    );
     for (class, level) in levels() {
         let share = level.tally(now).share().map_or(1.0, units::Ratio::get);
         page.line("headroom_conforming_ratio", &[("class", class)], &share);
     }
     let responses = "headroom_service_level_responses_total";
-    page.head(responses, "counter", "Responses judged by a service level class, by whether they conformed.");
+    page.head(responses, "counter", "Responses of a service level class, by whether they conformed.");
     for (class, level) in levels() {
         let ever = level.ever();
         for (conforming, count) in [("true", ever.conforming), ("false", ever.total - ever.conforming)] {
@@ -135,20 +147,20 @@ fn classes(page: &mut Page, counts: &Counts, shared: &Shared, now: Timestamp) {
         }
     }
     let duration = "headroom_service_level_duration_seconds";
-    page.head(duration, "histogram", "From sending upstream to the first byte, by service level class.");
+    page.head(duration, "histogram", "Duration from sending a request to an instance to the first byte of the response, by service level class.");
     for ((class, _), times) in levels().zip(&counts.levels) {
         page.histogram(duration, &[("class", class)], times);
     }
-    page.head("headroom_policy_engaged", "gauge", "1 while the policy's limits apply.");
+    page.head("headroom_policy_engaged", "gauge", "1 while the limits of the policy apply, otherwise 0.");
     for (index, policy) in shared.settings.policies.iter().enumerate() {
         let engaged = u8::from(shared.is_engaged(index));
         page.line("headroom_policy_engaged", &[("policy", &policy.name)], &engaged);
     }
-    page.head("headroom_backlog", "gauge", "Requests that wait for their turn now.");
+    page.head("headroom_backlog", "gauge", "Requests currently waiting for a rate class.");
     for (class, rate) in shared.settings.rate_classes.iter().zip(&shared.rates) {
         page.line("headroom_backlog", &[("class", &class.name)], &rate.backlog());
     }
-    page.head("headroom_concurrency", "gauge", "Requests in flight under a concurrency limit.");
+    page.head("headroom_concurrency", "gauge", "Requests currently in flight, by concurrency limit.");
     for (class, limit) in shared.settings.concurrency_limits.iter().zip(&shared.concurrency) {
         page.line("headroom_concurrency", &[("class", &class.name)], &limit.in_flight());
     }
@@ -156,7 +168,7 @@ fn classes(page: &mut Page, counts: &Counts, shared: &Shared, now: Timestamp) {
 
 fn instances(page: &mut Page, counts: &Counts) {
     let connections = "http_client_open_connections";
-    page.head(connections, "gauge", "Connections to an instance, whatever pools it is in, by what they do.");
+    page.head(connections, "gauge", "Open connections to an instance in all pools, by state.");
     for instance in &counts.instances {
         let (address, port) = (instance.address.ip().to_string(), instance.address.port().to_string());
         for (state, count) in [("active", instance.in_flight), ("idle", instance.idle)] {
@@ -172,33 +184,33 @@ fn process(page: &mut Page, counts: &Counts) {
         (
             "headroom_connections_accepted_total",
             "counter",
-            "Client connections.",
+            "Client connections accepted.",
             counts.connections_accepted,
         ),
         (
             "headroom_connections_refused_total",
             "counter",
-            "Clients above the bound.",
+            "Client connections refused because limits.connections was reached.",
             counts.connections_refused,
         ),
-        ("headroom_connections_open", "gauge", "Client connections now.", counts.connections_open),
+        ("headroom_connections_open", "gauge", "Client connections currently open.", counts.connections_open),
         (
             "headroom_upstream_connections_total",
             "counter",
-            "Connections opened upstream.",
+            "Connections opened to instances.",
             counts.upstream_opened,
         ),
         (
             "headroom_bad_requests_total",
             "counter",
-            "Requests that broke HTTP or a bound.",
+            "Requests refused because they violated HTTP or exceeded a size or time limit.",
             counts.bad_requests,
         ),
-        ("headroom_unrouted_total", "counter", "Requests that no route is for.", counts.unrouted),
+        ("headroom_unrouted_total", "counter", "Requests that matched no route.", counts.unrouted),
         (
             "headroom_log_lines_lost_total",
             "counter",
-            "Access log lines that could not be written.",
+            "Access log lines lost because they could not be written.",
             counts.log_lost,
         ),
     ] {

@@ -173,23 +173,31 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
             named.map(move |(address, name, of)| (&pool.name, process, address, name, of))
         })
     };
-    page.head(metric::INSTANCE_UP, "gauge", "1 while the instance takes new requests.");
+    page.head(metric::INSTANCE_UP, "gauge", "1 while the instance receives new requests, otherwise 0.");
     for (pool, _, _, instance, of) in instances() {
         let up = matches!(of.state, InstanceState::Available | InstanceState::Warming);
         page.line(metric::INSTANCE_UP, &[("pool", pool), ("instance", &instance)], &u8::from(up));
     }
-    page.head("headroom_instance_state", "gauge", "1 for the state that the instance is in.");
+    page.head(
+        "headroom_instance_state",
+        "gauge",
+        "1 for the current state of the instance, 0 for the others.",
+    );
     for (pool, _, _, instance, of) in instances() {
         for state in InstanceState::ALL {
             let labels = [("pool", pool.as_str()), ("instance", &instance), ("state", state.name())];
             page.line("headroom_instance_state", &labels, &u8::from(of.state == state));
         }
     }
-    page.head("headroom_instance_in_flight", "gauge", "Requests at the instance now.");
+    page.head("headroom_instance_in_flight", "gauge", "Requests currently in flight to the instance.");
     for (pool, _, _, instance, of) in instances() {
         page.line("headroom_instance_in_flight", &[("pool", pool), ("instance", &instance)], &of.in_flight);
     }
-    page.head("headroom_instance_requests_total", "counter", "Requests given to the instance, with retries.");
+    page.head(
+        "headroom_instance_requests_total",
+        "counter",
+        "Requests sent to the instance, including retries.",
+    );
     for (pool, _, _, instance, of) in instances() {
         page.line(
             "headroom_instance_requests_total",
@@ -200,7 +208,7 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
     page.head(
         "headroom_instance_failures_total",
         "counter",
-        "Of these, without an answer or answered with a 5xx other than 503.",
+        "Requests to the instance that got no response, or a 5xx other than 503.",
     );
     for (pool, _, _, instance, of) in instances() {
         page.line(
@@ -217,22 +225,34 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
             page.line("headroom_instance_ejections_total", &labels, &count);
         }
     }
-    page.head("headroom_instance_checks_total", "counter", "Active checks of the instance, by outcome.");
+    page.head(
+        "headroom_instance_checks_total",
+        "counter",
+        "Active health checks of the instance, by outcome.",
+    );
     for (pool, process, address, instance, _) in instances() {
         for (outcome, count) in ["failed", "passed"].into_iter().zip(process.member_counts(address).checks) {
             let labels = [("pool", pool.as_str()), ("instance", &instance), ("outcome", outcome)];
             page.line("headroom_instance_checks_total", &labels, &count);
         }
     }
-    page.head("headroom_ejections_spared_total", "counter", "Instances that failed and had to be kept.");
+    page.head(
+        "headroom_ejections_spared_total",
+        "counter",
+        "Ejections skipped because too many instances were ejected already.",
+    );
     for (pool, process, _) in found() {
         page.line("headroom_ejections_spared_total", &[("pool", &pool.name)], &process.spared());
     }
-    page.head("headroom_pool_panic", "gauge", "1 while too few instances are usable, so that all are used.");
+    page.head(
+        "headroom_pool_panic",
+        "gauge",
+        "1 while too few instances are available, so that all of them receive requests.",
+    );
     for (pool, _, counts) in found() {
         page.line("headroom_pool_panic", &[("pool", &pool.name)], &u8::from(counts.panic));
     }
-    page.head(metric::RETRIES, "counter", "Requests that failed, by why and by what became of that.");
+    page.head(metric::RETRIES, "counter", "Failed attempts, by reason and by whether they were retried.");
     for (pool, _, counts) in found() {
         for retry in Retry::ALL {
             for outcome in Retried::ALL {
@@ -242,7 +262,11 @@ pub(super) fn write(page: &mut Page, pools: &[Arc<PoolCounts>], shared: &Shared)
             }
         }
     }
-    page.head("headroom_affinity_total", "counter", "Requests placed by a cookie, by what became of it.");
+    page.head(
+        "headroom_affinity_total",
+        "counter",
+        "Requests to a pool with affinity, by whether the client was kept, new or moved.",
+    );
     for (pool, _, counts) in found().filter(|(pool, ..)| pool.affinity.is_some()) {
         for (placed, count) in ["kept", "new", "moved"].into_iter().zip(counts.placed) {
             page.line("headroom_affinity_total", &[("pool", &pool.name), ("placed", placed)], &count);

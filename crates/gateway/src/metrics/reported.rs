@@ -43,12 +43,16 @@ impl Reported {
 /// Writes the lines of the routes; only parts that are named in a route's configuration.
 pub(super) fn write<'a>(page: &mut Page, routes: impl Iterator<Item = (&'a str, &'a Reported)> + Clone) {
     let name = "headroom_before_gateway_seconds";
-    page.head(name, "histogram", "From the X-Request-Start of a trusted hop to the gateway.");
+    page.head(
+        name,
+        "histogram",
+        "Time from the X-Request-Start of a trusted hop to the arrival at the gateway.",
+    );
     for (route, of) in routes.clone().filter(|(_, of)| of.before.count() > 0) {
         page.histogram(name, &[("route", route)], &of.before);
     }
     let name = "headroom_server_timing_seconds";
-    page.head(name, "summary", "Durations that instances report by Server-Timing.");
+    page.head(name, "summary", "Durations that instances report in Server-Timing.");
     for (route, of) in routes {
         for (metric, (count, sum)) in &of.server {
             let labels = [("route", route), ("metric", metric)];

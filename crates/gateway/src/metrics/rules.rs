@@ -63,7 +63,7 @@ pub(super) fn page(page: &mut Page, counts: &Counts, shared: &Shared) {
     page.head(
         name,
         "counter",
-        "Rules that failed, by route, rule and kind; requests and answers passed as they came.",
+        "Rules that failed, by route, rule and kind; the request or response passed unchanged.",
     );
     for (route, of) in routes() {
         for ((rule, kind), count) in &of.errors {
@@ -73,10 +73,12 @@ pub(super) fn page(page: &mut Page, counts: &Counts, shared: &Shared) {
     type Value = fn(&RuleCounts) -> u64;
     let families: [(&str, &str, Value); 3] = [
         ("headroom_rule_rerouted_total", "Requests that a rule sent to another pool.", |of| of.rerouted),
-        ("headroom_rule_replaced_total", "Answers that a response rule replaced by its own.", |of| {
-            of.replaced
-        }),
-        ("headroom_rule_log_lines_total", "Lines that rules logged, shown or not.", |of| of.lines),
+        ("headroom_rule_replaced_total", "Responses that a response rule replaced.", |of| of.replaced),
+        (
+            "headroom_rule_log_lines_total",
+            "Lines that rules logged, including those that were not printed.",
+            |of| of.lines,
+        ),
     ];
     for (name, help, value) in families {
         page.head(name, "counter", help);

@@ -1,12 +1,14 @@
-//! `headroom gateway`: stands in front of a service and keeps it at its limit.
+//! `headroom gateway`: the reverse proxy; settings from a file or from flags, signals, and what goes to standard error.
 
 mod capture;
 
 use crate::exit::Exit;
-use crate::{descriptors, output};
+use crate::next::Line;
+use crate::{descriptors, output, output_file};
 use clap::ArgGroup;
 use control::policy::Transition;
-use gateway::settings::{Admin, AdminAddress, Settings};
+use documents::words::counted;
+use gateway::settings::{AccessLog, Admin, AdminAddress, Settings};
 use gateway::{Change, Gateway, GatewayError, MalformedAnswer};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -59,6 +61,10 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "file")]
     admin: Option<AdminAddress>,
 
+    /// Write an access log line for each request; - for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    access_log: Option<PathBuf>,
+
     #[command(flatten)]
     capture: capture::CaptureArgs,
 }
@@ -68,14 +74,14 @@ pub struct Args {
 enum Error {
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
-    #[error("--{0} 0 stops everything; give more than 0, or leave it out")]
+    #[error("--{0} must be greater than 0; without it, there is no such limit or target")]
     Nothing(&'static str),
     #[error(
         "--admin {0} is reachable from other machines; give a loopback address, such as 127.0.0.1:9901, or use a file with `admin: {{ listen: {0}, token_file: FILE }}`"
     )]
     AdminNotLoopback(AdminAddress),
     #[error(
-        "{connections} client connections need about {needed} descriptors, and this process may have {allowed}: raise `ulimit -n`, or lower `limits.connections`"
+        "{connections} client connections need about {needed} file descriptors, but this process may open {allowed}; raise `ulimit -n`, or lower `limits.connections`"
     )]
     Descriptors { connections: u32, needed: u64, allowed: u64 },
     #[error(transparent)]
@@ -146,11 +152,16 @@ fn from_flags(args: &Args) -> Result<Settings, Error> {
         concurrency: args.concurrency,
         admin: None,
     };
-    Ok(Settings { admin, ..config::quick(quick) })
+    let access_log = match &args.access_log {
+        None => AccessLog::Off,
+        Some(path) if output_file::is_stdout(path) => AccessLog::Stdout,
+        Some(path) => AccessLog::File(path.clone()),
+    };
+    Ok(Settings { admin, access_log, ..config::quick(quick) })
 }
 
-/// Each client may need a connection to the service too. A bound that does not fit is lowered, and that is said: the
-/// gateway is of use all the same, and clients beyond the bound are refused and counted.
+/// Each client may need a connection to the service too. A bound that does not fit is lowered with a message, because
+/// the gateway is still useful; clients above the bound are refused and counted.
 fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
     let Some(allowed) = descriptors::raise_limit() else { return Ok(settings) };
     let connections = settings.limits.connections;
@@ -165,21 +176,14 @@ fn fit_descriptors(mut settings: Settings) -> Result<Settings, Error> {
         return Err(Error::Descriptors { connections, needed, allowed });
     }
     eprintln!(
-        "at most {fits} client connections and not {connections}: this process may have {allowed} descriptors; raise `ulimit -n` for more"
+        "limits.connections is lowered from {connections} to {fits}: this process may open {allowed} file descriptors; raise `ulimit -n` for more"
     );
     settings.limits.connections = fits;
     Ok(settings)
 }
 
 fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals: Signals) -> Exit {
-    eprintln!("gateway on http://{}; Ctrl-C stops it", gateway.address());
-    match gateway.admin() {
-        Some(AdminAddress::Tcp(admin)) => {
-            eprintln!("metrics on http://{admin}/metrics; watch it with headroom top {admin}")
-        }
-        Some(socket) => eprintln!("metrics on {socket}; watch it with headroom top {socket}"),
-        None => {}
-    }
+    eprint!("{}", started(&gateway, settings));
     let mut next_error = Instant::now();
     let mut next_malformed = Instant::now();
     loop {
@@ -195,7 +199,9 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
                 SIGUSR1 => gateway.reopen_logs(),
                 _ => {
                     let patience = show_duration(settings.limits.drain_timeout);
-                    eprintln!("no more clients; requests in flight have {patience}, Ctrl-C quits at once");
+                    eprintln!(
+                        "draining: new connections are refused; requests in flight may take {patience}; Ctrl-C exits immediately"
+                    );
                     thread::spawn(move || {
                         signals.forever().next();
                         std::process::exit(i32::from(Exit::Failed.code()));
@@ -212,10 +218,34 @@ fn serve(gateway: Gateway, settings: &Settings, file: Option<&Path>, mut signals
     }
 }
 
-/// Reads the file again and puts it in force. What is wrong is told, and is the error too.
+/// The first lines on standard error: addresses, and what to type next.
+fn started(gateway: &Gateway, settings: &Settings) -> String {
+    let instances: usize = settings.pools.iter().map(|pool| pool.instances.len()).sum();
+    let counts = [
+        (settings.routes.len(), "route"),
+        (settings.pools.len(), "pool"),
+        (instances, "instance"),
+        (settings.workers.get() as usize, "worker"),
+    ];
+    let counts = counts.map(|(count, what)| counted(count as u64, what)).join(", ");
+    let mut text = format!("listening on http://{} ({counts})\n", gateway.address());
+    if let Some(admin) = gateway.admin() {
+        let watch = Line::new("headroom top").value(&admin.to_string());
+        text += &match admin {
+            AdminAddress::Tcp(_) => format!("metrics on http://{admin}/metrics; status: {watch}\n"),
+            AdminAddress::Unix(_) => format!("metrics on {admin}, path /metrics; status: {watch}\n"),
+        };
+    }
+    if let AccessLog::File(path) = &settings.access_log {
+        text += &format!("access log in {}\n", path.display());
+    }
+    text + "Ctrl-C drains and stops\n"
+}
+
+/// Reads the file again and applies it. Errors are printed and returned.
 fn read_again(gateway: &Gateway, old: &Settings, file: Option<&Path>) -> Result<(), String> {
     let Some(file) = file else {
-        let why = "there is no file to read again: the gateway was started with flags";
+        let why = "cannot reload: the gateway was started with flags, not with a file";
         eprintln!("{why}");
         return Err(why.to_owned());
     };
@@ -233,19 +263,19 @@ fn read_again(gateway: &Gateway, old: &Settings, file: Option<&Path>) -> Result<
         }
     };
     match &outcome {
-        Ok(()) => eprintln!("{} is in force", file.display()),
-        Err(_) => eprintln!("the old configuration stays in force"),
+        Ok(()) => eprintln!("reloaded {}", file.display()),
+        Err(_) => eprintln!("reload failed; the previous configuration stays in force"),
     }
     outcome
 }
 
-/// Flags stay what they were.
+/// Applies a new file; settings from flags stay as they are.
 fn reload(gateway: &Gateway, old: &Settings, new: Settings) -> Result<(), Error> {
     let capture = old.capture.clone();
     Ok(gateway.reload(fit_descriptors(Settings { capture, ..new })?)?)
 }
 
-/// Says what the policies have done.
+/// Prints the changes of the policies.
 fn tell(gateway: &Gateway) {
     for Change { at, policy, transition } in gateway.take_changes() {
         match transition {
@@ -260,7 +290,8 @@ fn tell(gateway: &Gateway) {
     }
 }
 
-/// Shows what rules have logged, and once a second the last error: a rule that fails, fails often.
+/// Prints what rules have logged, and at most once a second the last error, because a rule that fails often fails for
+/// every request.
 fn tell_of_rules(gateway: &Gateway, next_error: &mut Instant) {
     for line in gateway.take_rule_lines() {
         eprintln!("rule of {line}");
@@ -273,13 +304,13 @@ fn tell_of_rules(gateway: &Gateway, next_error: &mut Instant) {
     }
 }
 
-/// Says once a second which instance's answers break HTTP, and how.
+/// Prints at most once a second which instance sent a malformed response, and why.
 fn tell_of_malformed_answers(gateway: &Gateway, next: &mut Instant) {
     if Instant::now() >= *next
         && let Some(MalformedAnswer { instance, rule, detail, count }) = gateway.take_malformed_answer()
     {
-        let others = if count > 1 { format!(" (the last of {count})") } else { String::new() };
-        eprintln!("instance {instance}: malformed answer, {rule}: {detail}{others}");
+        let others = if count > 1 { format!(" (last of {count})") } else { String::new() };
+        eprintln!("instance {instance}: malformed response: {rule}: {detail}{others}");
         *next = Instant::now() + MALFORMED_EVERY;
     }
 }
@@ -289,7 +320,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| "the name has no address".to_owned())
 }
 
-/// A gateway for fewer clients than this helps nobody.
+/// With fewer client connections, the gateway does not start.
 const LEAST_CONNECTIONS: u32 = 64;
 
 /// Listeners, logs, epoll sets.
@@ -305,7 +336,7 @@ const EXAMPLES: &str = "\
 Examples:
   Forward, and count responses within 50 ms:
       headroom gateway --to 127.0.0.1:9000 --target 50ms \\
-          --admin 127.0.0.1:9901
+          --admin 127.0.0.1:9901 --access-log access.log
   While some take longer: at most 100 a second and 12 in flight, 503 for others:
       headroom gateway --to 127.0.0.1:9000 --target 50ms \\
           --limit 100/s --concurrency 12

@@ -4,7 +4,7 @@ use super::pulse::{Pulse, errors};
 use ::load::{Model, Plan};
 use report::{grouped, quantile, rate};
 use std::io::Write;
-use units::{Quantile, show_duration};
+use units::Quantile;
 
 /// Writes the last second as a line.
 pub fn show(plan: &Plan, pulse: &Pulse) {
@@ -28,7 +28,8 @@ fn line(plan: &Plan, pulse: &Pulse) -> String {
         grouped(now.in_flight),
     );
     if matches!(plan.model, Model::Open { .. }) {
-        line += &format!("  waiting {}  lag {}", grouped(now.waiting), show_duration(now.lag));
+        let delay = pulse.dispatch_delay();
+        line += &format!("  waiting {}  dispatch delay p99 {delay}", grouped(now.waiting));
     }
     line
 }

@@ -2,6 +2,7 @@
 
 use ::load::Progress;
 use measure::{Accounting, Histogram};
+use report::quantile;
 use std::time::Duration;
 use units::{Quantile, Rate, Timestamp};
 
@@ -12,6 +13,8 @@ pub struct Pulse {
     pub now: Progress,
     /// Response times of the whole run.
     pub whole: Histogram,
+    /// Dispatch delays of the whole run.
+    dispatch: Histogram,
     /// The seconds that are over, each from one report to a later one.
     pub seconds: Vec<Second>,
     /// Response times of the last of them: what was answered or given up. Of all of them it would be much memory.
@@ -40,6 +43,7 @@ impl Pulse {
     pub fn beat(&mut self, progress: Progress) -> bool {
         self.current.add(&progress.recent);
         self.whole.add(&progress.recent);
+        self.dispatch.add(&progress.recent_dispatch);
         let (from, before) = self.since;
         let passed = progress.at.since(from);
         let over = passed >= SECOND;
@@ -60,6 +64,11 @@ impl Pulse {
         }
         self.now = progress;
         over
+    }
+
+    /// The dispatch delay as every result gives it, in one number: p99 of the run so far.
+    pub fn dispatch_delay(&self) -> String {
+        quantile(&self.dispatch, Quantile::P99)
     }
 
     /// The last second that is over.

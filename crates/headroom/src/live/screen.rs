@@ -162,9 +162,9 @@ fn standing(plan: &Plan, pulse: &Pulse) -> String {
     let mut text = format!("in flight {}   connections {}", grouped(now.in_flight), grouped(now.connections));
     if matches!(plan.model, Model::Open { .. }) {
         text += &format!(
-            "   waiting for a connection {}   schedule lag {}",
+            "   waiting for a connection {}   dispatch delay p99 {}",
             grouped(now.waiting),
-            show_duration(now.lag)
+            pulse.dispatch_delay()
         );
     }
     text

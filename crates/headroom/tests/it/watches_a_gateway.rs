@@ -214,3 +214,27 @@ fn a_combined_log_is_rotated_and_replayed() {
     assert_eq!(run["accounting"]["scheduled"], 20, "{run:#}");
     assert_eq!(run["status"], serde_json::json!({ "200": 20 }), "{run:#}");
 }
+
+#[test]
+fn the_short_form_writes_an_access_log_too() {
+    let (folder, [listen, other]) = (tempfile::tempdir().unwrap(), free_addresses());
+    let to = service::start(Answer::Ok).to_string();
+    let log = folder.path().join("access.log");
+    let command = |at: SocketAddr, log: &str| {
+        headroom(&["gateway", "--to", &to, "--listen", &at.to_string(), "--access-log", log])
+    };
+    let gateway = Server::start(command(listen, log.to_str().unwrap()), listen);
+    let world = World { folder, listen, gateway: Some(gateway) };
+    assert!(world.get("/a?b").starts_with("HTTP/1.1 200"));
+    let begun = Instant::now();
+    while !std::fs::read_to_string(&log).unwrap().contains("\"GET /a?b HTTP/1.1\" 200 ") {
+        assert!(begun.elapsed() < PATIENCE, "{}", std::fs::read_to_string(&log).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let nowhere = command(other, "/nowhere/at/all").output().unwrap();
+    assert!(text(&nowhere.stderr).contains("/nowhere/at/all"), "{}", text(&nowhere.stderr));
+    assert_eq!(nowhere.status.code(), Some(1));
+    let file = world.path("access.log").display().to_string();
+    let both = headroom(&["gateway", &file, "--access-log", "-"]).output().unwrap();
+    assert!(refused(&both).contains("cannot be used with"), "{}", refused(&both));
+}

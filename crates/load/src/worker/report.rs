@@ -32,7 +32,6 @@ impl<N: Net> Worker<'_, N> {
         let oldest = [sent, self.agenda.oldest()].into_iter().flatten().min();
         self.recorder.close_before(oldest.unwrap_or(now).min(now).min(next_due));
         let waiting = self.agenda.waiting() + self.stash.len() as u64;
-        let (recent, good) = self.recorder.take_recent();
         let overdue = self.overdue(now);
         let mut accounting = self.recorder.accounting();
         accounting.scheduled += self.agenda.waiting();
@@ -43,8 +42,8 @@ impl<N: Net> Worker<'_, N> {
             progress.waiting = waiting;
             progress.oldest = oldest;
             progress.connections = self.connections.len() as u64;
-            progress.recent.add(&recent);
-            progress.recent_good += good;
+            progress.recent_good +=
+                self.recorder.take_recent(&mut progress.recent, &mut progress.recent_dispatch);
             progress.longest_stall = self.longest_stall;
             let (succeeded, within) = self.recorder.succeeded();
             progress.succeeded = succeeded;

@@ -320,7 +320,8 @@ fn nothing_is_stated_and_no_file_written_without_a_verification() {
 /// As on a machine that others keep busy.
 #[test]
 fn a_disturbed_trial_is_called_disturbed_and_what_was_busy_is_named() {
-    let busy = "requests left up to 40 ms late at p99; meanwhile cc1plus (4711) used 97 % of a core";
+    let busy =
+        "the generator's event loop was 40 ms late at p99; meanwhile cc1plus (4711) used 97 % of a core";
     let mut told = outcome();
     told.trials[0].disturbed_by = Some(busy.to_owned());
     told.trials[0].outcome.verdict = Verdict::Disturbed;

@@ -3,6 +3,7 @@
 use super::drive::Run;
 use crate::exit::Exit;
 use crate::live::{Display, View};
+use crate::next::Typed;
 use crate::output::{complain, note, print};
 use crate::outputs::Results;
 use crate::recorder::{About, Begun, Recorder};
@@ -79,8 +80,9 @@ impl<'a> Listener<'a> {
         }
         let names = self.begun.iter().map(|begun| begun.name());
         let runs: Vec<_> = names.zip(series.runs.into_iter().map(|outcome| outcome.measured)).collect();
-        let first = runs.first().and_then(|(name, _)| name.clone());
-        match print(&repeated(&runs, first.as_deref())) {
+        let first = runs.first().and_then(|(name, _)| name.as_deref());
+        let again = |first| super::again(&Typed::now(), "headroom load", first);
+        match print(&(repeated(&runs) + &first.map_or_else(String::new, again))) {
             Exit::Done => self.exit,
             said => said,
         }
