@@ -8,7 +8,7 @@ use crate::output_file;
 use ::import::{
     BadLines, Duplicates, Gaps, Notice, Traffic, TrafficFormat, TrafficOptions, TrafficReader, write_traffic,
 };
-use report::grouped;
+use documents::import::traffic::summary;
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -174,7 +174,7 @@ pub fn run(args: &Args) -> Exit {
     match &args.output {
         None => {
             // Where nobody can be told, the table is worth more than the summary.
-            let _ = write!(io::stderr(), "{}", summary(&traffic, Path::new("traffic.csv")));
+            let _ = write!(io::stderr(), "{}", summary(&traffic, "traffic.csv"));
             match written(&traffic, io::stdout().lock()) {
                 // `headroom import traffic ... | head` has all that it wanted.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
@@ -183,7 +183,7 @@ pub fn run(args: &Args) -> Exit {
             }
         }
         Some(path) => match output_file::write(path, |mut out| write_traffic(&traffic, &mut out)) {
-            Ok(()) => print(&summary(&traffic, path)),
+            Ok(()) => print(&summary(&traffic, &quoted(&path.display().to_string()))),
             Err(error) => fail(&error),
         },
     }
@@ -194,36 +194,6 @@ fn written(traffic: &Traffic, out: impl io::Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     write_traffic(traffic, &mut out)?;
     out.flush()
-}
-
-/// What the table holds, and what to do with it.
-fn summary(traffic: &Traffic, path: &Path) -> String {
-    let total = traffic.counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
-    let peak = traffic.counts.iter().copied().max().unwrap_or(0);
-    let place = traffic.counts.iter().position(|count| *count == peak).unwrap_or(0);
-    let row = ::import::width(traffic.bin);
-    let rows = traffic.counts.len() as u64;
-    let at = |row: u64| {
-        let micros = i64::try_from(traffic.bin.as_micros()).unwrap_or(i64::MAX);
-        let after = micros.saturating_mul(i64::try_from(row).unwrap_or(i64::MAX));
-        traffic.start.map(|start| ::import::shown_time(start.saturating_add(after)))
-    };
-    let mut text = match (at(0), at(rows)) {
-        (Some(first), Some(end)) => format!("{} rows of {row}, from {first} to {end}\n", grouped(rows)),
-        _ => format!("{} rows of {row}\n", grouped(rows)),
-    };
-    let mean = total as f64 / (rows as f64 * traffic.bin.as_secs_f64());
-    let peak_rate = peak as f64 / traffic.bin.as_secs_f64();
-    let when = at(place as u64).map_or_else(String::new, |at| format!(", at {at}"));
-    text += &format!(
-        "{} requests: {mean:.1}/s on average, {peak_rate:.1}/s in the busiest row{when}\n",
-        grouped(total)
-    );
-    let path = path.display().to_string();
-    let path = quoted(&path);
-    text + &format!(
-        "next: write `traffic: {{ file: {path} }}` into a case file, then headroom simulate CASE.yaml; or headroom load URL --trace {path}\n"
-    )
 }
 
 const EXAMPLES: &str = "\
@@ -240,20 +210,3 @@ Examples:
       --gaps interpolate -o traffic.csv
   cat access.log | headroom import traffic - --log-format \\
       '$remote_addr [$time_local] \"$request\" $status'";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_names_the_busiest_row_and_the_next_command() {
-        let traffic = Traffic {
-            start: Some(1_772_366_400_000_000),
-            bin: Duration::from_secs(60),
-            counts: vec![600, 1_200_000, 60],
-        };
-        insta::assert_snapshot!(summary(&traffic, Path::new("traffic.csv")));
-        let without_times = Traffic { start: None, ..traffic };
-        insta::assert_snapshot!(summary(&without_times, Path::new("traffic.csv")));
-    }
-}
