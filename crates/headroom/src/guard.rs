@@ -1,4 +1,4 @@
-//! Load goes to strangers only where somebody says that they are none.
+//! Load on public hosts needs the permission of a flag or file.
 
 use ::load::{Plan, Server};
 use host::{Guard, Refused, WrongEntry};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use units::Rate;
 
-/// Which public hosts may be loaded.
+/// Public hosts that may be loaded.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Safety")]
 pub struct GuardArgs {
@@ -19,13 +19,13 @@ pub struct GuardArgs {
     allow_file: Option<PathBuf>,
 }
 
-/// The load may not go there.
+/// Load on this host is refused.
 #[derive(Debug, Error)]
 pub enum GuardError {
-    /// An entry that cannot be read.
+    /// An entry that cannot be parsed.
     #[error(transparent)]
     Entry(#[from] WrongEntry),
-    /// A public host that nobody allowed.
+    /// A public host that was not allowed.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
@@ -34,13 +34,13 @@ impl GuardArgs {
     /// Whether all servers of a plan may be loaded at its rate.
     ///
     /// # Errors
-    /// Names the host, its address, the rate and the flag that allows it.
+    /// The host, its address, the rate and the flag that allows it.
     pub fn check(&self, plan: &Plan) -> Result<(), GuardError> {
         let peak = plan.model.peak_rate();
         plan.servers().iter().try_for_each(|server| self.check_server(server, peak))
     }
 
-    /// Whether one server may be loaded; `peak` is `None` where the service sets the rate.
+    /// Whether one server may be loaded; `peak` is `None` if the service determines the rate.
     ///
     /// # Errors
     /// As [`GuardArgs::check`].

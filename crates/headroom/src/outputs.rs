@@ -1,4 +1,4 @@
-//! The forms in which a run's numbers leave, beside the summary and JSON, and what is watched beside it.
+//! Files with the results of a run, metrics that are recorded during it, and where its results are sent.
 
 use crate::output_file;
 use documents::run::LoadRun;
@@ -12,7 +12,7 @@ use study::load::Watching;
 use thiserror::Error;
 use watch::{Endpoint, Query, Source, WrongEndpoint, WrongSource};
 
-/// Files that are written at the end of a run, and what goes on beside it.
+/// Files that are written at the end of a run, and what happens during it.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
@@ -67,21 +67,21 @@ pub struct OutputArgs {
     remote_write: Option<String>,
 }
 
-/// What goes on beside a run.
+/// What happens during a run, beside the load.
 pub struct Beside {
     /// Metrics that are recorded.
     pub watching: Watching,
-    /// Where the run's own numbers are sent.
+    /// Where results are sent.
     pub remote: Option<Endpoint>,
 }
 
-/// Something beside the run cannot be set up, or a file cannot be written.
+/// A flag of this group cannot be used, or a file cannot be written.
 #[derive(Debug, Error)]
 pub enum OutputError {
     /// A file cannot be written.
     #[error(transparent)]
     Write(#[from] output_file::WriteError),
-    /// What is to be watched cannot be read.
+    /// A source of metrics that cannot be read.
     #[error(transparent)]
     Source(#[from] WrongSource),
     /// A URL that cannot be used.
@@ -89,7 +89,7 @@ pub enum OutputError {
     Endpoint(#[from] WrongEndpoint),
 }
 
-/// What is written.
+/// What is written to the files.
 #[derive(Debug, Clone, Copy)]
 pub struct Results<'a> {
     /// The command that asked for it.
@@ -98,15 +98,15 @@ pub struct Results<'a> {
     pub run: LoadRun<'a>,
     /// Its name in the ledger, if it is recorded.
     pub name: Option<&'a str>,
-    /// When it began.
+    /// When it started.
     pub began: SystemTime,
 }
 
 impl OutputArgs {
-    /// Checks that the files can be written, and reads what goes on beside the run.
+    /// Checks that the files can be written, and reads the flags of what happens during the run.
     ///
     /// # Errors
-    /// Names the file, URL, query or metric that cannot be used.
+    /// The file, URL, query or metric that cannot be used.
     pub fn check(&self) -> Result<Beside, OutputError> {
         for path in [&self.csv, &self.hlog, &self.hgrm, &self.markdown, &self.report].into_iter().flatten() {
             output_file::check_or_stdout(path)?;
@@ -122,10 +122,10 @@ impl OutputArgs {
         Ok(Beside { watching: Watching { sources, every: self.watch_every }, remote })
     }
 
-    /// Writes the files that were asked for.
+    /// Writes the files that the flags name.
     ///
     /// # Errors
-    /// Names the first that cannot be written.
+    /// The first file that cannot be written.
     pub fn write(&self, results: &Results<'_>) -> Result<(), OutputError> {
         let Results { command, run, name, began } = *results;
         let LoadRun { asked, measured, thresholds, watched, .. } = run;

@@ -1,6 +1,6 @@
-//! Puts runs into the ledger.
+//! Records runs in the ledger.
 //!
-//! A run is worth more than its record: where the ledger cannot be used, the run goes on, and the reason is said once.
+//! If the ledger cannot be used, the run continues, and the reason is printed once.
 
 use crate::ledger_file::LedgerArgs;
 use crate::live::interrupted_by;
@@ -15,33 +15,33 @@ pub struct Recorder {
     ledger: Option<Ledger>,
 }
 
-/// A run that has begun; `None` where it is not recorded.
+/// A run that has started; `None` if it is not recorded.
 #[derive(Debug, Clone, Copy)]
 #[must_use = "a run that has begun is ended by `Recorder::finish` or `Recorder::fail`"]
 pub struct Begun(Option<RunId>);
 
-/// What a run is about.
+/// The facts of a run that are known when it starts.
 #[derive(Debug)]
 pub struct About<'a> {
     /// The command: `load`, `find`, `demo`.
     pub command: &'a str,
-    /// What the load goes to.
+    /// The target of the load.
     pub target: &'a str,
     /// The configuration, as JSON.
     pub config: String,
-    /// The run that this one is a part of.
+    /// The run that this one is part of.
     pub parent: Option<Begun>,
 }
 
 impl Begun {
-    /// The run's name, such as `r17`; `None` where it is not recorded.
+    /// The name of the run, such as `r17`; `None` if it is not recorded.
     pub fn name(self) -> Option<String> {
         self.0.map(|id| id.to_string())
     }
 }
 
 impl Recorder {
-    /// Opens the ledger that the flags name.
+    /// Opens the ledger that the flags give.
     pub fn open(args: &LedgerArgs) -> Self {
         let opened = args.path().and_then(|path| Ok(Ledger::open(&path)?));
         match opened {
@@ -54,12 +54,12 @@ impl Recorder {
         }
     }
 
-    /// Notes that a run begins.
+    /// Records that a run starts.
     pub fn begin(&mut self, about: About<'_>) -> Begun {
         self.repeat(about, None)
     }
 
-    /// Notes that a run begins, which repeats `first` where there is one.
+    /// Records that a run starts; it is a repetition of `first` if that is given.
     pub fn repeat(&mut self, about: About<'_>, first: Option<Begun>) -> Begun {
         let run = NewRun {
             parent: about.parent.and_then(|Begun(id)| id),
@@ -75,7 +75,7 @@ impl Recorder {
         Begun(self.attempt(|ledger| ledger.begin(&run)))
     }
 
-    /// Notes how a run ended: what was measured, and what the command concluded as JSON; and what interrupted it.
+    /// Records how a run ended: its measurement, the result of the command as JSON, and what interrupted it.
     pub fn finish(&mut self, Begun(id): Begun, measurement: Option<&Measurement>, result: Option<String>) {
         let Some(id) = id else { return };
         let outcome = Outcome {
@@ -88,7 +88,7 @@ impl Recorder {
         self.attempt(|ledger| ledger.finish(id, &outcome));
     }
 
-    /// Notes that a run failed, or that it was interrupted before there was a result.
+    /// Records that a run failed, or that it was interrupted before it had a result.
     pub fn fail(&mut self, begun: Begun, error: &str) {
         if interrupted_by().is_some() {
             return self.finish(begun, None, None);

@@ -1,4 +1,4 @@
-//! A run as it goes, for a Prometheus: what came since the last look.
+//! Sends the results of a run to Prometheus while it runs.
 
 use ::load::Progress;
 use measure::{Cell, Measurement, Outcome, Second, SparseHistogram};
@@ -7,25 +7,25 @@ use std::time::{Duration, SystemTime};
 use units::Rate;
 use watch::{Endpoint, LoadSeries, Now, RemoteWrite, Written};
 
-/// Sends a run as it goes.
+/// Sends the results of one run.
 pub struct Stream {
     remote: RemoteWrite,
     series: LoadSeries,
-    /// What was said of each endpoint and outcome.
+    /// The counts that were sent, for each endpoint and outcome.
     said: BTreeMap<(u32, Outcome), BTreeMap<u64, u32>>,
     unsent: u64,
     last: (u64, f64),
 }
 
 impl Stream {
-    /// Sends a run with this name to `endpoint`.
+    /// Sends the run with this name to `endpoint`.
     pub fn new(endpoint: Endpoint, run: String) -> Self {
         let remote = RemoteWrite::new(endpoint);
         let series = LoadSeries::new(run);
         Stream { remote, series, said: BTreeMap::new(), unsent: 0, last: (0, 0.0) }
     }
 
-    /// Sends what came since the last call.
+    /// Sends what was measured since the last call.
     pub fn send(&mut self, so_far: &Measurement, progress: &Progress) {
         let (count, at) = (progress.accounting.scheduled, progress.at.as_secs_f64());
         let passed = at - self.last.1;
@@ -35,7 +35,7 @@ impl Stream {
         self.push(so_far, progress.in_flight, offered);
     }
 
-    /// Sends the rest and the end of all series; gives what became of the samples.
+    /// Sends the rest and the end of all series. Returns how many samples were accepted.
     pub fn end(mut self, measured: &Measurement) -> Written {
         self.push(measured, 0, Rate::ZERO);
         self.remote.push(self.series.end(SystemTime::now()));
@@ -67,5 +67,5 @@ impl Stream {
     }
 }
 
-/// How long a receiver may take for the last samples.
+/// The longest wait for the receiver of the last samples.
 const FAREWELL: Duration = Duration::from_secs(3);

@@ -1,9 +1,9 @@
-//! What ends a run before its end: Ctrl-C, a signal, a terminal that is gone.
+//! Interruptions of a run: Ctrl-C, a signal, a closed terminal.
 //!
-//! Ctrl-C once: end the run and say what was measured. Twice, or Ctrl-\\ once: quit at once. A hang-up ends a run once:
-//! a closed window, a session that ends and a shell that leaves may each send one, and none of them is impatient.
+//! The first Ctrl-C ends the run, which prints its results. A second one, or Ctrl-\\, exits immediately. Hang-ups (SIGHUP)
+//! only ever end the run: a closed window, the end of a login session and an exiting shell may each send one.
 //!
-//! Where hang-ups are ignored from the beginning (`nohup`), the run goes on without its terminal.
+//! If hang-ups are ignored at the start (`nohup`), the run continues without its terminal.
 
 use super::terminal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -13,24 +13,24 @@ use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What ended the runs of this process; empty as long as nothing has.
+/// What interrupted the runs of this process; empty if nothing has.
 static CAUSE: OnceLock<&'static str> = OnceLock::new();
 
-/// Whether something could not be written because nobody is left to read it.
+/// Whether a write failed because the terminal or the reader of the pipe is gone.
 static UNHEARD: AtomicBool = AtomicBool::new(false);
 
-/// Whether the user wants the run to end.
+/// Whether the run was interrupted.
 #[derive(Debug)]
 pub struct Interrupts {
-    /// Whether the run goes on where its terminal is gone.
+    /// Whether the run continues when its terminal is gone.
     outlives_terminal: bool,
 }
 
 impl Interrupts {
-    /// Takes Ctrl-C, the request to terminate and hang-ups from now on.
+    /// Handles SIGINT, SIGTERM, SIGQUIT and, unless it is ignored, SIGHUP from now on.
     ///
     /// # Errors
-    /// Where the system gives no handler or no thread.
+    /// The system refuses a handler or a thread.
     pub fn listen() -> io::Result<Self> {
         let outlives_terminal = is_ignored(SIGHUP);
         let mut taken = vec![SIGINT, SIGTERM, SIGQUIT];
@@ -56,7 +56,7 @@ impl Interrupts {
         Ok(Interrupts { outlives_terminal })
     }
 
-    /// Whether the run shall end.
+    /// Whether the run is to end.
     pub fn came(&self) -> bool {
         if UNHEARD.load(Ordering::Relaxed) && !self.outlives_terminal {
             let _ = CAUSE.set("nobody reads what it says any more");
@@ -65,12 +65,12 @@ impl Interrupts {
     }
 }
 
-/// What ended the runs of this process before their end, for the ledger.
+/// What interrupted the runs of this process, for the ledger.
 pub fn interrupted_by() -> Option<&'static str> {
     CAUSE.get().copied()
 }
 
-/// Notes what came of writing to the user: a terminal or a pipe that is gone ends the run as Ctrl-C does.
+/// Notes the result of a write to the user: a closed terminal or pipe ends the run as Ctrl-C does.
 pub fn heard(written: io::Result<()>) {
     use rustix::io::Errno;
     if let Err(error) = written
@@ -80,7 +80,7 @@ pub fn heard(written: io::Result<()>) {
     }
 }
 
-/// Whether this process ignores a signal that it has not taken yet, as its parent told it to.
+/// Whether this process ignores a signal for which it has no handler yet, as inherited from its parent.
 pub fn is_ignored(signal: i32) -> bool {
     // `SigIgn` is a mask in hexadecimal: proc_pid_status(5).
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -89,5 +89,5 @@ pub fn is_ignored(signal: i32) -> bool {
     mask & (1 << (signal - 1)) != 0
 }
 
-/// What shells report for a program that a signal ended: this and the number of the signal.
+/// Shells report the exit code of a program that a signal ended as this plus the number of the signal.
 const KILLED: i32 = 128;

@@ -1,4 +1,4 @@
-//! What is seen of a run while it goes on: a screen on a terminal, lines elsewhere.
+//! Shows a run while it is in progress: a screen on a terminal, lines elsewhere.
 
 mod interrupts;
 mod lines;
@@ -12,7 +12,7 @@ use ::load::{Plan, Progress};
 use pulse::Pulse;
 use screen::Screen;
 
-/// How a run is shown.
+/// How a run is shown while it is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Display {
     /// One line a second on standard error.
@@ -21,7 +21,7 @@ pub enum Display {
     Screen,
 }
 
-/// What is seen of one run while it goes on; the screen is taken down when this is dropped.
+/// The live view of one run. Dropping it removes the screen.
 pub struct View {
     display: Display,
     pulse: Pulse,
@@ -29,12 +29,12 @@ pub struct View {
 }
 
 impl View {
-    /// A view of a run that begins.
+    /// The view of a run that starts.
     pub fn new(display: Display) -> Self {
         View { display, pulse: Pulse::default(), screen: None }
     }
 
-    /// Shows how the run stands; says whether a second of it is over.
+    /// Shows the state of the run. Returns whether a second of it is over.
     pub fn show(&mut self, plan: &Plan, now: &Progress, stopping: bool) -> bool {
         let second_over = self.pulse.beat(now.clone());
         if self.display == Display::Screen && self.screen.is_none() {

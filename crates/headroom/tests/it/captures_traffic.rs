@@ -1,4 +1,4 @@
-//! `headroom gateway --capture` and `headroom replay` of what it wrote.
+//! `headroom gateway --capture` and `headroom replay` of the file that it wrote.
 
 use crate::programs::{Server, free_address, headroom, json, refused};
 use crate::service;

@@ -1,4 +1,4 @@
-//! Certificates for servers of tests, made by openssl under an authority of their own.
+//! Certificates for test servers, made by openssl with a certificate authority of their own.
 
 use crate::peers::peer;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `headroom conformance`: what others' autoscalers answer, and files that are wrong.
+//! `headroom conformance`: published decisions of other autoscalers, and invalid files.
 
 use crate::programs::{headroom, text};
 use crate::schema::check;

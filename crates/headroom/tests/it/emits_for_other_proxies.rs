@@ -1,4 +1,4 @@
-//! `headroom show --emit`: the proxies' own checks take the files, and the proxies keep to the limit.
+//! `headroom show --emit`: the proxies accept the files, and keep to the limit.
 
 use crate::peers::peer;
 use crate::programs::{Server, alone, free_addresses, headroom, json, load, text};

@@ -1,4 +1,4 @@
-//! What outlives its terminal and what does not, on a pseudo-terminal that `terminal.py` makes.
+//! Which runs end with their terminal and which continue, on a pseudo-terminal that `terminal.py` opens.
 
 use crate::peers::peer;
 use crate::programs::{headroom, text};

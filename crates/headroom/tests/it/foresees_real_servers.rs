@@ -1,4 +1,4 @@
-//! `headroom simulate` beside servers that were measured: throughput and p95 from single requests alone.
+//! `headroom simulate` against measured servers: throughput and p95, predicted from single requests.
 //!
 //! `bench/sim/reality/measure` measured gunicorn and Puma with a pool of connections to PostgreSQL, and
 //! `bench/sim/reality/compare` wrote the cases from the single requests of that recording.

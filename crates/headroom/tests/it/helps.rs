@@ -1,4 +1,4 @@
-//! Help texts at 80 columns: they are read on terminals of that width, and a change of any of them is seen.
+//! Help texts at 80 columns. Each is a snapshot, so that every change of one is reviewed.
 
 use super::programs::headroom;
 

@@ -1,4 +1,4 @@
-//! Files and flags that are wrong: refused before any load, by line and column, or used as far as they are right.
+//! Invalid files and flags: refused before any load, with line and column, or used as far as they are valid.
 
 use crate::programs::{headroom, json, judged, load, measured, refused, summary, text};
 use crate::service::{self, Answer};

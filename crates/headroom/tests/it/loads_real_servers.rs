@@ -1,4 +1,4 @@
-//! Load on the servers that people run. Each gets a closed run, an open run, and one with a connection for each
+//! Load on widely used servers. Each gets a closed run, an open run, and one with a connection for each
 //! request; the server answers 200 only where it was spoken to by the protocol that was asked for.
 
 use crate::certificates::Certificates;

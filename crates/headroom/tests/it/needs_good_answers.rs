@@ -1,4 +1,4 @@
-//! Runs in which no request gets a good answer: what is said first, the exit code, what is recommended.
+//! Runs in which no request gets a good response: the first line, the exit code, the next command.
 
 use crate::programs::{headroom, json, judged, load, text};
 use crate::service::{self, Answer};

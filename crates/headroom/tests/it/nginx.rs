@@ -1,4 +1,4 @@
-//! nginx with every kind of listener that tests need; its access log is a second account of what was sent.
+//! nginx with each kind of listener that tests need. Its access log shows independently what was sent.
 
 use crate::certificates::Certificates;
 use crate::peers::peer;

@@ -1,4 +1,4 @@
-//! The programs that tests start: headroom itself, and servers of others that end with the test.
+//! The programs that tests start: headroom, and servers, which end with the test.
 
 use crate::schema::check;
 use serde_json::Value;

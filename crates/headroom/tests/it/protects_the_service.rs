@@ -1,5 +1,5 @@
-//! The gateway file of a search in front of a real service: floods on the measured path and on others, and a
-//! service that fails at once.
+//! The gateway file of a search, used in front of a real service: overload on the measured path and on others, and a
+//! service that fails immediately.
 
 use crate::disturbance::again_if_disturbed;
 use crate::programs::{Server, alone, free_addresses, headroom, json, load, text};

@@ -1,4 +1,4 @@
-//! A JSON Schema checker of the few words that our schemas use; any other word is an error, so that none is ignored.
+//! A JSON Schema validator for the keywords that our schemas use. Any other keyword is an error, so that none is ignored.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A tiny service of threads and blocking sockets, for as long as the test lives.
+//! A small service with threads and blocking sockets, which ends with the test.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

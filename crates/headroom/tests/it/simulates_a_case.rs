@@ -1,4 +1,4 @@
-//! `headroom simulate` and `headroom lint`: rows, forms of output and exit codes.
+//! `headroom simulate` and `headroom lint`: rows, output formats and exit codes.
 
 use crate::programs::{headroom, text};
 use crate::schema::check;

@@ -1,4 +1,4 @@
-//! No request that two sides read differently passes the gateway: the corpus before the servers that people run.
+//! The gateway passes no request that the server reads differently: a corpus of such requests, with widely used servers.
 //!
 //! ## How it is told
 //! Each server answers with how it read the request, `<<POST / 5>>`. A tap between gateway and server collects these:

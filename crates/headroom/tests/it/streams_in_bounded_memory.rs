@@ -1,4 +1,4 @@
-//! Bodies of a gigabyte through the gateway, both ways: its memory does not grow with them, also where one side is slow.
+//! Bodies of a gigabyte through the gateway, in both directions: its memory does not grow, even if one side is slow.
 
 use crate::programs::{Server, alone, free_address, headroom};
 use std::io::{Read, Write};

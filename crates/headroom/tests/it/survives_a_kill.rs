@@ -1,4 +1,4 @@
-//! One of three instances is killed under load: only what was in flight on it and may not be repeated is lost.
+//! One of three instances is killed under load: only requests in flight on it that may not be repeated are lost.
 
 use crate::programs::{Server, free_addresses, headroom};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-//! Names, ports, certificates and sockets: where a connection goes, and why it fails.
+//! Names, ports, certificates and sockets: where connections go, and why they fail.
 
 use crate::nginx::Nginx;
 use crate::programs::{headroom, json, load, refused, summary};

@@ -1,4 +1,4 @@
-//! A gateway that runs: `headroom top`, `headroom explain`, reloads, its access log as the input of a replay.
+//! A running gateway: `headroom top`, `headroom explain`, reloads, its access log as the input of a replay.
 
 use crate::programs::{Server, free_addresses, headroom, refused, summary, text};
 use crate::service::{self, Answer};

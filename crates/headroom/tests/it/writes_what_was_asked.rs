@@ -1,4 +1,4 @@
-//! What leaves a run beside its summary: exit codes of thresholds, stages, files, what is watched, what is sent on.
+//! The output of a run beside its summary: exit codes, stages, files, recorded metrics, remote write.
 
 use crate::disturbance::again_if_disturbed;
 use crate::programs::{

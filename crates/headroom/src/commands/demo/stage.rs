@@ -1,4 +1,4 @@
-//! The service, the gateway in front of it, and the load: what the story is played on.
+//! The service of the demo, the gateway in front of it, and the load.
 
 use super::story::StoryError;
 use crate::output;
@@ -20,7 +20,7 @@ pub struct Stage {
     service: sample::Running,
     gateway: Gateway,
     target: Target,
-    /// What the policies have done so far.
+    /// Changes of the policies so far.
     changes: Vec<Change>,
     interrupts: crate::live::Interrupts,
 }
@@ -40,23 +40,23 @@ impl Stage {
         self.gateway.address()
     }
 
-    /// The time since the story began.
+    /// The time since the start of the demo.
     pub fn now(&self) -> Timestamp {
         self.gateway.clock().now()
     }
 
-    /// Puts the policy in force, or takes it away.
+    /// Adds the policy, or removes it.
     pub fn protect(&self, policy: Option<Policy>) -> Result<(), StoryError> {
         Ok(self.gateway.reload(settings(self.service.addr(), policy))?)
     }
 
-    /// What the policies have done since the story began.
+    /// Changes of the policies since the start of the demo.
     pub fn changes(&mut self) -> &[Change] {
         self.changes.extend(self.gateway.take_changes());
         &self.changes
     }
 
-    /// Drives load for `length`.
+    /// Sends load for `length`.
     pub fn drive(&self, rate: Rate, length: Duration) -> Result<Measurement, StoryError> {
         let plan = Plan {
             duration: Some(length),
@@ -83,7 +83,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the service has nothing left to do, and then a little; gives when it had nothing left.
+    /// Waits until no request is in flight at the service, and 500 ms more. Returns when none was.
     pub fn until_calm(&self) -> Result<Timestamp, StoryError> {
         let begin = self.now();
         while self.service.totals().in_flight > 0 {
@@ -101,7 +101,7 @@ impl Stage {
         Ok(calm)
     }
 
-    /// Ends the gateway and the service.
+    /// Stops the gateway and the service.
     pub fn strike(self) -> Result<(), StoryError> {
         self.gateway.drain();
         self.service.stop()?;
@@ -112,9 +112,9 @@ impl Stage {
 /// The policy of the account.
 #[derive(Debug, Clone, Copy)]
 pub struct Policy {
-    /// How many a second are admitted while it applies.
+    /// The rate that is admitted while it applies.
     pub limit: Rate,
-    /// How many may be in flight while it applies.
+    /// The most requests in flight while it applies.
     pub concurrency: NonZeroU32,
     /// The time within which a response conforms.
     pub target: Duration,
@@ -131,7 +131,7 @@ fn settings(service: SocketAddr, policy: Option<Policy>) -> Settings {
     })
 }
 
-/// Why a phase does not count: this machine stood still, so that the service met another load than the one intended.
+/// The longest stall of this machine in a phase, which then had another load than intended and does not count.
 pub fn stood_still(measured: &Measurement) -> Option<Duration> {
     measured.validity.reasons.iter().find_map(|reason| match reason {
         Reason::Stalled { longest } => Some(*longest),
@@ -139,7 +139,7 @@ pub fn stood_still(measured: &Measurement) -> Option<Duration> {
     })
 }
 
-/// The phase as it goes, on a terminal.
+/// The phase in progress, as a line on a terminal.
 #[derive(Debug, Default)]
 struct LiveLine {
     before: Progress,
@@ -181,8 +181,8 @@ impl LiveLine {
     }
 }
 
-/// Clients give up after this, and a response that took longer is not good.
+/// The time-out of requests.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A service that is not calm by then never will be.
+/// The longest wait for a calm service.
 const CALM_AT_LAST: Duration = Duration::from_secs(30);

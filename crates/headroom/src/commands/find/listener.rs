@@ -1,4 +1,4 @@
-//! Hears what a search says: tells it to people, and notes each of its parts in the ledger.
+//! Turns the events of a search into progress on standard error, and records each of its parts in the ledger.
 
 use super::story::Story;
 use crate::recorder::{About, Begun, Recorder};
@@ -9,24 +9,24 @@ use std::time::Duration;
 use study::find::{Came, Event, Part};
 use units::{Quantile, show_duration};
 
-/// Who hears it.
+/// Receives the events of a search.
 pub struct Listener<'a> {
     story: &'a Story,
     recorder: &'a mut Recorder,
     /// The search, which the parts belong to.
     run: Begun,
     target: &'a str,
-    /// The part that goes on.
+    /// The part in progress.
     part: Option<Begun>,
 }
 
 impl<'a> Listener<'a> {
-    /// Nothing was said yet; the parts belong to `run`.
+    /// No part has started yet; the parts belong to `run`.
     pub fn new(story: &'a Story, recorder: &'a mut Recorder, run: Begun, target: &'a str) -> Self {
         Listener { story, recorder, run, target, part: None }
     }
 
-    /// Hears one event.
+    /// Receives one event.
     pub fn hear(&mut self, event: Event<'_>) {
         match event {
             Event::TimeLimit(whole) => self.story.ends_after(whole),
@@ -88,7 +88,7 @@ fn purpose(part: &Part) -> String {
     }
 }
 
-/// What the ledger keeps of a part when it begins.
+/// What the ledger records of a part when it starts.
 fn config(part: &Part) -> Json {
     let purpose = purpose(part);
     match part {
@@ -99,7 +99,7 @@ fn config(part: &Part) -> Json {
     }
 }
 
-/// What the ledger keeps of a part when it has ended.
+/// What the ledger records of a part when it has ended.
 fn result(came: &Came<'_>) -> Json {
     let seconds = |span: Duration| span.as_secs_f64();
     match came {
@@ -142,5 +142,5 @@ fn rhythm(rhythm: &Rhythm) -> String {
     }
 }
 
-/// Shorter waits are part of every trial.
+/// Shorter waits are normal and not printed.
 const WORTH_TELLING: Duration = Duration::from_secs(2);

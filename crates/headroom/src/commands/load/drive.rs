@@ -1,4 +1,4 @@
-//! Runs a plan, once or several times, and shows what came of it: for `load` and `replay`.
+//! Runs a plan, once or several times, and prints the results: for `load` and `replay`.
 
 use super::listener::Listener;
 use crate::descriptors;
@@ -13,29 +13,29 @@ use measure::Measurement;
 use std::num::NonZeroU32;
 use study::load::{Load, repeat};
 
-/// A run to be.
+/// What is run, and how it is shown.
 pub struct Run<'a> {
-    /// The command that asked for it.
+    /// The command.
     pub command: &'static str,
     /// What is sent, when and for how long.
     pub plan: Plan,
-    /// What must hold.
+    /// Conditions that the run must meet.
     pub thresholds: Vec<Threshold>,
-    /// How often it is run.
+    /// The number of runs.
     pub repeat: NonZeroU32,
     /// Whether the result is JSON.
     pub json: bool,
-    /// Whether lines are shown also on a terminal.
+    /// Whether lines are printed instead of the live screen.
     pub plain: bool,
     /// The files to write.
     pub outputs: &'a OutputArgs,
-    /// Where it is recorded.
+    /// The ledger that it is recorded in.
     pub ledger: &'a LedgerArgs,
     /// The next sensible command.
     pub next: fn(&Plan, &Measurement, Option<&str>) -> String,
 }
 
-/// Runs it. The exit code of several runs is that of the first one that did not end well.
+/// Runs it. The exit code of several runs is that of the first one that was not successful.
 pub fn run(run: &Run<'_>) -> Exit {
     let beside = match run.outputs.check() {
         Ok(beside) => beside,
@@ -45,7 +45,7 @@ pub fn run(run: &Run<'_>) -> Exit {
         Ok(interrupts) => interrupts,
         Err(error) => return fail(&error),
     };
-    // Where it is not enough, the run counts the connections that it could not open.
+    // If that is not enough, the run counts the connections that it could not open.
     descriptors::raise_limit();
     let load = Load {
         plan: run.plan.clone(),

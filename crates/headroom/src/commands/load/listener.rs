@@ -1,4 +1,4 @@
-//! Turns the events of a run into what is seen while it goes on, what the ledger keeps, and its results.
+//! Turns the events of a run into the live view, the records of the ledger, and the results.
 
 use super::drive::Run;
 use crate::exit::Exit;
@@ -18,18 +18,18 @@ use watch::{Endpoint, Written};
 /// Receives the events of the runs of a command.
 pub struct Listener<'a> {
     run: &'a Run<'a>,
-    /// Where the numbers of the runs are sent.
+    /// Where results are sent during the runs.
     remote: Option<Endpoint>,
     recorder: Recorder,
-    /// All runs so far, as the ledger knows them.
+    /// All runs so far, as recorded in the ledger.
     begun: Vec<Begun>,
-    /// The run that goes on.
+    /// The run in progress.
     current: Option<Current>,
-    /// How the command ends.
+    /// The exit code of the command so far.
     exit: Exit,
 }
 
-/// A run that goes on.
+/// A run in progress.
 struct Current {
     begun: Begun,
     began: SystemTime,
@@ -38,7 +38,7 @@ struct Current {
 }
 
 impl<'a> Listener<'a> {
-    /// No run has begun yet.
+    /// No run has started yet.
     pub fn new(run: &'a Run<'a>, remote: Option<Endpoint>) -> Self {
         let recorder = Recorder::open(run.ledger);
         Listener { run, remote, recorder, begun: Vec::new(), current: None, exit: Exit::Done }
@@ -65,7 +65,7 @@ impl<'a> Listener<'a> {
             }
             Event::Failed(error) => {
                 let Some(current) = self.current.take() else { return };
-                // The screen first: it stands where the message goes.
+                // The screen is removed first: the message takes its place.
                 drop(current.view);
                 self.recorder.fail(current.begun, &error.to_string());
                 self.note_exit(complain(error, Exit::Failed));
@@ -73,7 +73,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// All runs are over: compares several; says how the command ends.
+    /// Prints the comparison of several runs. Returns the exit code of the command.
     pub fn conclude(self, series: Series) -> Exit {
         if self.run.json || series.runs.len() < 2 {
             return self.exit;
@@ -108,7 +108,7 @@ impl<'a> Listener<'a> {
         });
     }
 
-    /// Keeps and shows the results of a run; says how the command would end with it.
+    /// Records and prints the results of a run. Returns the exit code for it.
     fn end(&mut self, current: Current, outcome: &Outcome) -> Exit {
         let Current { begun, began, view, stream } = current;
         // The summary takes the place of the screen.
@@ -118,7 +118,7 @@ impl<'a> Listener<'a> {
         }
         let result = outcome.document();
         self.recorder.finish(begun, Some(&outcome.measured), result.kept());
-        // The summary is printed also where a file cannot be written: it is all that is left of the run then.
+        // The summary is printed even if a file cannot be written: nothing else is left of the run then.
         let (name, command) = (begun.name(), self.run.command);
         let results = Results { command, run: result, name: name.as_deref(), began };
         let written = self.run.outputs.write(&results);

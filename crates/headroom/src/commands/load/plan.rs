@@ -1,4 +1,4 @@
-//! From what was typed to what will happen.
+//! From the flags to a plan.
 
 use super::args::Args;
 use crate::connect::ConnectError;
@@ -20,16 +20,16 @@ use std::time::Duration;
 use thiserror::Error;
 use units::{Rate, Timestamp};
 
-/// What will happen.
+/// The plan of a run and its thresholds.
 #[derive(Debug)]
 pub struct Planned {
     /// What is sent, when and for how long.
     pub plan: Plan,
-    /// What must hold.
+    /// Conditions that the run must meet.
     pub thresholds: Vec<Threshold>,
 }
 
-/// What was typed makes no plan.
+/// The flags make no plan.
 #[derive(Debug, Error)]
 pub enum UsageError {
     #[error(
@@ -120,7 +120,7 @@ pub fn plan(args: &Args) -> Result<Planned, UsageError> {
         arrival_header: args.arrival_header.clone(),
         ..Plan::new(work, model)
     };
-    // A scenario may be led to https by a redirect.
+    // A redirect may lead a scenario to https.
     plan.connecting = args.connect.connecting(resolver, plan.uses_tls() || file.is_some(), open)?;
     plan.workers = args.workers.unwrap_or_else(|| plan.model.workers());
     let end = plan.end();
@@ -172,7 +172,7 @@ fn targets_work(args: &Args, open: bool, servers: &mut Servers<'_>) -> Result<Wo
     Ok(target.into())
 }
 
-/// One request again and again, with a pause after each answer: the shortest scenario.
+/// One request, repeated with a pause after each response: the shortest scenario.
 fn thinking(target: &Target, think: Duration) -> Work {
     let scenario = target.as_scenario(Think::Constant(think));
     Work::Scenario { scenario: Arc::new(scenario), servers: [target.server.clone()].into() }
@@ -270,8 +270,8 @@ fn thresholds(args: &Args, file: Option<&ScenarioFile>, plan: &Plan) -> Result<V
 const THRESHOLD_HELP: &str =
     "thresholds are written as in k6, such as `http_req_duration: [ 'p(95)<500ms' ]`";
 
-/// The connections of the closed model.
+/// Default number of connections of the closed model.
 const CONNECTIONS: NonZeroU32 = NonZeroU32::new(50).expect("it is above zero");
 
-/// How long a run is that was given no end.
+/// Default duration.
 const DURATION: Duration = Duration::from_secs(10);
