@@ -1,5 +1,6 @@
-//! What was read of AWS, as JSON: the names that scripts depend on. The schema is [`SCHEMA`].
+//! What was read of AWS: its summary, and as JSON the names that scripts depend on. The schema is [`SCHEMA`].
 
+use super::Drafted;
 use import::aws::{Alarm, Effect, Fleet, Platform, Policy, Remark, Rule, Schedule, Service};
 use import::shown_time;
 use serde::Serialize;
@@ -131,6 +132,40 @@ pub fn json(fleet: &Fleet, now: i64) -> Json {
         remarks: fleet.remarks.iter().map(RemarkDocument::of).collect(),
     };
     serde_json::to_value(document).expect("names are strings")
+}
+
+/// A line for each service, policy and schedule, what was left out, and the command that follows.
+pub fn summary(fleet: &Fleet, drafted: &Drafted<'_>) -> String {
+    let text: String = fleet.services.iter().map(of_service).collect();
+    let left_out = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
+    text + &drafted.end(left_out)
+}
+
+/// A service with its policies and schedules, a line each.
+fn of_service(service: &Service) -> String {
+    let platform = match service.platform {
+        Platform::Ecs => "ECS service",
+        Platform::Ec2 { .. } => "Auto Scaling group",
+    };
+    let kind = |rule: &Rule| match rule {
+        Rule::Step { .. } => "step",
+        Rule::Simple { .. } => "simple",
+        Rule::TargetTracking { .. } => "target tracking",
+    };
+    let mut text = format!("{platform} {}: {} to {}", service.name, service.min, service.max);
+    for policy in &service.policies {
+        let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
+        let alarms = alarms.map(|alarm| alarm.name.as_str()).collect::<Vec<_>>().join(", ");
+        let by = if alarms.is_empty() { String::new() } else { format!(", by {alarms}") };
+        text += &format!("\n  {} ({}){by}", policy.name, kind(&policy.rule));
+    }
+    for schedule in &service.schedule {
+        text += &format!("\n  {} (scheduled, {})", schedule.name, schedule.text);
+    }
+    if !service.scales() {
+        text += "\n  nothing scales it";
+    }
+    text + "\n"
 }
 
 impl<'a> ServiceDocument<'a> {

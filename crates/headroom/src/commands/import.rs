@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::output_file::{self, WriteError};
 use clap::Subcommand;
 use config::case::write::Draft;
+use documents::import::Drafted;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -62,24 +63,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
     output_file::write(path, |out| out.write_all(bytes)).map_err(failed)
 }
 
-/// How many things a case file does not have, which were reported before.
-fn left_out(count: usize) -> String {
-    match count {
-        0 => "nothing was left out\n".to_owned(),
-        1 => "1 thing was left out (see above)\n".to_owned(),
-        many => format!("{many} things were left out (see above)\n"),
-    }
-}
-
-/// The way from a draft to a simulation.
-fn fill_in(draft: &Draft, path: &str) -> String {
-    let keys = match draft.to_fill_in() {
-        1 => "the key".to_owned(),
-        many => format!("the {many} keys"),
-    };
-    format!(
-        "next: fill in {keys} marked TODO (headroom config check {path} lists them), then headroom simulate {path}\n"
-    )
+/// What is left to do with a draft of a case file at `path`.
+fn drafted<'a>(draft: &Draft, path: &'a str) -> Drafted<'a> {
+    Drafted { left_out: draft.left_out.len(), to_fill_in: draft.to_fill_in(), path }
 }
 
 /// Says everything that is wrong, a line each.

@@ -1,12 +1,12 @@
 //! `headroom import aws`: a case file of services that AWS scales, from the AWS CLI's JSON.
 
-use super::{fill_in, left_out, read, refuse, write};
+use super::{drafted, read, refuse, write};
 use crate::exit::Exit;
+use crate::next::quoted;
 use crate::output::{note, print};
-use ::import::aws::{self, Effect, Fleet, Platform, Rule, Service, Wanted};
-use config::case::write::Draft;
+use ::import::aws::{self, Wanted};
 use documents::import::aws as document;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Import AWS scaling policies, alarms and schedules from the JSON of the AWS CLI
@@ -85,9 +85,11 @@ pub fn run(args: &Args) -> Exit {
     let draft = config::case::write::aws(&fleet, now);
     draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
     match &args.output {
-        None => print(&format!("{}# {}", draft.text, fill_in(&draft, "CASE.yaml"))),
+        None => print(&format!("{}# {}", draft.text, drafted(&draft, "CASE.yaml").next())),
         Some(path) => match write(path, draft.text.as_bytes()) {
-            Ok(()) => print(&summary(&fleet, &draft, path)),
+            Ok(()) => {
+                print(&document::summary(&fleet, &drafted(&draft, &quoted(&path.display().to_string()))))
+            }
             Err(error) => {
                 refuse(&[error]);
                 Exit::Failed
@@ -116,39 +118,6 @@ fn commands(args: &Args, now: i64) -> String {
         text += "#       headroom import traffic requests.json -o traffic.csv\n";
     }
     text
-}
-
-/// What was read, in words.
-fn summary(fleet: &Fleet, draft: &Draft, path: &Path) -> String {
-    let text: String = fleet.services.iter().map(of_service).collect();
-    let remarks = fleet.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
-    text + &left_out(remarks + draft.left_out.len()) + &fill_in(draft, &path.display().to_string())
-}
-
-fn of_service(service: &Service) -> String {
-    let platform = match service.platform {
-        Platform::Ecs => "ECS service",
-        Platform::Ec2 { .. } => "Auto Scaling group",
-    };
-    let kind = |rule: &Rule| match rule {
-        Rule::Step { .. } => "step",
-        Rule::Simple { .. } => "simple",
-        Rule::TargetTracking { .. } => "target tracking",
-    };
-    let mut text = format!("{platform} {}: {} to {}", service.name, service.min, service.max);
-    for policy in &service.policies {
-        let alarms = policy.alarms.iter().filter_map(|alarm| service.alarms.get(*alarm));
-        let alarms = alarms.map(|alarm| alarm.name.as_str()).collect::<Vec<_>>().join(", ");
-        let by = if alarms.is_empty() { String::new() } else { format!(", by {alarms}") };
-        text += &format!("\n  {} ({}){by}", policy.name, kind(&policy.rule));
-    }
-    for schedule in &service.schedule {
-        text += &format!("\n  {} (scheduled, {})", schedule.name, schedule.text);
-    }
-    if !service.scales() {
-        text += "\n  nothing scales it";
-    }
-    text + "\n"
 }
 
 /// Files of commands that other commands read, or people.

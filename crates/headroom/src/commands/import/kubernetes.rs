@@ -1,12 +1,12 @@
 //! `headroom import kubernetes`: a case file from HorizontalPodAutoscaler objects and the pods that they scale.
 
-use super::{fill_in, left_out, read, refuse, write};
+use super::{drafted, read, refuse, write};
 use crate::exit::Exit;
+use crate::next::quoted;
 use crate::output::{note, print};
-use ::import::kubernetes::{self, Autoscalers, Cluster, Effect};
-use config::case::write::Draft;
-use control::scaling::hpa::HpaSettings;
-use std::path::{Path, PathBuf};
+use ::import::kubernetes::{self, Cluster};
+use documents::import::kubernetes::summary;
+use std::path::PathBuf;
 
 /// Import HorizontalPodAutoscalers from YAML or JSON
 ///
@@ -44,9 +44,9 @@ pub fn run(args: &Args) -> Exit {
     };
     draft.left_out.iter().chain(&draft.assumed).for_each(|told| note(told));
     match &args.output {
-        None => print(&format!("{}# {}", draft.text, fill_in(&draft, "CASE.yaml"))),
+        None => print(&format!("{}# {}", draft.text, drafted(&draft, "CASE.yaml").next())),
         Some(path) => match write(path, draft.text.as_bytes()) {
-            Ok(()) => print(&summary(&found, &draft, path)),
+            Ok(()) => print(&summary(&found, &drafted(&draft, &quoted(&path.display().to_string())))),
             Err(error) => {
                 refuse(&[error]);
                 Exit::Failed
@@ -55,52 +55,8 @@ pub fn run(args: &Args) -> Exit {
     }
 }
 
-fn summary(found: &Autoscalers, draft: &Draft, path: &Path) -> String {
-    let mut text = String::new();
-    for autoscaler in &found.autoscalers {
-        let HpaSettings { min, max, metrics, behavior, .. } = &autoscaler.settings;
-        let metrics = metrics.iter().map(kubernetes::metric_words).collect::<Vec<_>>().join(", ");
-        let behavior = if behavior.is_some() { ", with behavior" } else { "" };
-        let name = autoscaler.whole_name();
-        text += &format!("{name}: {} to {}, by {metrics}{behavior}\n", min.get(), max.get());
-    }
-    let remarks = found.remarks.iter().filter(|remark| remark.cause.effect() == Effect::LeftOut).count();
-    text + &left_out(remarks + draft.left_out.len()) + &fill_in(draft, &path.display().to_string())
-}
-
 const EXAMPLES: &str = "\
 Examples:
   kubectl get hpa,deploy,sts -A -o yaml | headroom import kubernetes -
   headroom import kubernetes deploy/*.yaml -o case.yaml
   helm template my-release ./chart | headroom import kubernetes -";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PHP: &str = "\
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: { name: php-apache, namespace: shop }
-spec:
-  scaleTargetRef: { apiVersion: apps/v1, kind: Deployment, name: php-apache }
-  maxReplicas: 10
-  metrics:
-    - type: Resource
-      resource: { name: cpu, target: { type: Utilization, averageUtilization: 50 } }
-";
-
-    #[test]
-    fn the_summary_names_what_was_read_and_the_next_command() {
-        let summary = |text: &str| {
-            let found = kubernetes::read([("hpa.yaml", text)], &Cluster::default()).unwrap();
-            let draft = config::case::write::kubernetes(&found).unwrap();
-            summary(&found, &draft, Path::new("case.yaml"))
-        };
-        insta::assert_snapshot!(summary(PHP));
-        let memory = "    - type: Resource\n      resource: { name: memory, target: { type: Utilization, \
-                      averageUtilization: 60 } }\n";
-        let behavior = "  behavior: { scaleDown: { tolerance: 2 } }\n";
-        insta::assert_snapshot!(summary(&format!("{PHP}{memory}{behavior}")));
-    }
-}
