@@ -81,7 +81,9 @@ impl Frame {
             let y = self.top - 7.0 - MARK_ROW * row as f64;
             canvas.line("mark", (x, y + 4.0), (x, self.bottom));
             let (from, _) = self.mark_span(x, label);
-            let (at, anchor) = if from < x - 4.0 { (x + 4.0, Anchor::End) } else { (from, Anchor::Start) };
+            // The width is an estimate: a label to the left of its line ends there, whatever its width is.
+            let is_left = from < x - 4.0 && from > 0.0;
+            let (at, anchor) = if is_left { (x + 4.0, Anchor::End) } else { (from, Anchor::Start) };
             canvas.text("mark-label", (at, y), anchor, label);
         }
     }
@@ -89,7 +91,11 @@ impl Frame {
     /// The horizontal extent of a label: to the right of its line if it fits there.
     fn mark_span(&self, x: f64, label: &str) -> (f64, f64) {
         let (from, width) = (x - 4.0, text_width(label));
-        if from + width <= self.edge { (from, from + width) } else { (x + 4.0 - width, x + 4.0) }
+        if from + width <= self.edge {
+            return (from, from + width);
+        }
+        let from = (x + 4.0 - width).max(0.0);
+        (from, from + width)
     }
 
     /// How many rows the labels of the marks take.
@@ -225,5 +231,15 @@ mod tests {
             [0, 1, 0]
         );
         assert_eq!(frame.mark_row_count(&[]), 0);
+    }
+
+    #[test]
+    fn a_long_label_stays_in_the_picture() {
+        let frame = Frame { left: 50.0, right: 384.0, edge: 400.0, top: 60.0, bottom: 260.0 };
+        let label = "sustainable rate: 102.6/s to 108.6/s and more";
+        for x in [50.0, 150.0, 250.0, 384.0] {
+            let (from, to) = frame.mark_span(x, label);
+            assert!(from >= 0.0 && to <= frame.edge, "{x}: {from} to {to}");
+        }
     }
 }

@@ -100,7 +100,7 @@ fn shows(curves: &[(&str, Vec<(f64, Value)>)]) -> String {
 /// The positions on the axis that have labels.
 const TICKS: [(f64, &str); 8] = [
     (0.0, "0 %"),
-    (0.301_03, "50 %"),
+    (std::f64::consts::LOG10_2, "50 %"),
     (1.0, "90 %"),
     (2.0, "99 %"),
     (3.0, "99.9 %"),

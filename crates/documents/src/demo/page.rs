@@ -25,27 +25,27 @@ impl Story {
             subtitle: SUBTITLE.to_owned(),
             sections: vec![
                 Section::Text(format!(
-                    "100 a second are calm. At 110 the queue grows, the service slows down, and good \
-                     responses fall steeply; when the flood was over, it took {} until the service was calm. \
-                     With the policy the same flood stays flat: while not every response comes within 50 ms, \
-                     100 a second are admitted, at most 12 at a time, and the rest is told at once to come \
-                     back. Afterwards the limit lifts by itself.",
+                    "At 100 requests a second the service is fast. At 110 its queue grows, it slows down, and the \
+                     number of good responses collapses; after the overload, the service needed {} to recover. With \
+                     the policy, the same overload does little harm: while responses take longer than 50 ms, the \
+                     gateway admits 100 requests a second, at most 12 at a time, and rejects the others with 503. \
+                     After the overload, the policy lifts its limit.",
                     show_duration(self.calm_after)
                 )),
                 chart(
-                    "With the policy, the flood stays flat",
-                    "Each arrival counts in the second in which it was due. Good: answered with 2xx within 3 s \
-                     of that.",
+                    "Good responses collapse without the policy, and stay flat with it",
+                    "Each request counts in the second of its intended start. Good: a response with 2xx within 3 s of \
+                     that. Shed: rejected by the gateway.",
                     report::rates(&timeline),
                 ),
                 chart(
-                    "So do the response times of the good ones",
-                    "From the intended start to the last byte.",
+                    "Response times of good responses",
+                    "From the intended start to the last byte of the response.",
                     report::response_times(&good_only),
                 ),
                 Section::Heading("The last ten seconds of each phase".to_owned()),
                 Section::Table(self.table()),
-                Section::Heading("The same for a service of your own".to_owned()),
+                Section::Heading("Do the same with your own service".to_owned()),
                 Section::Code(NEXT.to_owned()),
                 Section::Text(format!("headroom {}", status::version())),
             ],
@@ -53,8 +53,7 @@ impl Story {
     }
 }
 
-const SUBTITLE: &str =
-    "The same flood of 110 requests a second, without and with a policy, on a service that carries 107.";
+const SUBTITLE: &str = "The same overload of 110 requests a second, without and with a policy, on a service that can process 107.";
 
 const NEXT: &str = "\
 headroom find 'http://127.0.0.1:8080/path' --slo 'p(95)<50ms'
