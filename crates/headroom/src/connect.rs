@@ -31,7 +31,7 @@ pub struct ConnectArgs {
     #[arg(long)]
     no_keep_alive: bool,
 
-    /// Do not resend: count a GET whose kept connection was closed before the answer, or an HTTP/2 request that the
+    /// Do not resend: count a GET whose kept connection was closed before the response, or an HTTP/2 request that the
     /// server refused to process, as failed
     #[arg(long)]
     no_resend: bool,
@@ -56,11 +56,11 @@ pub struct ConnectArgs {
     #[arg(long)]
     resolve_each: bool,
 
-    /// Maximum size of an answer's head, up to 256KiB [default: 16KiB; 64KiB with HTTP/2]
+    /// Maximum size of a response head, up to 256KiB [default: 16KiB; 64KiB with HTTP/2]
     #[arg(long, value_name = "SIZE", value_parser = head_bytes)]
     answer_head_max: Option<usize>,
 
-    /// HTTP/1.1: maximum number of header fields in an answer, up to 512
+    /// HTTP/1.1: maximum number of header fields in a response, up to 512
     #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = head_fields)]
     answer_fields_max: usize,
 

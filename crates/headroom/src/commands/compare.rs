@@ -20,13 +20,13 @@ use side::{RunList, Side};
 /// whole series. Each figure gets a confidence interval of the difference; all findings together hold with 95 %
 /// confidence.
 ///
-/// Runs without any change also differ: by placement, neighbours, and service restarts. With several runs a side, the
-/// intervals include this. Use at least three a side; five find a slowdown of 5 % in 9 of 10 comparisons if runs vary
-/// by less than 2 %. If possible, alternate the two sides.
+/// Runs without any change also differ, because of CPU placement, other load on the machine and service restarts. With
+/// several runs on each side, the intervals include this. Use at least three runs on each side. Five runs detect a
+/// slowdown of 5 % in 9 of 10 comparisons if runs vary by less than 2 %. If possible, alternate the two sides.
 ///
-/// With one run a side (at least 20 s), a difference must exceed the variation of other runs in the ledger with the
-/// same command, target, host and arguments (except seed and output files); at least three such runs are needed.
-/// Without them, the finding holds for these two runs only, and differences below 5 % are not shown.
+/// With single runs (at least 20 s), a difference must exceed the variation of other runs in the ledger with the same
+/// command, target, host and arguments (except seed and output files); at least three such runs are needed. Without
+/// them, the finding holds for these two runs only, and differences below 5 % are not shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -119,6 +119,8 @@ fn compared(ledger: &Ledger, named: [&RunList; 2], choice: &Choice, force: bool)
 
 const EXAMPLES: &str = "\
 Examples:
+  Two runs:
+      headroom compare r17 r18
   Before and after a change, five runs each:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5
       headroom load http://127.0.0.1:8080/ -r 500/s -d 30s --repeat 5

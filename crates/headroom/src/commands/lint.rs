@@ -9,9 +9,10 @@ use documents::lint::{Found, Linted};
 /// Find scaling policies that will flap or mislead
 ///
 /// Finds flapping bands, a maximum that cannot carry the peak, targets that are never reached, scaling out without
-/// scaling in, percentiles of too few samples, latency in target tracking, maximum CPU, burstable instance types, limits
-/// from quotas and addresses, cooldowns shorter than the start of an instance, and traps of Kubernetes' autoscaler. Each
-/// finding has its place, the reason in numbers, and what to change. The exit code is 99 if there are findings.
+/// scaling in, percentiles of too few samples, target tracking of latency, alarms on maximum CPU, burstable instance
+/// types, quotas and addresses that are too few, cooldowns shorter than the start of an instance, and traps of
+/// Kubernetes' autoscaler. Each finding has its place, the reason in numbers, and what to change. The exit code is 99
+/// if there are findings.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

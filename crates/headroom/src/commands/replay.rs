@@ -27,7 +27,7 @@ use units::Timestamp;
 /// Replay recorded traffic at its original times, or scaled
 ///
 /// FILE is an access log (nginx, Apache, AWS ALB), a capture of the gateway, or any other list of requests with times.
-/// Each request is sent to URL at its recorded time, however slowly the service answers; response times are measured
+/// Each request is sent to URL at its recorded time, however slowly the service responds; response times are measured
 /// from that time. Requests from logs without bodies are replayed without bodies.
 ///
 /// --users 2 adds new users, each with a time-shifted session of its own and without the cookies and credentials of the
@@ -41,7 +41,7 @@ pub struct Args {
     /// Target scheme, host and port; paths come from the recording
     url: String,
 
-    /// Speed-up
+    /// Speed-up factor: 2 replays in half the time
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, help_heading = "Load")]
     speed: f64,
 

@@ -67,7 +67,8 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = parse_duration, help_heading = "Threads and queue")]
     keep_alive: Option<Duration>,
 
-    /// Stall periodically: LENGTH/EVERY, such as 1s/5s. Connections are still accepted, and answered after the stall
+    /// Stall periodically: LENGTH/EVERY, such as 1s/5s. Connections are still accepted; requests get their responses
+    /// after the stall
     #[arg(long, value_name = "STALL", help_heading = "Work of a request")]
     stall: Option<Stall>,
 
@@ -103,19 +104,19 @@ pub struct Args {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Preset {
-    /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight and 12/n of that beyond; 40 threads, 40
-    /// may queue; other paths answer at once
+    /// /search.cgi carries 107.5/s (2 slots of 18.6 ms) up to 12 in flight, and 12/n of that with n in flight; 40
+    /// threads, 40 may queue; other paths respond at once
     SearchCgi,
-    /// Every path carries 1,540/s (one slot of 0.65 ms, as a quota of 100 millicores did) and takes 7.8 ms alone;
-    /// 1,024 threads
+    /// Every path carries 1,540/s (one slot of 0.65 ms, as a quota of 100 millicores did) and takes 7.8 ms without
+    /// load; 1,024 threads
     Stresstest,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Full {
-    /// Close the connection without an answer
+    /// Close the connection without a response
     Close,
-    /// Answer 503, then close the connection
+    /// Respond with 503, then close the connection
     #[value(name = "503")]
     Unavailable,
 }

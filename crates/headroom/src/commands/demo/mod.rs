@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 /// Show in one minute how a limit protects a service
 ///
 /// A service with a known limit of 107 requests a second runs in this process, behind a gateway; nothing leaves this
-/// machine. At 100 requests a second it is fast, at 110 it collapses. Then the same load comes again with a policy:
-/// while responses take longer than 50 ms, the gateway admits 100 a second and rejects the others. Finally, at 90 a
-/// second, the policy lifts the limit.
+/// machine. At 100 requests a second it is fast, at 110 it collapses. Then the same load is sent again, with a policy:
+/// while responses take longer than 50 ms, the gateway admits 100 a second and rejects the others. Finally, the load
+/// falls to 90 a second, and the limit is lifted.
 ///
 /// A phase is repeated, and the output says so, if this machine was too busy to measure it.
 #[derive(Debug, clap::Args)]

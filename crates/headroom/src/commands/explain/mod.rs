@@ -19,9 +19,10 @@ use std::path::PathBuf;
 
 /// Explain a gateway's limits, and why a request was rejected
 ///
-/// For each route: the order in which a request meets the limits, and the answer to a rejected request. For each limit,
-/// class and policy: its values, the run that they come from (with goal and interval), and where it applies. With a
-/// NAME, only that one. With --reason, the meaning of a reason in logs, metrics and answers, and what to do about it.
+/// For each route: the order in which a request meets the limits, and the response to a rejected request. For each
+/// limit, class and policy: its values, the run that they come from (with goal and interval), and where it applies.
+/// With a NAME, only that one. With --reason, the meaning of a reason in logs, metrics and responses, and what to do
+/// about it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -132,13 +132,13 @@ fn words(came: &Came<'_>, p50: impl FnOnce() -> String) -> String {
 
 fn rhythm(rhythm: &Rhythm) -> String {
     match (rhythm.clusters, rhythm.gap) {
-        (0, _) => "no clusters of late answers".to_owned(),
+        (0, _) => "no clusters of late responses".to_owned(),
         (_, Some(gap)) => format!(
-            "late answers in clusters, one every {}, so a full trial lasts at least {}",
+            "late responses in clusters, one every {}, so a full trial lasts at least {}",
             show_duration(gap),
             show_duration(rhythm.shortest_trial())
         ),
-        (_, None) => "one cluster of late answers".to_owned(),
+        (_, None) => "one cluster of late responses".to_owned(),
     }
 }
 

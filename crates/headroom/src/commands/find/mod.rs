@@ -47,19 +47,20 @@ use units::{InstanceCount, Rate};
 
 /// Find the highest request rate at which a service meets a goal
 ///
-/// First, the unloaded service is measured for 10 s, up to 30 s if late answers come in clusters (such as garbage
-/// collection pauses). If it misses the goal here, the search stops. Then the number of connections is increased (1, 2,
-/// 5, 10, ...) until throughput stops growing: this gives the knee. Then trials at fixed rates narrow the interval
-/// between a rate that meets the goal and a rate that misses it. Finally, the low end is verified in one long trial,
-/// the high end is shown to fail, and the time to recover is measured.
+/// First, the unloaded service is measured for 10 s, up to 30 s if late responses come in clusters (for example because
+/// of garbage collection). If it misses the goal here, the search stops. Then the number of connections is increased
+/// (1, 2, 5, 10, ...) until throughput stops growing: this gives the knee, the lowest concurrency with the best
+/// throughput. Then trials at fixed rates narrow the interval between a rate that meets the goal and a rate that misses
+/// it. Finally, the low end of this interval is verified in one long trial, the high end is shown to fail, and the time
+/// to recover is measured.
 ///
 /// A rate is reported, and a file written, only if the low end passed a verification of full length. Otherwise
 /// `sustainable_rate` is null and the exit code is 99.
 ///
-/// The search takes at most 60 s + 10 S + 2 B, including pauses and recovery. S is the duration of a closed-loop step:
-/// 40 times the calm response time, 2 s to 10 s. B is the load time: --budget, or 7.5 F. F is the duration of a full
-/// trial: the longest of 10 s, 1,000 requests at the best throughput (at most 30 s), and 5 G. G is the mean time
-/// between clusters of late answers, 0 without clusters.
+/// The search takes at most 60 s + 10 S + 2 B, including pauses and recovery. S is the duration of a step with a fixed
+/// number of connections: 40 times the response time without load, 2 s to 10 s. B is the load time: --budget, or 7.5 F.
+/// F is the duration of a full trial: the longest of 10 s, 1,000 requests at the best throughput (at most 30 s), and 5
+/// G. G is the mean time between clusters of late responses, 0 without clusters.
 ///
 /// The gateway file protects the whole service. The measured path and all paths below it get a rate limit 5 % below the
 /// low end and an adaptive concurrency limit, which apply while the goal is missed. If failures (5xx, 429) limited the
@@ -76,8 +77,8 @@ pub struct Args {
 
     /// Goal, such as 'p(95)<50ms' or 'failed<0.1%'; can be repeated
     ///
-    /// Default: p(95) below 2.5 times the calm median. failed<1% is added if not given. k6's long form is accepted. A
-    /// request fails if it has no answer or a status outside 200 to 399, including 429 and 503.
+    /// Default: p(95) below 2.5 times the median without load. failed<1% is added if not given. k6's long form is
+    /// accepted. A request fails if it gets no response or a status outside 200 to 399, including 429 and 503.
     #[arg(long, value_name = "GOAL", help_heading = "Goal")]
     slo: Vec<Condition>,
 
@@ -117,7 +118,7 @@ pub struct Args {
     #[arg(long, value_name = "SPAN", value_parser = span, help_heading = "Load")]
     budget: Option<Duration>,
 
-    /// Overload the service at the high end even if it is not on this machine
+    /// Overload the service to confirm the high end, even if it is not on this machine
     #[arg(long, help_heading = "Load")]
     prove_overload: bool,
 
@@ -397,7 +398,7 @@ const CONCURRENCY_MAX: u32 = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  The highest rate with 95 % of the answers within 50 ms:
+  The highest rate with 95 % of the responses within 50 ms:
       headroom find http://127.0.0.1:8080/search.cgi --slo 'p(95)<50ms'
   Is that enough for the peak, and how many of the 5 instances does it need?
       headroom find http://127.0.0.1:8080/ --slo 'p(95)<50ms' \\
@@ -411,7 +412,7 @@ Examples:
 
 Exit codes:
   0   a rate was verified
-  1   the target does not answer, the search was interrupted, or another error
+  1   the target does not respond, the search was interrupted, or another error
   2   wrong usage
   3   this machine disturbed every trial
   99  no rate was verified, or the peak is above it";

@@ -7,7 +7,7 @@ use units::{Bytes, Ratio};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct CaptureArgs {
-    /// Record requests that pass to this file, for `headroom replay`; credentials and cookies are masked
+    /// Record admitted requests in this file, for `headroom replay`; credentials and cookies are masked
     #[arg(long, value_name = "FILE", help_heading = "Capture")]
     capture: Option<PathBuf>,
 

@@ -20,8 +20,8 @@ use units::parse_duration;
 /// JSON array), the JSON of `aws cloudwatch get-metric-data` or `get-metric-statistics` (Sum of RequestCount; pages may
 /// be concatenated), an access log (AWS ALB, nginx, Apache), a capture of the gateway, or (with --format events) a log
 /// with one line and one time for each request. Several files are read together, as pages or days; they may be
-/// gzip-compressed. Gaps, duplicates, unordered rows, clock changes and unknown units are reported with their place,
-/// and with what was done about them.
+/// gzip-compressed. Gaps, duplicates, unordered rows, clock changes and unknown units are reported with their place in
+/// the file and how they were handled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -66,15 +66,15 @@ pub struct Args {
     start: Option<i64>,
 
     /// How to fill missing rows
-    #[arg(long, value_name = "WHAT", default_value = "zero", help_heading = "Odd input")]
+    #[arg(long, value_name = "WHAT", default_value = "zero", help_heading = "Input errors")]
     gaps: GapWord,
 
     /// How to combine rows with the same time
-    #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = "Odd input")]
+    #[arg(long, value_name = "WHAT", default_value = "refuse", help_heading = "Input errors")]
     duplicates: DuplicateWord,
 
     /// What to do with lines that cannot be parsed
-    #[arg(long, value_name = "WHAT", default_value = "few", help_heading = "Odd input")]
+    #[arg(long, value_name = "WHAT", default_value = "few", help_heading = "Input errors")]
     bad_lines: BadLineWord,
 }
 
@@ -115,7 +115,7 @@ enum DuplicateWord {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum BadLineWord {
-    /// Skip up to 1 of 100 lines of a log or of events, none of a table
+    /// Skip up to 1 % of the lines of a log or of events, none of a table
     Few,
     /// Report them and write nothing
     Refuse,

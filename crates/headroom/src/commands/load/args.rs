@@ -14,9 +14,9 @@ use units::{Rate, parse_duration};
 
 /// Run a load test against a URL
 ///
-/// Closed model (without -r): each connection sends its next request after the answer to the last one, so the service
-/// determines the rate. Open model (-r, stages with rates, --trace): requests start on a schedule, however slowly the
-/// service answers, as with independent users. Response times are measured from the scheduled start.
+/// Closed model (without -r): each connection sends its next request after the response to the previous one, so the
+/// service determines the rate. Open model (-r, stages with rates, --trace): requests start on a schedule, however
+/// slowly the service responds, as with independent users. Response times are measured from the scheduled start.
 ///
 /// On a terminal, a live screen shows the run; otherwise, one line a second is written to standard error. The summary
 /// is written to standard output. Ctrl-C stops the run and prints the results so far; a second Ctrl-C exits
@@ -145,8 +145,8 @@ pub struct Args {
 
     /// Condition that the run must meet, such as 'p(95)<50ms'; can be repeated
     ///
-    /// Other examples: 'failed<1%', 'http_req_duration{endpoint:login}: p(99)<1s'. A request fails if it has no answer
-    /// or a status outside 200 to 399, including 429 and 503.
+    /// Other examples: 'failed<1%', 'http_req_duration{endpoint:login}: p(99)<1s'. A request fails if it gets no
+    /// response or a status outside 200 to 399, including 429 and 503.
     #[arg(long, value_name = "CONDITION", visible_alias = "slo", help_heading = "Thresholds")]
     pub threshold: Vec<String>,
 

@@ -110,7 +110,7 @@ fn origin(Origin { scheme, authority, .. }: &Origin) -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  As fast as the service answers, with 50 connections for 10 s:
+  As fast as the service responds, with 50 connections for 10 s:
       headroom load http://127.0.0.1:8080/
   500 requests a second for a minute:
       headroom load http://127.0.0.1:8080/ -r 500/s -d 1m
@@ -135,7 +135,7 @@ Examples:
 
 Exit codes:
   0   done; the summary says whether the run is valid
-  1   no good answer (status 200 to 399) without thresholds, or another error
+  1   no good response (status 200 to 399) without thresholds, or another error
   2   wrong usage
   3   a threshold was given and the run is invalid
   99  a threshold was missed";

@@ -3,12 +3,12 @@
 /// How closely a fleet is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Fidelity {
-    /// Request by request: the truth
+    /// Request by request: the reference
     #[default]
     Request,
     /// Minute by minute, from minutes that are recorded request by request first
     Minute,
-    /// Both, and how far the second is from the first
+    /// Both, with the differences between them
     Both,
 }
 

@@ -96,7 +96,7 @@ pub struct SourceArgs {
     #[arg(value_name = "FILE", conflicts_with = "case")]
     file: Option<PathBuf>,
 
-    /// Run a case that ships with headroom; without a name, list them
+    /// Use a case that ships with headroom; without a name, list them
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     case: Option<String>,
 }
