@@ -1,5 +1,5 @@
-//! M/M/10 at 8 of 10 busy in nothing but a binary heap: what a simulator without any model costs, as a yardstick.
-//! Prints customers for each second of processor time, and the mean wait.
+//! M/M/10 at 8 of 10 busy with only a binary heap: the cost of a simulator without any model, for comparison. Prints
+//! customers for each second of processor time, and the mean wait.
 //!
 //! ```text
 //! cargo run --release -p sim --example bare_loop -- 20000000

@@ -51,14 +51,14 @@ struct Run {
     busy: f64,
 }
 
-/// As cases are run: the plant with the cloud around it, its metrics and alarms.
+/// As cases are run: the plant within the cloud, with its metrics and alarms.
 fn run(system: &System, seconds: f64) -> Run {
     let minutes = (seconds / 60.0).ceil() as u64;
     let system = System { measured: Duration::from_secs(60 * minutes), ..system.clone() };
     let began = cpu_seconds();
     let outcome = sim::run(&system, sim::Fidelity::Request);
     let took = cpu_seconds() - began;
-    // Requests to the first service, whatever they call.
+    // Requests to the first service, not counting calls to others.
     let totals = &outcome.services[0].totals;
     let times = totals.balancer.unwrap_or_default();
     Run {
@@ -95,7 +95,7 @@ fn bursts() -> System {
     system(1120.0, service)
 }
 
-/// Two alarms on processor use, seen a minute late, that never go off at 70 %.
+/// Two alarms on processor use, visible a minute late, that never fire at 70 %.
 fn alarms() -> Policy {
     let alarm = |comparison, threshold| {
         AlarmSettings::new(MetricId(0), Statistic::Average, Duration::from_secs(60), comparison, threshold)
@@ -136,7 +136,7 @@ fn accounts(processes: u32, threads: u32, algorithm: Algorithm, instances: u32) 
     system(320.0, service)
 }
 
-/// A front that asks two others for each request; 660 instances.
+/// A front service that calls two others for each request; 660 instances.
 fn three_services() -> System {
     let millis = |millis: f64| Distribution::Exponential { mean: Duration::from_secs_f64(millis / 1e3) };
     let behind = |cpu, wait, instances| {

@@ -1,10 +1,10 @@
-//! The cloud around a plant: it starts and ends instances, publishes metrics, lets policies decide, and charges.
+//! The cloud around a plant: it starts and stops instances, publishes metrics, runs policies, and charges.
 //!
 //! ## A minute
-//! The plant runs until something is due: an instance boots, serves or has drained, or the meters are read. They are
-//! read once a minute, or as often as the finest policy looks (HPA every 15 s, Knative every 2 s, high-resolution
-//! metrics every 10 s, credits every 10 s). At the end of a minute it becomes a row; its metrics become visible when
-//! the publication delay is over; then the policies decide, and what they want is launched or drained.
+//! The plant runs until an event is due: an instance boots, serves or has drained, or the meters are read. They are
+//! read once a minute, or as often as the most frequent policy reads them (HPA every 15 s, Knative every 2 s,
+//! high-resolution metrics every 10 s, credits every 10 s). At the end of a minute a row is written; its metrics become
+//! visible after the publication delay; then the policies decide, and instances are launched or drained accordingly.
 //!
 //! Written once for all plants: see [`crate::plant::Plant`].
 
@@ -40,14 +40,14 @@ use units::Timestamp;
 /// The length of a row.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// A cloud with a plant in it.
+/// A cloud with a plant.
 #[derive(Debug)]
 pub struct Cloud<'a, P> {
     system: &'a System,
     world: World<P>,
     services: Vec<Governed<'a>>,
     failures: stats::Rng,
-    /// How often meters are read; divides a minute.
+    /// The interval at which meters are read; divides a minute.
     step: Duration,
     window: Window,
 }
@@ -76,7 +76,7 @@ impl<'a, P: Plant> Cloud<'a, P> {
         Cloud { system, world, services, failures, step, window: Window::default() }
     }
 
-    /// Runs to the end of the measured span; `each_minute` is told of the minutes that are over.
+    /// Runs to the end of the measured span; calls `each_minute` after each minute.
     pub fn run(mut self, each_minute: &mut dyn FnMut(Timestamp)) -> Outcome {
         let end = Timestamp::ZERO + self.system.warm_up + self.system.measured;
         let mut read_at = Timestamp::ZERO + self.step;
@@ -107,7 +107,7 @@ impl<'a, P: Plant> Cloud<'a, P> {
         self.finish()
     }
 
-    /// Reads meters and windows, and lets the policies see them that look more often than every minute.
+    /// Reads meters and windows, and passes them to policies that read them more often than every minute.
     fn read(&mut self) {
         for service in &mut self.services {
             self.window.clear();
@@ -122,7 +122,7 @@ impl<'a, P: Plant> Cloud<'a, P> {
         }
     }
 
-    /// What was given back to the account goes to those who wait for it, in the order of the services.
+    /// Capacity that was returned to the account goes to services with missing instances, in the order of the services.
     fn fill_gaps(&mut self) {
         while std::mem::take(&mut self.world.freed) {
             for service in self.services.iter_mut().filter(|service| service.fleet.is_short()) {
@@ -147,12 +147,12 @@ impl<'a, P: Plant> Cloud<'a, P> {
     }
 }
 
-/// Why the policy of a service would not run, in words.
+/// Why the policy of a service is invalid, in words.
 pub(crate) fn policy_problems(service: &Service) -> Vec<String> {
     Controller::new(&service.scaling.policy, service.instances).refused().to_vec()
 }
 
-/// What is assumed of every cloud.
+/// The assumptions about every cloud.
 const ASSUMPTIONS: [Assumption; 4] = [
     Assumption {
         name: "which instances end",

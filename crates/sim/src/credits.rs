@@ -1,12 +1,12 @@
-//! Processor credits of burstable types: what they earn, spend, and owe.
+//! Processor credits of burstable types: earning, spending and charges.
 //!
 //! One credit is one core for one minute. Source: the EC2 user guide, "Burstable performance instances" (earning,
-//! limits, surplus); accounted here as often as the cloud looks at its hosts, which is at least every 10 seconds.
+//! limits, surplus); accounted here whenever the cloud reads its hosts, which is at least every 10 seconds.
 //!
 //! ## Two metrics
-//! A host that has spent its credits is held at its baseline. The cloud's CPUUtilization then shows the baseline, a
-//! calm flat line, while inside the host every core is busy or stolen. Both are kept (see
-//! [`crate::outcome::Row`]): alarms see the first, as they do in the real cloud.
+//! A host without credits is limited to its baseline. The cloud's CPUUtilization then shows the baseline, a flat line,
+//! while inside the host every core is busy or stolen. Both are recorded (see [`crate::outcome::Row`]): alarms use the
+//! first, as in the real cloud.
 
 use crate::settings::{Credits, Host};
 
@@ -19,7 +19,7 @@ pub struct Burstable {
     pub vcpus: u32,
     /// Credits earned in an hour.
     pub earned_per_hour: f64,
-    /// The most that it can hold: what it earns in 24 hours.
+    /// The highest balance: the credits of 24 hours.
     pub most: f64,
     /// Share of each core that it may use without credits.
     pub baseline: f64,
@@ -75,12 +75,12 @@ impl Burstable {
     }
 }
 
-/// What a host holds and owes.
+/// The credit balance of a host, and its charges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balance {
     settings: Credits,
     cores: f64,
-    /// Given at launch: spent first, never counted against the bound.
+    /// Launch credits: spent first, never counted against the bound.
     launch: f64,
     earned: f64,
     surplus: f64,
@@ -88,11 +88,11 @@ pub struct Balance {
 }
 
 /// Seconds over which a low balance is spread, so that use falls gradually: three of them are the 15 minutes that the
-/// vendor names.
+/// vendor specifies.
 const SPREAD: f64 = 300.0;
 
 impl Balance {
-    /// That of a new host; none where it is not burstable.
+    /// The account of a new host; none where it is not burstable.
     pub fn new(host: &Host) -> Option<Self> {
         host.credits.map(|settings| Balance {
             settings,
@@ -104,7 +104,7 @@ impl Balance {
         })
     }
 
-    /// Some seconds pass in which so many core seconds are used.
+    /// Accounts for a span with this use in core seconds.
     pub fn spend(&mut self, seconds: f64, core_seconds: f64) {
         let earned = self.settings.earned_per_hour * seconds / 3600.0;
         let mut used = core_seconds / 60.0;
@@ -124,12 +124,12 @@ impl Balance {
         }
     }
 
-    /// Credits that it holds, as the metric CPUCreditBalance shows them.
+    /// The credit balance, as the metric CPUCreditBalance shows it.
     pub fn held(&self) -> f64 {
         self.launch + self.earned
     }
 
-    /// Credits spent above what it had, not yet charged (unlimited mode).
+    /// Credits spent above the balance, not yet charged (unlimited mode).
     pub fn surplus(&self) -> f64 {
         self.surplus
     }
@@ -143,12 +143,12 @@ impl Balance {
         self.cores.min(baseline + self.held() * 60.0 / SPREAD)
     }
 
-    /// It is held below its cores.
+    /// Whether it is limited to fewer than its cores.
     pub fn is_held_back(&self) -> bool {
         self.cores() < 0.999 * self.cores
     }
 
-    /// US dollars owed for surplus credits; those that are not charged yet are when the host ends.
+    /// US dollars charged for surplus credits; the rest is charged when the host ends.
     pub fn owed(&self) -> f64 {
         (self.charged + self.surplus) / 60.0 * self.settings.surplus_per_hour
     }
@@ -205,7 +205,8 @@ mod tests {
             minutes += 1;
             assert!(minutes < 1000);
         }
-        // 30 launch credits at one core, less what is earned: half an hour in full, then a fall over about a quarter.
+        // 30 launch credits at one core, minus earned credits: half an hour in full, then a decrease over about a
+        // quarter.
         let minutes = minutes / 6;
         assert!((40..70).contains(&minutes), "{minutes} minutes");
         assert!(balance.is_held_back());

@@ -1,12 +1,12 @@
-//! Simulates a fleet with the balancers, admission, alarms and policies that run live.
+//! Simulates a fleet with the same balancers, admission, alarms and policies that run live.
 //!
-//! ## How it is built
-//! A [`plant`] is what carries requests: instances, hosts, balancers, clients. The cloud around it starts, drains and
-//! stops instances, publishes metrics as late as the real one, evaluates alarms and policies, and charges. The cloud
-//! is written once; there are two plants: request by request (the truth) and minute by minute (from curves that are
-//! fitted to it, for searching).
+//! ## Structure
+//! A [`plant`] processes requests: instances, hosts, balancers, clients. The cloud around it starts, drains and stops
+//! instances, publishes metrics with the delay of the real one, evaluates alarms and policies, and charges. The cloud
+//! is written once; there are two plants: request by request (the reference) and minute by minute (from recordings of
+//! the reference, for searching).
 //!
-//! Knows no file and no wire format: [`settings`] are plain values.
+//! The crate has no file and no wire formats: [`settings`] are plain values.
 #![warn(missing_docs)]
 
 pub mod cloud;

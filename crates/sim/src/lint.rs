@@ -1,7 +1,7 @@
-//! Policies that will flap or mislead, seen without running anything.
+//! Finds policies that will flap or mislead, without running a simulation.
 //!
-//! Each finding says where, what, why in numbers of the system at hand, and the way out. What depends on traffic is
-//! judged by the rates that are set, without their noise.
+//! Each finding has a place, a description, a reason in numbers of the system, and the way out. Findings that depend on
+//! traffic use the configured rates, without their noise.
 
 mod capacity;
 mod ceilings;
@@ -24,16 +24,16 @@ use control::scaling::{AlarmId, Names, PolicyId};
 use load::Load;
 use std::fmt;
 
-/// Something about a policy that a user should know before it runs.
+/// A property of a policy that a user should know before running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which rule found it.
+    /// The rule that found it.
     pub rule: Rule,
     /// Where: the service, and the alarm, policy or setting.
     pub place: String,
-    /// What is the matter.
+    /// The problem.
     pub what: String,
-    /// Why, in numbers.
+    /// The reason, in numbers.
     pub why: String,
     /// The way out.
     pub remedy: String,
@@ -46,26 +46,26 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is looked for.
+/// The rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// Settings that cannot be: the policy would not run.
+    /// Invalid settings: the policy would not run.
     Invalid,
-    /// One action brings the metric to where the opposite one begins.
+    /// One action brings the metric to the threshold of the opposite one.
     FlappingBand,
-    /// A percentile of too few samples to tell it.
+    /// A percentile with too few samples.
     FewSamples,
     /// Target tracking of a metric that does not fall as capacity grows.
     NotProportional,
-    /// The busiest instance decides for all.
+    /// A maximum over instances: the busiest instance decides for all.
     MaximumCpu,
     /// Processor use of a type that runs on credits.
     BurstableCpu,
-    /// Quotas and addresses end before the policy does.
+    /// Quotas or addresses that are exhausted before the policy's maximum.
     Ceiling,
-    /// The next action comes before the last one can be seen.
+    /// The next action comes before the effect of the last one is visible.
     ShortCooldown,
-    /// Missing data that scales.
+    /// Missing data that causes scaling.
     MissingData,
     /// A deployment that cannot begin.
     StuckDeployment,
@@ -88,7 +88,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Its name in output and in settings that silence it.
+    /// Its name in output and in settings that suppress it.
     pub const fn name(self) -> &'static str {
         match self {
             Rule::Invalid => "invalid",
@@ -119,7 +119,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Everything that will flap or mislead, service by service.
+/// All findings, service by service.
 pub fn lint(system: &System) -> Vec<Finding> {
     let loads = load::loads(system);
     let mut findings = Vec::new();
@@ -151,7 +151,7 @@ struct Subject<'a> {
     capacity: Option<Capacity>,
 }
 
-/// A service that AWS scales.
+/// A service with AWS scaling.
 struct Aws<'a> {
     subject: &'a Subject<'a>,
     aws: &'a AwsScaling,

@@ -1,22 +1,22 @@
-//! Minute by minute: a plant that looks up what a minute was like under the same load, thousands of times faster.
+//! The minute model: a plant that looks up recorded minutes with the same load, thousands of times faster.
 //!
-//! ## How
-//! The truth is asked once: fleets of a fixed size under a ladder of loads, request by request ([`Curves::record`]).
-//! What is kept of each rung is not a curve of means but its minutes, one after the other: an alarm that looks at the
-//! p99 of a minute fires on the noise of minutes and on the third party's bad quarter of an hour, and both are in them.
-//! A simulated minute takes the minute of the same number from the two rungs beside its load, and lies between them.
-//! All rungs draw from the same streams, so a bad minute of one is a bad minute of the other.
+//! ## How it works
+//! Fleets of a fixed size are recorded once under a ladder of loads, request by request ([`Curves::record`]). A rung
+//! keeps its minutes, one after the other, and not a curve of means: an alarm on the p99 of a minute reacts to the
+//! noise of minutes and to a third party's incident of a quarter of an hour, and both are in the recorded minutes. A
+//! simulated minute takes the minute with the same number from the two rungs next to its load, and interpolates between
+//! them. All rungs draw from the same streams, so a bad minute of one is a bad minute of the other.
 //!
-//! What one minute does to the next is followed apart: queues that the load alone does not explain, instance by instance
-//! (`crowd`).
+//! Effects of one minute on the next are simulated separately: queues that the load alone does not explain, instance by
+//! instance (`crowd`).
 //!
-//! ## What it cannot know
-//! - A fleet of another size than the recorded one is taken to behave like it at the same load for each instance.
-//! - Connections and other memory of the recorded servers are those after some minutes of a higher load, whatever the
-//!   simulated ones met before.
-//! - Below the knee a boot, a stop or a burst within a minute is spread over what is left of it.
+//! ## What it does not model
+//! - A fleet of another size than the recorded one is assumed to behave like it at the same load for each instance.
+//! - Connections and other memory of the recorded servers are those after some minutes of a higher load, regardless of
+//!   the simulated past.
+//! - Below the knee a boot, a stop or a burst within a minute is spread over the rest of it.
 //!
-//! So whoever searches with it confirms what was found request by request.
+//! So a result of a search with this model has to be confirmed request by request.
 
 mod crowd;
 mod curves;

@@ -1,4 +1,4 @@
-//! What came out: a row a minute, totals, what was decided and why, and what was assumed.
+//! The results: a row for each minute, totals, decisions with their reasons, and assumptions.
 
 mod happening;
 mod log;
@@ -21,7 +21,7 @@ pub use totals::{Averaged, FLAP_WINDOW, Totals};
 use control::assumption::Assumption;
 use std::time::Duration;
 
-/// What came out of a simulation.
+/// The result of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The services, in the order of the settings.
@@ -30,25 +30,25 @@ pub struct Outcome {
     pub measured: Duration,
     /// The seed that every draw came from.
     pub seed: u64,
-    /// What no vendor publishes and was assumed, each once.
+    /// Assumptions about what vendors do not publish, each once.
     pub assumptions: Vec<Assumption>,
 }
 
-/// What came out for a service.
+/// The result of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceOutcome {
     /// Its name.
     pub name: String,
     /// The minutes of the measured span, in order.
     pub rows: Vec<Row>,
-    /// What the autoscaler decided by, minute by minute.
+    /// The metrics that the autoscaler used, minute by minute.
     pub seen: Seen,
-    /// The measured span as a whole.
+    /// Totals of the measured span.
     pub totals: Totals,
-    /// What the policies decided, from the beginning of the simulated time.
+    /// The decisions of the policies, from the beginning of the simulated time.
     pub decisions: Log<Decision>,
-    /// What happened to instances, from the beginning of the simulated time.
+    /// Events of instances, from the beginning of the simulated time.
     pub happenings: Log<Happening>,
-    /// What a reader of the metrics would get wrong, in sentences.
+    /// What could mislead a reader of the metrics, in sentences.
     pub remarks: Vec<String>,
 }

@@ -1,72 +1,75 @@
-//! What carries the requests, as the cloud around it sees it.
+//! The part of the simulator that processes requests, as the cloud around it sees it.
 
 use crate::settings::ServiceId;
 use std::collections::BTreeMap;
 use units::Timestamp;
 
-/// An instance of a service: given out by the plant, small, used again after [`Plant::stop`].
+/// An instance of a service: a small number assigned by the plant, reused after [`Plant::stop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub u32);
 
-/// Carries requests. Implemented request by request and minute by minute; driven by the cloud, which is written once.
+/// Processes requests. There are two implementations, request by request and minute by minute, driven by the same
+/// cloud.
 pub trait Plant {
-    /// A new instance of a service on one of its kinds of hosts. It boots: uses processor time, takes no requests.
+    /// Starts a new instance of a service on one of its kinds of hosts. It boots: uses processor time, takes no
+    /// requests.
     fn launch(&mut self, service: ServiceId, host: usize) -> InstanceId;
 
-    /// Boot is over: it gets requests from now on.
+    /// The boot is over: it gets requests from now on.
     fn serve(&mut self, instance: InstanceId);
 
-    /// No new requests; those that it has are finished.
+    /// Sends it no new requests; its present ones are finished.
     fn drain(&mut self, instance: InstanceId);
 
-    /// It broke: what it has in hand fails, and so does what is still sent to it (until it is drained or stopped).
+    /// Lets it fail: its present requests fail, and so do those that are still sent to it (until it is drained or
+    /// stopped).
     fn fail(&mut self, instance: InstanceId);
 
-    /// The instance is gone; what it still had fails.
+    /// Removes the instance; its remaining requests fail.
     fn stop(&mut self, instance: InstanceId);
 
-    /// Requests that it has in hand.
+    /// Its requests in flight.
     fn in_flight(&self, instance: InstanceId) -> u32;
 
-    /// The cores that it really gets from now on (credits spent, neighbours), at most those of its host.
+    /// The cores that it gets from now on (after credits and neighbours), at most those of its host.
     fn set_cores(&mut self, instance: InstanceId, cores: f64);
 
-    /// Lets time pass.
+    /// Advances the time.
     fn run_until(&mut self, until: Timestamp);
 
-    /// What happened at a service since this was last called, and forgets it. Called at least once a minute.
+    /// Returns and resets the counts of a service since the last call. Called at least once a minute.
     fn take_window(&mut self, service: ServiceId, into: &mut Window);
 
-    /// Processor time that an instance used since this was last called, in core seconds (boot and background too).
+    /// Processor time that an instance used since the last call, in core seconds (including boot and background).
     fn take_cpu(&mut self, instance: InstanceId) -> f64;
 }
 
-/// What happened at a service during a window of time. Times are in seconds; the histograms are of the requests that
-/// ended in the window.
+/// The counts of a service during a window of time. Times are in seconds; the histograms are of the requests that ended
+/// in the window.
 #[derive(Debug, Clone, Default)]
 pub struct Window {
-    /// Requests that came.
+    /// Requests that arrived.
     pub arrived: u64,
-    /// Answered well.
+    /// Requests with a good response.
     pub answered: u64,
-    /// Answered with a server error.
+    /// Requests with a server error.
     pub errors: u64,
     /// Refused for load: a queue or a limit was full.
     pub refused: u64,
-    /// Those of them that never came to the balancer, by [reason](control::admission::Reason::name).
+    /// The requests among them that never reached the balancer, by [reason](control::admission::Reason::name).
     pub shed: BTreeMap<&'static str, u64>,
-    /// The client's patience ended.
+    /// Requests whose client timed out.
     pub timed_out: u64,
     /// Broken connections: instances that failed or were stopped.
     pub failed: u64,
-    /// Attempts after the first; a request counts once above, whatever became of its attempts.
+    /// Attempts after the first; a request counts once above, regardless of its attempts.
     pub retried: u64,
     /// New connections between balancer and instances.
     pub connections: u64,
-    /// Response time at the balancer, from when the request came there: of those that were answered, with an error
-    /// too, or timed out. All attempts of a request are in its time.
+    /// Response time at the balancer, from the arrival there: of requests with a response, including errors, or timed
+    /// out. All attempts of a request are in its time.
     pub balancer: stats::Sketch,
-    /// Response time inside the application: from when a thread took the request. Also of those whose client had
+    /// Response time inside the application, from when a thread took the request. Includes requests whose client had
     /// gone.
     pub application: stats::Sketch,
     /// Time between balancer, or the limits before it, and thread.
@@ -83,7 +86,7 @@ impl Window {
         *self.shed.entry(reason).or_default() += 1;
     }
 
-    /// Counts what happened in a part of this window, which is so large a share of it.
+    /// Adds the counts of a part of this window, with its share of the window.
     pub fn add(&mut self, part: &Window, share: f64) {
         self.arrived += part.arrived;
         self.answered += part.answered;
@@ -103,7 +106,7 @@ impl Window {
         self.in_system += part.in_system * share;
     }
 
-    /// Forgets everything, and keeps the memory.
+    /// Resets all counts, and keeps the memory.
     pub fn clear(&mut self) {
         self.shed.clear();
         self.balancer.clear();

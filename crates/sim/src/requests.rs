@@ -1,23 +1,23 @@
-//! The plant, request by request.
+//! The plant that simulates request by request.
 //!
 //! ## The loop
 //! Three sources of events: the schedule of arrivals, the next completion of each host's processor (an array with a
-//! tournament over it), and a heap of timers for everything else, which is mostly waits. The processor of a host is
-//! shared in virtual time, so that a burst that joins or leaves moves one entry and leaves nothing stale behind. What
-//! has a constant length (patience, lingering) is in lists in order of time, with one timer for the head of each.
+//! tournament over it), and a heap of timers for all other events, mostly waits. The processor of a host is shared in
+//! virtual time, so a burst that joins or leaves moves one entry and leaves no stale events. Timers of constant length
+//! (client time-outs, lingering) are in lists in order of time, with one timer for the head of each.
 //!
 //! ## Memory
-//! Slabs, queues through the slots of slabs, buffers that are used again: nothing is allocated for an event, and what
-//! is held is for requests in flight, not for time that has passed.
+//! Slabs, queues linked through the slots of slabs, and reused buffers: nothing is allocated for an event, and memory
+//! depends on the requests in flight, not on the simulated time.
 //!
-//! ## Chance
-//! Each purpose has a stream of its own, and each request carries the seed of all that it needs: two policies see the
-//! same requests at the same times. Everything that happens at the same nanosecond happens in the order in which it
-//! was set going.
+//! ## Randomness
+//! Each purpose has its own stream, and each request carries the seed of all its draws: two policies get the same
+//! requests at the same times. Events at the same nanosecond happen in the order in which they were scheduled.
 //!
-//! ## What a request meets
-//! (limits) → balancer node → instance → (front worker) → queue → thread → steps, on the processor one thread of a process at a
-//! time where there is a lock → response. See [`send`] for the client's side and [`serve`] for the instance's.
+//! ## The path of a request
+//! (limits) → balancer node → instance → (front worker) → queue → thread → steps (with a lock, only one thread of a
+//! process uses the processor at a time) → response. See [`send`] for the client's side and [`serve`] for the
+//! instance's.
 
 mod admission;
 mod arrivals;
@@ -54,12 +54,12 @@ use tournament::Tournament;
 use units::Timestamp;
 use visit::{At, From, Visits};
 
-/// A fleet that carries requests one by one. It begins without instances.
+/// A fleet that processes requests one by one. It begins without instances.
 #[derive(Debug)]
 pub struct Requests {
     now: u64,
     arrivals: Arrivals,
-    /// What happens next at the processor of each instance's host.
+    /// The next event of the processor of each instance's host.
     hosts: Tournament,
     timers: Timers,
     visits: Visits,
@@ -73,9 +73,9 @@ pub struct Requests {
     /// Idle connections of each balancer node to each instance.
     pools: Vec<IdlePool>,
     connections: ConnectionSlab,
-    /// Pools that requests hold a place of.
+    /// Pools of which requests hold slots.
     shared: Vec<PoolState>,
-    /// What each user of a closed model goes on with.
+    /// The random stream of each user of a closed model.
     users: Vec<SplitMix>,
     thinking: Draw,
     seeds: Rng,
@@ -87,7 +87,7 @@ pub struct Requests {
 impl Requests {
     /// The plant of a system at the beginning of its time, without instances.
     ///
-    /// The system has no [`problems`](System::problems); with some of them there would be a panic.
+    /// The system must have no [`problems`](System::problems); some of them would cause a panic.
     pub fn new(system: &System) -> Self {
         let mut program = Program::default();
         let states = system.services.iter().enumerate();
@@ -146,10 +146,10 @@ impl Requests {
         self.services[usize::from(service.0)].in_system
     }
 
-    /// Little's law, in request nanoseconds since the beginning: how many requests were in a service, added up over
-    /// time, and for how long each was there, added up over requests; those that are still there for as long as they
-    /// have been. The first is counted by the service's admission control, the second from the requests themselves. They
-    /// are the same, exactly.
+    /// Little's law, in request nanoseconds since the beginning: the number of requests in a service, integrated over
+    /// time, and the time that each request was there, summed over requests, including those that are still there. The
+    /// first is counted by the service's admission control, the second by the requests themselves. They are exactly
+    /// equal.
     pub fn little(&self, service: ServiceId) -> (i128, i128) {
         let (areas, left) = self.services[usize::from(service.0)].presence(self.now);
         let inside =
@@ -158,7 +158,7 @@ impl Requests {
         (areas, left + stays)
     }
 
-    /// Goes on with everything that can go on now.
+    /// Runs all requests that are ready.
     #[inline]
     fn run_ready(&mut self) {
         loop {
@@ -282,8 +282,8 @@ impl Plant for Requests {
     }
 }
 
-/// Of some seeds, one with which third parties have about as many bad minutes as is usual from `from` to `to`, and one
-/// before, because a service that has run for a day has had some; the system's own seed where there are none.
+/// A seed with which third parties have about the usual number of incidents between `from` and `to`, and at least one
+/// before, because a service that has run for a day has had some; the system's own seed where there are no incidents.
 pub(crate) fn seed_of_usual_incidents(system: &System, from: Duration, to: Duration) -> u64 {
     let off = |seed: u64| {
         let system = System { seed, ..system.clone() };
@@ -299,13 +299,13 @@ pub(crate) fn seed_of_usual_incidents(system: &System, from: Duration, to: Durat
     };
     let seeds = (0..SEEDS_TRIED).map(|more| system.seed.wrapping_add(more));
     let best = seeds.map(|seed| (off(seed), seed)).reduce(|best, next| {
-        // Shares that differ by less make no difference.
+        // Smaller differences between shares are ignored.
         if next.0 + 0.05 < best.0 { next } else { best }
     });
     best.map_or(system.seed, |(_, seed)| seed)
 }
 
-/// Where one incident an hour is usual, one of 20 hours is like that.
+/// Where one incident an hour is usual, one seed in 20 gives such an hour.
 const SEEDS_TRIED: u64 = 128;
 
 /// In nanoseconds, at most 584 years.

@@ -1,4 +1,4 @@
-//! Runs systems, one or many at once.
+//! Runs one or many systems.
 
 use crate::cloud::Cloud;
 use crate::minutes::{Curves, Ladder, Minutes};
@@ -10,18 +10,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use units::Timestamp;
 
-/// How closely a system is simulated.
+/// The fidelity of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fidelity {
-    /// Request by request: the truth.
+    /// Request by request: the reference.
     #[default]
     Request,
     /// Minute by minute, from minutes that are recorded first: for searching (see [`crate::minutes`]).
     Minute,
 }
 
-/// Simulates a system that has no [`System::problems`]. A policy that cannot run decides nothing, and the remarks say
-/// why.
+/// Simulates a system without [`System::problems`]. A policy that cannot run decides nothing, and the remarks give the
+/// reason.
 pub fn run(system: &System, fidelity: Fidelity) -> Outcome {
     match fidelity {
         Fidelity::Request => run_on(system, Requests::new(system), &mut |_| {}),
@@ -32,19 +32,18 @@ pub fn run(system: &System, fidelity: Fidelity) -> Outcome {
     }
 }
 
-/// Simulates many systems on so many threads: each by one thread alone, so that the same bytes come out whatever
-/// their number.
+/// Simulates many systems on this many threads: each on one thread, so that the result does not depend on their number.
 pub fn run_many(systems: &[System], fidelity: Fidelity, threads: usize) -> Vec<Outcome> {
     run_parallel(systems, threads, |system| run(system, fidelity))
 }
 
-/// Simulates a system on a plant of its own; `each_minute` is told the simulated time as it passes.
+/// Simulates a system on its own plant; `each_minute` gets the simulated time as it passes.
 pub fn run_on<P: Plant>(system: &System, plant: P, each_minute: &mut dyn FnMut(Timestamp)) -> Outcome {
     Cloud::new(system, plant).run(each_minute)
 }
 
-/// Does `work` for each of many things on so many threads; the results are in the order of the things, whoever did
-/// them. Each is done by one thread alone, so the same bytes come out whatever the number of threads.
+/// Runs `work` for each item on this many threads; the results are in the order of the items. Each item is processed by
+/// one thread, so that the result does not depend on the number of threads.
 pub fn run_parallel<T: Sync, R: Send>(things: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(things.len()));

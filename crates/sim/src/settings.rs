@@ -33,24 +33,24 @@ use std::time::Duration;
 /// Everything that is simulated.
 #[derive(Debug, Clone)]
 pub struct System {
-    /// Services; a [`ServiceId`] is an index into them. The first is where traffic enters.
+    /// Services; a [`ServiceId`] is an index into them. Traffic enters at the first.
     pub services: Vec<Service>,
     /// Pools that several services or instances share; a [`PoolId`] is an index into them.
     pub pools: Vec<Pool>,
     /// Traffic at the first service.
     pub traffic: Traffic,
-    /// What the account's whole region allows.
+    /// The quotas of the account in the region.
     pub quotas: Quotas,
     /// Time before the measured span: simulated, not reported.
     pub warm_up: Duration,
     /// The measured span.
     pub measured: Duration,
-    /// Every random draw comes from it.
+    /// The seed of all random draws.
     pub seed: u64,
 }
 
 impl System {
-    /// Services with their traffic: no pools, quotas or warm-up, nothing measured yet, seed 1.
+    /// Services with their traffic: no pools, quotas or warm-up, no measured span yet, seed 1.
     pub fn new(traffic: Traffic, services: Vec<Service>) -> Self {
         System {
             services,

@@ -1,4 +1,4 @@
-//! The rate of traffic, bin by bin, with its noise: the same for every plant.
+//! The traffic rate, bin by bin, with noise: the same for every plant.
 
 use crate::settings::Noise;
 use stats::Rng;
@@ -10,9 +10,9 @@ pub(crate) struct Levels {
     rates: Arc<[f64]>,
     noise: Option<Noise>,
     rng: Rng,
-    /// The bin that `level` is of.
+    /// The bin of `level`.
     bin: u64,
-    /// The logarithm of the noise, without its variance's half.
+    /// The logarithm of the noise, without half of its variance.
     level: f64,
     /// The rate of the bin.
     rate: f64,
@@ -35,7 +35,7 @@ impl Levels {
         levels
     }
 
-    /// The rate of a bin, in requests a second; bins are asked for in rising order, each as often as wanted.
+    /// The rate of a bin, in requests a second; bins are read in rising order, each any number of times.
     #[inline]
     pub(crate) fn at(&mut self, bin: u64) -> f64 {
         while self.bin < bin {
@@ -44,7 +44,7 @@ impl Levels {
         self.rate
     }
 
-    /// Whether the traffic has ended for good by this bin: the last rate goes on for ever.
+    /// Whether the traffic has ended permanently by this bin: the last rate continues forever.
     pub(crate) fn has_ended(&self) -> bool {
         self.rate == 0.0 && self.bin + 1 >= self.rates.len() as u64
     }
@@ -61,7 +61,7 @@ impl Levels {
     fn enter(&mut self) {
         let rate = self.rates.get(self.bin as usize).or(self.rates.last()).copied().unwrap_or(0.0);
         let sigma = self.noise.map_or(0.0, |noise| noise.sigma);
-        // The mean of a log-normal is above that of its logarithm by half its variance.
+        // The mean of a log-normal exceeds that of its logarithm by half its variance.
         let noise = if self.noise.is_some() { libm::exp(self.level - 0.5 * sigma * sigma) } else { 1.0 };
         self.rate = (rate * noise).max(0.0);
     }

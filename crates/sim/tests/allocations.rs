@@ -1,4 +1,4 @@
-//! Nothing is allocated for an event: four times the requests, the same few allocations.
+//! Events allocate nothing: four times the requests, the same few allocations.
 
 use control::admission::WaitingSettings;
 use control::rate::{Limit, RateSettings};
@@ -18,8 +18,8 @@ fn work(cpu: u64, wait: u64) -> Step {
     Step::Work { cpu: time(cpu), wait: time(wait), bursts: 3, incidents: None }
 }
 
-/// Twelve cores; clients who lose patience now and then and try again, kept connections, threads under a lock; behind
-/// it a service of front workers and a pool, a connection for each call.
+/// Twelve cores; clients that time out now and then and retry, kept connections, threads under a lock; behind it a
+/// service with front workers and a pool, and a connection for each call.
 fn plain() -> Vec<Service> {
     let lock = Some(millis(100));
     let accept = Accept::Kept { bound: 500, linger: millis(20), inline: 10 };
@@ -63,7 +63,7 @@ fn plain() -> Vec<Service> {
     vec![front, behind]
 }
 
-/// The same behind limits at which some wait and some are refused, at the smaller rate too.
+/// The same behind limits at which some requests wait and some are refused, also at the lower rate.
 fn limited() -> Vec<Service> {
     let mut services = plain();
     let rate = RateSettings {
@@ -122,7 +122,7 @@ fn nothing_is_allocated_for_an_event() {
         let [few, many] = rates.map(|rate| second_half(services.clone(), rate));
         println!("{what}: allocations and requests: {few:?}, {many:?}");
         assert!(many.1 > 3 * few.1, "{what}: {few:?} {many:?}");
-        // A map of reasons in each minute that refuses some, and a buffer that has never been so full.
+        // A map of reasons in each minute with refusals, and a buffer that grows to a new maximum.
         assert!(few.0 <= MOST && many.0 <= MOST, "{what}: {few:?} {many:?}");
     }
 }

@@ -93,7 +93,7 @@ fn conserves(outcome: &Outcome) {
     for service in &outcome.services {
         let totals = &service.totals;
         let ended = totals.answered + totals.errors + totals.refused + totals.timed_out + totals.failed;
-        // Those in hand at the beginning end too, and those at the end do not yet.
+        // Requests in flight at the beginning are included, and those at the end are not.
         let in_hand = 2000;
         assert!(totals.arrived.abs_diff(ended) < in_hand, "{} came, {ended} ended", totals.arrived);
         for row in &service.rows {
@@ -101,7 +101,8 @@ fn conserves(outcome: &Outcome) {
             assert!(row.cpu_maximum.unwrap_or(0.0) < 1.02, "{row:?}");
             let answer = row.balancer.expect("there is traffic all the time");
             assert!(answer.p50 <= answer.p75 && answer.p75 <= answer.p95 && answer.p95 <= answer.p99);
-            // Of the minute's own requests: those that it has of the one before, and leaves to the next, are the rest.
+            // For the minute's own requests: the rest are those from the minute before, and those that remain for the
+            // next.
             let little = stays(row) / 60.0;
             assert!((row.in_system - little).abs() < 0.05 * little.max(1.0), "{} {little}", row.in_system);
         }
@@ -112,7 +113,7 @@ fn conserves(outcome: &Outcome) {
     }
 }
 
-/// For how long those that ended in a minute were there, in seconds; those that were refused were not.
+/// The total time that requests which ended in a minute were there, in seconds, without refused ones.
 fn stays(row: &Row) -> f64 {
     let mean = row.balancer.map_or(0.0, |times| times.mean);
     (row.answered + row.errors + row.timed_out) as f64 * mean
@@ -128,7 +129,7 @@ fn a_fleet_follows_its_load() {
         assert!(service.totals.lowest == 2 && service.totals.actions >= 4, "{:?}", service.totals);
         assert!(service.totals.answered > 500_000, "{:?}", service.totals);
         assert!(service.totals.scores.is_some());
-        // Work for up to four cores at 10 ms, against two that would do by night.
+        // Work for up to four cores at 10 ms, compared with two that suffice at night.
         let cpu = service.totals.busy.expect("there are instances");
         assert!((0.25..0.75).contains(&cpu), "{cpu}");
     }

@@ -14,21 +14,21 @@ const REFERENCES: &str = include_str!("../../../bench/sim/references/networks.js
 const RUNS: u64 = 12;
 const REQUESTS: f64 = 20_000.0;
 const WARM_UP: f64 = 2_000.0;
-/// Chance takes one of eighty figures this many standard errors away once in some hundred times; the seeds are fixed.
+/// By chance, one of eighty values is this many standard errors away once in a few hundred times; the seeds are fixed.
 const FAR: f64 = 4.0;
-/// Quantiles are read off buckets.
+/// Quantiles are read from buckets.
 const READING: f64 = 0.004;
 
 fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {value}"))
 }
 
-/// One instance with so many threads and one queue; requests of the network cost nothing themselves.
+/// One instance with this many threads and one queue; the network requests themselves cost nothing.
 fn service(threads: u32, endpoints: Vec<Endpoint>) -> Service {
     Service::new("service", Server::new(1, threads), Host::new("host", 1), endpoints)
 }
 
-/// A service that calls the others one after the other, a kind of request for each route.
+/// A service that calls the others one after the other; a kind of request for each route.
 fn system(network: &Value, seed: u64) -> (System, f64) {
     let mut called: Vec<Vec<Endpoint>> =
         network["services"].as_array().unwrap().iter().map(|_| Vec::new()).collect();

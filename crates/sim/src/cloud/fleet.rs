@@ -1,8 +1,8 @@
-//! The instances of a service: how many are wanted, how many there are, and what is done about the difference.
+//! The instances of a service: how many are desired, how many exist, and the actions to make them equal.
 //!
-//! A launch waits for the launch rate and for the account's quotas; what could not be launched is noted, and tried
-//! again when something was given back. An instance is provisioned (billed), boots (uses processor time), serves,
-//! drains, and is gone.
+//! A launch waits for the launch rate and for the account's quotas; a refused launch is recorded, and repeated when
+//! capacity was returned. An instance is provisioned (billed), boots (uses processor time), serves, drains, and is
+//! gone.
 
 mod meters;
 mod rolling;
@@ -16,14 +16,14 @@ use crate::settings::{Ends, Service, ServiceId};
 use std::time::Duration;
 use units::Timestamp;
 
-/// What all services share.
+/// The state that all services share.
 #[derive(Debug)]
 pub(crate) struct World<P> {
     pub(crate) plant: P,
     pub(crate) now: Timestamp,
     pub(crate) queue: Queue,
     pub(crate) room: Room,
-    /// Something was given back to the account: others may launch now.
+    /// Capacity was returned to the account: others may launch now.
     pub(crate) freed: bool,
 }
 
@@ -32,36 +32,36 @@ pub(crate) struct World<P> {
 pub(crate) struct Fleet<'a> {
     pub(crate) id: ServiceId,
     pub(crate) settings: &'a Service,
-    /// In the order in which they were launched.
+    /// In launch order.
     pub(crate) instances: Vec<Instance>,
     pub(crate) happenings: Log<Happening>,
-    /// Cost since it was last taken, in US dollars.
+    /// Cost since the last reading, in US dollars.
     pub(crate) cost: f64,
-    /// Processor use of instances that are gone, since it was last taken.
+    /// Processor use of instances that are gone, since the last reading.
     pub(crate) gone: Meter,
     desired: u32,
     version: u32,
-    /// A deployment replaces instances of older versions.
+    /// A deployment is replacing instances of older versions.
     rolling: bool,
     launched: Launch,
     rate: LaunchRate,
-    /// When the next launch is planned, because the rate held it back.
+    /// When the next launch is planned, if the launch rate delayed it.
     launch_at: Option<Timestamp>,
     shortage: Option<Shortage>,
     /// Launches that were refused and are still missing.
     missing: u32,
-    /// Launches that a quota refused since this was last taken, each once however often it was tried again.
+    /// Launches refused by a quota since the last reading; repeated attempts count once.
     pub(crate) refused: u64,
 }
 
-/// How many instances there are.
+/// Numbers of instances by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Wanted.
+    /// Desired.
     pub desired: u32,
-    /// Their processes run: booting, serving, or failed without notice.
+    /// Processes are running: booting, serving, or failed and not detected yet.
     pub running: u32,
-    /// Asked for and not running: being provisioned, or held back by the launch rate or a quota.
+    /// Requested and not running: being provisioned, or delayed by the launch rate or a quota.
     pub pending: u32,
     /// Being provisioned.
     pub provisioning: u32,
@@ -73,7 +73,7 @@ pub struct Counts {
     pub draining: u32,
 }
 
-/// How often a draining instance is looked at.
+/// How often a draining instance is checked.
 const DRAIN_CHECK: Duration = Duration::from_secs(1);
 
 impl<'a> Fleet<'a> {
@@ -134,17 +134,17 @@ impl<'a> Fleet<'a> {
         counts
     }
 
-    /// How many are wanted.
+    /// The desired number.
     pub(crate) fn desired(&self) -> u32 {
         self.desired
     }
 
-    /// A deployment replaces instances now.
+    /// Whether a deployment is replacing instances.
     pub(crate) fn is_rolling(&self) -> bool {
         self.rolling
     }
 
-    /// Some launches wait for a quota.
+    /// Whether launches wait for a quota.
     pub(crate) fn is_short(&self) -> bool {
         self.shortage.is_some()
     }
@@ -154,7 +154,7 @@ impl<'a> Fleet<'a> {
         self.reconcile(world);
     }
 
-    /// Does what is due.
+    /// Handles a due event.
     pub(crate) fn handle<P: Plant>(&mut self, due: Due, rng: &mut stats::Rng, world: &mut World<P>) {
         match due {
             Due::Boot(launch) => self.boot(launch, world),
@@ -239,7 +239,7 @@ impl<'a> Fleet<'a> {
         self.reconcile(world);
     }
 
-    /// Launches what is missing and ends what is too much.
+    /// Launches missing instances and ends excess ones.
     pub(crate) fn reconcile<P: Plant>(&mut self, world: &mut World<P>) {
         if self.rolling {
             self.roll(world);
@@ -278,7 +278,7 @@ impl<'a> Fleet<'a> {
         self.missing = 0;
     }
 
-    /// Launches an instance if the account has room.
+    /// Launches an instance if the account has capacity.
     fn launch_one<P: Plant>(&mut self, world: &mut World<P>) -> bool {
         let host = (self.launched % self.settings.hosts.len().max(1) as u64) as usize;
         let Some(kind) = self.settings.hosts.get(host) else { return false };
@@ -298,7 +298,7 @@ impl<'a> Fleet<'a> {
         true
     }
 
-    /// Ends so many of those: first what does not run yet, then by the service's rule.
+    /// Ends this many of the instances: first those that do not run yet, then by the service's rule.
     fn end_some<P: Plant>(&mut self, count: u32, which: impl Fn(&Instance) -> bool, world: &mut World<P>) {
         for _ in 0..count {
             let candidates = self.instances.iter().enumerate().filter(|(_, one)| one.is_live() && which(one));
@@ -316,7 +316,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Drains an instance that serves; what does not serve ends at once.
+    /// Drains an instance that serves; other instances end at once.
     fn retire<P: Plant>(&mut self, place: usize, world: &mut World<P>) {
         let instance = &mut self.instances[place];
         match (instance.phase, instance.plant) {

@@ -1,4 +1,4 @@
-//! One instance: where it is in its life, what it used, what it cost.
+//! One instance: its phase, its use of resources, its cost.
 
 use super::queue::Launch;
 use crate::credits::Balance;
@@ -6,7 +6,7 @@ use crate::plant::InstanceId;
 use crate::settings::{Host, Price};
 use units::Timestamp;
 
-/// Where an instance is in its life.
+/// The phase of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Being provisioned: billed, without metrics.
@@ -15,9 +15,9 @@ pub(crate) enum Phase {
     Booting,
     /// Gets requests.
     Serving,
-    /// Gets no new requests; at the instant it is cut off.
+    /// Gets no new requests; it is stopped at this time.
     Draining(Timestamp),
-    /// It broke and nobody noticed yet.
+    /// Failed and not detected yet.
     Failed,
 }
 
@@ -26,9 +26,9 @@ pub(crate) enum Phase {
 pub(crate) struct Instance {
     pub(crate) launch: Launch,
     pub(crate) phase: Phase,
-    /// Place of its kind among the service's hosts.
+    /// Index of its kind in the service's hosts.
     pub(crate) host: usize,
-    /// Deployments that began before it was launched.
+    /// The number of deployments that began before it was launched.
     pub(crate) version: u32,
     /// None until its processes start.
     pub(crate) plant: Option<InstanceId>,
@@ -37,17 +37,17 @@ pub(crate) struct Instance {
     pub(crate) ready_since: Option<Timestamp>,
     /// When its processes started.
     pub(crate) started: Timestamp,
-    /// Cores that it is allotted: its quota, else all of its host.
+    /// Allotted cores: its quota, otherwise all of its host.
     pub(crate) allotted: f64,
-    /// Cores that it gets now, after what neighbours take.
+    /// Cores that it gets now, without those taken by neighbours.
     pub(crate) cores: f64,
     /// Share of each core that neighbours leave.
     left: f64,
-    /// Processor use since its controller last read it, where that reads more often than each minute.
+    /// Processor use since the controller's last reading, if it reads more often than each minute.
     pub(crate) fine: Meter,
     /// Processor use in this minute.
     pub(crate) meter: Meter,
-    /// Processor use since its controller last read it, where that reads less often than each minute.
+    /// Processor use since the controller's last reading, if it reads less often than each minute.
     pub(crate) coarse: Meter,
     /// When the meter was last read.
     pub(crate) read_at: Timestamp,
@@ -61,9 +61,9 @@ pub(crate) struct Instance {
 pub(crate) struct Meter {
     /// Used.
     pub(crate) used: f64,
-    /// What it was allotted: the cloud's metric is used over this.
+    /// Allotted; the cloud's metric is use divided by this.
     pub(crate) allotted: f64,
-    /// What it could really have used: how busy it is seen from inside is used over this.
+    /// What it could have used; the utilisation inside the instance is use divided by this.
     pub(crate) possible: f64,
 }
 
@@ -74,12 +74,12 @@ impl Meter {
         self.possible += other.possible;
     }
 
-    /// What the cloud publishes, 0 to 1 (a little above where the boundaries of a window cut a burst).
+    /// The published utilisation, 0 to 1 (slightly more if the boundaries of a window cut a burst).
     pub(crate) fn published(self) -> Option<f64> {
         (self.allotted > 0.0).then(|| self.used / self.allotted)
     }
 
-    /// How busy it really was.
+    /// The true utilisation.
     pub(crate) fn busy(self) -> Option<f64> {
         (self.possible > 0.0).then(|| (self.used / self.possible).min(1.0))
     }
@@ -113,7 +113,7 @@ impl Instance {
         }
     }
 
-    /// Some seconds passed in which it used so much; true where it gets more or fewer cores from now on.
+    /// Records the use of a span; returns true if its number of cores changes.
     pub(crate) fn spend(&mut self, seconds: f64, used: f64) -> bool {
         let Some(credits) = &mut self.credits else { return false };
         credits.spend(seconds, used);
@@ -123,28 +123,28 @@ impl Instance {
         changes
     }
 
-    /// It counts towards what is desired.
+    /// Whether it counts towards the desired number.
     pub(crate) fn is_live(&self) -> bool {
         !matches!(self.phase, Phase::Draining(_))
     }
 
-    /// Its processes run and it counts: what ECS calls a running task.
+    /// Whether its processes run and it counts: a running task in ECS.
     pub(crate) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Booting | Phase::Serving | Phase::Failed)
     }
 
-    /// What it costs from when this was last asked until now, in US dollars.
+    /// Its cost since the last call, in US dollars.
     pub(crate) fn bill(&mut self, price: Price, now: Timestamp) -> f64 {
         let seconds = now.since(self.billed_until).as_secs_f64();
         self.billed_until = now;
         let owed = self.credits.as_ref().map_or(0.0, Balance::owed);
-        // Surplus credits that are earned back before they are charged come off again.
+        // Surplus credits that are earned back before they are charged are deducted again.
         let surplus = owed - self.owed;
         self.owed = owed;
         price.per_hour * seconds / 3600.0 + surplus
     }
 
-    /// The last bill: what is missing to the shortest time that is billed comes on top.
+    /// The last bill, which includes the rest of the minimum billed time.
     pub(crate) fn last_bill(&mut self, price: Price, now: Timestamp) -> f64 {
         let missing = price.minimum.saturating_sub(now.since(self.launched)).as_secs_f64();
         self.bill(price, now) + price.per_hour * missing / 3600.0

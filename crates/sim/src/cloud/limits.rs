@@ -1,11 +1,11 @@
-//! What keeps an instance from being launched: quotas of the account, and how fast the cloud launches.
+//! Limits on launches: quotas of the account, and the launch rate of the cloud.
 
 use crate::settings::{Host, Quotas, Start};
 use std::fmt;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What the account has left, over all services.
+/// The remaining quotas of the account, over all services.
 #[derive(Debug)]
 pub(crate) struct Room {
     quotas: Quotas,
@@ -19,7 +19,7 @@ impl Room {
         Room { quotas, addresses: 0, vcpus: 0, instances: 0 }
     }
 
-    /// Takes what an instance needs, or says what there is none left of.
+    /// Takes what an instance needs, or returns the exhausted quota.
     pub(crate) fn take(&mut self, host: &Host) -> Result<(), Shortage> {
         let lacks = |used: u32, needed: u32, most: Option<u32>| {
             most.filter(|most| used.saturating_add(needed) > *most)
@@ -39,7 +39,7 @@ impl Room {
         Ok(())
     }
 
-    /// An instance gives back what it took.
+    /// Returns what an instance took.
     pub(crate) fn give_back(&mut self, host: &Host) {
         self.addresses -= 1;
         self.vcpus -= host.cores;
@@ -47,7 +47,7 @@ impl Room {
     }
 }
 
-/// What an account may have only so much of.
+/// A quota of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quota {
     /// Addresses in the subnets.
@@ -61,11 +61,11 @@ pub enum Quota {
 /// Why an instance could not be launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shortage {
-    /// What there is none left of.
+    /// The exhausted quota.
     pub of: Quota,
     /// How much is in use.
     pub used: u32,
-    /// How much there may be.
+    /// The quota.
     pub most: u32,
 }
 
@@ -80,11 +80,11 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// How fast instances may be launched: a rate after a burst, kept as the one instant up to which launches are paid for
-/// (generic cell rate algorithm).
+/// The launch rate: a rate with a burst, stored as the time up to which launches are used (generic cell rate
+/// algorithm).
 #[derive(Debug)]
 pub(crate) struct LaunchRate {
-    /// Time that each launch takes of the rate; none: no bound.
+    /// The interval between launches; none: no bound.
     interval: Option<Duration>,
     burst: u32,
     paid_until: Timestamp,
@@ -102,7 +102,7 @@ impl LaunchRate {
         }
     }
 
-    /// Launches one now, or says when it may be.
+    /// Launches one now, or returns when it may be launched.
     pub(crate) fn take(&mut self, now: Timestamp) -> Result<(), Timestamp> {
         let Some(interval) = self.interval else { return Ok(()) };
         let ahead = interval.saturating_mul(self.burst - 1);

@@ -1,4 +1,4 @@
-//! A simulated fleet as its autoscaler is shown it.
+//! A simulated fleet as the observation of its autoscaler.
 
 use super::fleet::Fleet;
 use super::instance::{Instance, Meter, Phase};
@@ -6,14 +6,14 @@ use crate::credits::Balance;
 use crate::plant::Window;
 use control::scaling::controller;
 
-/// The instances, as they were last shown: the memory is kept from one reading to the next.
+/// The instances at the last reading: the memory is reused between readings.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     instances: Vec<controller::Instance>,
 }
 
 impl Observed {
-    /// The fleet now, with what each instance used by one of its meters.
+    /// The fleet now, with each instance's use from one of its meters.
     pub(crate) fn fleet(
         &mut self,
         fleet: &Fleet<'_>,

@@ -1,32 +1,32 @@
-//! What is due, in order of time; what is due at the same instant comes in the order in which it was planned.
+//! Due events in the order of time; events at the same time are in the order in which they were planned.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Timestamp;
 
-/// The number of a launch within a service, counted from the first; never used again.
+/// The number of a launch within a service, counted from the first; never reused.
 pub(crate) type Launch = u64;
 
-/// Something that happens to a service.
+/// An event of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     /// Provisioned: its processes start.
     Boot(Launch),
     /// Booted: it serves.
     Serve(Launch),
-    /// It drains: is it done?
+    /// It drains: check whether it is done.
     Drained(Launch),
-    /// Instances fail: the place in the settings.
+    /// Instances fail: the index in the settings.
     Fail(usize),
-    /// Health checks noticed that it failed.
+    /// Health checks detected its failure.
     Noticed(Launch),
-    /// A deployment begins: the place in the settings.
+    /// A deployment begins: the index in the settings.
     Deploy(usize),
     /// The launch rate allows the next.
     Launch,
 }
 
-/// What is due.
+/// The due events.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Reverse<(Timestamp, u64, u16, Due)>>,
@@ -43,7 +43,7 @@ impl Queue {
         self.heap.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// The next that is due at or before an instant.
+    /// The next event due at or before a time.
     pub(crate) fn take(&mut self, now: Timestamp) -> Option<(u16, Due)> {
         if self.next_at()? > now {
             return None;

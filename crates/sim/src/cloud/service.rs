@@ -1,4 +1,4 @@
-//! A service with its instances, its metrics and whoever decides on it.
+//! A service with its instances, its metrics and its controller.
 
 use super::MINUTE;
 use super::fleet::{Fleet, World};
@@ -15,15 +15,15 @@ use control::scaling::controller::{Controller, Observation, Rhythm, common_step}
 use std::time::Duration;
 use units::Timestamp;
 
-/// A service with all that belongs to it.
+/// A service with its state.
 #[derive(Debug)]
 pub(crate) struct Governed<'a> {
     pub(crate) fleet: Fleet<'a>,
     controller: Controller,
     rhythm: Rhythm,
-    /// What the controller is shown of the instances.
+    /// The instances as the controller sees them.
     observed: Observed,
-    /// Since the controller last read, where it reads more often than each minute.
+    /// Since the controller's last reading, if it reads more often than each minute.
     fine: Window,
     minute: Window,
     rows: Vec<Row>,
@@ -69,7 +69,7 @@ impl<'a> Governed<'a> {
         }
     }
 
-    /// How often its meters must be read.
+    /// The interval at which its meters must be read.
     pub(crate) fn step(&self) -> Duration {
         let burstable = self.fleet.settings.hosts.iter().any(|host| host.credits.is_some());
         let step = common_step(self.rhythm.reads, self.rhythm.decides);
@@ -80,7 +80,7 @@ impl<'a> Governed<'a> {
         self.controller.assumptions()
     }
 
-    /// Reads the meters: so much time has passed.
+    /// Reads the meters after this much time has passed.
     pub(crate) fn read<P: Plant>(&mut self, window: &mut Window, passed: Duration, world: &mut World<P>) {
         self.fleet.read_all(world);
         let share = |of: Duration| passed.as_secs_f64() / of.as_secs_f64();
@@ -154,7 +154,7 @@ impl<'a> Governed<'a> {
         self.minute.clear();
     }
 
-    /// Lets the policy decide, where it is time.
+    /// Runs the policy if a decision is due.
     pub(crate) fn decide<P: Plant>(&mut self, world: &mut World<P>) {
         let now = world.now;
         if !is_due(now, self.rhythm.decides) {
@@ -249,7 +249,7 @@ impl<'a> Governed<'a> {
     }
 }
 
-/// Processor use of the running instances as the cloud publishes it.
+/// Processor use of the running instances, as published by the cloud.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Published {
     pub(crate) samples: u32,
@@ -278,20 +278,20 @@ impl Published {
     }
 }
 
-/// A request that was not answered well counts as too slow.
+/// A request without a good response counts as too slow.
 fn is_within(goal: Goal, minute: &Window) -> Option<bool> {
     let bad = minute.errors + minute.refused + minute.timed_out + minute.failed;
     let all = minute.answered + bad;
     if all == 0 {
-        // Requests that came and of which none ended are no good minute.
+        // A minute with arrivals in which none ended is not a good minute.
         return (minute.arrived > 0 || minute.in_system > 1.0).then_some(false);
     }
-    // Errors are among the times, and taken to be the fastest: they stand before those that were answered.
+    // Errors are among the times, and assumed to be the fastest: they come before the successful requests.
     let wanted = goal.quantile.get() * all as f64;
     if wanted > minute.answered as f64 {
         return Some(false);
     }
-    // Minute by minute there may be a time less than requests, because both are rounded.
+    // In the minute model there may be one time fewer than requests, because both are rounded.
     let share = (wanted + minute.errors as f64) / minute.balancer.count().max(1) as f64;
     minute.balancer.quantile(share.min(1.0)).map(|time| time < goal.below.as_secs_f64())
 }
@@ -302,5 +302,5 @@ fn is_due(now: Timestamp, each: Duration) -> bool {
 
 /// How often credits are accounted.
 const CREDITS_STEP: Duration = Duration::from_secs(10);
-/// How often CloudWatch shows credit metrics.
+/// How often CloudWatch publishes credit metrics.
 const CREDITS_PUBLISHED: Duration = Duration::from_secs(300);

@@ -1,8 +1,8 @@
-//! A plant of fluid and small settings, for tests of the cloud.
+//! A fluid plant and small settings, for tests of the cloud.
 //!
-//! Requests spread evenly over the instances that serve; each costs constant processor time; the response time grows
-//! with how busy the processors are. Misuse of the seam (an instance that serves before it was launched, or is stopped
-//! twice) panics.
+//! Requests are spread evenly over the instances that serve; each costs constant processor time; the response time
+//! grows with processor utilisation. Wrong use of the trait (an instance that serves before it was launched, or is
+//! stopped twice) panics.
 
 use crate::plant::{InstanceId, Plant, Window};
 use crate::settings::*;
@@ -40,9 +40,9 @@ pub(crate) struct Fluid {
     instances: Vec<Option<Running>>,
     windows: Vec<Window>,
     carried: Vec<f64>,
-    /// When each instance was launched, by its place.
+    /// When each instance was launched, by its index.
     launched: Vec<Timestamp>,
-    /// For how long those that were stopped lived.
+    /// The lifetimes of stopped instances.
     pub(crate) lives: Rc<RefCell<Vec<Duration>>>,
 }
 
@@ -112,7 +112,7 @@ impl Fluid {
     }
 }
 
-/// Those that still run at the end count until then.
+/// Instances that still run at the end count until then.
 impl Drop for Fluid {
     fn drop(&mut self) {
         for (place, instance) in self.instances.iter().enumerate() {
@@ -228,7 +228,7 @@ pub(crate) fn service(instances: u32) -> Service {
     }
 }
 
-/// A system of one service with so many requests a second in each minute.
+/// A system of one service with this many requests a second in each minute.
 pub(crate) fn system(service: Service, rates: &[f64]) -> System {
     let traffic = Traffic::Open {
         rates: Arc::from(rates),

@@ -83,7 +83,7 @@ fn what_does_not_run_yet_ends_first() {
     let outcome = run(&system(service, &[10.0; 6]));
     assert!(rows(&outcome).iter().all(|row| row.counts.draining == 0 && row.counts.serving >= 2));
     assert_eq!(outcome.services[0].totals.actions, 3);
-    // The first undoes nothing, the second does; the third goes on in its direction.
+    // The first reverses nothing, the second does; the third continues in its direction.
     assert_eq!(outcome.services[0].totals.flaps, 1);
 }
 
@@ -118,11 +118,11 @@ fn launches_that_a_quota_refused_are_counted_once_and_in_the_measured_time() {
     for (warm_up, changes, expected) in [
         // Five of ten are missing; then two more; then none.
         (0, vec![(1, 10), (3, 12), (6, 5)], 7),
-        // Ended and asked for anew.
+        // Ended and requested again.
         (0, vec![(1, 10), (3, 5), (5, 10)], 10),
-        // Tried again when instances fail and are replaced.
+        // Attempted again when instances fail and are replaced.
         (0, vec![(1, 10)], 5),
-        // What was refused in the warm-up is not counted.
+        // Refusals in the warm-up are not counted.
         (2, vec![(1, 10), (3, 12)], 2),
         (4, vec![(1, 10), (3, 12)], 0),
     ] {
@@ -207,7 +207,7 @@ fn failed_instances_are_replaced_when_noticed() {
         vec![Failure { at: Duration::from_secs(90), instances: 2, noticed_after: Duration::from_secs(60) }];
     let outcome = run(&system(service, &[10.0; 6]));
     let serving: Vec<u32> = rows(&outcome).iter().map(|row| row.counts.serving).collect();
-    // Noticed at 150 s, provisioned until 195 s, booted at 235 s.
+    // Detected at 150 s, provisioned until 195 s, booted at 235 s.
     assert_eq!(serving, [3, 1, 1, 3, 3, 3]);
     assert_eq!(rows(&outcome)[1].counts.running, 3);
     assert_eq!(happened(&outcome), ["2 failed"]);
@@ -219,7 +219,7 @@ fn a_burstable_fleet_looks_idle_when_it_is_held_back() {
     let kind = crate::credits::burstable_type("t2.small").expect("in the table");
     service.hosts = vec![Host { credits: Some(kind.credits(false)), ..host() }];
     service.scaling.goal = Some(Goal { quantile: Quantile::P95, below: Duration::from_millis(300) });
-    // Each wants 0.6 cores and may use 0.2 in the long run.
+    // Each needs 0.6 cores and may use 0.2 in the long run.
     let outcome = run(&system(service, &[120.0; 240]));
     let service = &outcome.services[0];
     let (first, last) = (&service.rows[10], service.rows.last().expect("rows"));
@@ -301,7 +301,7 @@ fn any_number_of_threads_gives_the_same() {
     assert_eq!(one, run_parallel(&systems, 4, run));
 }
 
-/// A plant in which nothing costs time.
+/// A plant without processor use.
 struct Still(InstanceId);
 
 impl Plant for Still {
@@ -344,7 +344,7 @@ fn a_week_of_minutes_costs_the_cloud_little() {
     assert!(seconds < 0.5, "{seconds} s");
 }
 
-/// Counts and minutes of changes by hand.
+/// Manual changes: counts and minutes.
 fn changes() -> impl Strategy<Value = Vec<(u64, u32)>> {
     prop::collection::vec((1_u64..30, 0_u32..25), 0..12).prop_map(|mut changes| {
         changes.sort_by_key(|(minute, _)| *minute);
@@ -386,7 +386,7 @@ proptest! {
             .collect();
         let last = changes.last().map_or(3, |(_, count)| *count);
         let mut system = system(service, &[20.0; 31]);
-        // Long enough for everything to settle at the end.
+        // Long enough for all changes to complete.
         system.measured = Duration::from_secs(3 * 3600);
         system.quotas.addresses = Some(addresses);
         let outcome = run(&system);
@@ -396,7 +396,7 @@ proptest! {
         }
         let end = rows(&outcome).last().expect("rows").counts;
         prop_assert_eq!(end.desired, last);
-        // A deployment that lacks the addresses for new ones keeps the old ones.
+        // A deployment without addresses for new instances keeps the old ones.
         prop_assert_eq!(end.serving, last.min(addresses), "{:?} {:?}", end, happened(&outcome));
         prop_assert_eq!(end.draining, 0);
     }
@@ -409,7 +409,7 @@ proptest! {
         failures in prop::collection::vec((0_u64..1800, 1_u32..5, 0_u64..200), 0..4),
     ) {
         let mut service = service(5);
-        // Provisioning is not seen by the plant, so there is none.
+        // The plant does not see provisioning, so there is none.
         service.start.provision = Duration::ZERO;
         service.prices = vec![Price { per_hour: 3600.0, minimum: Duration::from_secs(minimum) }];
         service.scaling.policy = by_hand(&changes);
@@ -425,7 +425,7 @@ proptest! {
             .iter()
             .zip([250, 500, 750])
             .map(|((at, least, most), millis)| Deployment {
-                // Never at an instant at which something else is launched: what is launched and taken back at once is
+                // Never at the time of another launch: an instance that is launched and ended at the same time is
                 // charged the minimum, and the plant never sees it.
                 at: Duration::from_millis(1000 * at + millis),
                 least_healthy: f64::from(*least) / 4.0,
@@ -439,7 +439,7 @@ proptest! {
         let totals = &outcome.services[0].totals;
         let by_row: f64 = rows(&outcome).iter().map(|row| row.cost).sum();
         prop_assert!((totals.cost - by_row).abs() < 1e-6);
-        // Everything changes in the first half hour, so whoever still runs at the end is past the minimum.
+        // All changes are in the first half hour, so instances that still run at the end exceed the minimum.
         let lived: f64 = lives.borrow().iter().map(|life| life.as_secs_f64().max(minimum as f64)).sum();
         prop_assert!((totals.cost - lived).abs() < 1e-6, "{} {lived}", totals.cost);
     }

@@ -1,4 +1,4 @@
-//! Policies of `control` on a plant of fluid: what they see, and what comes of it.
+//! Policies of `control` on a fluid plant: their observations and results.
 
 use super::testing::*;
 use crate::outcome::{Outcome, Row};
@@ -33,7 +33,7 @@ fn alarm(statistic: Statistic, comparison: Comparison, threshold: f64, periods: 
     }
 }
 
-/// One more above `high`, one fewer below `low`, on average processor use.
+/// One more instance above `high`, one fewer below `low`, on average processor use.
 fn steps(platform: Platform, min: u32, max: u32, high: f64, low: f64) -> ScalerSettings {
     let mut scaler = ScalerSettings::new(platform, min, max);
     scaler.alarms.push(alarm(Statistic::Average, Comparison::GreaterThan, high, 1));
@@ -47,7 +47,7 @@ fn steps(platform: Platform, min: u32, max: u32, high: f64, low: f64) -> ScalerS
 fn an_alarm_acts_on_the_minute_before_the_last() {
     let mut service = service(2);
     service.scaling.policy = aws(steps(Platform::Ecs, 1, 10, 60.0, 10.0), &[Metric::CpuUtilization]);
-    // Above 60 % from 180 s on: the minute ends at 240 s and is seen at 300 s.
+    // Above 60 % from 180 s on: the minute ends at 240 s and is visible at 300 s.
     let outcome = run(&system(service, &[100.0, 100.0, 100.0, 150.0, 150.0, 150.0, 150.0, 150.0]));
     let decisions = outcome.services[0].decisions.notes();
     assert_eq!(decisions[0].at, Timestamp::from_secs(300));
@@ -68,7 +68,7 @@ fn what_is_being_provisioned_is_not_asked_for_again() {
         let mut service = service(2);
         service.start.provision = Duration::from_secs(provision);
         service.scaling.policy = aws(steps(Platform::EC2, 1, 10, 60.0, 10.0), &[Metric::CpuUtilization]);
-        // The alarm goes on while the instance that it asked for comes up and warms up, for five minutes.
+        // The alarm continues for five minutes, while the new instance starts and warms up.
         let outcome = run(&system(service, &[150.0; 8]));
         let scaled =
             outcome.services[0].decisions.notes().iter().filter(|note| note.what.to > note.what.from);
@@ -85,7 +85,7 @@ fn requests_for_each_target_are_known_without_healthy_ones() {
         ..TargetTracking::new(CPU, 2000.0, Preset::ECS)
     }));
     service.scaling.policy = aws(scaler, &[Metric::RequestCountPerTarget]);
-    // All are broken, and run on: 3,000 a minute for each of two.
+    // All have failed, and continue to run: 3,000 a minute for each of two.
     service.failures =
         vec![Failure { at: Duration::ZERO, instances: 2, noticed_after: Duration::from_secs(3600) }];
     let outcome = run(&system(service, &[100.0; 10]));
@@ -148,7 +148,7 @@ fn a_cpu_alarm_on_spent_credits_scales_the_wrong_way() {
     let kind = crate::credits::burstable_type("t2.small").expect("in the table");
     service.hosts = vec![Host { credits: Some(kind.credits(false)), ..host() }];
     service.scaling.policy = aws(steps(Platform::Ecs, 2, 10, 80.0, 30.0), &[Metric::CpuUtilization]);
-    // 45 % each while credits last; then all are held at 20 %, read as idle, and are taken away.
+    // 45 % each while credits last; then all are limited to 20 %, appear idle, and are removed.
     let outcome = run(&system(service, &[180.0; 240]));
     let service = &outcome.services[0];
     assert_eq!(service.rows[20].counts.running, 4);
@@ -235,7 +235,7 @@ fn a_group_leaves_out_those_that_warm_up() {
         let mut scaler = ScalerSettings::new(platform, 2, 20);
         scaler.alarms.push(alarm(Statistic::SampleCount, Comparison::GreaterThan, 2.5, 1));
         scaler.policies.push(Rule::Step(StepScaling::of(vec![AlarmId(0)], 1)));
-        // Somebody adds a third, which runs from 195 s on.
+        // A third instance is added manually; it runs from 195 s on.
         scaler.scheduled.push(control::scaling::Scheduled {
             at: Timestamp::from_secs(150),
             min: Some(3),
@@ -251,7 +251,7 @@ fn a_group_leaves_out_those_that_warm_up() {
             .find(|note| note.what.reason.contains("alarm 0"))
             .map(|note| note.at.as_secs_f64() / 60.0)
     };
-    // Warm for 300 s from 225 s on: counted in the minute that ends at 540 s, seen at 600 s.
+    // Warm for 300 s from 225 s on: counted in the minute that ends at 540 s, visible at 600 s.
     assert_eq!(counted(Platform::EC2), Some(10.0));
 }
 
@@ -293,7 +293,7 @@ fn an_hpa_scales_out_within_its_sync_period_and_in_after_five_minutes() {
     );
     assert_eq!(rows(&outcome)[10].counts.serving, 4);
     let inward = decisions.iter().find(|note| note.what.to < note.what.from).expect("it scales in");
-    // The last sync that saw the load was at 1200 s; its recommendation holds for five minutes.
+    // The last sync with load was at 1200 s; its recommendation holds for five minutes.
     assert_eq!(inward.at, Timestamp::from_secs(1200 + 300 + 15));
     assert_eq!(inward.what.reason, "New size: 2; reason: All metrics below target (cpu 20%, target 50%)");
     // What it saw at the end of each minute.
@@ -375,7 +375,7 @@ fn knative_comes_back_from_nothing_when_a_request_comes() {
     let outcome = run(&system(service, &rates));
     assert_eq!(rows(&outcome)[6].counts.running, 0);
     assert_eq!(rows(&outcome)[9].counts.serving, 1);
-    // Those that came in the first seconds found nobody.
+    // Requests of the first seconds found no instance.
     assert!((1..600).contains(&rows(&outcome)[8].refused), "{}", rows(&outcome)[8].refused);
 }
 

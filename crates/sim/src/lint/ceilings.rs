@@ -1,11 +1,11 @@
-//! Quotas and addresses that end before the policies do.
+//! Quotas and addresses that are exhausted before the policies' maximum.
 
 use super::{Finding, Rule};
 use crate::settings::{Policy, Service, System};
 
 pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
     let names = || system.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", ");
-    // The most of all services, and the most while one of them is deployed: then it has old and new ones.
+    // The maximum of all services, and the maximum while one of them is deployed: then it has old and new instances.
     let most = |of: &dyn Fn(f64, f64) -> f64| -> [f64; 2] {
         let [all, more] = system.services.iter().fold([0.0_f64; 2], |[all, more], service| {
             let max = f64::from(maximum(service));
@@ -53,7 +53,7 @@ pub(super) fn check(system: &System, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The most instances that anything may ask for: a schedule may raise the maximum.
+/// The highest number of instances that may be requested: a schedule may raise the maximum.
 fn maximum(service: &Service) -> u32 {
     match &service.scaling.policy {
         Policy::Aws(aws) => aws.widest_bounds().1,

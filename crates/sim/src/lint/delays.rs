@@ -1,4 +1,4 @@
-//! Cooldowns and warm-ups that end before the last action can be seen.
+//! Cooldowns and warm-ups that end before the effect of the last action is visible.
 
 use super::{Aws, Finding, Rule};
 use control::scaling::{CooldownFrom, Platform, Policy, PolicyId};
@@ -16,7 +16,7 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
         if !adds {
             continue;
         }
-        // A warm-up begins when the instance runs, after it was provisioned.
+        // A warm-up begins when the instance runs, after provisioning.
         let (field, found, start_up) = match (scaler.platform, policy) {
             (Platform::Ec2 { default_warm_up, .. }, Policy::Step(step)) => {
                 ("warm-up", step.warm_up.unwrap_or(default_warm_up), start.boot)
@@ -53,7 +53,7 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is left of the start-up when the cooldown begins.
+/// The rest of the start-up when the cooldown begins.
 fn left(from: CooldownFrom, start: &crate::settings::Start) -> Duration {
     match from {
         CooldownFrom::Fulfilled => start.boot,

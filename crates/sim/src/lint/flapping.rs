@@ -1,20 +1,20 @@
-//! Bands that are too narrow: an action brings the metric to where the opposite one begins.
+//! Flapping bands: an action brings the metric to the threshold of the opposite one.
 //!
 //! A metric that falls in proportion as instances are added is at `high * n / (n + k)` right after `k` were added to
-//! `n` at the threshold `high`; after `j` were taken from `n` at `low` it is at `low * n / (n - j)`.
+//! `n` at the threshold `high`; after `j` were removed from `n` at `low` it is at `low * n / (n - j)`.
 //!
-//! Target tracking adds one right above its target, and below its lower threshold takes away what it can without passing
-//! the target. What another policy added in excess it takes back and is done: that is no flapping. Several of its kind
-//! only scale in where all of them would.
+//! Target tracking adds one instance right above its target, and below its lower threshold removes as many as it can
+//! without exceeding the target. If it removes the excess that another policy added, it stops there: that is not
+//! flapping. Several target tracking policies only scale in if all of them would.
 
 use super::{Aws, Finding, Rule};
 use crate::settings::Metric;
 use control::alarm::AlarmSettings;
 use control::scaling::{Adjustment, Policy, PolicyId, ScaleIn, StepScaling, TargetTracking};
 
-/// What adds or takes away at the threshold of an alarm.
+/// The action at the threshold of an alarm.
 struct Side<'a> {
-    /// The alarm of a policy, or the policy that makes its own.
+    /// The alarm of a policy, or the policy that creates its own.
     place: String,
     alarm: AlarmSettings,
     change: Change<'a>,
@@ -23,7 +23,7 @@ struct Side<'a> {
 enum Change<'a> {
     /// The smallest change, of the step that begins at the threshold: positive out, negative in.
     By { change: i32, adjustment: Adjustment, least: Option<u32> },
-    /// What target tracking finds right.
+    /// The capacity that target tracking computes.
     Track(&'a TargetTracking),
 }
 
@@ -39,7 +39,7 @@ impl Side<'_> {
         }
     }
 
-    /// The number of instances after it has scaled so many.
+    /// The number of instances after it has scaled from this many.
     fn after(&self, instances: u32, min: u32, max: u32) -> f64 {
         let asked = match self.change {
             Change::By { change, adjustment, least } => adjustment.apply(instances, change, least),
@@ -81,7 +81,7 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
     let (high, low) = (out.alarm.threshold, inward.alarm.threshold);
     let (min, max) = aws.aws.widest_bounds();
     let min = min.max(1);
-    // A number that nobody runs is not looked at.
+    // Larger fleets are not checked.
     let last = max.min(min.saturating_add(MOST));
     let finding = |why: String, remedy: String| {
         Some(Finding {
@@ -91,7 +91,7 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
             why,
             remedy: match inward.change {
                 Change::By { .. } => remedy,
-                // Where it scales in follows from its target.
+                // The capacity for scaling in follows from its target.
                 Change::Track(_) => {
                     "let one policy scale out and in, or give target tracking `never_in: true`".to_owned()
                 }
@@ -124,7 +124,7 @@ fn band(aws: &Aws<'_>, out: &Side<'_>, inward: &Side<'_>) -> Option<Finding> {
             inwards(n)
         )
     };
-    // Wide enough for all that are ever scaled.
+    // A band that is wide enough for all fleet sizes.
     let below = (min..=last)
         .flat_map(|n| [outward(n), high * inward.after(n, min, max) / f64::from(n)])
         .fold(high, f64::min);
@@ -173,11 +173,11 @@ fn sides<'a>(aws: &'a Aws<'_>) -> Vec<Side<'a>> {
     sides
 }
 
-/// The change right past the threshold.
+/// The change right beyond the threshold.
 fn at_threshold(step: &StepScaling, alarm: &AlarmSettings) -> Option<i32> {
     let place = step.find(0.0, alarm.comparison)?;
     step.steps.get(place).map(|step| step.change)
 }
 
-/// Numbers of instances that are looked at.
+/// The largest number of instances that is checked.
 const MOST: u32 = 10_000;

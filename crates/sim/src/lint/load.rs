@@ -1,4 +1,4 @@
-//! How many requests a second each service gets, over time.
+//! The requests a second of each service over time.
 
 use crate::settings::{Endpoint, Service, Step, System, Traffic};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use units::Timestamp;
 pub(super) struct Load {
     rates: Option<Arc<[f64]>>,
     bin: Duration,
-    /// Requests to the service for each that enters the system.
+    /// Requests to the service for each request that enters the system.
     visits: f64,
     /// Mean processor time of a request, in seconds on a core of speed 1.
     cpu: f64,
@@ -21,7 +21,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The rates of the measured span, bin by bin; nothing where users decide.
+    /// The rates of the measured span, bin by bin; none in a closed model.
     pub(super) fn rates(&self) -> impl Iterator<Item = f64> + '_ {
         let place = |at: Timestamp| (at.as_nanos() / self.bin.as_nanos().max(1) as u64) as usize;
         let (first, last) = (place(self.from), place(self.until).max(place(self.from) + 1));
@@ -100,7 +100,7 @@ fn visits(system: &System) -> Vec<Vec<f64>> {
             *visits = if all > 0.0 { endpoint.share / all } else { 0.0 };
         }
     }
-    // Calls go from level to level; services that call in a circle end here.
+    // Calls are followed level by level; circular calls end here.
     for _ in 0..DEEPEST {
         let mut next: Vec<Vec<f64>> = level.iter().map(|endpoints| vec![0.0; endpoints.len()]).collect();
         for (place, service) in system.services.iter().enumerate() {

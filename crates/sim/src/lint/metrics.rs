@@ -1,4 +1,4 @@
-//! Metrics that do not say what a policy takes them to say.
+//! Metrics that do not mean what a policy assumes.
 
 use super::{Aws, Finding, Rule, Subject};
 use crate::settings::{Metric, PodMetric, Policy as Scaled};
@@ -20,7 +20,7 @@ pub(super) fn check(aws: &Aws<'_>, findings: &mut Vec<Finding>) {
     burstable(aws.subject, &thresholds, findings);
 }
 
-/// The processor use of pods is misled by credits in the same way.
+/// Credits mislead the processor use of pods in the same way.
 pub(super) fn check_pods(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Scaled::Hpa(hpa) = &subject.service.scaling.policy else { return };
     let mut thresholds = Vec::new();

@@ -1,4 +1,4 @@
-//! Percentiles of too few samples to tell them, given the traffic.
+//! Percentiles with too few samples for the given traffic.
 
 use super::{Aws, Finding, Rule};
 use crate::settings::Metric;

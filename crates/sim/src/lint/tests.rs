@@ -1,4 +1,4 @@
-//! What is found, and what is not.
+//! Systems with and without findings.
 
 use super::*;
 use crate::cloud::testing::{aws, host, service, system};
@@ -56,7 +56,7 @@ fn a_sound_policy_has_no_findings() {
 
 #[test]
 fn narrow_bands_flap_up_to_a_number_of_instances() {
-    // 60 * 4 / 5 is 48: at 50 scaling in begins again. 50 > 60 n / (n + 1) up to n = 4; 50 n / (n - 1) > 60 up to 5.
+    // 60 * 4 / 5 is 48: at 50 it scales in again. 50 > 60 n / (n + 1) up to n = 4; 50 n / (n - 1) > 60 up to 5.
     let findings = linted(|_, scaler| *scaler = band(4, 60.0, 1, 50.0, 1));
     assert_eq!(rules(&findings), [Rule::FlappingBand]);
     assert!(findings[0].why.contains("at 5 instances -1 at 50 brings the metric to 62.5"), "{}", findings[0]);
@@ -70,7 +70,7 @@ fn narrow_bands_flap_up_to_a_number_of_instances() {
 
 #[test]
 fn bands_of_shares_and_of_simple_policies_are_judged_by_what_they_come_to() {
-    // From 4 instances, +50 % is +2: 60 * 4 / 6 is 40; from 14 to the most, 20, it is 42.
+    // From 4 instances, +50 % is +2: 60 * 4 / 6 is 40; from 14 to the maximum of 20, it is 42.
     let shares = |low| {
         linted(|_, scaler| {
             *scaler = band(4, 60.0, 50, low, 1);
@@ -81,7 +81,7 @@ fn bands_of_shares_and_of_simple_policies_are_judged_by_what_they_come_to() {
     let findings = shares(45.0);
     assert!(findings[0].why.contains("+50 % at 60 brings the metric to 42.0"), "{}", findings[0]);
     assert_eq!(shares(39.0), []);
-    // A simple policy that sets a number says nothing about the next one.
+    // A simple policy that sets a number implies nothing about the next one.
     let exact = linted(|_, scaler| {
         *scaler = band(4, 60.0, 1, 20.0, 1);
         scaler.platform = Platform::EC2;
@@ -94,7 +94,7 @@ fn bands_of_shares_and_of_simple_policies_are_judged_by_what_they_come_to() {
         });
     });
     assert!(!rules(&exact).contains(&Rule::FlappingBand), "{exact:?}");
-    // Two are the most: +4 from one of them is +1, to 30 %.
+    // Two are the maximum: +4 from one of them is +1, to 30 %.
     let clamped = linted(|_, scaler| {
         *scaler = band(1, 60.0, 4, 20.0, 1);
         scaler.max = 2;
@@ -140,7 +140,7 @@ fn target_tracking_flaps_beside_steps_too() {
     );
     assert_eq!(rules(&beside(50.0, false, above, 40.0, 1)), [Rule::FlappingBand]);
     assert_eq!(rules(&beside(50.0, true, above, 40.0, 1)), [Rule::NoScaleIn]);
-    // What a large step adds in excess is taken back, and that is all.
+    // The excess of a large step is removed once, without flapping.
     assert_eq!(beside(50.0, false, above, 80.0, 4), []);
 }
 
@@ -215,7 +215,7 @@ fn quotas_below_the_maximum_are_named() {
     assert_eq!(lint(&system), []);
     system.services[0].deployments = vec![Deployment { at: Duration::ZERO, least_healthy: 1.0, most: 2.0 }];
     assert!(lint(&system)[0].why.contains("may run 40 at once, above 30"));
-    // Another service beside it is not deployed.
+    // Another service in the same account is not deployed.
     let mut other = system.services[0].clone();
     other.deployments.clear();
     system.services.push(other);

@@ -1,4 +1,4 @@
-//! Settings that cannot be.
+//! Invalid settings.
 
 use super::{Finding, Rule, Subject};
 use crate::cloud::policy_problems;

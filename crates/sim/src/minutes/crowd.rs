@@ -1,11 +1,11 @@
-//! A service that has more than its load alone would explain: what one minute does to the next.
+//! A service with more requests than its load alone would explain: the effect of one minute on the next.
 //!
-//! Between minutes that can be looked up there is a queue that grows and goes down again, over seconds or hours. It is
-//! followed here instance by instance, in steps of seconds, as a fluid: what leaves an instance with so many requests is
-//! what a recorded one with as many carries, at most what any carries. Those that left waited since they came (first
-//! come, first served); their other times are those of a recorded minute without a queue to speak of. An instance that
-//! is added begins empty: under least outstanding requests it gets all that comes until it has as many as the others,
-//! which go on with what they have.
+//! Between recorded minutes there may be a queue that grows and shrinks, over seconds or hours. It is simulated
+//! instance by instance, in steps of seconds, as a fluid: the throughput of an instance with a number of requests is
+//! that of a recorded one with as many, at most the highest recorded throughput. The wait of requests is the time since
+//! their arrival (first come, first served); their other times are those of a recorded minute with almost no queue. A
+//! new instance begins empty: under least outstanding requests it gets all new requests until it has as many as the
+//! others, which continue with what they have.
 
 use super::curves::Curve;
 use super::plant::{Instance, Phase};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     count: f64,
-    /// When they came, in seconds, and how many of them, in order.
+    /// When they arrived, in seconds, and how many of them, in order.
     came: VecDeque<(f64, f64)>,
 }
 
@@ -26,9 +26,9 @@ pub(super) struct Queue {
 struct Stepped {
     left: f64,
     refused: f64,
-    /// Seconds since those that left had come, on average.
+    /// The mean age of the requests that left, in seconds.
     age: f64,
-    /// The place on the ladder whose minutes are like this without the queue.
+    /// The position on the ladder of such minutes without the queue.
     place: f64,
 }
 
@@ -39,7 +39,7 @@ impl Queue {
         self.came.push_back((at, count));
     }
 
-    /// So many come to an instance of such a strength in so many seconds, up to `now`.
+    /// Advances an instance of the given strength, with this many arrivals in this many seconds, up to `now`.
     fn step(&mut self, curve: &Curve, comes: f64, strength: f64, seconds: f64, now: f64) -> Stepped {
         let strength = strength.max(f64::MIN_POSITIVE);
         let (count, load) = (self.count / strength, comes / strength / seconds);
@@ -74,7 +74,7 @@ impl Queue {
         Stepped { left, refused, age: self.leave(left, now), place }
     }
 
-    /// Takes the first ones out, and says for how long they were here.
+    /// Removes the oldest requests, and returns how long they were here.
     fn leave(&mut self, left: f64, now: f64) -> f64 {
         let (mut missing, mut ages) = (left, 0.0);
         while let Some((came, count)) = self.came.front_mut() {
@@ -92,7 +92,7 @@ impl Queue {
 }
 
 impl Service<'_> {
-    /// Lets requests come at a rate for so long, from `at` seconds on.
+    /// Simulates arrivals at a rate for this long, from `at` seconds on.
     pub(super) fn crowd(
         &mut self,
         rate: f64,
@@ -161,14 +161,14 @@ impl Service<'_> {
             self.load > curve.knee_load() || !self.leaving.is_empty() || !self.serving.iter().all(is_usual);
     }
 
-    /// Says how many of what comes each instance gets; those that leave get nothing.
+    /// Distributes arrivals over the instances; draining instances get none.
     fn share_out(&self, comes: f64, step: f64, instances: &[Instance], into: &mut Vec<(InstanceId, f64)>) {
         into.clear();
         let one = |id: &InstanceId| &instances[id.0 as usize];
         let well = self.serving.iter().filter(|id| one(id).phase == Phase::Serving && one(id).strength > 0.0);
         let strength: f64 = well.clone().map(|id| one(id).strength).sum();
         if self.levels {
-            // What is left at each after the step if nothing comes; below nothing where it could do more.
+            // The rest at each instance after the step without arrivals; negative where it has spare capacity.
             let level = |id: &InstanceId| one(id).queue.count / one(id).strength - self.curve.most * step;
             into.extend(well.map(|id| (*id, level(id))));
             into.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -1,4 +1,4 @@
-//! What minutes are like under each load: recorded from a plant that is the truth.
+//! Recorded minutes under each load, from the reference plant.
 
 use super::shape::Shape;
 use crate::plant::{Plant, Window};
@@ -6,53 +6,53 @@ use crate::settings::{Accept, Connections, Host, ServiceId, System, Traffic};
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
-/// How much is recorded.
+/// The size of a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ladder {
-    /// Loads, besides the one that is too much.
+    /// Number of loads, besides the one that is too high.
     pub rungs: u32,
-    /// Minutes recorded of each.
+    /// Minutes recorded at each.
     pub minutes: u32,
     /// Minutes before them.
     pub warm_up: u32,
 }
 
 impl Default for Ladder {
-    /// Twelve loads of an hour each, after five minutes; of less than an hour where there are many requests (see
+    /// Twelve loads of an hour each, after five minutes; less than an hour at high request rates (see
     /// [`Curves::record`]).
     fn default() -> Self {
         Ladder { rungs: 12, minutes: 60, warm_up: 5 }
     }
 }
 
-/// What minutes of each service are like under each load.
+/// The minutes of each service under each load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curves {
     pub(super) services: Vec<Curve>,
-    /// Of a closed model: users for each instance of the first service, rung by rung.
+    /// In a closed model: users for each instance of the first service, rung by rung.
     pub(super) users: Option<Vec<f64>>,
 }
 
-/// One service's.
+/// The recording of one service.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Curve {
-    /// Loads in rising order, each with its minutes; all have as many.
+    /// Loads in rising order, each with its minutes; the same number of minutes each.
     pub(super) rungs: Vec<Rung>,
-    /// Requests a second that one instance of the recorded kind carries at most.
+    /// The highest throughput of one recorded instance, in requests a second.
     pub(super) most: f64,
-    /// Requests that come for each that enters the system.
+    /// Requests to this service for each that enters the system.
     pub(super) for_each: f64,
-    /// What an instance can do: cores times speed, on average over its kinds.
+    /// The capacity of an instance: cores times speed, on average over its kinds.
     pub(super) strength: f64,
     /// Requests that may wait at one instance before more are refused, as far as the recording shows.
     pub(super) waiting: f64,
-    /// Requests at one instance at each load, on average, rising.
+    /// Mean requests at one instance at each load, rising.
     pub(super) in_system: Vec<f64>,
-    /// The highest of the loads at which a queue is gone again within seconds.
+    /// The highest load at which a queue disappears within seconds.
     pub(super) knee: usize,
-    /// Cores in use at each load, on average.
+    /// Mean cores in use at each load.
     pub(super) cores: Vec<f64>,
-    /// Instances that were recorded.
+    /// The number of recorded instances.
     pub(super) instances: f64,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct Rung {
     pub(super) minutes: Vec<Minute>,
 }
 
-/// What a minute was like.
+/// The data of a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Minute {
-    /// Cores in use at an instance, on average.
+    /// Mean cores in use at an instance.
     pub(super) cores: f32,
-    /// The busiest instance's, over that.
+    /// The busiest instance's cores, divided by that.
     pub(super) busiest: f32,
-    /// Shares of the requests that came.
+    /// Shares of the arrived requests.
     pub(super) errors: f32,
     pub(super) refused: f32,
     pub(super) timed_out: f32,
@@ -87,8 +87,8 @@ pub(super) struct Minute {
 }
 
 impl Minute {
-    /// Between two: `towards` 0 is this one, 1 the other, at `other_load` times as many requests. Counts lie on a line
-    /// between them, not their shares.
+    /// Interpolates: `towards` 0 is this one, 1 the other, which has `other_load` times as many requests. Counts are
+    /// interpolated linearly, not their shares.
     pub(super) fn between(&self, other: &Minute, towards: f32, other_load: f32) -> Minute {
         let mix = |mine: f32, theirs: f32| mine + towards * (theirs - mine);
         let of_requests = towards * other_load / mix(1.0, other_load);
@@ -111,12 +111,12 @@ impl Minute {
 }
 
 impl Curves {
-    /// Records a system: its fleets at their first sizes, without policies, under rising traffic until a service
-    /// carries no more. `threads` loads are tried at once; the result does not depend on how many.
+    /// Records a system: its fleets at their initial sizes, without policies, under rising traffic up to a service's
+    /// capacity. `threads` loads are run at once; the result does not depend on their number.
     ///
-    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer: then
-    /// loads beyond are recorded too, of which these refuse a part. Loads of many requests are recorded for fewer
-    /// minutes.
+    /// Large fleets are recorded smaller, all services by the same share, unless there are limits before a balancer:
+    /// then higher loads are recorded too, of which the limits refuse a part. Loads with many requests are recorded for
+    /// fewer minutes.
     pub fn record<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -127,8 +127,8 @@ impl Curves {
         unbounded.unwrap_or(Curves { services: Vec::new(), users: None })
     }
 
-    /// The same, unless it takes more requests (of a closed model: users times seconds) than `most_work`; see
-    /// [`work`]. It is given up as soon as that is known, after a tenth of the work at most.
+    /// The same, unless it needs more requests (in a closed model: users times seconds) than `most_work`; see [`work`].
+    /// It stops as soon as that is known, after at most a tenth of the work.
     pub fn record_within<P: Plant>(
         system: &System,
         ladder: Ladder,
@@ -141,7 +141,7 @@ impl Curves {
         let (loads, most) = match &system.traffic {
             Traffic::Open { .. } => {
                 let most = most_traffic(system, &plant, LOOKING * most_work)?;
-                // Closer together where queues begin to matter.
+                // Smaller steps where queues begin to matter.
                 let rung =
                     |rung| Load::Rate(most * (1.0 - (1.0 - f64::from(rung) / f64::from(rungs)).powi(2)));
                 let beyond: &[f64] = if is_limited(system) { &[1.3, 2.0, 4.0] } else { &[1.3] };
@@ -149,7 +149,7 @@ impl Curves {
                 ((1..=rungs).map(rung).chain(beyond).collect::<Vec<_>>(), most)
             }
             Traffic::Closed { users, .. } => {
-                // As many users as there are, twice as many, and down in steps of the root of two.
+                // The configured number of users, twice as many, and down in steps of the square root of two.
                 let up = if rungs > 2 { 2 } else { 0 };
                 let rung = |rung: u32| {
                     let steps = f64::from(rung) - f64::from(rungs - up);
@@ -174,7 +174,7 @@ impl Curves {
         if each.sum::<f64>() > most_work {
             return None;
         }
-        // An hour without a third party's bad minutes, or with many, is no usual hour.
+        // An hour without a third party's incidents, or with many, is not typical.
         let begins = if keeps_connections(system) { MINUTES_OF_MORE } else { 0 } + ladder.warm_up;
         let (from, to) = (MINUTE * begins, MINUTE * (begins + minutes));
         let system =
@@ -193,7 +193,7 @@ impl Curves {
             })
         };
         let mut recorded = record(&loads);
-        // Where it ends to be carried, the steps are too wide for what happens between them.
+        // At the end of the carried loads, steps are too wide for the change between them.
         let carried = recorded.iter().take_while(|at| {
             at.iter().zip(&recorded[0]).all(|(at, lowest)| at.carried(lowest.lost()) && at.is_steady())
         });
@@ -229,7 +229,7 @@ impl Curves {
     }
 }
 
-/// What is put on a recorded system.
+/// The load on a recorded system.
 #[derive(Debug, Clone, Copy)]
 enum Load {
     /// Requests a second.
@@ -237,11 +237,11 @@ enum Load {
     Users(u32),
 }
 
-/// The same system with fleets of a size that can be recorded.
+/// The same system with fleets of a recordable size.
 fn smaller(system: &System) -> System {
     let mut system = system.clone();
     let largest = system.services.iter().map(|service| service.instances.get()).max().unwrap_or(1);
-    // Limits before a balancer are those of a whole service.
+    // Limits before a balancer apply to a whole service.
     if largest <= LARGEST_FLEET || is_limited(&system) {
         return system;
     }
@@ -277,15 +277,15 @@ impl Curve {
                 (for_each, usual) = (at.arrived * at.instances / lowest, at.lost());
             }
             if !at.is_balanced(usual) {
-                // Where all time out nothing is answered, but what was carried before could be.
+                // If all requests time out there are no responses, but the throughput before is the capacity.
                 most = rungs.last().map_or(at.ended, |rung| at.ended.max(rung.load));
                 break;
             }
             rungs.push(Rung { load: at.arrived, minutes: at.minutes.clone() });
-            // What is more than was recorded is refused like the rest.
+            // Requests beyond the recorded load are refused like the rest.
             most = if at.shed > 0.0 { at.arrived } else { f64::INFINITY };
         }
-        // A little too much takes long to fill the queues, so those of the highest load tell their bound.
+        // A slight overload takes long to fill the queues, so the highest load shows their bound.
         let held = |at: &Recorded| at.minutes.last().map_or(0.0, |minute| f64::from(minute.in_system));
         let over = recorded.filter(|at| !at.is_balanced(usual));
         let waiting = over.map(held).fold(0.0, f64::max);
@@ -296,7 +296,7 @@ impl Curve {
         Curve { rungs, most, for_each, strength, waiting, in_system, knee, cores, instances }
     }
 
-    /// A closed model is in equilibrium whatever the load.
+    /// A closed model is in equilibrium at any load.
     fn of_users(system: &System, service: usize, recorded: &[Vec<Recorded>]) -> Curve {
         let rungs = recorded.iter().map(|at| &at[service]);
         let rungs = rungs.map(|at| Rung { load: at.arrived, minutes: at.minutes.clone() });
@@ -334,7 +334,7 @@ fn queues(rungs: &[Rung], most: f64) -> (Vec<f64>, usize) {
             highest
         })
         .collect();
-    // By Little's law, what would be there if nothing waited.
+    // By Little's law, the number without waiting.
     let usual = rungs.first().map_or(0.0, |first| mean(first) / first.load.max(f64::MIN_POSITIVE));
     let settles = |place: &usize| {
         let waiting = in_system[*place] - usual * rungs[*place].load;
@@ -354,12 +354,12 @@ fn mean_strength(system: &System, service: usize) -> f64 {
     hosts.iter().map(strength).sum::<f64>() / hosts.len().max(1) as f64
 }
 
-/// One load of one service, for each instance.
+/// One load of one service, per instance.
 #[derive(Debug)]
 struct Recorded {
     instances: f64,
     arrived: f64,
-    /// Answered in one way or another, but not refused, timed out or broken.
+    /// Requests that ended, except those that were refused, timed out or broken.
     ended: f64,
     /// Refused by limits before the balancer.
     shed: f64,
@@ -368,13 +368,13 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// The share of what came that was not answered.
+    /// The share of arrivals without a response.
     fn lost(&self) -> f64 {
         if self.arrived > 0.0 { ((self.arrived - self.ended) / self.arrived).max(0.0) } else { 0.0 }
     }
 
-    /// What came was answered, but for what is under way at any time and what is lost at any load: the time-outs of a
-    /// third party are no overload.
+    /// Whether the load was carried: all arrivals got a response, except those in flight and those that are lost at any
+    /// load: the time-outs of a third party are not an overload.
     fn carried(&self, usual: f64) -> bool {
         self.is_all(self.ended, usual)
     }
@@ -384,13 +384,13 @@ impl Recorded {
         (self.arrived - ended) * requests <= (usual + 0.03) * self.arrived * requests + UNDER_WAY
     }
 
-    /// Its minutes are an equilibrium, of which limits may have refused a part.
+    /// Whether its minutes are an equilibrium, in which limits may have refused a part.
     fn is_balanced(&self, usual: f64) -> bool {
         self.is_all(self.ended + self.shed, usual) && self.is_steady()
     }
 
-    /// There are not many more requests in the service at the end than at the beginning: medians, so that an incident in
-    /// between is no overload.
+    /// Whether there are not many more requests in the service at the end than at the beginning: medians, so that an
+    /// incident in between does not count as an overload.
     fn is_steady(&self) -> bool {
         let third = (self.minutes.len() / 3).max(1);
         let usual = |minutes: &[Minute]| {
@@ -403,13 +403,13 @@ impl Recorded {
     }
 }
 
-/// What an instance on this host can do: its cores, or what its quota leaves of them, at its speed.
+/// The capacity of an instance on this host: its cores, or its quota, times its speed.
 pub(super) fn strength(host: &Host) -> f64 {
     let cores = host.quota.map_or(f64::from(host.cores), |quota| quota.cores.min(f64::from(host.cores)));
     cores * host.speed
 }
 
-/// The system under a constant load, after so many minutes of `before`.
+/// The system under a constant load, after this many minutes of `before`.
 fn under(system: &System, load: Load, before: f64, minutes: u32) -> System {
     let mut system = system.clone();
     match (load, &mut system.traffic) {
@@ -425,8 +425,8 @@ fn under(system: &System, load: Load, before: f64, minutes: u32) -> System {
     system
 }
 
-/// The traffic at which a service carries no more: doubled until then, halved in between. None where to know it takes
-/// more requests than `most_work`.
+/// The traffic at which a service reaches its capacity, found by doubling and bisection. None if that needs more
+/// requests than `most_work`.
 fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P, most_work: f64) -> Option<f64> {
     let (mut low, mut spent) = (0.25, 0.0);
     let lost = record_at(system, Load::Rate(low), 60, Before::warm_up(1), plant);
@@ -452,7 +452,7 @@ fn most_traffic<P: Plant>(system: &System, plant: &impl Fn(&System) -> P, most_w
     Some(0.5 * (low + high))
 }
 
-/// How much there is to simulate request by request: requests, or in a closed model users times seconds.
+/// The work of a simulation request by request: requests, or in a closed model users times seconds.
 pub fn work(system: &System) -> f64 {
     let seconds = (system.warm_up + system.measured).as_secs_f64();
     match &system.traffic {
@@ -467,13 +467,13 @@ pub fn work(system: &System) -> f64 {
     }
 }
 
-/// Minutes before those that are recorded.
+/// Minutes before the recorded ones.
 #[derive(Debug, Clone, Copy)]
 struct Before {
-    /// So many, first, at a higher rate.
+    /// This many first, at a higher rate.
     higher: u32,
     rate: f64,
-    /// So many at the load itself.
+    /// This many at the load itself.
     warm_up: u32,
 }
 
@@ -483,8 +483,8 @@ impl Before {
     }
 }
 
-/// Connections that a higher load opened stay open under a lower one, and where each belongs to a process, the more there
-/// are the longer requests wait for busy processes beside idle ones.
+/// Connections that a higher load opened stay open under a lower one. Where each belongs to a process, more connections
+/// mean that requests wait longer for busy processes while others are idle.
 fn keeps_connections(system: &System) -> bool {
     system.services.iter().any(|service| {
         matches!(service.balancing.connections, Connections::Kept { .. })
@@ -571,25 +571,25 @@ fn minute_of(window: &Window, instances: f64, cores: f64, busiest: f64) -> Minut
     }
 }
 
-/// The share of the bounded work that may go into looking for the loads.
+/// The share of the bounded work that the search for the loads may use.
 const LOOKING: f64 = 0.1;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Seconds within which a queue at the knee is gone again.
+/// A queue at the knee disappears within this many seconds.
 const SETTLED_WITHIN: f64 = 15.0;
-/// Before a load is recorded there was more: so many minutes, so many times as much, but no overload. An autoscaled
-/// service comes from there at each peak.
+/// A higher load precedes each recorded load: this many minutes, this many times as much, without overload. An
+/// autoscaled service has this history at each peak.
 const MINUTES_OF_MORE: u32 = 10;
 const TIMES_MORE: f64 = 1.6;
 const HIGHEST_SHARE: f64 = 0.95;
-/// Requests that may be under way at the end of a recording without meaning anything.
+/// Requests that may be in flight at the end of a recording without significance.
 const UNDER_WAY: f64 = 10.0;
-/// More than any fleet here carries: where it stops to look.
+/// More than any fleet carries: the end of the search.
 const HIGHEST_RATE: f64 = 4e6;
 /// Instances of the largest service of a recording.
 const LARGEST_FLEET: u32 = 24;
-/// Requests that a load is recorded for, about.
+/// Approximate number of requests in the recording of a load.
 const REQUESTS: f64 = 2e6;
-/// Fewer minutes would leave out too much of what minutes are like.
+/// Fewer minutes would not be representative.
 const LEAST_MINUTES: u32 = 10;
 
 #[cfg(test)]

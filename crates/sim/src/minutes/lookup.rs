@@ -1,16 +1,16 @@
-//! Reads what was recorded: the load, the queue and the minute at a place of the ladder.
+//! Reads recordings: the load, the queue and the minute at a position on the ladder.
 //!
-//! Places are steps of the ladder: 0 is the lowest load, 0.5 half way to the next, -1 no load at all.
+//! Positions are steps of the ladder: 0 is the lowest load, 0.5 half way to the next, -1 no load.
 
 use super::curves::{Curve, Minute};
 
 impl Curve {
-    /// Where a load for each instance lies.
+    /// The position of a load per instance.
     pub(super) fn place(&self, load: f64) -> f64 {
         place_on(self.rungs.iter().map(|rung| rung.load), load)
     }
 
-    /// Where there are so many requests at each instance when nothing changes any more.
+    /// The position at which this many requests are at each instance in equilibrium.
     pub(super) fn place_of_count(&self, count: f64) -> f64 {
         place_on(self.in_system.iter().copied(), count)
     }
@@ -30,7 +30,7 @@ impl Curve {
         self.rungs.get(self.knee).map_or(f64::INFINITY, |rung| rung.load)
     }
 
-    /// The minute of this number at a place.
+    /// The minute with this number at a position.
     pub(super) fn minute(&self, place: f64, number: u64) -> Minute {
         let rungs = &self.rungs;
         let Some(first) = rungs.first() else { return Minute::default() };
@@ -39,7 +39,7 @@ impl Curve {
         if place < 0.0 {
             let mut minute = at(0);
             let share = (1.0 + place) as f32;
-            // Less load is less use, down to what there is without any; times hardly change.
+            // Use falls with load down to the use without load; times hardly change.
             minute.in_system *= share;
             minute.cores = self.idle() + (minute.cores - self.idle()) * share;
             return minute;
@@ -54,7 +54,7 @@ impl Curve {
         }
     }
 
-    /// Cores in use at a place, on average over the recorded minutes.
+    /// Cores in use at a position, on average over the recorded minutes.
     pub(super) fn mean_cores(&self, place: f64) -> f64 {
         let idle = f64::from(self.idle());
         if place < 0.0 {
@@ -63,7 +63,7 @@ impl Curve {
         between(place, self.cores.len(), |rung| self.cores[rung])
     }
 
-    /// Cores in use without load: on the line through the two lowest rungs.
+    /// Cores in use without load: extrapolated from the two lowest rungs.
     fn idle(&self) -> f32 {
         let ([low, high, ..], [low_cores, high_cores, ..]) = (&self.rungs[..], &self.cores[..]) else {
             return 0.0;
@@ -72,7 +72,7 @@ impl Curve {
     }
 }
 
-/// A value at a place between the steps of a ladder, from nothing on.
+/// A value between the steps of a ladder, from zero on.
 fn between(place: f64, steps: usize, at: impl Fn(usize) -> f64) -> f64 {
     if steps == 0 {
         return 0.0;
@@ -85,7 +85,7 @@ fn between(place: f64, steps: usize, at: impl Fn(usize) -> f64) -> f64 {
     at(below) + place.fract() * (at(above) - at(below))
 }
 
-/// Where a value lies between the steps of a ladder: 0 is the first, 0.5 half way to the second, -1 nothing at all.
+/// The position of a value between the steps of a ladder: 0 is the first, 0.5 half way to the second, -1 zero.
 pub(super) fn place_on(steps: impl Iterator<Item = f64>, value: f64) -> f64 {
     let (mut before, mut place) = (0.0, -1.0);
     for step in steps {

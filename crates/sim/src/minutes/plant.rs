@@ -1,4 +1,4 @@
-//! The plant that looks minutes up.
+//! The plant of the minute model.
 
 use super::crowd::Queue;
 use super::curves::{Curves, strength};
@@ -10,7 +10,7 @@ use crate::traffic::Levels;
 use std::time::Duration;
 use units::Timestamp;
 
-/// Carries requests by looking up what minutes were like.
+/// Processes requests by looking up recorded minutes.
 #[derive(Debug, Clone)]
 pub struct Minutes<'a> {
     system: &'a System,
@@ -23,12 +23,12 @@ pub struct Minutes<'a> {
     free: Vec<u32>,
 }
 
-/// Who sends requests to the first service.
+/// The traffic at the first service.
 #[derive(Debug, Clone)]
 enum Entry {
-    /// At rates of their own; the level of the noise is that of the bin.
+    /// With their own rates; the noise level is that of the bin.
     Open { bin: Duration, rates: Levels },
-    /// So many, who wait for each other.
+    /// This many users; each waits for its response.
     Closed { users: f64 },
 }
 
@@ -36,21 +36,21 @@ enum Entry {
 pub(super) struct Instance {
     service: ServiceId,
     pub(super) phase: Phase,
-    /// What it can do, in recorded instances, at the cores that it really gets.
+    /// Its capacity, in recorded instances, at the cores that it gets.
     pub(super) strength: f64,
     /// The same at the cores of its host.
     whole: f64,
     host_cores: f64,
     background: f64,
-    /// Core seconds since they were last taken.
+    /// Core seconds since the last reading.
     used: f64,
     pub(super) in_hand: f64,
-    /// Where the service is crowded.
+    /// Its queue while the service is crowded.
     pub(super) queue: Queue,
 }
 
 impl Instance {
-    /// Counts use of the processors: so many cores of a recorded instance for so long.
+    /// Counts processor use: this many cores of a recorded instance for this long.
     pub(super) fn use_cores(&mut self, cores: f64, seconds: f64) {
         let cores = cores * self.strength.max(f64::MIN_POSITIVE) / self.whole;
         self.used += cores.clamp(0.0, self.host_cores) * seconds;
@@ -67,8 +67,8 @@ pub(super) enum Phase {
 }
 
 impl<'a> Minutes<'a> {
-    /// A plant without instances, for the system that the curves were recorded from or one that differs in sizes,
-    /// policies and traffic only: open traffic for open, users for users.
+    /// A plant without instances, for the recorded system or one that differs only in sizes, policies and traffic: open
+    /// traffic for open, users for users.
     pub fn new(system: &'a System, curves: &'a Curves) -> Self {
         let entry = match &system.traffic {
             Traffic::Open { rates, bin, noise, .. } => {
@@ -93,7 +93,7 @@ impl<'a> Minutes<'a> {
         &mut self.instances[id.0 as usize]
     }
 
-    /// Takes an instance out of those that are sent to.
+    /// Removes an instance from those that get requests.
     fn leave(&mut self, id: InstanceId, phase: Phase) {
         let instance = self.instance(id);
         let service = instance.service;
@@ -102,7 +102,7 @@ impl<'a> Minutes<'a> {
         self.weigh(service);
     }
 
-    /// Adds up again what those that serve can do.
+    /// Recomputes the capacity of the serving instances.
     fn weigh(&mut self, service: ServiceId) {
         let instances = &self.instances;
         let service = &mut self.services[usize::from(service.0)];
@@ -115,7 +115,7 @@ impl<'a> Minutes<'a> {
         service.failing = if failing > 0.0 { failing / (well + failing) } else { 0.0 };
     }
 
-    /// What comes, until the end of the bin or for so long as it holds.
+    /// The arrivals, until the end of the bin or for as long as the rate holds.
     fn load(&mut self) -> (Load, Timestamp) {
         match &mut self.entry {
             Entry::Open { bin, rates } => {
@@ -131,7 +131,7 @@ impl<'a> Minutes<'a> {
         }
     }
 
-    /// So many users, who wait for each other.
+    /// The load of this many users, each of which waits for its response.
     fn closed(&self, users: f64) -> Load {
         let nothing = Load { rate: 0.0, place: Some(-1.0), over: 0.0 };
         let (Some(ladder), Some(first)) = (&self.curves.users, self.services.first()) else { return nothing };
@@ -144,12 +144,12 @@ impl<'a> Minutes<'a> {
         Load { rate, place: Some(place), over: (users - most).max(0.0) }
     }
 
-    /// Lets time pass in which nothing changes.
+    /// Advances time without changes.
     fn pass(&mut self, load: Load, span: Duration) {
         let seconds = span.as_secs_f64();
         let number = self.now.as_nanos() / MINUTE.as_nanos() as u64;
         for (place, service) in self.services.iter_mut().enumerate() {
-            // Who finds no room in what was recorded waits at the first.
+            // Requests beyond the recorded load wait at the first service.
             let over = if place == 0 { load.over } else { 0.0 };
             let load = Load { rate: load.rate * service.curve.for_each, over, ..load };
             if service.is_calm(load) {

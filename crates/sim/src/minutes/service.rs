@@ -1,4 +1,4 @@
-//! A service whose minutes are looked up.
+//! A service of the minute model.
 
 use super::curves::{Curve, Minute};
 use super::plant::Instance;
@@ -12,54 +12,55 @@ use units::Timestamp;
 pub(super) struct Service<'a> {
     pub(super) curve: &'a Curve,
     pub(super) serving: Vec<InstanceId>,
-    /// Those that get nothing more and still have requests in their queues.
+    /// Instances that get no new requests and still have queues.
     pub(super) leaving: Vec<InstanceId>,
-    /// What those that serve can do, in recorded instances.
+    /// The capacity of the serving instances, in recorded instances.
     pub(super) strength: f64,
-    /// The share of it that fails whatever comes.
+    /// The share of it that has failed.
     pub(super) failing: f64,
-    /// There are queues that the load alone does not explain: each instance is followed by itself.
+    /// There are queues that the load alone does not explain: each instance is simulated separately.
     pub(super) is_crowded: bool,
     /// The last load for each instance.
     pub(super) load: f64,
-    /// Since the window was taken.
+    /// Since the last window.
     pub(super) open: Open,
     pub(super) window: Window,
-    /// What was not counted yet, because it was not a whole request.
+    /// Fractions of requests that were not counted yet.
     rests: Rests,
-    /// Draws the times of loads below the recorded ones, whose minutes have more requests.
+    /// Draws the times for loads below the recorded ones, whose minutes have more requests.
     chance: Rng,
     pub(super) patience: f64,
-    /// No client waits longer, with all attempts.
+    /// The longest wait of a client, with all attempts.
     longest: f64,
     /// New requests go to the instance with the fewest.
     pub(super) levels: bool,
-    /// Processor time of a connection's two ends is in the recorded minutes; this says whether there is one a request.
+    /// The recorded minutes include the processor time of both ends of a connection; this is whether there is one for
+    /// each request.
     per_call: bool,
 }
 
-/// What comes to a service for a while.
+/// The arrivals at a service for some time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
     /// Requests a second.
     pub(super) rate: f64,
-    /// Where it lies on the ladder of users, in a closed model.
+    /// The position on the ladder of users, in a closed model.
     pub(super) place: Option<f64>,
-    /// Users beyond the most that were recorded.
+    /// Users beyond the highest recorded number.
     pub(super) over: f64,
 }
 
-/// What happened since the window was taken.
+/// The counts since the last window.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Open {
     pub(super) seconds: f64,
     pub(super) arrived: f64,
-    /// In whatever way.
+    /// All that ended.
     pub(super) ended: f64,
     pub(super) refused: f64,
     pub(super) failed: f64,
     pub(super) timed_out: f64,
-    /// Sums over time of requests in the service and of the place on the ladder.
+    /// Sums over time of the requests in the service and of the position on the ladder.
     pub(super) in_system: f64,
     pub(super) place: f64,
 }
@@ -106,13 +107,13 @@ impl<'a> Service<'a> {
         if self.strength > 0.0 { rate / self.strength } else { 0.0 }
     }
 
-    /// What comes is carried by all alike, and what was recorded of it holds as it is.
+    /// Whether all instances carry the arrivals equally, so that the recording applies unchanged.
     pub(super) fn is_calm(&self, load: Load) -> bool {
         let fits = self.curve.waiting <= 0.0 || self.open_load(load.rate) <= self.curve.knee_load();
         load.place.is_some() || self.strength <= 0.0 || !self.is_crowded && fits
     }
 
-    /// Lets requests come for so long, from `now` on.
+    /// Simulates arrivals for this long, from `now` on.
     pub(super) fn pass(&mut self, load: Load, seconds: f64, now: Timestamp, instances: &mut [Instance]) {
         let curve = self.curve;
         let number = (now.as_secs_f64() / 60.0) as u64;
@@ -126,7 +127,7 @@ impl<'a> Service<'a> {
         }
         self.load = self.open_load(load.rate);
         let failed = came * self.failing;
-        // What is more than limits before the balancer let in.
+        // Arrivals beyond what limits before the balancer admitted.
         let refused = (came - curve.most * self.strength * seconds).max(0.0);
         self.open.failed += failed;
         self.open.refused += refused;
@@ -139,7 +140,7 @@ impl<'a> Service<'a> {
         let count = self.serving.len();
         let part = curve.minute(place, (now.as_secs_f64() / seconds.max(1e-3)) as u64);
         let (cores, busiest) = self.use_of(&part, place, count, seconds);
-        // The busiest takes turns, and the others have so much less that the mean stays.
+        // The busiest instance changes in turn, and the others get less, so that the mean is unchanged.
         let chosen = number as usize % count.max(1);
         let others = if count > 1 { (count as f64 - busiest) / (count as f64 - 1.0) } else { 1.0 };
         for (at, id) in self.serving.iter().enumerate() {
@@ -150,8 +151,9 @@ impl<'a> Service<'a> {
         }
     }
 
-    /// Cores in use at each of so many instances, and those of the busiest over that. Chance evens out over more
-    /// instances than were recorded and shows in less than a minute, and the busiest of more is busier.
+    /// Cores in use at each of this many instances, and those of the busiest divided by that. Chance averages out over
+    /// more instances than were recorded and is more visible in less than a minute, and the maximum over more instances
+    /// is higher.
     fn use_of(&self, minute: &Minute, place: f64, count: usize, seconds: f64) -> (f64, f64) {
         let (count, recorded) = (count.max(1) as f64, self.curve.instances);
         let shorter = libm::sqrt(60.0 / seconds.max(1.0));
@@ -166,10 +168,10 @@ impl<'a> Service<'a> {
         (cores, busiest)
     }
 
-    /// Counts so many requests that ended, of such a minute, each later by `delay` seconds; `few` where that minute was
-    /// recorded with more of them.
+    /// Counts this many ended requests of such a minute, each later by `delay` seconds; `few` where that minute was
+    /// recorded with more requests.
     pub(super) fn count(&mut self, minute: &Minute, ended: f64, delay: f64, few: bool) {
-        // Times are those of all that ended in one way or another but were not refused or broken.
+        // Times are those of all requests that ended and were not refused or broken.
         let timed = ended * f64::from((1.0 - minute.refused - minute.failed).max(0.0));
         let (window, rests, longest) = (&mut self.window, &mut self.rests, self.longest);
         let mut chance = Some(&mut self.chance).filter(|_| few);
@@ -181,7 +183,7 @@ impl<'a> Service<'a> {
         window.queueing.record_many(queued, whole(timed, &mut rests.queueing) as u32);
     }
 
-    /// Hands out what happened since the window was last taken.
+    /// Returns the counts since the last window.
     pub(super) fn close(&mut self, number: u64, into: &mut Window) {
         let open = std::mem::take(&mut self.open);
         if open.seconds <= 0.0 {
@@ -192,7 +194,7 @@ impl<'a> Service<'a> {
         let ended = whole(open.ended, &mut self.rests.ended);
         let share = |part: f64| (part * ended as f64).round() as u64;
         let of = |count: f64| if open.ended > 0.0 { (count / open.ended).min(1.0) } else { 0.0 };
-        // The minute's shares are of what is neither too much nor lost with its instance.
+        // The minute's shares refer to requests that were neither in excess nor lost with their instance.
         let within = (1.0 - of(open.refused) - of(open.failed)).max(0.0);
         let usual = |part: f32| within * f64::from(part);
         let refused = share(of(open.refused) + usual(minute.refused)).min(ended);
@@ -215,8 +217,8 @@ impl<'a> Service<'a> {
     }
 }
 
-/// By how many standard deviations the greatest of so many normal values is above their mean, about.
+/// The expected maximum of this many normal values, in standard deviations above their mean, approximately.
 fn extreme(count: f64) -> f64 {
-    // Through 0.56 of two, 1.54 of ten and 2.25 of fifty.
+    // Fitted to 0.56 for two, 1.54 for ten and 2.25 for fifty.
     if count < 2.0 { 0.0 } else { 1.17 * libm::sqrt(libm::log(count)) - 0.41 / count - 0.2 }
 }

@@ -1,9 +1,9 @@
-//! The distribution of a minute's times, as a few of its quantiles.
+//! The distribution of a minute's times, as a few quantiles.
 
 use stats::{Rng, Sketch};
 
-/// Parts of a distribution: the share at which each ends, and the quantile that stands for it. The usual quantiles
-/// (50, 75, 90, 95, 99) stand for the parts that they lie in, so that they come out as they went in.
+/// Parts of a distribution: the share at which each ends, and the quantile that represents it. The usual quantiles (50,
+/// 75, 90, 95, 99) represent the parts that contain them, so that they are preserved.
 const PARTS: [(f64, f64); 13] = [
     (0.10, 0.05),
     (0.30, 0.20),
@@ -25,12 +25,12 @@ const PARTS: [(f64, f64); 13] = [
 pub(super) struct Shape([f32; PARTS.len()]);
 
 impl Shape {
-    /// That of a sketch; nothing where it is empty.
+    /// The shape of a sketch; zero where it is empty.
     pub(super) fn of(sketch: &Sketch) -> Self {
         Shape(PARTS.map(|(_, share)| sketch.quantile(share).unwrap_or(0.0) as f32))
     }
 
-    /// Between two: `towards` 0 is this one, 1 the other.
+    /// Interpolates: `towards` 0 is this one, 1 the other.
     pub(super) fn between(self, other: Shape, towards: f32) -> Self {
         let mut between = self;
         for (mine, theirs) in between.0.iter_mut().zip(other.0) {
@@ -39,11 +39,11 @@ impl Shape {
         between
     }
 
-    /// Counts so many requests, each later by `delay` seconds, but none later than `longest`. Parts of requests are
-    /// kept in `rest` until they are whole.
+    /// Counts this many requests, each later by `delay` seconds, but none later than `longest`. Fractions of requests
+    /// are kept in `rest` until they are whole.
     ///
-    /// Each part of the distribution gets its share, as far as whole requests can. With `chance` each request is drawn
-    /// by itself: the quantiles of few requests are spread as those of few are.
+    /// Each part of the distribution gets its share, as far as whole requests permit. With `chance` each request is
+    /// drawn independently, so that the quantiles of few requests vary as they should.
     pub(super) fn fill(
         self,
         sketch: &mut Sketch,
@@ -65,7 +65,7 @@ impl Shape {
             }
             return;
         }
-        // Where the first request lies among equal steps: in turn at all places.
+        // The position of the first request among equal steps: all positions in turn.
         rest.phase = (rest.phase + GOLDEN).fract();
         let mut before = 0;
         for ((up_to, _), time) in PARTS.into_iter().zip(self.0) {
@@ -78,22 +78,22 @@ impl Shape {
     }
 }
 
-/// What goes over from one [`Shape::fill`] to the next.
+/// The rest that one [`Shape::fill`] passes to the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rest {
-    /// The part of a request that was not counted yet.
+    /// The fraction of a request that was not counted yet.
     requests: f64,
     phase: f64,
 }
 
-/// The whole requests of so many; what is left over counts with the next.
+/// The whole requests of this number; the rest counts with the next.
 pub(super) fn whole(requests: f64, rest: &mut f64) -> u64 {
     let all = requests + *rest;
     *rest = all.fract();
     all as u64
 }
 
-/// More requests than this have each part's share anyway.
+/// With more requests than this, each part gets its share anyway.
 const MOST_DRAWN: u64 = 200;
 /// The fraction of the golden ratio: its multiples fill the unit interval most evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;

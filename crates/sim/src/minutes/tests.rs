@@ -61,7 +61,7 @@ fn what_is_recorded_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn bursts_that_outrun_the_policy_come_close_to_requests() {
-    // Twice what the fleet carries, for a minute and for three, at sizes that the policy has changed.
+    // Twice the capacity of the fleet, for one minute and for three, at sizes that the policy has changed.
     let mut system = wave(240, true);
     if let Traffic::Open { rates, noise, .. } = &mut system.traffic {
         let burst = |minute: usize| minute % 40 == 20 || (100..103).contains(&minute);
@@ -71,7 +71,7 @@ fn bursts_that_outrun_the_policy_come_close_to_requests() {
     let (truth, fast) = (run(&system, Fidelity::Request), run(&system, Fidelity::Minute));
     let (rows, fast_rows) = (&truth.services[0].rows, &fast.services[0].rows);
     let p95 = |row: &Row| row.balancer.map_or(0.0, |times| times.p95);
-    // What is slow is as slow and lasts as long, and what comes after it is not slow.
+    // The slow minutes are equally slow and equally many, and the minutes after them are not slow.
     let slow = |rows: &[Row]| rows.iter().filter(|row| p95(row) > 0.5).count();
     assert!(
         slow(rows) >= 5 && slow(rows).abs_diff(slow(fast_rows)) <= 3,
@@ -105,7 +105,7 @@ fn more_than_can_be_carried_waits_and_is_refused_in_the_end() {
     assert!(rows[30].balancer.unwrap().p50 > 3.0, "{:?}", rows[30].balancer);
     assert!(rows[50].balancer.unwrap().p50 < 0.1, "{:?}", rows[50].balancer);
     assert_eq!(rows.iter().map(|row| row.arrived).sum::<u64>(), totals(&outcome).arrived);
-    // What waited was answered later, and nothing is left at the end.
+    // Queued requests got their responses later, and none is left at the end.
     let ended = |row: &Row| row.answered + row.errors + row.refused + row.timed_out + row.failed;
     assert!(ended(&rows[10]) < rows[10].arrived && ended(&rows[40]) > rows[40].arrived);
     assert!(rows.iter().map(ended).sum::<u64>().abs_diff(totals(&outcome).arrived) < 20);
@@ -131,7 +131,7 @@ fn limits_before_the_balancer_keep_what_is_let_in_good() {
     let limit = RateSettings { per_second: Some(rate), per_minute: None, backlog: 10, longest_wait: second };
     system.services[0].admission.always.rate = Some(limit);
     let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 10, warm_up: 1 }, 2, Requests::new);
-    // Below the limit, a little above, and far beyond all that was recorded.
+    // Below the limit, slightly above, and far above all recorded loads.
     for rate in [100.0, 230.0, 500.0, 3000.0] {
         let Traffic::Open { rates, noise, .. } = &mut system.traffic else { unreachable!("it is open") };
         (*rates, *noise) = ([rate].into(), None);
@@ -152,7 +152,7 @@ fn closed_users_wait_for_each_other() {
     let think = Distribution::Constant(Duration::from_secs(1));
     system.traffic = Traffic::Closed { users: 700, think: think.clone() };
     let curves = Curves::record(&system, Ladder { rungs: 8, minutes: 5, warm_up: 1 }, 2, Requests::new);
-    // Below, on and above what was recorded.
+    // Below, on and above the recorded numbers.
     for users in [50, 300, 700, 3000] {
         system.traffic = Traffic::Closed { users, think: think.clone() };
         let fast = run_on(&system, Minutes::new(&system, &curves), &mut |_| {});
@@ -167,7 +167,7 @@ fn closed_users_wait_for_each_other() {
 
 #[test]
 fn requests_that_always_fail_are_no_overload() {
-    // One in twelve hangs with a third party until its client has had enough; one in twenty is an error.
+    // One in twelve hangs at a third party until its client times out; one in twenty is an error.
     let mut system = wave(30, false);
     let service = &mut system.services[0];
     service.balancing.timeout = Some(Duration::from_secs(1));

@@ -1,12 +1,12 @@
-//! What happened to instances.
+//! Events of instances.
 
 use crate::cloud::Shortage;
 use std::fmt;
 
-/// Something that happened to the instances of a service.
+/// An event of a service's instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
-    /// Instances could not be launched. Noted once; they are launched when there is room again.
+    /// Instances could not be launched. Recorded once; they are launched when there is capacity again.
     Unfulfilled {
         /// How many are missing.
         missing: u32,
@@ -15,17 +15,17 @@ pub enum Happening {
     },
     /// A deployment began.
     DeploymentBegan {
-        /// Which, counted from 1.
+        /// Its number, from 1.
         version: u32,
     },
     /// All instances are of the new version.
     DeploymentEnded {
-        /// Which, counted from 1.
+        /// Its number, from 1.
         version: u32,
     },
-    /// A deployment that must neither stop an old instance nor start a new one.
+    /// A deployment that may neither stop an old instance nor start a new one.
     DeploymentStuck {
-        /// Which, counted from 1.
+        /// Its number, from 1.
         version: u32,
     },
     /// Instances failed.
@@ -33,7 +33,7 @@ pub enum Happening {
         /// How many.
         instances: u32,
     },
-    /// The instances' credits are spent: they are held near their baseline.
+    /// The instances' credits are spent: they are limited to about their baseline.
     HeldAtBaseline {
         /// How many.
         instances: u32,

@@ -1,17 +1,17 @@
-//! A record of bounded length.
+//! A log of bounded length.
 
 use units::Timestamp;
 
-/// What was noted, and when.
+/// An entry and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted<T> {
     /// From the beginning of the simulated time.
     pub at: Timestamp,
-    /// What.
+    /// The entry.
     pub what: T,
 }
 
-/// The first [`Log::MOST`] notes, and how many came after them.
+/// The first [`Log::MOST`] entries, and the number of later ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log<T> {
     notes: Vec<Noted<T>>,
@@ -25,15 +25,15 @@ impl<T> Default for Log<T> {
 }
 
 impl<T> Log<T> {
-    /// The most that is kept.
+    /// The maximum number of entries.
     pub const MOST: usize = 20_000;
 
-    /// Notes something.
+    /// Adds an entry.
     pub fn note(&mut self, at: Timestamp, what: T) {
         self.note_with(at, || what);
     }
 
-    /// Notes something that is only put together where there is room for it.
+    /// Adds an entry that is only created if there is room for it.
     pub fn note_with(&mut self, at: Timestamp, what: impl FnOnce() -> T) {
         if self.notes.len() < Self::MOST {
             self.notes.push(Noted { at, what: what() });
@@ -42,12 +42,12 @@ impl<T> Log<T> {
         }
     }
 
-    /// What was noted, in order of time.
+    /// The entries, in order of time.
     pub fn notes(&self) -> &[Noted<T>] {
         &self.notes
     }
 
-    /// How many more there were than are kept.
+    /// The number of entries that were not kept.
     pub fn left_off(&self) -> u64 {
         self.left_off
     }

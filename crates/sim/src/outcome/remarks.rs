@@ -1,9 +1,9 @@
-//! What a reader of the metrics would get wrong.
+//! What could mislead a reader of the metrics.
 
 use super::{Decision, Noted, Row};
 use std::collections::BTreeMap;
 
-/// Sentences about some minutes and what was decided in them.
+/// Sentences about these minutes and their decisions.
 pub(crate) fn remarks(
     rows: &[Row],
     decisions: &[Noted<Decision>],
@@ -12,14 +12,14 @@ pub(crate) fn remarks(
     credits(rows, decisions).into_iter().chain(limits(shed)).collect()
 }
 
-/// What the limits before the balancer refused.
+/// The refusals of the limits before the balancer.
 fn limits(shed: &BTreeMap<&'static str, u64>) -> Option<String> {
     let all: u64 = shed.values().sum();
     let reasons: Vec<String> = shed.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     (all > 0).then(|| format!("limits before the balancer refused {all} requests: {}", reasons.join(", ")))
 }
 
-/// A fleet that is held at its baseline looks idle to the alarms.
+/// A fleet that is limited to its baseline looks idle to the alarms.
 fn credits(rows: &[Row], decisions: &[Noted<Decision>]) -> Option<String> {
     let misled = |row: &Row| {
         let (published, busy) = (row.cpu_average.unwrap_or(0.0), row.busy_average.unwrap_or(0.0));
@@ -53,7 +53,7 @@ fn credits(rows: &[Row], decisions: &[Noted<Decision>]) -> Option<String> {
     ))
 }
 
-/// Above this the processors have hardly any time left.
+/// Above this the processors are nearly saturated.
 const BUSY: f64 = 0.85;
 /// A difference between published and true use that misleads.
 const GAP: f64 = 0.1;

@@ -1,4 +1,4 @@
-//! A minute.
+//! One minute.
 
 use crate::cloud::Counts;
 use std::time::Duration;
@@ -22,45 +22,44 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Those of a sketch; none where it is empty.
+    /// The quantiles of a sketch; none where it is empty.
     pub fn of(sketch: &stats::Sketch) -> Option<Self> {
         let [p50, p75, p90, p95, p99] = sketch.quantiles([0.5, 0.75, 0.9, 0.95, 0.99])?;
         Some(Quantiles { mean: sketch.mean()?, p50, p75, p90, p95, p99 })
     }
 }
 
-/// What happened in a minute at a service.
+/// The data of a minute at a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The end of the minute, from the beginning of the simulated time.
     pub at: Timestamp,
     /// Instances at its end.
     pub counts: Counts,
-    /// The most instances that scaling allowed in it; none where nothing scales.
+    /// The highest number of instances that scaling allowed in it; none without scaling.
     pub max: Option<u32>,
-    /// Processor use of the running instances as the cloud publishes it, 0 to 1: mean over instances, and that of the
-    /// busiest.
+    /// Processor use of the running instances as published by the cloud, 0 to 1: the mean over instances.
     pub cpu_average: Option<f64>,
     /// That of the busiest instance.
     pub cpu_maximum: Option<f64>,
-    /// How busy the processors really were, 0 to 1: over all instances, of what they could have used. Above
+    /// True processor utilisation, 0 to 1: over all instances, relative to what they could have used. Above
     /// `cpu_average` where credits are spent or neighbours take time.
     pub busy_average: Option<f64>,
     /// That of the busiest instance.
     pub busy_maximum: Option<f64>,
-    /// Credits held by an instance, on average, as of the last publication (every five minutes).
+    /// Mean credit balance of an instance at the last publication (every five minutes).
     pub credits: Option<f64>,
-    /// Instances held near the baseline of their credits.
+    /// Instances limited to about their credit baseline.
     pub held_back: u32,
-    /// Requests that came.
+    /// Requests that arrived.
     pub arrived: u64,
-    /// Answered well.
+    /// Requests with a good response.
     pub answered: u64,
-    /// Answered with a server error.
+    /// Requests with a server error.
     pub errors: u64,
     /// Refused for load.
     pub refused: u64,
-    /// The client's patience ended.
+    /// Requests whose client timed out.
     pub timed_out: u64,
     /// Broken connections.
     pub failed: u64,
@@ -78,7 +77,7 @@ pub struct Row {
     pub in_system: f64,
     /// Cost in US dollars.
     pub cost: f64,
-    /// The goal was met; none without a goal or without traffic.
+    /// Whether the goal was met; none without a goal or without traffic.
     pub within_goal: Option<bool>,
 }
 
@@ -88,12 +87,12 @@ impl Row {
         self.arrived as f64 / 60.0
     }
 
-    /// Requests that were not answered well.
+    /// Requests without a good response.
     pub fn bad(&self) -> u64 {
         self.errors + self.refused + self.timed_out + self.failed
     }
 
-    /// When the minute begins, from midnight, where the measured time begins at the time of the day `begins`, after a
+    /// The beginning of the minute since midnight, if the measured time begins at the time of day `begins`, after a
     /// warm-up of `warm_up`.
     pub fn time_of_day(&self, begins: Duration, warm_up: Duration) -> Duration {
         let day = Duration::from_secs(24 * 3600);
@@ -107,7 +106,7 @@ impl Row {
 pub(crate) mod testing {
     use super::*;
 
-    /// A minute within the goal, with some requests a second and so many instances.
+    /// A minute within the goal, with this rate in requests a second and this many instances.
     pub(crate) fn row(rate: u64, serving: u32) -> Row {
         Row {
             at: Timestamp::ZERO,

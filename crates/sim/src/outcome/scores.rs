@@ -1,7 +1,7 @@
-//! How well supply followed demand: the elasticity scores of the SPEC research group.
+//! The elasticity scores of the SPEC research group: how well supply followed demand.
 //!
-//! Demand r is the least number of instances that carries the minute's rate within the goal: the rate over what one
-//! instance carries, rounded up. Supply s is the number that serves. With T minutes:
+//! Demand r is the lowest number of instances that carries the minute's rate within the goal: the rate divided by the
+//! capacity of an instance, rounded up. Supply s is the number that serves. With T minutes:
 //!
 //! | score | is |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | τO | share of minutes with too many |
 //! | υ | share of steps from minute to minute in which supply and demand do not move the same way |
 //!
-//! What one instance carries comes from the settings, or from the run: the rate for each serving instance that 95 % of
-//! the minutes within the goal did not exceed. Then it says how the fleet was driven, not how it could be: to compare
-//! runs, set it.
+//! The capacity of an instance comes from the settings, or from the run: the rate for each serving instance that 95 %
+//! of the minutes within the goal did not exceed. A capacity from the run describes how the fleet was used, not what it
+//! can carry: to compare runs, set it.
 //!
 //! The BUNGEE tool divides θ by time only and counts υ in one direction: its numbers are not comparable.
 //!
@@ -22,7 +22,7 @@
 
 use super::Row;
 
-/// The scores; each is better the smaller it is.
+/// The scores; lower is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scores {
     /// θU.
@@ -35,15 +35,15 @@ pub struct Scores {
     pub excess_time: f64,
     /// υ.
     pub instability: f64,
-    /// Requests a second that one instance carries.
+    /// The capacity of one instance, in requests a second.
     pub capacity: f64,
 }
 
 impl Scores {
-    /// Those of some minutes; none where nothing tells what an instance carries.
+    /// The scores of these minutes; none where the capacity of an instance is unknown.
     pub fn of(rows: &[Row], capacity: Option<f64>) -> Option<Self> {
         let capacity = capacity.or_else(|| observed_capacity(rows)).filter(|capacity| *capacity > 0.0)?;
-        // A hair above a whole number is that number; without traffic none is needed.
+        // A value slightly above a whole number is rounded to it; without traffic the demand is zero.
         let demand = |row: &Row| (row.rate() / capacity - 1e-9).ceil().max(0.0);
         let supply = |row: &Row| f64::from(row.counts.serving);
         let minutes = rows.len() as f64;
@@ -113,7 +113,7 @@ mod tests {
     fn nobody_is_missing_without_traffic_and_a_hair_is_no_instance() {
         let scores = Scores::of(&[row(0, 0)], Some(100.0)).expect("a capacity is given");
         assert_eq!((scores.missing, scores.missing_time), (0.0, 0.0));
-        // 7 / (7 / 3) is a hair above 3.
+        // 7 / (7 / 3) is slightly above 3.
         for n in 1..50_u32 {
             let rows = [row(7, n)];
             let scores = Scores::of(&rows, Some(7.0 / f64::from(n))).expect("a capacity is given");

@@ -1,14 +1,14 @@
-//! The measured span as a whole.
+//! Totals of the measured span.
 
 use super::{Quantiles, Row, Scores};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// An action that undoes one which is at most this old is a flap.
+/// An action that reverses one within this time is a flap.
 pub const FLAP_WINDOW: Duration = Duration::from_secs(15 * 60);
 
-/// Means over minutes of the quantiles within each minute, in seconds: how charts of a cloud's metrics are read. They
-/// are not quantiles of anything; see [`Totals::balancer`] for those.
+/// Means over minutes of the quantiles within each minute, in seconds: what charts of a cloud's metrics show. They are
+/// not quantiles of all requests; see [`Totals::balancer`] for those.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Averaged {
     /// Mean of per-minute p50.
@@ -23,7 +23,7 @@ pub struct Averaged {
     pub p99: f64,
 }
 
-/// The measured span as a whole.
+/// Totals of the measured span.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Totals {
     /// Fewest instances running at the end of a minute.
@@ -34,23 +34,23 @@ pub struct Totals {
     pub highest: u32,
     /// Processor use as published, 0 to 1: mean over minutes of the average.
     pub cpu_average: Option<f64>,
-    /// The greatest of the published maxima.
+    /// The highest published maximum.
     pub cpu_maximum: Option<f64>,
-    /// How busy the processors really were, 0 to 1: used over what could have been used.
+    /// True processor utilisation, 0 to 1: use divided by what could have been used.
     pub busy: Option<f64>,
-    /// Instance minutes held near the baseline of credits, over all instance minutes.
+    /// Instance minutes limited to about the credit baseline, divided by all instance minutes.
     pub held_back: f64,
-    /// Requests that came.
+    /// Requests that arrived.
     pub arrived: u64,
-    /// Answered well.
+    /// Requests with a good response.
     pub answered: u64,
-    /// Answered with a server error.
+    /// Requests with a server error.
     pub errors: u64,
     /// Refused for load.
     pub refused: u64,
-    /// Those of them that limits before the balancer refused, by [reason](control::admission::Reason::name).
+    /// The requests among them that limits before the balancer refused, by [reason](control::admission::Reason::name).
     pub shed: BTreeMap<&'static str, u64>,
-    /// The client's patience ended.
+    /// Requests whose client timed out.
     pub timed_out: u64,
     /// Broken connections.
     pub failed: u64,
@@ -70,21 +70,21 @@ pub struct Totals {
     pub queued: Option<f64>,
     /// Cost in US dollars.
     pub cost: f64,
-    /// Minutes that were judged against the goal.
+    /// Minutes that were compared with the goal.
     pub minutes_judged: u64,
-    /// Minutes outside it.
+    /// Minutes that missed it.
     pub minutes_outside: u64,
     /// Changes of the desired count by policies, schedules and bounds.
     pub actions: u64,
-    /// Actions that undo one of the last 15 minutes ([`FLAP_WINDOW`]): the other way than the action before.
+    /// Actions that reverse one of the last 15 minutes ([`FLAP_WINDOW`]).
     pub flaps: u64,
-    /// Launches that a quota refused, each once however often it was tried again.
+    /// Launches that a quota refused; repeated attempts count once.
     pub unfulfilled: u64,
     /// How well supply followed demand.
     pub scores: Option<Scores>,
 }
 
-/// What the rows alone do not tell.
+/// Data that the rows do not contain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Whole {
     pub(crate) balancer: stats::Sketch,
@@ -142,7 +142,7 @@ impl Totals {
         }
     }
 
-    /// Requests that were not answered well.
+    /// Requests without a good response.
     pub fn bad(&self) -> u64 {
         self.errors + self.refused + self.timed_out + self.failed
     }

@@ -1,9 +1,9 @@
-//! Admission before the balancer, as [`control::admission`] decides it for the gateway too.
+//! Admission before the balancer, decided by [`control::admission`] as in the gateway.
 //!
-//! A request that waits for its turn at a rate class, or for a place at a concurrency limit, is at [`At::Turn`] or
-//! [`At::Line`]. Every tenth of a second adaptive limits take a step and the policy looks at its service level class.
-//! A place that somebody leaves is given to the next in line at once, one that a limit or a policy has freed when it is
-//! looked for: every 2 ms, as in the gateway.
+//! A request that waits for its turn at a rate class, or for a slot of a concurrency limit, is at [`At::Turn`] or
+//! [`At::Line`]. Every tenth of a second adaptive limits take a step and the policy evaluates its service level class.
+//! A slot that a request releases is given to the next one in line at once; a slot that a limit or a policy has freed
+//! is found by a check every 2 ms, as in the gateway.
 
 use super::Requests;
 use super::list::NONE;
@@ -27,20 +27,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Timestamp;
 
-/// The limits of a service, and what they know of its requests.
+/// The limits of a service, and their state for its requests.
 #[derive(Debug)]
 pub(super) struct AdmissionControl {
     admission: Admission<Cell<u64>>,
-    /// Those that always apply, and those of the policy.
+    /// The limits that always apply, and those of the policy.
     limits: [Option<Limit>; 2],
     policy: Option<Watch>,
-    /// Since when somebody waits in line.
+    /// Since when a request waits in line.
     waits_since: Timestamp,
-    /// By the number of the visit.
+    /// By the index of the visit.
     requests: Vec<RequestState>,
 }
 
-/// A concurrency limit with what refines it.
+/// A concurrency limit with its adaptive limit and its queue.
 #[derive(Debug)]
 struct Limit {
     count: Arc<Concurrency<Cell<u64>>>,
@@ -48,32 +48,32 @@ struct Limit {
     line: Option<(Room<Cell<u64>>, Line<u32>)>,
 }
 
-/// What brings the gated limits into force.
+/// The policy that engages the gated limits.
 #[derive(Debug)]
 struct Watch {
     policy: Policy,
     level: ServiceLevel,
-    /// Since the policy was last asked.
+    /// Since the policy's last evaluation.
     tally: Tally,
-    /// When requests become late, in order, and which.
+    /// When requests become late, in order, with the request.
     late: VecDeque<(u64, u32)>,
 }
 
 impl Watch {
-    /// When a request is late that is sent now; `None` where only statuses count.
+    /// When a request that is sent now becomes late; `None` where only statuses count.
     fn late_at(&self, sent: Timestamp) -> Option<Timestamp> {
         self.level.settings().target.map(|target| sent + target)
     }
 }
 
-/// What the limits know of a request.
+/// The state of a request at the limits.
 #[derive(Debug, Default)]
 struct RequestState {
     progress: Progress,
     admitted_at: u64,
-    /// When its present attempt was sent: what a service level counts from.
+    /// When its present attempt was sent: the service level class measures from this time.
     sent_at: u64,
-    /// It is counted as late already.
+    /// Whether it is already counted as late.
     late: bool,
 }
 
@@ -90,16 +90,16 @@ enum Progress {
     Inside(Admitted),
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 enum Fate {
     Passes,
-    /// Until then, if nothing else comes before.
+    /// It waits, at most until this time.
     Waits(At, Timestamp),
     Refused(Reason),
 }
 
 impl AdmissionControl {
-    /// None where nothing is limited. Settings that contradict themselves are among [`settings::System::problems`].
+    /// None where nothing is limited. Contradictory settings are among [`settings::System::problems`].
     pub(super) fn new(settings: &settings::Admission) -> Option<Self> {
         if settings.is_open() {
             return None;
@@ -133,7 +133,7 @@ impl AdmissionControl {
         })
     }
 
-    /// Whether it has to look at the clock.
+    /// Whether it needs a periodic tick.
     pub(super) fn ticks(&self) -> bool {
         self.policy.is_some() || self.limits.iter().flatten().any(|limit| limit.adaptive.is_some())
     }
@@ -146,7 +146,7 @@ impl AdmissionControl {
         &mut self.requests[place]
     }
 
-    /// A request comes, or goes on with what it has brought.
+    /// A request arrives, or continues with what it has brought.
     fn ask(&mut self, v: u32, now: Timestamp, brought: Brought) -> Fate {
         let step = self.admission.ask(now, ANYONE, brought, &Before(&self.limits));
         self.follow(v, now, step, brought.had_turn)
@@ -185,7 +185,7 @@ impl AdmissionControl {
         Fate::Passes
     }
 
-    /// Whether anybody waits in line.
+    /// Whether a request waits in line.
     fn has_waiting(&self) -> bool {
         self.limits
             .iter()
@@ -193,7 +193,7 @@ impl AdmissionControl {
             .any(|limit| limit.line.as_ref().is_some_and(|(_, line)| !line.is_empty()))
     }
 
-    /// When the gateway looks next whether a place is free that nobody has left.
+    /// When the gateway next checks for slots that no request has released.
     fn next_look(&self, now: Timestamp) -> Option<Timestamp> {
         let looks = now.since(self.waits_since).as_nanos() / LOOK_EVERY.as_nanos() + 1;
         self.has_waiting().then(|| self.waits_since + LOOK_EVERY * looks as u32)
@@ -216,7 +216,7 @@ impl AdmissionControl {
         }
     }
 
-    /// It has waited in line for as long as it may; nothing where it does not wait there any more.
+    /// It has waited in line for as long as it may; no effect if it does not wait there any more.
     fn waited_too_long(&mut self, v: u32, now: Timestamp) -> Option<Reason> {
         let Progress::Line { set, place, .. } = self.request(v).progress else { return None };
         if place.latest_start() != now {
@@ -230,21 +230,21 @@ impl AdmissionControl {
         Some(line.waited_too_long(room, now, pace, place))
     }
 
-    /// Another attempt of a request, which is sent at a time, has another number.
+    /// Another attempt of a request has another index.
     pub(super) fn becomes(&mut self, v: u32, again: u32, sent_at: u64) {
         let mut request = std::mem::take(self.request(v));
         request.sent_at = sent_at;
         if let (Progress::Inside(_), false, Some(watch)) = (&request.progress, request.late, &mut self.policy)
             && let Some(at) = watch.late_at(Timestamp::from_nanos(sent_at))
         {
-            // After a wait it is later than those that come meanwhile.
+            // After a wait it is later than requests that arrived in between.
             let place = watch.late.partition_point(|&(late, _)| late < at.as_nanos());
             watch.late.insert(place, (at.as_nanos(), again));
         }
         *self.request(again) = request;
     }
 
-    /// A request has ended for its client; `sent` says whether it came to an instance at all.
+    /// A request has ended for its client; `sent` is whether it reached an instance.
     fn leaves(&mut self, v: u32, now: Timestamp, ended: Ended, sent: bool) {
         let request = std::mem::take(self.request(v));
         let RequestState { progress: Progress::Inside(admitted), admitted_at, sent_at, late } = request
@@ -254,7 +254,7 @@ impl AdmissionControl {
         let held = now.since(Timestamp::from_nanos(admitted_at));
         let in_flight = [admitted.in_flight().always, admitted.in_flight().gated];
         self.admission.finished(admitted);
-        // Nothing is learned of the service from what never came to it, or found its instance full.
+        // A request that never reached the service, or found its instance full, is not a sample of it.
         let outcome = match ended {
             Ended::Full => Outcome::Cancelled,
             _ if !sent => Outcome::Cancelled,
@@ -272,7 +272,7 @@ impl AdmissionControl {
         if let (Some(watch), false) = (&mut self.policy, late) {
             let elapsed = now.since(Timestamp::from_nanos(sent_at));
             match (ended, ended.status()) {
-                // The instance's bound is the gateway's own: it says nothing of the service.
+                // The instance's bound belongs to the gateway: it is not a sample of the service.
                 (Ended::Full, _) => {}
                 (_, Some(status)) => watch.tally.record(watch.level.settings().conforms(status, elapsed)),
                 (_, None) => watch.tally.record_late(),
@@ -280,7 +280,7 @@ impl AdmissionControl {
         }
     }
 
-    /// What was counted is merged, adaptive limits move, and the policy looks.
+    /// Merges the counts, steps adaptive limits, and evaluates the policy.
     fn tick(&mut self, now: Timestamp) {
         if let Some(watch) = &mut self.policy {
             while let Some(&(at, v)) = watch.late.front()
@@ -290,7 +290,7 @@ impl AdmissionControl {
                 let request = &mut self.requests[v as usize];
                 let target = watch.level.settings().target.unwrap_or(Duration::MAX);
                 let late_at = Timestamp::from_nanos(request.sent_at) + target;
-                // The number may be another request's by now.
+                // The index may belong to another request now.
                 if matches!(request.progress, Progress::Inside(_))
                     && !request.late
                     && late_at.as_nanos() == at
@@ -316,7 +316,7 @@ impl AdmissionControl {
         }
     }
 
-    /// The next in line for a place that is free: the place is taken for it, or it is refused.
+    /// The next request in line for a free slot: it gets the slot, or is refused.
     fn next_in_line(&mut self, now: Timestamp) -> Option<(u32, Result<Brought, Reason>)> {
         for set in Set::BOTH {
             let applies = self.admission.applies(set);
@@ -401,7 +401,7 @@ impl Requests {
         self.follow(v, fate);
     }
 
-    /// It may have waited in line for as long as it may.
+    /// A request may have waited in line for as long as it may.
     pub(super) fn line_ends(&mut self, v: u32) {
         if self.visits.slots[v as usize].at != At::Line {
             return;
@@ -413,7 +413,7 @@ impl Requests {
         }
     }
 
-    /// The limits of a service look at the clock.
+    /// The periodic tick of a service's limits.
     pub(super) fn admission_ticks(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
         if let Some(admission) = &mut self.services[usize::from(number)].admission {
@@ -436,7 +436,7 @@ impl Requests {
         }
     }
 
-    /// Those in line get places that are free.
+    /// Gives free slots to the requests in line.
     pub(super) fn serve_line(&mut self, number: u16) {
         let now = Timestamp::from_nanos(self.now);
         while let Some(admission) = &mut self.services[usize::from(number)].admission
@@ -465,7 +465,8 @@ impl Requests {
         }
     }
 
-    /// As [`follow`](Self::follow), but is sent by the loop: whoever has just left may be in the middle of something.
+    /// As [`follow`](Self::follow), but the loop sends it later: the request that has just left may be in the middle of
+    /// an operation.
     fn follow_later(&mut self, v: u32, fate: Fate) {
         match fate {
             Fate::Passes => self.wait_at_door(v, At::Backoff, Timestamp::from_nanos(self.now)),
@@ -484,7 +485,7 @@ impl Requests {
         let number = self.visits.slots[v as usize].service;
         let service = &mut self.services[usize::from(number)];
         service.window.shed(reason.name());
-        // What those refuse that always apply says nothing about a flood.
+        // Refusals of the limits that always apply do not count as a sign of overload.
         if let Some(AdmissionControl { policy: Some(watch), .. }) = &mut service.admission
             && GATED.contains(&reason.class())
         {
@@ -495,20 +496,20 @@ impl Requests {
     }
 }
 
-/// There are no priority classes here, and nobody leaves while the limits decide.
+/// There are no priority classes here, and no client leaves while the limits decide.
 const ANYONE: (Priority, Timestamp) = (Priority::HIGHEST, Timestamp::NEVER);
-/// Where the names of concurrency limits begin; those of rate classes are below.
+/// The first id of concurrency limits; rate classes have lower ids.
 const CONCURRENCY: u16 = 2;
-/// The names of the policy's limits.
+/// The ids of the policy's limits.
 const GATED: [ClassId; 2] = [ClassId(1), ClassId(CONCURRENCY + 1)];
-/// How often the gateway looks for places that a limit or a policy has freed while somebody waits.
+/// How often the gateway checks for slots that a limit or a policy has freed while requests wait.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How often the gateway asks its policies and moves adaptive limits.
+/// How often the gateway evaluates its policies and steps adaptive limits.
 const TICK: u64 = 100_000_000;
 
 #[cfg(test)]
 impl AdmissionControl {
-    /// Nobody is inside, and nobody waits.
+    /// No request is inside, and none waits.
     pub(super) fn assert_empty(&self) {
         for limit in self.limits.iter().flatten() {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! When requests come, whatever happens to the earlier ones: from the schedule, never from the heap.
+//! The times of arrivals, independent of earlier requests: from the schedule, never from the heap.
 
 use super::nanos;
 use crate::settings::{Arrivals as How, Noise};
@@ -16,17 +16,17 @@ pub(super) struct Arrivals {
     /// The length of a bin, in nanoseconds.
     length: f64,
     bin: u64,
-    /// Where the bin begins, and how far in it we are.
+    /// The beginning of the bin, and the position in it.
     began: u64,
     passed: f64,
-    /// Arrivals in a nanosecond, and its inverse.
+    /// Arrivals per nanosecond, and its inverse.
     rate: f64,
     mean_gap: f64,
     next: u64,
 }
 
 impl Arrivals {
-    /// Nobody comes.
+    /// No arrivals.
     pub(super) fn none() -> Self {
         Arrivals::new(&Arc::from([]), Duration::MAX, How::Even, None, 0)
     }
@@ -49,16 +49,16 @@ impl Arrivals {
         arrivals
     }
 
-    /// When the next one comes; the end of time where none does.
+    /// The time of the next arrival; the end of time if there is none.
     #[inline]
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// It has come.
+    /// The next arrival has happened.
     #[inline]
     pub(super) fn advance(&mut self) {
-        // In a process of rate 1, stretched by the rate of the bin.
+        // In a process of rate 1, scaled by the rate of the bin.
         let mut left = match self.how {
             How::Poisson => self.gaps.exponential_fast(),
             How::Even => 1.0,
@@ -107,7 +107,7 @@ mod tests {
     fn even_arrivals_follow_the_rate_of_each_bin() {
         let rates = Arc::from([10.0, 0.0, 0.0, 2.5, 40.0]);
         let mut arrivals = Arrivals::new(&rates, Duration::from_secs(10), How::Even, None, 1);
-        // Half a gap may stand over at each end; the last rate goes on.
+        // Half a gap may be left over at each end; the last rate continues.
         for (found, expected) in
             counts(&mut arrivals, 10_000_000_000, 7).into_iter().zip([100, 0, 0, 25, 400, 400, 400])
         {

@@ -1,4 +1,4 @@
-//! The balancer nodes of a service: each has its own pointer and counts, as the nodes of a real balancer do.
+//! The balancer nodes of a service: each has its own pointer and counts, as the nodes of a real balancer.
 
 use crate::settings::{Algorithm, Balancing};
 use control::balance::{
@@ -46,7 +46,7 @@ macro_rules! on {
 impl Balancers {
     pub(super) fn new(balancing: &Balancing) -> Self {
         let n = balancing.nodes.max(1) as usize;
-        // Balancers of clouds begin at nothing or so, and rise in a straight line.
+        // Cloud balancers start at about zero and rise linearly.
         let slow_start = balancing
             .slow_start
             .filter(|span| !span.is_zero())
@@ -56,7 +56,7 @@ impl Balancers {
             (Algorithm::WeightedRoundRobin, false) => Nodes::Weighted(vec![WeightedRoundRobin::new(); n]),
             (Algorithm::LeastOutstanding, false) => Nodes::Least(vec![LeastOutstanding::new(); n]),
             (Algorithm::PeakEwma, false) => Nodes::Ewma(vec![PeakEwma::default(); n]),
-            // Shares that grow are weights, and plain round robin picks as often in a row as its weights say.
+            // Growing shares are weights, and plain round robin picks an instance as often in a row as its weight.
             (Algorithm::RoundRobin | Algorithm::WeightedRoundRobin, true) => {
                 Nodes::SlowWeighted(vec![around(WeightedRoundRobin::new()); n])
             }
@@ -93,7 +93,7 @@ impl Balancers {
         on!(&mut self.nodes, nodes => nodes.iter_mut().for_each(|node| node.removed(InstanceId(id))));
     }
 
-    /// An instance for a request, which goes there.
+    /// Picks the instance for a request and counts it there.
     #[inline]
     pub(super) fn send(&mut self, node: u16, now: u64, rng: &mut Rng) -> Option<u32> {
         let now = Timestamp::from_nanos(now);
@@ -105,7 +105,7 @@ impl Balancers {
         })
     }
 
-    /// As [`send`](Self::send), to another one than that which failed, if there is one.
+    /// As [`send`](Self::send), but to another instance than the failed one, if there is one.
     pub(super) fn send_again(&mut self, node: u16, now: u64, failed: u32, rng: &mut Rng) -> Option<u32> {
         let now = Timestamp::from_nanos(now);
         on!(&mut self.nodes, nodes => {
@@ -138,7 +138,7 @@ fn configure<B: Balancer>(nodes: &mut [Available<B>], now: Timestamp, slow_start
     nodes.iter_mut().for_each(|node| node.configure(now, slow_start, Ratio::ZERO));
 }
 
-/// By speed: in hundredths, as weights are whole numbers.
+/// By speed, in hundredths, because weights are whole numbers.
 pub(super) fn weight(algorithm: Algorithm, speed: f64, cores: u32) -> Weight {
     let weight = match algorithm {
         Algorithm::WeightedRoundRobin => (100.0 * speed * f64::from(cores)).round(),
@@ -147,11 +147,11 @@ pub(super) fn weight(algorithm: Algorithm, speed: f64, cores: u32) -> Weight {
     Weight::new(weight.clamp(1.0, 1e6) as u32).unwrap_or(Weight::ONE)
 }
 
-/// The time to the first byte, which is that of the whole response here.
+/// The time to first byte, which equals that of the whole response here.
 #[inline]
 pub(super) fn took(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// Picks of another instance that are tried before the same one is accepted.
+/// Picks of another instance that are attempted before the same one is accepted.
 const TRIES: u32 = 4;

@@ -5,7 +5,7 @@ use super::list::NONE;
 use super::visit::At;
 
 impl Requests {
-    /// A thread has processor time to use; where its process has a lock, it needs that first.
+    /// A thread needs processor time; if its process has a lock, it needs that first.
     #[inline]
     pub(super) fn compute(&mut self, v: u32, work: f64) {
         let visit = &mut self.visits.slots[v as usize];
@@ -25,7 +25,7 @@ impl Requests {
         }
     }
 
-    /// The thread that has the lock runs, at most until it has to look whether others wait.
+    /// The thread with the lock runs, at most until it has to check for waiting threads.
     #[inline]
     fn slice(&mut self, v: u32, quantum: f64) {
         let visit = &mut self.visits.slots[v as usize];
@@ -41,7 +41,7 @@ impl Requests {
         self.hosts.set(number, next);
     }
 
-    /// Something happens at a host's processor.
+    /// An event at a host's processor.
     #[inline]
     pub(super) fn processor_happens(&mut self, host: u32) {
         let (ended, next) = self.instances[host as usize].processor.happen(self.now);
@@ -83,7 +83,7 @@ impl Requests {
         }
     }
 
-    /// What processor times are multiplied by on an instance that is new.
+    /// The factor of processor times on a new instance.
     #[cold]
     fn warm_up(&mut self, v: u32, from: u64) -> f64 {
         let visit = &self.visits.slots[v as usize];

@@ -1,4 +1,4 @@
-//! Distributions, made ready for drawing: nanoseconds, with everything that can be computed once computed.
+//! Distributions prepared for drawing: in nanoseconds, with constants precomputed.
 
 use super::nanos;
 use crate::settings::Distribution;
@@ -41,7 +41,7 @@ impl Draw {
                 let square = (cv * cv).max(1.0);
                 let first = 0.5 * (1.0 + libm::sqrt((square - 1.0) / (square + 1.0)));
                 let half = 0.5 * nanos(*mean) as f64;
-                // With a coefficient of variation that is huge the second one never comes: then it is no time at all.
+                // With a very large coefficient of variation the second one is never drawn: its time is then zero.
                 let second = if first < 1.0 { half / (1.0 - first) } else { 0.0 };
                 Draw::HyperExponential { first, means: [half / first, second] }
             }
@@ -73,7 +73,7 @@ impl Draw {
     }
 }
 
-/// The first point is an atom: nothing is known of what lies below it.
+/// The first point is an atom: nothing is known about values below it.
 fn empirical(points: &[(Duration, f64)], share: f64) -> f64 {
     let above = points.partition_point(|&(_, up_to)| up_to <= share);
     let time = |at: usize| nanos(points[at].0) as f64;

@@ -1,4 +1,4 @@
-//! Instances come and go.
+//! Adds and removes instances.
 
 use super::Requests;
 use super::balancers::weight;
@@ -71,7 +71,7 @@ impl Requests {
         self.services[instance.service as usize].balancers.remove(slot);
     }
 
-    /// What an instance has in hand fails.
+    /// The requests of an instance fail.
     pub(super) fn break_instance(&mut self, slot: u32) {
         self.count_other_use(slot);
         self.instances[slot as usize].state = State::Failed;
@@ -89,7 +89,7 @@ impl Requests {
         self.run_ready();
     }
 
-    /// Everything at an instance is gone; what is on its way only where that is asked for.
+    /// All requests of an instance are lost; those in transit only if requested.
     fn lose_all(&mut self, slot: u32, travelling: bool) {
         let mut places = Vec::new();
         for v in 0..self.visits.slots.len() as u32 {
@@ -117,7 +117,7 @@ impl Requests {
             let visit = &mut self.visits.slots[v as usize];
             visit.connection = NONE;
             match at {
-                // A timer, a pool, those that were called or the list of the ready still know them.
+                // A timer, a pool, called services or the ready list still refer to them.
                 At::Travelling
                 | At::FrontWait
                 | At::Wait
@@ -156,14 +156,14 @@ impl Requests {
         }
     }
 
-    /// No thread waits on a connection any more; none is free for it either.
+    /// No thread lingers on a connection any more, and none becomes free for it.
     fn stop_lingering(&mut self, service: u16, connection: u32) {
         if connection != NONE && self.connections.slots[connection as usize].lingers.take().is_some() {
             self.services[service as usize].lingering.remove(&mut self.connections.slots, connection);
         }
     }
 
-    /// Boot and background use up to now.
+    /// Counts boot and background use until now.
     pub(super) fn count_other_use(&mut self, slot: u32) {
         let instance = &mut self.instances[slot as usize];
         let passed = (self.now - std::mem::replace(&mut instance.counted, self.now)) as f64;

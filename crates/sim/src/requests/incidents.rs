@@ -1,10 +1,10 @@
-//! Bad minutes of a third party.
+//! Incidents of a third party.
 
 use super::nanos;
 use crate::settings::Incidents;
 use stats::Rng;
 
-/// The present or the next incident of one step of one endpoint.
+/// The current or the next incident of one step of one endpoint.
 #[derive(Debug, Clone)]
 pub(super) struct Incident {
     factor: f64,
@@ -18,14 +18,14 @@ pub(super) struct Incident {
 impl Incident {
     pub(super) fn new(incidents: &Incidents, seed: u64, purpose: &str) -> Self {
         let duration = nanos(incidents.duration);
-        // They do not overlap, so that there are as many in an hour as was asked for.
+        // They do not overlap, so that there are as many in an hour as configured.
         let gap = (HOUR / incidents.per_hour - duration as f64).max(0.0);
         let mut rng = Rng::new(seed, purpose);
         let begins = (gap * rng.exponential_fast()) as u64;
         Incident { factor: incidents.factor, duration, gap, begins, rng }
     }
 
-    /// What a wait that begins now is multiplied by.
+    /// The factor of a wait that begins now.
     #[inline]
     pub(super) fn factor(&mut self, now: u64) -> f64 {
         while now >= self.begins.saturating_add(self.duration) && self.duration > 0 {
@@ -35,7 +35,7 @@ impl Incident {
         if now >= self.begins && self.duration > 0 { self.factor } else { 1.0 }
     }
 
-    /// How much of a span it lasts, over how much is usual. Asked for before any factor.
+    /// The share of incidents in a span, relative to the usual share. To be called before any factor.
     pub(super) fn share_of_usual(&mut self, from: u64, to: u64) -> f64 {
         let seconds = (from / SECOND)..(to / SECOND);
         let all = seconds.end.saturating_sub(seconds.start) as f64;

@@ -1,4 +1,4 @@
-//! An instance: its host's processor, its processes, what waits for them.
+//! An instance: its host's processor, its processes, its queues.
 
 use super::list::{Links, NONE, Queue};
 use super::processor::Processor;
@@ -10,21 +10,21 @@ pub(super) struct Instance {
     pub(super) host: u16,
     pub(super) state: State,
     pub(super) processor: Processor,
-    /// The first of its processes; there are as many as the service has.
+    /// The first of its processes; their number is the service's.
     pub(super) processes: u32,
     /// Its idle connections, a pool for each balancer node.
     pub(super) pools: u32,
-    /// Shared: requests that wait for a thread; kept connections: those that wait to be accepted.
+    /// Shared: requests that wait for a thread; kept connections: connections that wait to be accepted.
     pub(super) queue: Queue,
     pub(super) front_free: u32,
     pub(super) front_queue: Queue,
-    /// Requests that it has in hand, with those on their way.
+    /// Its requests in flight, including those in transit.
     pub(super) in_flight: u32,
-    /// When it began to serve a fleet that was running already.
+    /// When it began to serve, if it was added to a running fleet.
     pub(super) warm_from: Option<u64>,
-    /// Boot and background use are counted up to here.
+    /// Boot and background use are counted up to this time.
     pub(super) counted: u64,
-    /// Core nanoseconds of boot and background that are not taken yet.
+    /// Core nanoseconds of boot and background that were not read yet.
     pub(super) other_use: f64,
 }
 
@@ -42,9 +42,9 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pub(super) instance: u32,
-    /// Threads that have nothing in hand and do not linger.
+    /// Threads that have no request and do not linger.
     pub(super) free: u32,
-    /// Who has the lock, where there is one.
+    /// The holder of the lock, if there is one.
     pub(super) holder: u32,
     pub(super) lock: Queue,
     /// Requests that wait for a thread of this process.
@@ -57,14 +57,14 @@ impl Process {
     }
 }
 
-/// A kept connection of which it matters which process has accepted it.
+/// A kept connection for which the accepting process matters.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     /// [`NONE`] until it is accepted.
     pub(super) process: u32,
-    /// Requests in a row that a thread has answered on it.
+    /// Requests in a row that a thread has processed on it.
     pub(super) in_row: u32,
-    /// Until when a thread waits on it.
+    /// Until when a thread lingers on it.
     pub(super) lingers: Option<u64>,
     links: [u32; 2],
 }
@@ -108,6 +108,6 @@ impl ConnectionSlab {
     }
 }
 
-/// Idle connections of a balancer node to an instance, with the time since when each is idle, longest first (unless
-/// any of them is used again, when the order does not matter).
+/// Idle connections of a balancer node to an instance, each with the time since when it is idle, longest first (unless
+/// connections are reused at random, when the order does not matter).
 pub(super) type IdlePool = VecDeque<(u64, u32)>;

@@ -1,9 +1,9 @@
-//! Queues through the slots of a slab: nothing is allocated when something joins or leaves.
+//! Queues linked through the slots of a slab: joining and leaving allocate nothing.
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Something that can be in a [`Queue`].
+/// An element of a [`Queue`].
 pub(super) trait Next {
     fn next(&mut self) -> &mut u32;
 }
@@ -52,13 +52,13 @@ impl Queue {
     }
 }
 
-/// Something that can be in a [`List`].
+/// An element of a [`List`].
 pub(super) trait Links {
     /// Before and after.
     fn links(&mut self) -> &mut [u32; 2];
 }
 
-/// As a queue, but anything can be taken out.
+/// As a queue, but any element can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct List {
     ends: [u32; 2],

@@ -1,4 +1,4 @@
-//! Pools that requests hold a place of.
+//! Pools of which requests hold slots.
 
 use super::Requests;
 use super::list::Queue;
@@ -15,7 +15,7 @@ pub(super) struct PoolState {
     free: u32,
     bound: u32,
     queue: Queue,
-    /// Those in the queue whose instance is still there.
+    /// Requests in the queue whose instance still exists.
     pub(super) waiting: u32,
 }
 
@@ -33,7 +33,7 @@ impl PoolState {
 }
 
 impl Requests {
-    /// A request wants a place; its thread waits with it.
+    /// A request requests a slot; its thread waits with it.
     pub(super) fn hold(&mut self, v: u32, pool: u16) {
         let state = &mut self.shared[pool as usize];
         if state.free > 0 {
@@ -56,7 +56,7 @@ impl Requests {
         self.timers.push(self.now.saturating_add(time as u64), Due::Visit(v));
     }
 
-    /// A request gives its place back.
+    /// A request releases its slot.
     pub(super) fn give_back(&mut self, pool: u16) {
         let state = &mut self.shared[pool as usize];
         while let Some(next) = state.queue.pop(&mut self.visits.slots) {
@@ -80,7 +80,7 @@ impl Requests {
 
 #[cfg(test)]
 impl Requests {
-    /// Every place is free, and nobody waits.
+    /// Every slot is free, and no request waits.
     pub(super) fn assert_pools_free(&self) {
         assert!(
             self.shared.iter().all(|pool| pool.waiting == 0 && pool.queue.len() == 0),

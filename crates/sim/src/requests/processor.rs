@@ -1,8 +1,9 @@
-//! The processor of a host, shared equally among all that run.
+//! The processor of a host, shared equally among all running bursts.
 //!
 //! ## Virtual time
-//! It advances by what each running burst gets. A burst that joins at virtual time `v` with `w` to do ends at `v + w`
-//! however many join and leave meanwhile, so ends never move against each other, and a host has one next completion.
+//! It advances by the processor time that each running burst gets. A burst that joins at virtual time `v` with work `w`
+//! ends at `v + w`, however many join and leave in between, so the order of ends never changes, and a host has one next
+//! completion.
 //!
 //! ```text
 //! speed of a burst = speed × given × min(1, (cores - background) / n)
@@ -12,9 +13,9 @@
 //! ```
 //!
 //! ## Throttling
-//! A quota is used up in periods of fixed length; when it is used up, everything stands still until the period ends
-//! (the kernel's CFS bandwidth control, without its slices for each processor). When that will be is known as soon as
-//! a burst joins or leaves, so a host that is not throttled costs nothing for its quota.
+//! A quota applies to periods of fixed length; when it is used up, all bursts stop until the period ends (the kernel's
+//! CFS bandwidth control, without its slices for each processor). That time is known as soon as a burst joins or
+//! leaves, so the quota of a host that is not throttled costs nothing.
 
 use super::nanos;
 use crate::settings::Host;
@@ -24,21 +25,21 @@ use std::collections::BinaryHeap;
 /// The processor of a host. Work and virtual time are in nanoseconds of a core of speed 1.
 #[derive(Debug, Clone)]
 pub(super) struct Processor {
-    /// Bursts by the virtual time at which they end, then by the order in which they came: bits of a positive number
-    /// are in its order.
+    /// Bursts by the virtual time at which they end, then in the order of arrival: the bits of positive numbers have
+    /// the same order.
     running: BinaryHeap<Reverse<u128>>,
     sequence: u32,
     virtual_time: f64,
-    /// Up to when virtual time is right.
+    /// The time of the last update of virtual time.
     advanced: u64,
-    /// When the first burst ends, unless something changes.
+    /// When the first burst ends, if nothing changes.
     completes: u64,
     speed: f64,
     given: f64,
     /// Cores without background.
     capacity: f64,
-    /// Virtual time that passes in a nanosecond for a burst that has a core to itself, and for all together when
-    /// every core is busy; and their inverses.
+    /// Virtual time that passes in a nanosecond for a burst with its own core, and for all together when every core is
+    /// busy; and their inverses.
     fastness: f64,
     power: f64,
     slowness: f64,
@@ -113,20 +114,20 @@ impl Processor {
         self.speed
     }
 
-    /// What bursts used since this was last called, in core nanoseconds.
+    /// The use of bursts since the last call, in core nanoseconds.
     pub(super) fn take_used(&mut self, now: u64) -> f64 {
         self.advance(now);
         std::mem::take(&mut self.used)
     }
 
-    /// The share of each core that it gets from now on; returns when something happens next.
+    /// Sets the share of each core that it gets from now on; returns the time of the next event.
     pub(super) fn give(&mut self, now: u64, share: f64) -> u64 {
         self.advance(now);
         self.set_given(share);
         self.next(now)
     }
 
-    /// A burst joins; returns when something happens next.
+    /// A burst joins; returns the time of the next event.
     #[inline]
     pub(super) fn start(&mut self, now: u64, work: f64, visit: u32) -> u64 {
         self.advance(now);
@@ -137,7 +138,7 @@ impl Processor {
         self.next(now)
     }
 
-    /// What was to happen next happens: perhaps a burst ends. Also returns when something happens next.
+    /// Handles the next event: a burst may end. Also returns the time of the following event.
     #[inline]
     pub(super) fn happen(&mut self, now: u64) -> (Option<u32>, u64) {
         self.advance(now);
@@ -161,7 +162,7 @@ impl Processor {
         (ended, self.next(now))
     }
 
-    /// Everything that runs is gone.
+    /// Removes all running bursts.
     pub(super) fn clear(&mut self, now: u64) {
         self.advance(now);
         self.running.clear();
@@ -169,7 +170,7 @@ impl Processor {
         self.completes = u64::MAX;
     }
 
-    /// Cores that bursts use in all.
+    /// Cores that bursts use in total.
     #[inline]
     fn in_use(&self) -> f64 {
         self.given * (self.running.len() as f64).min(self.capacity)
@@ -191,7 +192,7 @@ impl Processor {
         self.virtual_time += worked * self.fastness.min(self.power * reciprocal(n));
     }
 
-    /// When the first burst ends or the quota does, or a throttled period.
+    /// The time of the next event: the end of a burst, of the quota or of a throttled period.
     #[inline]
     fn next(&mut self, now: u64) -> u64 {
         let Some(Reverse(first)) = self.running.peek() else {
@@ -200,7 +201,7 @@ impl Processor {
         };
         let left = f64::from_bits((first >> 64) as u64) - self.virtual_time;
         let wait = left * self.slowness.max(self.running.len() as f64 * self.crowding);
-        // Up to a nanosecond late; what takes longer than 292 years does not happen.
+        // Up to a nanosecond late; events more than 292 years ahead never happen.
         self.completes = now.saturating_add((wait + 0.999) as i64 as u64);
         let in_use = self.in_use();
         let Some(throttle) = &mut self.throttle else { return self.completes };
@@ -217,7 +218,7 @@ impl Throttle {
         self.began + self.period
     }
 
-    /// How much of the time since `from` it ran. Within it, it neither stopped nor, unless at its end, went on.
+    /// How much of the time since `from` it ran. In between it neither stopped nor, except at the end, continued.
     fn advance(&mut self, from: u64, now: u64, in_use: f64) -> f64 {
         self.enter(from);
         if self.stopped {
@@ -240,7 +241,7 @@ impl Throttle {
         }
     }
 
-    /// When it stops or goes on, and whether it runs.
+    /// When it stops or continues, and whether it runs.
     fn next(&mut self, now: u64, in_use: f64) -> (u64, bool) {
         self.enter(now);
         if self.stopped {
@@ -250,14 +251,14 @@ impl Throttle {
         if stops < self.ends() {
             return (stops, true);
         }
-        // Not in this period; if ever, in the next one.
+        // Not in this period; at the earliest in the next one.
         let span = self.quota / in_use;
         let later = if span < self.period as f64 { self.ends() + span as u64 } else { u64::MAX };
         (later, true)
     }
 }
 
-/// Few enough run at most hosts that the division can be looked up.
+/// On most hosts so few bursts run that the quotient can be looked up.
 #[inline]
 fn reciprocal(n: usize) -> f64 {
     match RECIPROCALS.get(n) {

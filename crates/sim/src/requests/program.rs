@@ -1,11 +1,11 @@
-//! What requests do, flattened: the steps of all endpoints of all services in one array.
+//! The steps of requests, flattened: the steps of all endpoints of all services in one array.
 
 use super::draw::Draw;
 use super::incidents::Incident;
 use super::nanos;
 use crate::settings::{Connections, Service, Step, System};
 
-/// One thing that a request does; numbers in nanoseconds.
+/// One step of a request; numbers in nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Work {
@@ -24,13 +24,13 @@ pub(super) enum Op {
         count: u16,
         cpu: f64,
     },
-    /// All is done; such a share of requests ends with an error.
+    /// The end; this share of requests ends with an error.
     End {
         errors: f64,
     },
 }
 
-/// Where the parts of an endpoint are.
+/// The parts of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Called {
     pub(super) service: u16,

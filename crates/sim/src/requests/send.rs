@@ -1,4 +1,4 @@
-//! The client's side of a request: balancer, connection, patience, attempts.
+//! The client's side of a request: balancer, connection, time-out, attempts.
 
 use super::Requests;
 use super::balancers::took;
@@ -19,14 +19,14 @@ pub(super) enum Ended {
     Answered,
     Error,
     Refused,
-    /// Refused because its instance has as many as it may.
+    /// Refused because its instance is at its bound.
     Full,
     TimedOut,
     Failed,
 }
 
 impl Ended {
-    /// The status of the answer; `None` where none came.
+    /// The status of the response; `None` without a response.
     pub(super) fn status(self) -> Option<u16> {
         match self {
             Ended::Answered => Some(200),
@@ -36,7 +36,7 @@ impl Ended {
         }
     }
 
-    /// What it says about the instance; an answer comes whole with its first byte.
+    /// What it means for the instance; a response arrives whole with its first byte.
     pub(super) fn outcome(self, first_byte: Duration) -> Outcome {
         match self {
             Ended::Answered => Outcome::Answered { first_byte },
@@ -49,14 +49,14 @@ impl Ended {
 }
 
 impl Requests {
-    /// A request comes from outside.
+    /// A request enters the system.
     #[inline]
     pub(super) fn enter(&mut self, mut rng: SplitMix, from: From, origin: u32) {
         let endpoint = self.services[0].endpoint(rng.uniform());
         self.begin(0, endpoint, rng, from, origin);
     }
 
-    /// A request comes to a service.
+    /// A request arrives at a service.
     #[inline]
     pub(super) fn begin(&mut self, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) {
         let now = self.now;
@@ -136,7 +136,7 @@ impl Requests {
         }
     }
 
-    /// The client of the service that has waited longest may have had enough.
+    /// The longest-waiting client of the service may time out.
     pub(super) fn lose_patience(&mut self, number: u16) {
         loop {
             let service = &mut self.services[number as usize];
@@ -148,12 +148,12 @@ impl Requests {
                 return self.timers.push(until, Due::Patience(number));
             }
             self.end(v, Ended::TimedOut);
-            // The instance does not notice, and goes on.
+            // The instance does not notice, and continues.
             self.visits.slots[v as usize].abandoned = true;
         }
     }
 
-    /// An attempt has ended for its client, who may try again. The slot stays.
+    /// An attempt has ended for its client, which may retry. The slot remains.
     #[inline]
     pub(super) fn end(&mut self, v: u32, ended: Ended) {
         let now = self.now;
@@ -222,20 +222,21 @@ impl Requests {
         true
     }
 
-    /// A user thinks, for at least so long.
+    /// A user thinks, for at least this long.
     pub(super) fn think(&mut self, user: u32, least: u64) {
         let time = self.thinking.draw(&mut self.users[user as usize]);
         self.timers.push(self.now.saturating_add((time as u64).max(least)), Due::User(user));
     }
 
-    /// A user has thought enough.
+    /// A user's think time is over.
     pub(super) fn user_sends(&mut self, user: u32) {
         let rng = self.users[user as usize].fork();
         self.enter(rng, From::User, user);
     }
 }
 
-/// A user who was refused or lost the connection does not come back at the same instant: time would stand still.
+/// A user whose request was refused or whose connection broke does not continue at the same time: simulated time would
+/// not advance.
 const AGAIN: u64 = 1_000_000;
 
 #[inline]

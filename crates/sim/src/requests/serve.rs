@@ -31,7 +31,7 @@ impl Requests {
         }
     }
 
-    /// A front worker has a request.
+    /// A front worker processes a request.
     pub(super) fn pass_on(&mut self, v: u32) {
         let visit = &mut self.visits.slots[v as usize];
         let Some(front) = &self.services[visit.service as usize].front else { return };
@@ -62,7 +62,7 @@ impl Requests {
         }
     }
 
-    /// A request wants a thread.
+    /// A request needs a thread.
     #[inline]
     pub(super) fn accept(&mut self, v: u32) {
         let visit = &mut self.visits.slots[v as usize];
@@ -123,7 +123,7 @@ impl Requests {
         }
     }
 
-    /// A process that has a free thread; any of them by chance, or any thread.
+    /// A process with a free thread; chosen at random.
     #[inline]
     fn free_process(&mut self, first: u32, processes: u32, weighted: bool) -> Option<u32> {
         if processes == 1 {
@@ -169,7 +169,7 @@ impl Requests {
         }
     }
 
-    /// A thread has nothing in hand: it takes the next request that waits for it.
+    /// A thread is free: it takes the next request that waits for it.
     #[inline]
     pub(super) fn release(&mut self, number: u32) {
         let process = &mut self.processes[number as usize];
@@ -186,7 +186,7 @@ impl Requests {
         }
     }
 
-    /// Does what a request does next, until it has to wait.
+    /// Runs the steps of a request until it has to wait.
     #[inline]
     pub(super) fn step(&mut self, v: u32) {
         loop {
@@ -275,7 +275,7 @@ impl Requests {
         }
     }
 
-    /// A called service has answered, or not.
+    /// A called service has responded or failed.
     pub(super) fn called(&mut self, v: u32, well: bool) {
         let visit = &mut self.visits.slots[v as usize];
         visit.left -= 1;
@@ -307,7 +307,7 @@ impl Requests {
         let service = &mut self.services[number as usize];
         service.window.application.record((now - visit.taken) as f64 * 1e-9);
         if !abandoned {
-            // Waiting at limits before the balancer counts too.
+            // The wait at limits before the balancer is included.
             let since = if visit.attempt == 0 { visit.arrived } else { visit.sent };
             service.window.queueing.record((visit.taken - since) as f64 * 1e-9);
         }
@@ -329,7 +329,7 @@ impl Requests {
         self.visits.end(v);
     }
 
-    /// A thread that has answered waits on the connection, if it does.
+    /// After a response, a thread may linger on the connection.
     #[inline]
     fn linger(&mut self, number: u16, slot: u32) -> bool {
         let service = &mut self.services[number as usize];
@@ -346,7 +346,7 @@ impl Requests {
         true
     }
 
-    /// The thread that lingers longest may have waited enough.
+    /// The longest-lingering thread may give up.
     pub(super) fn give_up_lingering(&mut self, number: u16) {
         loop {
             let service = &mut self.services[number as usize];
@@ -365,7 +365,7 @@ impl Requests {
         }
     }
 
-    /// No room: the request is answered at once.
+    /// No room: the request is refused at once.
     pub(super) fn refuse(&mut self, v: u32, ended: Ended) {
         self.leave(v);
         if !self.visits.slots[v as usize].abandoned {
@@ -390,7 +390,7 @@ impl Requests {
         self.close(visit.service, visit.connection);
     }
 
-    /// Closes a connection; a thread that lingers on it goes on.
+    /// Closes a connection; a thread that lingers on it continues.
     pub(super) fn close(&mut self, number: u16, slot: u32) {
         if slot == NONE {
             return;

@@ -1,4 +1,4 @@
-//! A service: its settings, made ready, and what all its instances share.
+//! A service: its prepared settings, and the state that its instances share.
 
 use super::admission::AdmissionControl;
 use super::balancers::Balancers;
@@ -14,9 +14,9 @@ use units::{Rate, Ratio};
 
 #[derive(Debug)]
 pub(super) struct ServiceState {
-    /// Where the steps of each endpoint begin.
+    /// The first step of each endpoint.
     pub(super) endpoints: Vec<u32>,
-    /// Shares of the endpoints, added up.
+    /// Cumulative shares of the endpoints.
     pub(super) shares: Vec<f64>,
     pub(super) hosts: Vec<Host>,
     pub(super) start: Start,
@@ -26,14 +26,14 @@ pub(super) struct ServiceState {
     /// Of each process.
     pub(super) threads: u32,
     pub(super) bound: u32,
-    /// The time that a thread keeps the lock, in nanoseconds; none without a lock.
+    /// The time for which a thread keeps the lock, in nanoseconds; none without a lock.
     pub(super) quantum: Option<f64>,
     pub(super) front: Option<Front>,
 
     pub(super) algorithm: Algorithm,
     pub(super) nodes: u16,
     pub(super) link: Link,
-    /// It matters which process has accepted a connection.
+    /// Whether the process that accepted a connection matters.
     pub(super) affinity: bool,
     pub(super) linger: u64,
     pub(super) inline: u32,
@@ -45,7 +45,7 @@ pub(super) struct ServiceState {
 
     pub(super) admission: Option<AdmissionControl>,
     pub(super) balancers: Balancers,
-    /// Requests whose clients wait, longest first.
+    /// Requests with waiting clients, longest first.
     pub(super) patience: List,
     pub(super) patience_armed: bool,
     /// Connections on which a thread lingers, longest first.
@@ -59,9 +59,9 @@ pub(super) struct ServiceState {
     window_began: u64,
     /// Times of departures minus times of arrivals, from the window's beginning.
     area: i128,
-    /// The same of the windows before, from their beginnings to their ends.
+    /// The same for earlier windows, from their beginnings to their ends.
     areas: i128,
-    /// For how long each request that has left was here, added up.
+    /// The sum of the times that requests that have left were here.
     stays: i128,
 }
 
@@ -105,7 +105,7 @@ impl ServiceState {
         let (mut processes, mut threads) = (server.processes.max(1), server.threads.max(1));
         let lock = server.lock.filter(|_| threads > 1);
         if accept == Queueing::Shared && lock.is_none() {
-            // Nobody can tell which process a thread belongs to.
+            // The process of a thread makes no difference.
             (processes, threads) = (1, processes.saturating_mul(threads));
         }
         let (link, delay) = match balancing.connections {
@@ -141,7 +141,7 @@ impl ServiceState {
             algorithm: balancing.algorithm,
             nodes: balancing.nodes.clamp(1, u32::from(u16::MAX)) as u16,
             link,
-            // Front workers keep the balancer's connections to themselves.
+            // Front workers keep the balancer's connections.
             affinity: kept && server.front.is_none(),
             linger: nanos(linger),
             inline,
@@ -180,7 +180,7 @@ impl ServiceState {
         self.area -= i128::from(now - self.window_began);
     }
 
-    /// One that came at `arrived` leaves.
+    /// A request that arrived at `arrived` leaves.
     #[inline]
     pub(super) fn left(&mut self, now: u64, arrived: u64) {
         self.in_system -= 1;
@@ -188,12 +188,12 @@ impl ServiceState {
         self.stays += i128::from(now - arrived);
     }
 
-    /// Requests here over the window, in request nanoseconds.
+    /// Requests here, integrated over the window, in request nanoseconds.
     fn window_area(&self, now: u64) -> i128 {
         self.area + i128::from(self.in_system) * i128::from(now - self.window_began)
     }
 
-    /// Requests here over all of the time, and the stays of those that have left; in request nanoseconds.
+    /// Requests here, integrated over all time, and the stays of requests that have left; in request nanoseconds.
     pub(super) fn presence(&self, now: u64) -> (i128, i128) {
         (self.areas + self.window_area(now), self.stays)
     }
@@ -212,7 +212,7 @@ impl ServiceState {
     }
 }
 
-/// Nothing but the share allows a retry, so that the law is as it is written.
+/// Only the share allows retries, so that the documented formula is exact.
 fn budget(retries: &Retries) -> Option<Budget> {
     let share = Ratio::new(retries.budget.clamp(0.0, 1.0))?;
     Some(Budget {

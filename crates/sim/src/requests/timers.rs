@@ -1,34 +1,35 @@
-//! What happens at a known time: ends of waits, mostly.
+//! Events at known times: mostly ends of waits.
 //!
-//! A binary heap of one word and a half: time, then order of insertion, then what. Processor completions are not in
-//! here (they move with every arrival, see [`Tournament`](super::tournament::Tournament)), and neither are arrivals.
+//! A binary heap with entries of one and a half words: time, then order of insertion, then the event. Processor
+//! completions are not in it (they move with every arrival, see [`Tournament`](super::tournament::Tournament)), and
+//! neither are arrivals.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The earliest first; at the same time, what was put in first.
+/// The earliest first; at the same time, in order of insertion.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<u128>>,
     sequence: u32,
 }
 
-/// What is due.
+/// A due event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Something about a visit, by its state.
+    /// An event of a visit, depending on its state.
     Visit(u32),
-    /// A user has thought enough.
+    /// A user's think time is over.
     User(u32),
-    /// The thread that lingers longest at a service gives up, perhaps.
+    /// The longest-lingering thread of a service may give up.
     Linger(u16),
-    /// The client of a service that waits longest loses patience, perhaps.
+    /// The longest-waiting client of a service may time out.
     Patience(u16),
-    /// The limits before a service look at the clock.
+    /// The periodic tick of a service's limits.
     Admission(u16),
-    /// Places before a service may have become free for those in line.
+    /// Slots of a service may have become free for requests in line.
     Look(u16),
-    /// A visit has waited for a place for as long as it may, perhaps.
+    /// A visit may have waited for a slot for as long as it may.
     Line(u32),
 }
 
@@ -52,7 +53,7 @@ impl Timers {
         self.heap.push(Reverse(key));
     }
 
-    /// When the first is due; the end of time where there is none.
+    /// The time of the first; the end of time if there is none.
     #[inline]
     pub(super) fn first(&self) -> u64 {
         self.heap.peek().map_or(u64::MAX, |Reverse(key)| (key >> 64) as u64)

@@ -1,15 +1,15 @@
-//! The next thing that happens at each host's processor, and at which host that is first.
+//! The next event of each host's processor, and the host with the earliest one.
 //!
-//! Every request that starts or ends at a host moves the host's next completion. In a heap each of these would leave
-//! a stale event behind; here it is one entry for each host, and a tournament among them.
+//! Every request that starts or ends at a host moves the host's next completion. In a heap each of these would leave a
+//! stale event; here there is one entry for each host, and a tournament tree over them.
 
-/// The least of an array of times, kept while they change. Among equal times the first place wins.
+/// The minimum of an array of times, updated as they change. Among equal times the first index wins.
 ///
-/// The nodes hold times, not places: a match then needs no look-up, and who has won is found on the way down, which
-/// is needed only when it happens.
+/// The nodes contain times, not indexes: a match then needs no look-up, and the winner is found on the way down, which
+/// is needed only when the event happens.
 #[derive(Debug, Clone)]
 pub(super) struct Tournament {
-    /// The final is at 1, the matches before `n` at `2 n` and `2 n + 1`, the places in the second half.
+    /// The final is at 1, the matches before `n` at `2 n` and `2 n + 1`, the entries in the second half.
     times: Vec<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Tournament {
         self.times[1]
     }
 
-    /// Where the first time is.
+    /// The index of the first time.
     #[inline]
     pub(super) fn place(&self) -> u32 {
         let (first, places) = (self.first(), self.times.len() / 2);
@@ -37,7 +37,7 @@ impl Tournament {
         (node - places) as u32
     }
 
-    /// Room for so many places.
+    /// Makes room for this many entries.
     pub(super) fn reserve(&mut self, places: usize) {
         let before = self.times.len() / 2;
         if places > before {

@@ -3,17 +3,17 @@
 use super::list::{Links, NONE, Next};
 use stats::SplitMix;
 
-/// All that is known of a request while it lasts; a slot of a slab, used again.
+/// The state of a request; a slot of a slab, reused.
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
-    /// What it needs is drawn from this.
+    /// The source of its random draws.
     pub(super) rng: SplitMix,
-    /// When the request came to the balancer, and when this attempt was sent; nanoseconds.
+    /// When the request arrived at the balancer, and when this attempt was sent; nanoseconds.
     pub(super) arrived: u64,
     pub(super) sent: u64,
     /// When a thread took it.
     pub(super) taken: u64,
-    /// Processor time left of the present burst.
+    /// Remaining processor time of the present burst.
     pub(super) work: f64,
     /// Of each burst of the present step, and of the wait after it.
     pub(super) burst: f64,
@@ -21,11 +21,11 @@ pub(super) struct Visit {
     pub(super) instance: u32,
     pub(super) process: u32,
     pub(super) connection: u32,
-    /// The visit that called, or the user.
+    /// The calling visit, or the user.
     pub(super) origin: u32,
     /// Step of the program.
     pub(super) op: u32,
-    /// Bursts or called services that are left of it.
+    /// Remaining bursts or called services.
     pub(super) left: u16,
     pub(super) service: u16,
     pub(super) endpoint: u16,
@@ -33,26 +33,26 @@ pub(super) struct Visit {
     pub(super) attempt: u16,
     pub(super) at: At,
     pub(super) from: From,
-    /// The client has gone; the work goes on.
+    /// The client has gone; the work continues.
     pub(super) abandoned: bool,
-    /// A service that it called has failed.
+    /// A called service has failed.
     pub(super) call_failed: bool,
     queue: u32,
     patience: [u32; 2],
 }
 
-/// Where a visit is.
+/// The state of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// Nowhere: the slot is free.
+    /// The slot is free.
     Free,
-    /// Its instance is gone; something that comes later frees the slot.
+    /// Its instance is gone; a later event frees the slot.
     Gone,
     /// At the client, before another attempt.
     Backoff,
     /// Waits for its turn at a rate class.
     Turn,
-    /// Waits for a place at a concurrency limit.
+    /// Waits for a slot of a concurrency limit.
     Line,
     /// On the network.
     Travelling,
@@ -62,9 +62,9 @@ pub(super) enum At {
     FrontWait,
     /// Waits for a thread.
     Queue,
-    /// With a thread: begins its next step at once.
+    /// Has a thread: begins its next step at once.
     Ready,
-    /// Somewhere in a step.
+    /// Within a step.
     Connecting,
     Cpu,
     Wait,
@@ -77,7 +77,7 @@ pub(super) enum At {
 /// The caller that waits for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum From {
-    /// Nobody that sends again because of it.
+    /// No caller that sends again.
     Open,
     User,
     Visit,
@@ -127,7 +127,7 @@ impl Visits {
 }
 
 impl Visit {
-    /// A request that came now.
+    /// A request that arrived now.
     #[inline]
     pub(super) fn new(now: u64, service: u16, endpoint: u16, rng: SplitMix, from: From, origin: u32) -> Self {
         Visit {
@@ -157,12 +157,12 @@ impl Visit {
         }
     }
 
-    /// The client waits for it; what has ended for its client may go on for a while.
+    /// Whether the client waits for it; a request that has ended for its client may continue for some time.
     pub(super) fn is_awaited(&self) -> bool {
         !self.abandoned && !matches!(self.at, At::Free | At::Gone)
     }
 
-    /// The same request, for another attempt; it knows which instance has failed.
+    /// The same request, for another attempt; it keeps the failed instance.
     pub(super) fn again(&self) -> Self {
         let Visit { arrived, service, endpoint, from, origin, attempt, instance, mut rng, .. } = *self;
         let rng = rng.fork();

@@ -1,4 +1,5 @@
-//! Admission: what passes to the balancer of a service, and when. All of it is decided in `control`, as at the gateway.
+//! Admission: which requests pass to the balancer of a service, and when. `control` makes all decisions, as in the
+//! gateway.
 
 use super::check::Check;
 use control::admission::{Room, WaitingSettings};
@@ -9,21 +10,21 @@ use control::service_level::{ServiceLevel, ServiceLevelSettings};
 use control::{ClassId, SettingsError};
 use std::cell::Cell;
 
-/// The limits of a service; one stage for all its balancer nodes, as one gateway is.
+/// The limits of a service; one stage for all its balancer nodes, as a single gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Admission {
-    /// What always applies.
+    /// The limits that always apply.
     pub always: Limits,
-    /// What applies while a service level class does not conform.
+    /// The limits that apply while a service level class does not conform.
     pub policy: Option<Gated>,
 }
 
-/// Limits that apply together.
+/// A rate class and a concurrency limit that apply together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
-    /// How often requests may pass.
+    /// The rate class.
     pub rate: Option<RateSettings>,
-    /// How many may be in flight.
+    /// The concurrency limit.
     pub concurrency: Option<ConcurrencyLimit>,
 }
 
@@ -32,32 +33,32 @@ pub struct Limits {
 pub struct ConcurrencyLimit {
     /// The bound, at least 1.
     pub bound: Bound,
-    /// Who may wait for a place; nobody without.
+    /// The queue of requests that wait for a slot; without it none may wait.
     pub queue: Option<WaitingSettings>,
 }
 
-/// Where a bound comes from.
+/// The kind of a bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// It stays.
+    /// A constant bound.
     Fixed(u32),
-    /// It follows the service.
+    /// A bound that adapts to the service.
     Adaptive(AdaptiveSettings),
 }
 
-/// Limits with the class that brings them into force.
+/// Limits with the service level class that engages them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gated {
     /// The class.
     pub service_level: ServiceLevelSettings,
-    /// When its limits apply.
+    /// When the limits apply.
     pub policy: PolicySettings,
     /// The limits.
     pub limits: Limits,
 }
 
 impl Admission {
-    /// Whether there is nothing that could ever refuse a request or let it wait.
+    /// Whether no limit could ever refuse or delay a request.
     pub fn is_open(&self) -> bool {
         self.always.is_none() && self.policy.is_none()
     }
@@ -95,7 +96,7 @@ impl Check<'_> {
         }
     }
 
-    /// What `control` says of its settings.
+    /// The errors that `control` finds in its settings.
     fn control(&mut self, at: &str, wrong: Option<SettingsError>) {
         if let Some(wrong) = wrong {
             self.that(false, at.to_owned(), wrong, "settings that do not contradict themselves");

@@ -1,4 +1,4 @@
-//! What is wrong with a system: everything at once, with its place, so that whoever read it can point at it.
+//! The problems of a system: all at once, each with its place, so that the caller can point at it.
 
 mod cloud;
 
@@ -8,11 +8,11 @@ use std::fmt;
 /// A setting that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is, such as `services[1].endpoints[0].steps[2].bursts`.
+    /// Its path, such as `services[1].endpoints[0].steps[2].bursts`.
     pub place: String,
     /// What was found there.
     pub found: String,
-    /// What it has to be.
+    /// What it must be.
     pub bound: &'static str,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Problem {
 impl std::error::Error for Problem {}
 
 impl System {
-    /// Everything that is wrong; a system without problems can be simulated.
+    /// All problems; a system without problems can be simulated.
     pub fn problems(&self) -> Vec<Problem> {
         let mut check = Check { system: self, problems: Vec::new() };
         check.count("services", self.services.len(), 1, 1 << 16, "from 1 to 65536");
@@ -275,7 +275,7 @@ impl Check<'_> {
         }
     }
 
-    /// A request that calls itself, in the end, never ends.
+    /// A request that calls itself, directly or not, never ends.
     fn circles(&mut self) {
         let services = &self.system.services;
         let mut seen: Vec<Vec<Seen>> =

@@ -1,31 +1,31 @@
-//! What the cloud does: starting and ending instances, quotas, prices.
+//! The cloud: starting and ending instances, quotas, prices.
 
 use std::time::Duration;
 
-/// What it takes for an instance to start and to end.
+/// The times and costs of starting and ending an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start {
     /// From the decision until the instance's processes start: billed, without metrics.
     pub provision: Duration,
-    /// From there until it serves.
+    /// The time from then until it serves.
     pub boot: Duration,
-    /// Processor use while it boots, as a share of its cores; it is in the metrics.
+    /// Processor use while it boots, as a share of its cores; the metrics include it.
     pub boot_cpu: f64,
-    /// For how long requests cost more on a new instance (empty caches, code not compiled yet), falling evenly. Those
-    /// that serve from the beginning are not new.
+    /// How long requests cost more on a new instance (empty caches, code that is not compiled yet), with a linear
+    /// decrease. Instances that serve from the beginning are not new.
     pub warm_up: Duration,
-    /// What processor times are multiplied by at the beginning of the warm-up, at least 1.
+    /// The factor of processor times at the beginning of the warm-up, at least 1.
     pub warm_up_factor: f64,
-    /// The longest that a draining instance is waited for; then its connections are cut.
+    /// The longest time for draining an instance; then its connections are closed.
     pub drain: Duration,
-    /// Most launches in a second; none: no bound.
+    /// Maximum launches in a second; none: no bound.
     pub launches_per_second: Option<f64>,
-    /// Launches that may come at once before that rate holds.
+    /// Launches that may happen at once before that rate applies.
     pub launch_burst: u32,
 }
 
 impl Default for Start {
-    /// Everything takes no time.
+    /// Every phase takes no time.
     fn default() -> Self {
         Start {
             provision: Duration::ZERO,
@@ -40,23 +40,23 @@ impl Default for Start {
     }
 }
 
-/// What an account allows in all.
+/// The quotas of an account.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quotas {
     /// Addresses in the subnets; each instance takes one.
     pub addresses: Option<u32>,
-    /// Virtual processors in all.
+    /// Virtual processors in total.
     pub vcpus: Option<u32>,
-    /// Instances in all.
+    /// Instances in total.
     pub instances: Option<u32>,
 }
 
-/// What an instance costs.
+/// The price of an instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     /// US dollars an hour.
     pub per_hour: f64,
-    /// Billed for at least so long.
+    /// The minimum billed time.
     pub minimum: Duration,
 }
 
@@ -65,19 +65,19 @@ pub struct Price {
 pub struct Deployment {
     /// When, from the beginning of the simulated time.
     pub at: Duration,
-    /// Share of the desired count that must serve all the time, 0 to 1 (ECS's minimum healthy percent).
+    /// Minimum share of the desired count that must serve at all times, 0 to 1 (ECS's minimum healthy percent).
     pub least_healthy: f64,
-    /// Share of the desired count that may run at once, 1 or more (ECS's maximum percent).
+    /// Maximum share of the desired count that may run at once, 1 or more (ECS's maximum percent).
     pub most: f64,
 }
 
-/// Instances that fail: their requests fail with them.
+/// Instances that fail, with their requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failure {
     /// When, from the beginning of the simulated time.
     pub at: Duration,
     /// How many.
     pub instances: u32,
-    /// For how long the balancer goes on sending to them, until its health checks notice.
+    /// How long the balancer continues to send to them, until its health checks detect the failure.
     pub noticed_after: Duration,
 }

@@ -27,7 +27,7 @@ pub enum Distribution {
         /// Mean of the sum.
         mean: Duration,
     },
-    /// Exponential with one of two means (balanced: each carries half of the load); for cv above 1.
+    /// Exponential with one of two means (balanced: each contributes half of the load); for cv above 1.
     HyperExponential {
         /// Mean.
         mean: Duration,
@@ -41,13 +41,13 @@ pub enum Distribution {
         /// Longest.
         most: Duration,
     },
-    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them. What
-    /// lies at or below the first time is taken to be there.
+    /// A measured histogram: times with the share of values at or below each, rising to 1; linear between them. Values
+    /// at or below the first time count as that time.
     Empirical(Arc<[(Duration, f64)]>),
 }
 
 impl Distribution {
-    /// Nothing at all.
+    /// Always zero.
     pub const ZERO: Distribution = Distribution::Constant(Duration::ZERO);
 
     /// The mean.

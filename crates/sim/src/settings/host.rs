@@ -1,31 +1,31 @@
-//! What an instance runs on.
+//! The host of an instance.
 
 use std::time::Duration;
 use units::Bytes;
 
-/// The machine, container or task that an instance has to itself.
+/// The machine, container or task of a single instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// Name of the kind, such as `c4.large` or `fargate 1 vCPU 2 GB`.
     pub name: String,
     /// Processors that it can run on at once.
     pub cores: u32,
-    /// How fast a core is: 1 is the core on which the processor times of the endpoints were measured.
+    /// Speed of a core: 1 is the core on which the processor times of the endpoints were measured.
     pub speed: f64,
-    /// Processor time it may use, where that is less than its cores.
+    /// Processor quota, if it is less than its cores.
     pub quota: Option<Quota>,
-    /// Memory; none where it does not matter.
+    /// Memory; none if it does not matter.
     pub memory: Option<Bytes>,
-    /// Processor use that has nothing to do with requests, in cores (0.04 is 4 % of one); requests share the rest.
+    /// Processor use that is not caused by requests, in cores (0.04 is 4 % of one); requests share the rest.
     pub background: f64,
-    /// Burstable: what it may use above its baseline.
+    /// Credits of a burstable type, for use above its baseline.
     pub credits: Option<Credits>,
-    /// Processor time that neighbours take, where they do.
+    /// Processor time that neighbours take, if any.
     pub steal: Option<Steal>,
 }
 
 impl Host {
-    /// Cores of speed 1 and nothing else.
+    /// Cores of speed 1, and nothing else.
     pub fn new(name: impl Into<String>, cores: u32) -> Self {
         Host {
             name: name.into(),
@@ -40,8 +40,8 @@ impl Host {
     }
 }
 
-/// A quota of processor time by period, as the Linux kernel enforces it (CFS bandwidth control): once the quota of a
-/// period is used, everything in the group stands still until the period ends.
+/// A processor quota by period, as the Linux kernel enforces it (CFS bandwidth control): once the quota of a period is
+/// used, all processes in the group stop until the period ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quota {
     /// Cores on average: 0.05 is 50 millicores.
@@ -55,15 +55,15 @@ pub struct Quota {
 pub struct Credits {
     /// Earned in an hour.
     pub earned_per_hour: f64,
-    /// The most that it can hold; launch credits do not count.
+    /// The highest balance; launch credits do not count.
     pub most: f64,
-    /// Held at the start.
+    /// The balance at the start.
     pub at_start: f64,
     /// Share of each core that it may use without credits, 0 to 1.
     pub baseline: f64,
-    /// Goes on above the baseline without credits, and pays for it.
+    /// Whether it may exceed the baseline without credits, at a price.
     pub unlimited: bool,
-    /// What it pays then: US dollars for an hour of a core.
+    /// That price: US dollars for an hour of a core.
     pub surplus_per_hour: f64,
 }
 

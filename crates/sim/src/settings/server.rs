@@ -1,4 +1,4 @@
-//! What runs on a host: processes, threads, and how requests reach them.
+//! The application server on a host: processes, threads, and how they get requests.
 
 use super::Distribution;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use units::Bytes;
 /// |---|---|---|---|
 /// | worker processes (gunicorn sync, Passenger) | n | 1 | none |
 /// | threads under a global lock (Puma, gunicorn gthread) | n | m | its quantum |
-/// | event loop (Node.js) | n | as many as may be open at once | [`Duration::MAX`]: never taken away |
+/// | event loop (Node.js) | n | the maximum of open requests | [`Duration::MAX`]: never taken away |
 /// | worker pool (Go, Java) | 1 | n | none |
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
     /// Processes, at least 1.
     pub processes: u32,
-    /// Requests that a process has in hand at once, at least 1.
+    /// Requests that a process handles at once, at least 1.
     pub threads: u32,
-    /// Where the runtime lets one thread of a process run at a time: for how long it may keep the lock while another
-    /// waits, in processor time. It looks whether another waits each time that it has run for so long.
+    /// For runtimes that run one thread of a process at a time: how long a thread may keep the lock while another
+    /// waits, in processor time. It checks for waiting threads each time that it has run for this long.
     pub lock: Option<Duration>,
     /// Where requests wait for a thread.
     pub accept: Accept,
     /// Workers in front of the processes on the same host, such as nginx.
     pub front: Option<Front>,
-    /// Memory of a process; zero where it does not matter.
+    /// Memory of a process; zero if it does not matter.
     pub memory_per_process: Bytes,
 }
 
 impl Server {
-    /// Processes of so many threads without a lock, and one queue without bound.
+    /// Processes with this many threads, without a lock, and one unbounded queue.
     pub fn new(processes: u32, threads: u32) -> Self {
         Server {
             processes,
@@ -46,27 +46,28 @@ impl Server {
 /// Where requests wait for a thread. Each queue has a bound; a request that finds it full is refused.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Accept {
-    /// One queue: any free thread takes the next request, each with the same chance.
+    /// One queue: any free thread takes the next request, with equal probability.
     Shared {
-        /// Most requests that wait.
+        /// Maximum of waiting requests.
         bound: u32,
     },
-    /// A queue for each process; which one a request joins is chance (`SO_REUSEPORT`).
+    /// A queue for each process, which is chosen at random for each request (`SO_REUSEPORT`).
     PerProcess {
-        /// Most requests that wait at one process.
+        /// Maximum of requests that wait at one process.
         bound: u32,
     },
-    /// The balancer keeps connections alive, and a connection belongs to the process that accepted it. A new
-    /// connection is accepted by a process that has a free thread, or waits until one has; every later request on it
-    /// waits for that process, even if all others are idle. After a response the thread waits on the connection for
-    /// its next request (Puma's fast track). A thread that becomes free takes what waits for its process first, then
-    /// what waits to be accepted. Front workers, and balancers without kept connections, open one for each request.
+    /// The balancer keeps connections alive, and a connection belongs to the process that accepted it. A new connection
+    /// is accepted by a process with a free thread, or waits until there is one; every later request on it waits for
+    /// that process, even if all others are idle. After a response the thread waits on the connection for its next
+    /// request (Puma's fast track). A thread that becomes free first takes a request that waits for its process, then a
+    /// connection that waits to be accepted. Front workers, and balancers without kept connections, open a connection
+    /// for each request.
     Kept {
-        /// Most connections that wait to be accepted, and most requests that wait at one process.
+        /// Maximum of connections that wait to be accepted, and of requests that wait at one process.
         bound: u32,
-        /// For how long a thread waits on a connection after a response.
+        /// How long a thread waits on a connection after a response.
         linger: Duration,
-        /// After so many requests in a row on one connection the thread does not wait any more.
+        /// After this many requests in a row on one connection the thread no longer waits.
         inline: u32,
     },
 }
@@ -81,6 +82,6 @@ pub struct Front {
     pub cpu: Distribution,
     /// Wait for each request, during which the worker does nothing else.
     pub wait: Distribution,
-    /// Most requests that wait for a worker.
+    /// Maximum of requests that wait for a worker.
     pub bound: u32,
 }

@@ -1,37 +1,37 @@
-//! Services: what a request does, how requests are balanced.
+//! Services: the steps of a request, and balancing.
 
 use super::{Admission, Deployment, Distribution, Failure, Host, Price, Scaling, Server, Start};
 use std::time::Duration;
 use units::InstanceCount;
 
-/// A service, by its place in [`System::services`](super::System::services).
+/// A service, by its index in [`System::services`](super::System::services).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceId(pub u16);
 
-/// A shared pool, by its place in [`System::pools`](super::System::pools).
+/// A shared pool, by its index in [`System::pools`](super::System::pools).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolId(pub u16);
 
-/// A fleet of like instances behind a balancer.
+/// A fleet of equal instances behind a balancer.
 #[derive(Debug, Clone)]
 pub struct Service {
     /// Its name.
     pub name: String,
-    /// What requests do.
+    /// The kinds of requests.
     pub endpoints: Vec<Endpoint>,
     /// The application server on each instance.
     pub server: Server,
-    /// What instances run on: the n-th instance gets the n-th kind, and around again. At least one.
+    /// The hosts of instances: the n-th instance gets the n-th kind, cyclically. At least one.
     pub hosts: Vec<Host>,
-    /// What passes to the balancer.
+    /// The limits before the balancer.
     pub admission: Admission,
-    /// How requests come to instances.
+    /// How requests are distributed over instances.
     pub balancing: Balancing,
-    /// What it takes for an instance to start and to end.
+    /// The times and costs of starting and ending an instance.
     pub start: Start,
     /// Instances at the beginning, already serving.
     pub instances: InstanceCount,
-    /// What an instance costs, for each kind of host.
+    /// Prices of an instance, for each kind of host.
     pub prices: Vec<Price>,
     /// Deployments during the run.
     pub deployments: Vec<Deployment>,
@@ -42,8 +42,8 @@ pub struct Service {
 }
 
 impl Service {
-    /// One instance that is there from the beginning, round robin over connections that cost nothing, no limits, no
-    /// prices, no policy.
+    /// One instance from the beginning on, round robin over connections that cost nothing, no limits, no prices, no
+    /// policy.
     pub fn new(name: impl Into<String>, server: Server, host: Host, endpoints: Vec<Endpoint>) -> Self {
         Service {
             name: name.into(),
@@ -69,43 +69,43 @@ pub struct Endpoint {
     pub name: String,
     /// Its share of the requests that enter here, relative to the others; 0 for one that only other services call.
     pub share: f64,
-    /// What it does, in order.
+    /// Its steps, in order.
     pub steps: Vec<Step>,
     /// Share of requests that end with a server error, 0 to 1.
     pub errors: f64,
 }
 
 impl Endpoint {
-    /// The only kind of request: it does this, without errors.
+    /// The only kind of request: with these steps, without errors.
     pub fn new(name: impl Into<String>, steps: Vec<Step>) -> Self {
         Endpoint { name: name.into(), share: 1.0, steps, errors: 0.0 }
     }
 }
 
-/// One thing that a request does.
+/// One step of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Processor time and waits in turn: the totals are drawn once, `bursts` equal bursts of processor time with
-    /// equal waits between and after them.
+    /// Processor time and waits in turn: the totals are drawn once and split into `bursts` equal bursts of processor
+    /// time with equal waits between and after them.
     Work {
-        /// Processor time in all, on a core of speed 1.
+        /// Total processor time, on a core of speed 1.
         cpu: Distribution,
-        /// Waiting in all: databases, disks, other people's services.
+        /// Total waiting time: databases, disks, third-party services.
         wait: Distribution,
         /// How many bursts; at least 1.
         bursts: u32,
         /// Times during which the wait is longer.
         incidents: Option<Incidents>,
     },
-    /// Takes a place of a shared pool, once one is free, for some time: the card terminal, a database connection.
+    /// Holds a slot of a shared pool, once one is free, for some time: a card terminal, a database connection.
     Hold {
-        /// Which.
+        /// The pool.
         pool: PoolId,
-        /// For how long.
+        /// The time.
         time: Distribution,
     },
-    /// Calls other services, all at once, and goes on when all have answered; where one of them does not answer well,
-    /// it ends there with an error.
+    /// Calls other services, all at once, and continues when all have responded; if one of them fails, the request ends
+    /// there with an error.
     Calls(Vec<Call>),
 }
 
@@ -114,48 +114,48 @@ pub enum Step {
 pub struct Call {
     /// Which service.
     pub service: ServiceId,
-    /// Which of its endpoints, by place.
+    /// The endpoint, by its index.
     pub endpoint: u16,
 }
 
-/// A third party's bad minutes: they come by chance, and all waits in them are longer.
+/// Incidents of a third party: they occur at random, and all waits in them are longer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Incidents {
     /// Mean number in an hour.
     pub per_hour: f64,
     /// How long each lasts.
     pub duration: Duration,
-    /// What waits are multiplied by.
+    /// The factor of waits.
     pub factor: f64,
 }
 
-/// How requests come to the instances of a service.
+/// How requests are distributed over the instances of a service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balancing {
-    /// Which instance is next.
+    /// The balancing algorithm.
     pub algorithm: Algorithm,
-    /// Balancer nodes, each with its own pointer, counts and connections, at least 1. A request comes to one of them
-    /// by chance.
+    /// Balancer nodes, each with its own pointer, counts and connections, at least 1. Each request goes to a random
+    /// node.
     pub nodes: u32,
-    /// What a request travels on.
+    /// The connections.
     pub connections: Connections,
-    /// The client's patience with each attempt, from sending to the response; none: it waits for ever. The instance
-    /// does not notice when it ends: the work is done all the same.
+    /// The client's time-out for each attempt, from sending to the response; none: no time-out. The instance does not
+    /// notice it: the work is still done.
     pub timeout: Option<Duration>,
-    /// Attempts after a failure (a connection that broke, or no instance at all) or a time-out; what was refused or
-    /// answered with an error is not tried again.
+    /// Attempts after a failure (a connection that broke, or no instance at all) or a time-out; refusals and error
+    /// responses are not retried.
     pub retries: Option<Retries>,
-    /// Most requests in flight at one instance, over all nodes; a request whose instance has as many is refused.
+    /// Maximum requests in flight at one instance, over all nodes; a request for an instance at this limit is refused.
     pub instance_limit: Option<u32>,
-    /// For how long a new instance gets less than its share, which rises in a straight line. Those that serve from the
-    /// beginning are not new.
+    /// How long a new instance gets less than its share, which rises linearly. Instances that serve from the beginning
+    /// are not new.
     pub slow_start: Option<Duration>,
-    /// Time on the network, there and back together.
+    /// Network time, there and back together.
     pub network: Duration,
 }
 
 impl Default for Balancing {
-    /// Round robin on one node, over connections that cost nothing; clients of endless patience.
+    /// Round robin on one node, over connections that cost nothing; no time-outs.
     fn default() -> Self {
         Balancing {
             algorithm: Algorithm::RoundRobin,
@@ -174,70 +174,70 @@ impl Default for Balancing {
     }
 }
 
-/// Which instance is next; all run in `control`.
+/// The balancing algorithm; all are implemented in `control`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// In turn.
     RoundRobin,
-    /// In turn, by the speed of the host: that of all its cores.
+    /// In turn, by the speed of the host: the sum of its cores.
     WeightedRoundRobin,
     /// The one with the fewest in flight.
     LeastOutstanding,
-    /// The one with the least recent time and load.
+    /// The one with the lowest product of recent response time and load.
     PeakEwma,
 }
 
-/// What a request travels on between balancer (or calling service) and instance.
+/// The connections between balancer (or calling service) and instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Connections {
-    /// Connections are kept and used again.
+    /// Connections are kept and reused.
     Kept {
-        /// Which idle connection is used again.
+        /// Which idle connection is reused.
         reuse: Reuse,
-        /// An idle connection is closed after so long.
+        /// An idle connection is closed after this time.
         idle_timeout: Duration,
     },
     /// A connection for every request.
     PerCall {
-        /// Processor time that the caller spends on each, where it is a service.
+        /// Processor time of the caller for each, if it is a service.
         caller_cpu: Duration,
-        /// Processor time that the instance spends on each.
+        /// Processor time of the instance for each.
         server_cpu: Duration,
-        /// Time that passes before the request can be sent.
+        /// Delay before the request can be sent.
         delay: Duration,
     },
 }
 
-/// Which idle connection is used again.
+/// Which idle connection is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
     /// Any.
     Random,
     /// The one that was used last.
     MostRecent,
-    /// The one that was idle longest.
+    /// The one that has been idle longest.
     LeastRecent,
 }
 
 /// Attempts after a failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retries {
-    /// Most attempts after the first.
+    /// Maximum number of attempts after the first.
     pub most: u32,
-    /// Retries over requests that the budget allows, 0 to 1, over ten seconds and for the whole service (see
+    /// The share of retries that the budget allows, 0 to 1, over ten seconds and for the whole service (see
     /// [`control::balance::RetryBudget`]).
     pub budget: f64,
     /// Wait before each.
     pub backoff: Duration,
 }
 
-/// Places that are shared: a pool of connections to a database, the one card terminal.
+/// Shared slots: a database connection pool, a single card terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     /// Its name.
     pub name: String,
-    /// How many at once.
+    /// The number of slots.
     pub places: u32,
-    /// Most that wait; a request that finds the queue full is refused.
+    /// Maximum of waiting requests; a request that finds the queue full is refused.
     pub bound: u32,
 }

@@ -1,4 +1,4 @@
-//! What instances use and cost.
+//! Resource use and cost of instances.
 
 use super::super::instance::Meter;
 use super::{Fleet, World};

@@ -1,4 +1,4 @@
-//! Deployments: every instance is replaced, some at a time.
+//! Rolling deployments: every instance is replaced, a few at a time.
 
 use super::super::instance::{Instance, Phase};
 use super::{Fleet, World};
@@ -7,7 +7,8 @@ use crate::plant::Plant;
 use units::Timestamp;
 
 impl Fleet<'_> {
-    /// One step of a deployment: as many new ones as `most` allows, as few old ones as `least_healthy` allows.
+    /// One step of a deployment: it starts as many new instances as `most` allows, and ends as many old ones as
+    /// `least_healthy` allows.
     pub(super) fn roll<P: Plant>(&mut self, world: &mut World<P>) {
         let version = self.version;
         let Some(deployment) = self
@@ -20,13 +21,13 @@ impl Fleet<'_> {
             return;
         };
         let wanted = f64::from(self.desired);
-        // As ECS does: the least is rounded up, the most down.
+        // As in ECS: the minimum is rounded up, the maximum down.
         let least = (wanted * deployment.least_healthy).ceil() as u32;
         let most = ((wanted * deployment.most).floor() as u32).max(self.desired);
         let is_new = |instance: &Instance| instance.version == version;
         let is_old = |instance: &Instance| instance.version != version;
 
-        // Old ones that do not serve yet, or no more, are no loss.
+        // Ending old instances that do not serve costs no capacity.
         let idle = self.live(|one| is_old(one) && one.phase != Phase::Serving && one.phase != Phase::Failed);
         self.end_some(
             idle,

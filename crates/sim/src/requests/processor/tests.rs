@@ -34,7 +34,7 @@ const MS_F: f64 = 1e6;
 
 #[test]
 fn bursts_share_a_core_equally() {
-    // Alone for 10 ms, then two of them: the first has 10 left, the second wants 20.
+    // Alone for 10 ms, then two of them: the first has 10 left, the second needs 20.
     let ends = run(&mut Processor::new(&host(1), 0), &[(0, 20.0 * MS_F), (10 * MS, 20.0 * MS_F)]);
     assert_eq!(ends, [30 * MS, 40 * MS]);
 }
@@ -65,11 +65,11 @@ fn a_spent_quota_stops_everything_until_its_period_ends() {
     let ends = run(&mut processor, &[(0, 50.0 * MS_F)]);
     assert_eq!(ends, [210 * MS]);
     assert!((processor.take_used(300 * MS) - 50.0 * MS_F).abs() < 10.0);
-    // What joins while it stands still waits, too.
+    // A burst that joins while it is throttled waits, too.
     let ends =
         run(&mut Processor::new(&Host { quota, ..host(1) }, 0), &[(0, 30.0 * MS_F), (50 * MS, 2.0 * MS_F)]);
     assert_eq!(ends, [112 * MS, 104 * MS]);
-    // Four threads on two cores spend it twice as fast.
+    // Four threads on two cores use it up twice as fast.
     let mut two = Processor::new(&Host { quota, ..host(2) }, 0);
     assert_eq!(run(&mut two, &[(0, 10.0 * MS_F); 4]), [110 * MS; 4]);
 }

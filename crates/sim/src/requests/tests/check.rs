@@ -1,4 +1,4 @@
-//! What is wrong with settings is said, all of it.
+//! All problems of settings are reported.
 
 use super::world::*;
 use crate::settings::*;
@@ -69,7 +69,7 @@ fn circles_of_calls_are_found() {
             "`services[0].endpoints[0].steps` is a circle of calls; it has to be free of calls that come back to it",
         ],
     );
-    // Two ways to the same service are none.
+    // Two calls to the same service do not form a circle.
     let mut both = call(1);
     both.extend(call(2));
     let ways = system(poisson(1.0), vec![service(1, both), service(1, call(2)), service(1, Vec::new())]);

@@ -1,4 +1,4 @@
-//! What each setting of balancing does, and what becomes of instances that go.
+//! The effect of each balancing setting, and of instances that leave.
 
 use super::world::*;
 use crate::plant::{Plant, Window};
@@ -29,7 +29,7 @@ fn patience_ends_and_the_work_goes_on() {
     plant.take_window(ServiceId(0), &mut window);
     assert!(window.timed_out > 900 && window.answered == 0, "{window:?}");
     assert_eq!(window.balancer.most(), Some(0.1));
-    // The server did all of it all the same.
+    // The server still did all of the work.
     let done = window.application.count() as f64;
     assert!(done > 900.0);
     assert_close("processor", plant.take_cpu(instances[0]), 0.3 * done, 0.01);
@@ -63,7 +63,7 @@ fn retries_stay_within_their_budget() {
         service.balancing.retries = Some(Retries { most, budget, backoff: ms(10) });
         measure(&system(poisson(100.0), vec![service]), 0.0, 100.0)
     };
-    // Every attempt times out: all that is allowed is used.
+    // Every attempt times out: the whole budget is used.
     let window = with(3, 0.2);
     assert_close("a fifth", window.retried as f64 / window.arrived as f64, 0.2, 0.02);
     assert!(window.balancer.least().unwrap() >= 0.1);
@@ -102,7 +102,7 @@ fn a_failed_instance_fails_what_it_has_and_what_is_sent_to_it() {
     plant.fail(instances[0]);
     plant.take_window(ServiceId(0), &mut window);
     assert_eq!((window.failed, plant.in_flight(instances[0])), (u64::from(in_hand), 0));
-    // Until it is noticed, every second request fails.
+    // Until detection, every second request fails.
     plant.run_until(Timestamp::from_secs(20));
     plant.take_window(ServiceId(0), &mut window);
     assert_close("half", window.failed as f64 / window.arrived as f64, 0.5, 0.01);
@@ -132,7 +132,7 @@ fn a_draining_instance_finishes_and_a_stopped_one_does_not() {
     plant.stop(instances[1]);
     plant.run_until(Timestamp::from_secs(12));
     plant.take_window(ServiceId(0), &mut window);
-    // And nobody is left for those that come.
+    // And no instance is left for new requests.
     assert_eq!(window.failed, u64::from(in_hand) + window.arrived);
     assert_eq!(window.answered, 0);
 }

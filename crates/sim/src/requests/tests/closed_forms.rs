@@ -1,4 +1,4 @@
-//! Queues whose answers are known on paper.
+//! Queues with closed-form solutions.
 
 use super::world::*;
 use crate::plant::Plant;
@@ -35,7 +35,7 @@ fn many_servers_with_one_queue() {
     rows.into_iter().for_each(waits_as_on_paper);
 }
 
-/// In a test of its own, beside the others: its memory is the longest of all.
+/// A separate test, so that it runs in parallel: it has the longest memory of all.
 #[test]
 fn a_hundred_servers_near_their_limit() {
     waits_as_on_paper((100, 95.0, 0.1012913708, 0.463083, 0.784971, 120.0));

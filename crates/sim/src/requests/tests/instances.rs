@@ -1,4 +1,4 @@
-//! What each setting of a server, a host and its start does.
+//! The effect of each setting of a server, a host and its start.
 
 use super::world::*;
 use crate::plant::{Plant, Window};
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{InstanceCount, Timestamp};
 
-/// One request every so often, the first at that time.
+/// One request at this interval, the first after one interval.
 fn every(gap: Duration) -> Traffic {
     let rates = Arc::from([1.0 / gap.as_secs_f64()]);
     Traffic::Open { rates, bin: Duration::from_secs(1 << 20), arrivals: Arrivals::Even, noise: None }
 }
 
-/// So many requests at once, after a second; then no more for long.
+/// This many requests at once, after a second; then none for a long time.
 fn burst(requests: u32) -> Traffic {
     let bin = Duration::from_micros(10);
     let mut rates = vec![0.0; 100_001];
@@ -106,7 +106,7 @@ fn front_workers_are_busy_while_they_wait() {
     assert_eq!((window.answered, window.refused), (4, 6));
 }
 
-/// Mean queueing in milliseconds of an account service's kind: six processes, a third of each busy.
+/// Mean queueing in milliseconds of a service like the account's: six processes, a third of each busy.
 fn kept(accept: Accept, nodes: u32, reuse: Reuse) -> f64 {
     let mut service = service(1, vec![work(exponential(4), exponential(36), 3)]);
     service.server.processes = 6;
@@ -130,7 +130,7 @@ fn connections_that_belong_to_processes_make_requests_wait() {
         "{shared} {bound_to} {lingering}"
     );
     assert_close("one in a row is no lingering", never_inline, bound_to, 0.05);
-    // The connection on which a thread still waits is found more often.
+    // The connection on which a thread still lingers is found more often.
     let recent = kept(accept(200, 10), 1, Reuse::MostRecent);
     assert!(recent < 0.9 * lingering, "{recent} with the most recent, {lingering} with any");
 }
@@ -173,7 +173,7 @@ fn the_idle_connection_that_is_used_again_is_chosen() {
         measure(&system(poisson(100.0), vec![service]), 0.0, 1000.0).connections
     };
     let (most, least) = (opened(Reuse::MostRecent), opened(Reuse::LeastRecent));
-    // In turn none is ever idle for long; the last one first lets the others go.
+    // In turn none is idle for long; most recent first lets the others close.
     assert!(least < 60 && most > 4 * least, "most recent {most}, least recent {least}");
 }
 
@@ -205,7 +205,7 @@ fn background_and_boot_use_the_processor() {
     service.start.boot_cpu = 0.5;
     let (mut plant, instances) = plant(&system(every(secs(1.0)), vec![service]));
     plant.run_until(Timestamp::from_millis(10_900));
-    // Ten requests, and 20 % all the time.
+    // Ten requests, and 20 % background.
     assert_close("serving", plant.take_cpu(instances[0]), 1.0 + 0.2 * 10.9, 1e-6);
     let booting = plant.launch(ServiceId(0), 0);
     plant.run_until(Timestamp::from_millis(20_900));

@@ -1,4 +1,4 @@
-//! What holds in every system: random ones, with random things done to them.
+//! Properties of every system: random systems with random actions.
 
 use super::super::Requests;
 use super::world::*;
@@ -180,7 +180,7 @@ fn any_system() -> impl Strategy<Value = System> {
     let services = (1_u16..4).prop_flat_map(|n| (0..n).map(|i| any_service(i, n)).collect::<Vec<_>>());
     let pool = (1_u32..4, 0_u32..4).prop_map(|(places, bound)| Pool { name: "pool".into(), places, bound });
     let open = (1_u32..300).prop_map(|rate| Traffic::Open {
-        // Ten seconds, and then nobody comes.
+        // Ten seconds of arrivals, and then none.
         rates: Arc::from([f64::from(rate), 0.0]),
         bin: Duration::from_secs(10),
         arrivals: Arrivals::Poisson,
@@ -190,7 +190,7 @@ fn any_system() -> impl Strategy<Value = System> {
         .prop_map(|(services, pools, traffic, seed)| System { pools, seed, ..system(traffic, services) })
 }
 
-/// Something is done to an instance, or there is another one.
+/// An action on an instance, or a new one.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Launch,
@@ -215,7 +215,7 @@ fn any_deeds() -> impl Strategy<Value = Vec<(u64, Deed, u32)>> {
 
 struct Fleet {
     plant: Requests,
-    /// With its service; what it is known to be.
+    /// With its service and its known state.
     instances: Vec<(InstanceId, u16, bool)>,
 }
 
@@ -261,7 +261,7 @@ impl Fleet {
     }
 }
 
-/// Everything that happened, in words.
+/// All events, in words.
 fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
     let mut fleet = Fleet::new(system);
     let mut totals = vec![Window::default(); system.services.len()];
@@ -270,11 +270,11 @@ fn story(system: &System, deeds: &[(u64, Deed, u32)], cut: u64) -> String {
     deeds.sort_by_key(|&(at, ..)| at);
     let mut next = deeds.into_iter().peekable();
     let mut now = 0;
-    // Until everything was done a step before.
+    // Until all work was completed one step before.
     let mut was_quiet = false;
     while now < HOURS && !was_quiet {
         was_quiet = now >= 20_000 && fleet.plant.is_quiet();
-        // In small steps while something is done, then in long ones that end at the same times for every cut.
+        // In small steps during actions, then in long ones that end at the same times for every split.
         let deed = next.peek().map(|&(at, ..)| at * 10);
         let step = if now < 20_000 { cut } else { MINUTES };
         let until = (now / step + 1) * step;
@@ -324,7 +324,7 @@ impl Requests {
         self.visits.slots.iter().all(|visit| visit.at == super::super::visit::At::Free)
     }
 
-    /// Nothing is left of any request.
+    /// No request has left any state behind.
     fn assert_idle(&self) {
         use super::super::admission::AdmissionControl;
         use super::super::instance::State;
@@ -412,8 +412,8 @@ fn memory_is_for_what_is_in_flight_and_not_for_time() {
     assert_eq!((early.2, early.3), (late.2, late.3));
 }
 
-/// Long enough for whatever was left to be done, in milliseconds.
+/// Long enough for all remaining work, in milliseconds.
 const HOURS: u64 = 300_000_000;
 
-/// Long enough for whatever goes on after the last request, in milliseconds.
+/// Long enough for everything that continues after the last request, in milliseconds.
 const MINUTES: u64 = 600_000;

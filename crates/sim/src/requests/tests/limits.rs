@@ -1,4 +1,4 @@
-//! Limits before the balancer: what they let through, what waits, what is refused and why.
+//! Limits before the balancer: which requests pass, wait or are refused, and why.
 
 use super::world::*;
 use crate::plant::{Plant, Window};
@@ -25,7 +25,7 @@ fn at_most(limit: u32, queue: Option<WaitingSettings>) -> Limits {
     Limits { rate: None, concurrency: Some(ConcurrencyLimit { bound: Bound::Fixed(limit), queue }) }
 }
 
-/// One service whose requests wait so long, exponentially, behind limits that always apply.
+/// One service whose requests take this long, exponentially, behind limits that always apply.
 fn behind(limits: Limits, mean: f64) -> Service {
     let wait = Distribution::Exponential { mean: secs(mean) };
     let mut service = service(10_000, vec![work(Distribution::ZERO, wait, 1)]);
@@ -37,7 +37,7 @@ fn behind(limits: Limits, mean: f64) -> Service {
 fn a_rate_class_lets_its_rate_pass_and_a_turn_is_waited_for() {
     let limits = Limits { rate: Some(rate(100.0, 5)), concurrency: None };
     let window = measure(&system(poisson(110.0), vec![behind(limits, 0.02)]), 10.0, 1000.0);
-    // M/D/1 with six places at a load of 1.1: one in 7.44 is lost.
+    // M/D/1 with six places at a load of 1.1: one request in 7.44 is lost.
     assert_close("admitted", window.answered as f64 / 1000.0, 95.218, 0.005);
     assert_eq!(
         window.shed.iter().map(|(reason, &count)| (*reason, count)).collect::<Vec<_>>(),
@@ -57,7 +57,7 @@ fn a_concurrency_limit_loses_what_erlang_says() {
 
 #[test]
 fn a_queue_before_a_limit_is_the_finite_queue_of_the_books() {
-    // M/M/16/32 at a load of 1.1: loss, and time in the system of those who come in.
+    // M/M/16/32 at a load of 1.1: loss, and time in the system of the admitted requests.
     let queue = WaitingSettings::bounded(16, Duration::from_secs(3600));
     let service = behind(at_most(16, Some(queue)), 1.0);
     let window = measure(&system(poisson(17.6), vec![service]), 100.0, 100_000.0);
@@ -73,7 +73,7 @@ fn nobody_waits_longer_than_allowed() {
     service.endpoints = vec![endpoint(vec![work(Distribution::ZERO, Distribution::Constant(ms(100)), 1)])];
     let window = measure(&system(poisson(40.0), vec![service]), 10.0, 1000.0);
     assert!(window.balancer.most().unwrap() <= 0.3001, "{:?}", window.balancer.most());
-    // All of what can be served is.
+    // All requests that can be served are served.
     assert_close("answered", window.answered as f64 / 1000.0, 20.0, 0.02);
     assert!(window.shed.contains_key("deadline"), "{:?}", window.shed);
 }
@@ -99,7 +99,7 @@ fn minutes(rates: &[f64]) -> Traffic {
     }
 }
 
-/// What happened in each minute.
+/// The counts of each minute.
 fn by_minute(system: &System, count: u64) -> Vec<Window> {
     let (mut plant, _) = plant(system);
     let each = (1..=count).map(|minute| {
@@ -118,10 +118,10 @@ fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
     let found = by_minute(&system, 5);
     let refused: Vec<u64> = found.iter().map(|window| window.refused).collect();
     assert_eq!((refused[0], refused[4]), (0, 0), "{refused:?}");
-    // Every other one of those that come evenly: two thirds of the rate come too early.
+    // Every second one of evenly spaced arrivals: two thirds of the rate arrive too early.
     assert!(refused[1] > 1000 && refused[2] > 3000, "{refused:?}");
     assert!(found[2].balancer.quantile(0.99).unwrap() < 0.1, "{:?}", found[2].balancer.quantile(0.99));
-    // The first minute of the flood was bad until the policy saw it.
+    // The first minute of the overload was bad until the policy engaged.
     assert!(found[1].balancer.most().unwrap() > 0.1);
 }
 
@@ -129,7 +129,7 @@ fn a_policy_sheds_while_its_class_is_late_and_not_before_or_after() {
 fn a_service_that_fails_at_once_is_limited_where_statuses_count() {
     let refused_by_service = |not_conforming: &str| {
         let mut service = protected(Limits { rate: Some(rate(90.0, 0)), concurrency: None });
-        // It refuses at once what finds one working and one waiting, so nothing is ever late.
+        // It refuses at once requests that find one in service and one waiting, so none is late.
         service.server = Server { accept: Accept::Shared { bound: 1 }, ..Server::new(1, 1) };
         let gated = service.admission.policy.as_mut().unwrap();
         gated.policy.min_samples = 20;
@@ -151,7 +151,7 @@ fn a_service_that_fails_at_once_is_limited_where_statuses_count() {
 
 #[test]
 fn a_hanging_service_is_late_before_it_answers() {
-    // Nobody is answered within a minute: only those that are late already can tell.
+    // No response within a minute: only the count of late requests can show it.
     let mut service = protected(at_most(5, None));
     service.endpoints =
         vec![endpoint(vec![work(Distribution::ZERO, Distribution::Constant(secs(100.0)), 1)])];
@@ -169,7 +169,7 @@ fn an_adaptive_limit_keeps_an_overloaded_service_at_its_best() {
         service.balancing.timeout = Some(secs(1.0));
         measure(&system(poisson(200.0), vec![service]), 60.0, 600.0)
     };
-    // Unlimited, all 200 a second share the processor until they time out: hardly any is answered.
+    // Unlimited, all 200 a second share the processor until they time out: hardly any gets a response.
     assert!(with(None).answered < 6_000);
     let settings = AdaptiveSettings { initial: 4, least: 1, most: 200, prior: Some(prior) };
     let window = with(Some(Bound::Adaptive(settings)));
@@ -180,8 +180,8 @@ fn an_adaptive_limit_keeps_an_overloaded_service_at_its_best() {
 
 #[test]
 fn a_policy_lifts_while_limits_that_always_apply_refuse() {
-    // Late for a minute now and then. Of 80 evenly spaced a second, 60/s admits every other one, whatever happens: at
-    // most three are in flight. Of 59 it admits all, and there are four: unless the policy is still in force.
+    // Late for a minute now and then. Of 80 evenly spaced a second, 60/s always admits every second one: at most three
+    // are in flight. Of 59 it admits all, and there are four: unless the policy is still engaged.
     let mut service = protected(at_most(3, None));
     service.admission.always.rate = Some(rate(60.0, 0));
     service.endpoints[0].steps = vec![Step::Work {

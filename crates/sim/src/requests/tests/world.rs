@@ -27,7 +27,7 @@ pub(super) fn endpoint(steps: Vec<Step>) -> Endpoint {
     Endpoint::new("endpoint", steps)
 }
 
-/// One service of one instance with so many threads and one queue without bound; connections cost nothing.
+/// One service of one instance with this many threads and one unbounded queue; connections cost nothing.
 pub(super) fn service(threads: u32, steps: Vec<Step>) -> Service {
     let start = Start { boot_cpu: 1.0, drain: Duration::from_secs(60), ..Start::default() };
     Service { start, ..Service::new("service", Server::new(1, threads), host(1), vec![endpoint(steps)]) }
@@ -56,7 +56,7 @@ pub(super) fn plant(system: &System) -> (Requests, Vec<InstanceId>) {
     (plant, instances)
 }
 
-/// What happened at the first service from `warm_up` on, over a time.
+/// The counts of the first service from `warm_up` on, over a time.
 pub(super) fn measure(system: &System, warm_up: f64, time: f64) -> Window {
     let (mut plant, _) = plant(system);
     let mut window = Window::default();
@@ -73,7 +73,7 @@ impl Window {
     }
 }
 
-/// Fails where a figure is further from another than a share of it.
+/// Fails if the relative difference of two values exceeds a share.
 #[track_caller]
 pub(super) fn assert_close(what: &str, found: f64, expected: f64, share: f64) {
     let off = (found / expected - 1.0).abs();

@@ -1,4 +1,4 @@
-//! What is wrong with what the cloud does for a service.
+//! The problems of a service's cloud settings.
 
 use super::Check;
 use crate::settings::{Host, Service};
