@@ -1,18 +1,19 @@
-//! The case file: a fleet, its traffic and its policies, the stages of an account, and the rows that must come out.
+//! The case file: a fleet, its traffic and its policies, the stages of an account, and the rows that results are
+//! compared with.
 //!
 //! ```text
 //! text --yaml--> tree --merge--> a tree for each stage --table--> *Table --build--> sim::settings::System
 //!                                                                 published --row--> row::Row
 //! ```
 //!
-//! Read like the other files: everything that is wrong is said at once, at its place. What is wrong in several stages
-//! because they share it is said once. A table of traffic is read too.
+//! Read like the other files: all problems are reported at once, each with its place. A problem in several stages with
+//! a common cause is reported once. A traffic table is read too.
 //!
-//! [`mod@write`] is the way from what `import` read of AWS and Kubernetes to a part of such a file.
+//! [`mod@write`] writes a part of such a file from what `import` read from AWS and Kubernetes.
 //!
 //! ## Why stages are changes
-//! An account says "we raised the threshold from 40 to 55 percent". A stage says only that, and the rest cannot differ
-//! by mistake.
+//! An account says "we raised the threshold from 40 to 55 percent". A stage contains only that change, so nothing else
+//! can differ by mistake.
 
 mod behavior_file;
 mod build;
@@ -36,16 +37,16 @@ use std::path::Path;
 use std::time::Duration;
 use yaml::Node;
 
-/// What a case file says.
+/// The contents of a case file.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Its name.
     pub name: String,
-    /// What it is about; may be empty.
+    /// Its description; may be empty.
     pub about: String,
     /// Its stages in the order of the file; at least one.
     pub stages: Vec<Stage>,
-    /// What must come out.
+    /// The rows that results are compared with.
     pub rows: Vec<Row>,
 }
 
@@ -54,23 +55,23 @@ pub struct Case {
 pub struct Stage {
     /// Its name.
     pub name: String,
-    /// What was done; may be empty.
+    /// The change; may be empty.
     pub about: String,
-    /// The stage whose settings it changes, by place.
+    /// The stage that it changes, by index.
     pub after: Option<usize>,
-    /// Whether it stands beside the others, such as a negative control.
+    /// Whether it is independent of the sequence, such as a negative control.
     pub aside: bool,
-    /// What is simulated.
+    /// The system to simulate.
     pub system: System,
-    /// The time of the day at which the measured time begins, from midnight.
+    /// The time of day at which the measured time begins, from midnight.
     pub begins: Duration,
-    /// Whose prices its costs are; none: it has none.
+    /// The source of the prices; none: there are no prices.
     pub prices: Option<String>,
-    /// What was done to its traffic table.
+    /// Changes that were made to its traffic table.
     pub notes: Vec<String>,
 }
 
-/// What the caller says in place of the file.
+/// Values from the caller that override the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given {
     /// The measured time.
@@ -82,16 +83,16 @@ pub struct Given {
 /// Reads a case file. Paths in it are relative to its own directory.
 ///
 /// # Errors
-/// Everything that is wrong with it and with its traffic, or that it cannot be read.
+/// All problems of the file and of its traffic, or the file cannot be read.
 pub fn read(path: &Path, given: Given) -> Result<Case, Problems> {
     let text = fields::text_of(path, "a case file is UTF-8 text; see cases/accounts.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), given)
 }
 
-/// Reads the text of a case file. `name` is what messages call it; paths in it are relative to `base_dir`.
+/// Parses the text of a case file. `name` is its name in messages; paths in it are relative to `base_dir`.
 ///
 /// # Errors
-/// See [`read`]; but only the first place where it is no YAML.
+/// See [`read`]; if it is not valid YAML, only the first problem.
 pub fn parse(name: &str, text: &str, base_dir: &Path, given: Given) -> Result<Case, Problems> {
     let mut report = Report::new(name, text);
     let case = whole(text, &mut report, base_dir, given);
@@ -122,7 +123,7 @@ fn whole(text: &str, report: &mut Report, base_dir: &Path, given: Given) -> Opti
             notes: system.notes,
         });
     }
-    // Rows name stages and services; where one could not be read, that was said.
+    // Rows name stages and services; if one could not be read, that was already reported.
     let rows = (built.len() == stages.len()).then(|| row::rows(table.published.as_ref(), &built, report));
     Some(Case {
         name: table.case.0?.value.0,
@@ -189,7 +190,7 @@ fn trees(base: &Node, table: &CaseTable, report: &mut Report) -> Vec<Tree> {
     trees
 }
 
-/// Changes are a table, and of the system only.
+/// Changes must be a table with keys of the system only.
 fn refuse(changes: &Node, place: &Place, report: &mut Report) {
     let yaml::Kind::Table(entries) = &changes.kind else {
         let message = format!("expected a mapping, found {}", changes.kind.shown());
@@ -203,7 +204,7 @@ fn refuse(changes: &Node, place: &Place, report: &mut Report) {
     }
 }
 
-/// What several stages share is wrong once.
+/// Reports problems that several stages share once.
 fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
     let mut once: Vec<Problem> = Vec::new();
     for problem in problems {
@@ -215,6 +216,6 @@ fn once_each(problems: Vec<Problem>) -> Vec<Problem> {
     once
 }
 
-/// The name of the stage of a case that has none.
+/// The name of the only stage of a case without stages.
 const ONLY: &str = "now";
 const NOT_CHANGED: [&str; 4] = ["case", "about", "stages", "published"];

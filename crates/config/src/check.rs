@@ -1,6 +1,6 @@
-//! From the tables of the file to settings: bounds, names, contradictions.
+//! Builds settings from the tables of the file, and checks bounds, names and contradictions.
 //!
-//! What `control` refuses is asked of `control`, and blamed on the key that says it.
+//! `control` checks the settings that it uses; its errors are reported at the key that causes them.
 
 mod access_log;
 mod admin;
@@ -26,17 +26,17 @@ use std::path::Path;
 use std::time::Duration;
 use units::show_duration;
 
-/// Longer spans are mistakes of the unit.
+/// Longer spans are probably errors in the unit.
 const SPAN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// More event loops than any machine has cores.
 const WORKERS_MAX: u32 = 1024;
 
-/// Settings, unless the report says why not; and what was hardly meant.
+/// The settings, unless there are problems; and warnings.
 pub(crate) fn settings(file: &File, report: &mut Report, base: &Path) -> Option<(Settings, Vec<Warning>)> {
     let no_pools = Names::default();
     let pools = file.pools.0.as_ref().unwrap_or(&no_pools);
     addresses(file, pools, report);
-    // Without one the report says so.
+    // A missing address was already reported.
     let listen = file.listen.0.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |at| at.value.0);
     let pool_settings = pools
         .iter()
@@ -86,7 +86,7 @@ fn addresses(file: &File, pools: &Names<FilePool>, report: &mut Report) {
     }
 }
 
-/// Whether both mean the same socket on this machine.
+/// Whether both refer to the same socket on this machine.
 fn same(listen: SocketAddr, other: SocketAddr) -> bool {
     let any = listen.ip().is_unspecified() && (other.ip().is_loopback() || other.ip().is_unspecified());
     listen.port() == other.port() && (listen.ip() == other.ip() || any || other.ip().is_unspecified())
@@ -136,7 +136,7 @@ fn bounds(found: &FileLimits, report: &mut Report) -> ConnectionLimits {
     }
 }
 
-/// A span in which something must be able to happen.
+/// A time-out, above zero.
 fn time_out(at: Option<&At<Span>>, default: Duration, report: &mut Report) -> Duration {
     span(at, default, Duration::from_millis(1), report)
 }

@@ -1,4 +1,4 @@
-//! The tables of a gateway file, as they are written. Descriptions end up in the JSON Schema.
+//! The tables of a gateway file. Their descriptions are used in the JSON Schema.
 
 mod key;
 mod limits;
@@ -19,27 +19,28 @@ use mirror::{FileMirror, OneOrMore};
 use yaml::{Kind, Node};
 
 tables! {
-    /// What a headroom gateway does.
+    /// The configuration of a headroom gateway.
     File {
-        /// Where clients connect.
+        /// The address on which clients connect.
         listen: Needed<At<Address>>,
-        /// Where the operator's side is served (`/metrics`, `/status`, `/livez`, `/readyz` and so on): a loopback
-        /// address, or a table. Left out: nowhere.
+        /// The address of the admin listener (`/metrics`, `/status`, `/livez`, `/readyz` and so on): a loopback
+        /// address, or a table. Default: none.
         admin: Option<At<FileAdmin>>,
-        /// Event loops, each with a thread of its own. Default: 1.
+        /// Number of event loops, each with its own thread. Default: 1.
         workers: Option<At<Count>>,
         /// A file, `off`, `-` for standard output, or a table. Default: off.
         access_log: Option<At<FileAccessLog>>,
         /// Bounds on clients and time.
         limits: Option<FileLimits>,
-        /// Proxies before this one, as addresses or ranges such as `10.0.0.0/8`. Only they are believed about the client
-        /// (`X-Forwarded-For`, `Forwarded`) and the time of arrival (`X-Request-Start`). Default: nobody.
+        /// Proxies in front of the gateway, as addresses or ranges such as `10.0.0.0/8`. Only their information about
+        /// the client (`X-Forwarded-For`, `Forwarded`) and the time of arrival (`X-Request-Start`) is trusted. Default:
+        /// none.
         trusted_hops: Option<At<Vec<At<Range>>>>,
         /// Groups of instances of the same service, by name.
         pools: Needed<Names<FilePool>>,
-        /// Service level classes: what counts as a response in time.
+        /// Service level classes: which responses conform.
         service_levels: Option<Names<FileServiceLevel>>,
-        /// Rate classes: how often requests may pass.
+        /// Rate classes: how many requests may pass over time.
         rate_classes: Option<Names<FileRateClass>>,
         /// Concurrency limits: how many requests may be in flight.
         concurrency_limits: Option<Names<FileConcurrency>>,
@@ -49,197 +50,199 @@ tables! {
         policies: Option<Names<FilePolicy>>,
         /// Copies of live requests to shadow pools.
         mirrors: Option<Names<FileMirror>>,
-        /// Tried in order; the first that matches decides. Other requests are answered with 404.
+        /// Tried in order; the first match is used. Other requests get a 404.
         routes: Needed<At<Vec<At<FileRoute>>>>,
     }
 
-    /// The operator's side, for others than this machine's users.
+    /// An admin listener for other users or machines.
     FileAdminTable {
         /// An IP address and port, or `unix:` and the path of a socket that only its owner may use.
         listen: At<Text>,
-        /// A file with the token that requests have to bring, except those for `/livez` and `/readyz`. An address
-        /// that other machines reach needs one.
+        /// A file with the token that requests must send, except those for `/livez` and `/readyz`. Required for an
+        /// address that other machines can reach.
         token_file: Option<At<Text>>,
     }
 
-    /// The access log with its form.
+    /// The access log with its format.
     FileAccessLogTable {
         /// A file, or `-` for standard output.
         file: At<Text>,
-        /// `extended`: the combined form without referer and user agent, then times and reason. `combined`: nginx's.
-        /// `json`: an object a line. Default: extended.
+        /// `extended`: the combined format without referer and user agent, followed by times and reason. `combined`:
+        /// nginx's. `json`: one object per line. Default: extended.
         format: Option<At<Text>>,
-        /// What a worker gathers before it writes. Default: 64KiB.
+        /// Size of a worker's write buffer. Default: 64KiB.
         buffer: Option<At<Size>>,
-        /// How long a line may wait to be written. Default: 1s.
+        /// The longest time before a line is written. Default: 1s.
         flush: Option<At<Span>>,
     }
 
     /// Bounds on clients and time.
     FileLimits {
-        /// Client connections together. At the bound, connections without a request are given up for new clients;
-        /// where there are none, new ones are closed at once. Default: 10000.
+        /// Maximum number of client connections. At the maximum, connections without a request are closed for new
+        /// clients; if there are none, new connections are closed at once. Default: 10000.
         connections: Option<At<Count>>,
-        /// Client connections of one address (of IPv6 of one /64), trusted hops exempt. Left out: any number.
+        /// Maximum number of connections from one client address (for IPv6 from one /64), except trusted hops. Default:
+        /// no limit.
         connections_per_client: Option<At<Count>>,
-        /// Within this a request's head must be whole, counted from its first byte; the first head of a connection from
-        /// when that was accepted. Default: 10s.
+        /// The longest time for reading a request's head, from its first byte; for the first request of a connection
+        /// from when the connection was accepted. Default: 10s.
         head_timeout: Option<At<Span>>,
         /// How long a client's connection may be idle. Default: 60s.
         idle_timeout: Option<At<Span>>,
-        /// Bytes a second that a body must move at least while the gateway waits for the client; slower requests end with
-        /// 408. `0` for no such bound. Default: 240B/s.
+        /// Minimum transfer rate of a body while the gateway waits for the client; slower requests end with 408. `0`
+        /// disables it. Default: 240B/s.
         body_min_rate: Option<At<Speed>>,
-        /// How long a request's body may fall behind that rate. Default: 5s.
+        /// How long a request's body may stay below that rate. Default: 5s.
         body_grace: Option<At<Span>>,
-        /// How long a request's body may take as a whole. Left out: any time.
+        /// The longest time for a request's whole body. Default: no limit.
         body_timeout: Option<At<Span>>,
-        /// The longest body of a request; longer ones are answered with 413. Left out: any length.
+        /// Maximum size of a request's body; larger ones get a 413. Default: no limit.
         body_max: Option<At<Size>>,
         /// How long SIGTERM waits for requests in flight. Default: 30s.
         drain_timeout: Option<At<Span>>,
-        /// The longest head of a request, with its request line: longer ones are answered with 431. Default: 16KiB.
+        /// Maximum size of a request's head, with its request line; larger ones get a 431. Default: 16KiB.
         request_head_max: Option<At<Size>>,
-        /// The most header fields of a request: more are answered with 431. Default: 100.
+        /// Maximum number of header fields of a request; more get a 431. Default: 100.
         request_fields_max: Option<At<Count>>,
-        /// The longest target of a request, path and query: longer ones are answered with 414. Default: 8KiB.
+        /// Maximum length of a request's target, path and query; longer ones get a 414. Default: 8KiB.
         request_target_max: Option<At<Size>>,
-        /// The longest head of an instance's answer, with its status line: longer ones become a 502. Default: 16KiB.
+        /// Maximum size of the head of an instance's response, with its status line; larger ones become a 502. Default:
+        /// 16KiB.
         answer_head_max: Option<At<Size>>,
-        /// The most header fields of an instance's answer: more become a 502. Default: 100.
+        /// Maximum number of header fields of an instance's response; more become a 502. Default: 100.
         answer_fields_max: Option<At<Count>>,
     }
 
     /// Instances of the same service.
     FilePool {
-        /// Where they listen, as IP addresses with ports, or tables with `address`, `weight` and `drain`.
+        /// Their addresses, as IP addresses with ports, or tables with `address`, `weight` and `drain`.
         instances: At<Vec<At<FileInstance>>>,
-        /// Which instance gets the next request: `least_outstanding`, `round_robin`, `peak_ewma`, or a table with
-        /// `hash`. Default: least_outstanding.
+        /// The balancing algorithm: `least_outstanding`, `round_robin`, `peak_ewma`, or a table with `hash`. Default:
+        /// least_outstanding.
         balance: Option<At<FileBalance>>,
-        /// Clients stay with the instance that they were given. Left out: they do not.
+        /// Session affinity: clients stay with their instance. Default: disabled.
         affinity: Option<At<FileAffinity>>,
-        /// Active checks of the instances. Left out: none.
+        /// Active health checks of the instances. Default: none.
         health: Option<At<FileHealth>>,
-        /// When an instance that fails requests gets none for a while. Left out: never.
+        /// Ejection: an instance that fails requests gets none for some time. Default: disabled.
         ejection: Option<At<FileEjection>>,
-        /// How long a new instance, or one that comes back, takes to its whole share. Left out: no time.
+        /// How long the share of a new or returning instance takes to reach its full value. Default: 0.
         slow_start: Option<At<Span>>,
-        /// Where less than this share of the instances is usable, all of them are used. Default: 50%.
+        /// If less than this share of the instances is usable, all of them are used. Default: 50%.
         panic_below: Option<At<Share>>,
-        /// How often requests that failed may be sent again.
+        /// Retries of failed requests.
         retries: Option<FileRetries>,
-        /// How long connecting may take. Default: 1s.
+        /// Time-out for connecting. Default: 1s.
         connect_timeout: Option<At<Span>>,
-        /// How long the first byte of an answer, or the next part of it, may take. Default: 60s.
+        /// Time-out for the first byte of a response, and for each next part of it. Default: 60s.
         answer_timeout: Option<At<Span>>,
         /// Idle connections kept to each instance by each worker. Default: 64.
         idle_connections: Option<At<Count>>,
         /// How long an idle connection is kept. Default: 30s.
         idle_timeout: Option<At<Span>>,
-        /// Requests that may be at each instance at once, of all workers together. Default: any number.
+        /// Maximum of requests at each instance at once, from all workers together. Default: no limit.
         instance_concurrency: Option<At<Count>>,
-        /// Who may wait while all instances are full. Left out: nobody.
+        /// The queue for requests while all instances are full. Default: none.
         queue: Option<At<FileQueue>>,
     }
 
-    /// Where a figure comes from.
+    /// The source of a value.
     FileProvenance {
         /// The run in the ledger.
         run: Text,
-        /// When it was measured.
+        /// The date of the measurement.
         date: Text,
-        /// What was measured.
+        /// The measured target.
         target: Text,
     }
 
-    /// Which responses conform. `target`, `not_conforming` or both.
+    /// Which responses conform. Needs `target`, `not_conforming` or both.
     FileServiceLevel {
-        /// The time to the first byte within which a response conforms. Left out: any time.
+        /// The longest time to first byte of a conforming response. Default: no limit.
         target: Option<At<Span>>,
-        /// Statuses that do not conform, however soon they come: `[5xx, 429]`. Default: none.
+        /// Statuses that do not conform, however fast the response: `[5xx, 429]`. Default: none.
         not_conforming: Option<At<Vec<At<StatusWord>>>>,
-        /// How far back the share of conforming responses looks. Default: 10s.
+        /// The window over which the share of conforming responses is measured. Default: 10s.
         window: Option<At<Span>>,
-        /// Where the target comes from.
+        /// The source of the target.
         provenance: Option<FileProvenance>,
     }
 
-    /// How often requests may pass. `rate`, `per_minute` or both.
+    /// How many requests may pass over time. Needs `rate`, `per_minute` or both.
     FileRateClass {
-        /// Requests a second.
+        /// Requests per second.
         rate: Option<At<Frequency>>,
-        /// Requests that may pass at once after a calm. Default: 1, which spaces evenly.
+        /// Requests that may pass at once after an idle period. Default: 1, which spaces requests evenly.
         burst: Option<At<Count>>,
-        /// Requests a minute.
+        /// Requests per minute.
         per_minute: Option<At<PerMinute>>,
-        /// Requests that may pass at once under the minute's limit. Default: 1.
+        /// Requests that may pass at once under the limit per minute. Default: 1.
         per_minute_burst: Option<At<Count>>,
         /// How many requests may wait for their turn. Default: 0.
         backlog: Option<At<Count>>,
         /// How long a request may wait for its turn. Default: 1s with a backlog.
         longest_wait: Option<At<Span>>,
-        /// A limit for each `client` (address), `{ header: … }` or `{ cookie: … }`; without that, the address. Left out:
-        /// one for all together.
+        /// A separate limit for each `client` (address), `{ header: … }` or `{ cookie: … }`; for requests without that
+        /// field or cookie, by address. Default: one limit for all requests.
         key: Option<At<FileKey>>,
-        /// Keys that are remembered; new ones beyond them share a few limits. Default: 10000.
+        /// Maximum number of keys; further keys share a few limits. Default: 10000.
         keys: Option<At<Count>>,
-        /// Decides, counts what it would have shed, and lets pass. Default: false.
+        /// Only counts what it would have shed, and lets all requests pass. Default: false.
         shadow: Option<At<Switch>>,
-        /// Where the rate comes from.
+        /// The source of the rate.
         provenance: Option<FileProvenance>,
     }
 
     /// How many requests may be in flight.
     FileConcurrency {
-        /// Requests in flight; the first value where the limit adapts.
+        /// Requests in flight; the initial value of an adaptive limit.
         limit: At<Count>,
-        /// The limit follows the service between these bounds.
+        /// The bounds of an adaptive limit.
         adaptive: Option<At<FileAdaptive>>,
-        /// Who may wait while the limit is reached. Left out: nobody.
+        /// The queue for requests while the limit is reached. Default: none.
         queue: Option<At<FileQueue>>,
         /// The share of the limit that each priority class may fill, in the order of `priorities`.
         priorities: Option<At<Vec<At<Share>>>>,
-        /// Decides, counts what it would have shed, and lets pass. Default: false.
+        /// Only counts what it would have shed, and lets all requests pass. Default: false.
         shadow: Option<At<Switch>>,
-        /// Where the limit comes from.
+        /// The source of the limit.
         provenance: Option<FileProvenance>,
     }
 
     /// Limits that apply only while a service level class is not conforming.
     FilePolicy {
-        /// The service level class that is watched.
+        /// The service level class.
         service_level: At<Text>,
-        /// The limits begin to apply below this conforming share. Default: 100%.
+        /// The limits are engaged below this conforming share. Default: 100%.
         enter_below: Option<At<Share>>,
-        /// The limits cease to apply from this share on, over a whole window. Default: 100%.
+        /// The limits are lifted from this share on, over a whole window. Default: 100%.
         leave_at: Option<At<Share>>,
-        /// Fewer responses in the window say nothing. Default: 1.
+        /// Fewer responses in the window are ignored. Default: 1.
         min_samples: Option<At<Count>>,
-        /// The rate class that applies meanwhile.
+        /// The rate class that applies while the policy is engaged.
         rate_class: Option<At<Text>>,
-        /// The concurrency limit that applies meanwhile.
+        /// The concurrency limit that applies while the policy is engaged.
         concurrency: Option<At<Text>>,
-        /// Its limits decide, count what they would have shed, and let pass. Default: false.
+        /// Its limits only count what they would have shed, and let all requests pass. Default: false.
         shadow: Option<At<Switch>>,
     }
 
-    /// Which requests, and what becomes of them. `path` or `path_prefix`, and `pool`.
+    /// Which requests the route matches, and how they are handled. Needs `path` or `path_prefix`, and `pool`.
     FileRoute {
         /// Its name in metrics and logs. Default: host and path.
         name: Option<At<Text>>,
-        /// The host that it is for, without port. Left out: every host.
+        /// The host to match, without port. Default: every host.
         host: Option<At<Text>>,
-        /// This path only, without query.
+        /// The exact path to match, without query.
         path: Option<At<Text>>,
-        /// This path and all below it; `/` is every path.
+        /// The path to match with all paths below it; `/` is every path.
         path_prefix: Option<At<Text>>,
-        /// Also for other spellings that a service may take for the path: letters of either case, `;` parameters, dot
-        /// segments that it does not resolve. Default: false.
+        /// Also match other spellings that a service may accept for the path: letters of either case, `;` parameters,
+        /// dot segments that it does not resolve. Default: false.
         any_spelling: Option<At<Switch>>,
-        /// The pool that answers.
+        /// The pool that handles the requests.
         pool: At<Text>,
-        /// The service level class that times its requests. With a policy: that of the policy.
+        /// The service level class of its requests. With a policy: that of the policy.
         service_level: Option<At<Text>>,
         /// A rate class that always applies.
         rate_class: Option<At<Text>>,
@@ -249,47 +252,47 @@ tables! {
         policy: Option<At<Text>>,
         /// The priority class of its requests, or `{ header: …, otherwise: … }`. Default: the highest.
         priority: Option<At<FilePriority>>,
-        /// A header in which clients say how long they wait, such as `X-Request-Timeout` or `grpc-timeout`.
+        /// A header with the client's time-out, such as `X-Request-Timeout` or `grpc-timeout`.
         deadline_header: Option<At<Text>>,
-        /// Bodies up to this size are read whole before the limits are asked, and longer ones are answered with 413. At
-        /// most 16MiB. Left out: bodies are passed on as they come.
+        /// Bodies up to this size are read completely before the limits apply, and larger ones get a 413. At most
+        /// 16MiB. Default: bodies are streamed.
         buffer_body: Option<At<Size>>,
         /// A rule in Luau that decides for each request, before the limits: a file, or name and text.
         rule: Option<At<FileRule>>,
-        /// A rule in Luau that may change or replace each answer of an instance: a file, or name and text.
+        /// A rule in Luau that may change or replace each response of an instance: a file, or name and text.
         response_rule: Option<At<FileRule>>,
-        /// What a shed request is told. Default: problem, which is 503 with problem details.
+        /// The response to a shed request. Default: problem, which is 503 with problem details.
         shed: Option<At<FileShed>>,
         /// Metrics of the instances' `Server-Timing` whose durations are summed up, by name. Default: none.
         server_timing: Option<At<Vec<At<Text>>>>,
-        /// Where copies of its requests go: a mirror, or a list of them.
+        /// The mirrors that copy its requests: one, or a list of them.
         mirror: Option<OneOrMore>,
-        /// The trailers of requests that reach the instances, by name. Others are dropped. Default: none.
+        /// Request trailers that are forwarded to the instances, by name. Others are dropped. Default: none.
         request_trailers: Option<At<Vec<At<Text>>>>,
     }
 
-    /// A rule that stands in this file.
+    /// A rule within this file.
     FileRuleText {
-        /// What messages call it.
+        /// Its name in messages.
         name: At<Text>,
         /// Luau.
         text: Text,
     }
 
-    /// What a shed request is told: one of `page`, `text` and `redirect`.
+    /// The response to a shed request: one of `page`, `text` and `redirect`.
     FileShedTable {
         /// A file that is sent with 503.
         page: Option<At<Text>>,
-        /// A page that stands in this file, sent with 503.
+        /// A page within this file, sent with 503.
         text: Option<At<Text>>,
-        /// The media type of the page. Default: by the ending of the file; text/html for a text.
+        /// The media type of the page. Default: by the extension of the file; text/html for a text.
         content_type: Option<At<Text>>,
-        /// The address of a redirect (302).
+        /// The location of a redirect (302).
         redirect: Option<At<Text>>,
     }
 }
 
-/// Where the operator's side is served: a single value is an address.
+/// The address of the admin listener: a single value is an address.
 #[derive(Debug)]
 pub(crate) enum FileAdmin {
     Address(String),
@@ -305,7 +308,7 @@ impl Read for FileAdmin {
     }
 }
 
-/// Where the access log goes: a single value is a file.
+/// The target of the access log: a single value is a file.
 #[derive(Debug)]
 pub(crate) enum FileAccessLog {
     File(String),
@@ -324,7 +327,7 @@ impl Read for FileAccessLog {
     }
 }
 
-/// Where a rule comes from: a single value is a file.
+/// The source of a rule: a single value is a file.
 #[derive(Debug)]
 pub(crate) enum FileRule {
     File(String),
@@ -340,7 +343,7 @@ impl Read for FileRule {
     }
 }
 
-/// What a shed request is told: `problem`, or a table.
+/// The response to a shed request: `problem`, or a table.
 #[derive(Debug)]
 pub(crate) enum FileShed {
     Problem,

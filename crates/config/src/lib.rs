@@ -4,13 +4,13 @@
 //! text --yaml--> tree with spans --table--> File* tables --check--> gateway::settings::Settings
 //! ```
 //!
-//! Each step says everything that is wrong before the next begins to guess: [`Problems`] holds all of it, each with
-//! the key, what was found, the bound, the way out and the place in the source. The reader and the JSON Schema come
-//! from one declaration of the tables, in `file`. What is the same for any file is the crate `fields`.
+//! Each step reports all of its problems before the next one begins: [`Problems`] contains them all, each with the key,
+//! what was found, the bound, the way out and the place in the source. The reader and the JSON Schema are generated
+//! from one declaration of the tables, in `file`. The crate `fields` has the parts that all files share.
 //!
 //! [`scenario`] and [`case`] read the other files, with the same parts.
 //!
-//! [`write()`] is the way back; [`quick`] makes settings of a few flags.
+//! [`write()`] writes settings as a file; [`quick`] makes settings from a few flags.
 #![warn(missing_docs)]
 
 pub mod case;
@@ -32,16 +32,16 @@ use std::path::Path;
 /// Reads a gateway file. Paths in it are relative to its own directory.
 ///
 /// # Errors
-/// Everything that is wrong with it, see [`parse`]; or that it cannot be read.
+/// All problems of the file, see [`parse`]; or it cannot be read.
 pub fn read(path: &Path) -> Result<(Settings, Vec<Warning>), Problems> {
     let text = text_of(path, "a gateway file is UTF-8 text; see examples/gateway.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")))
 }
 
-/// Reads the text of a gateway file. `name` is what messages call it; paths in it are relative to `base_dir`.
+/// Parses the text of a gateway file. `name` is its name in messages; paths in it are relative to `base_dir`.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the file; but only the first place where it is no YAML.
+/// All problems, in the order of the file; if it is not valid YAML, only the first.
 pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<(Settings, Vec<Warning>), Problems> {
     let mut report = Report::new(name, text);
     let read = read_tables::<file::File>(text, &mut report);

@@ -8,27 +8,27 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 use units::Rate;
 
-/// What a few flags say of a gateway. Limits and target are above zero.
+/// The settings of a gateway from a few flags. Limits and target are above zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Quick {
-    /// The service.
+    /// The address of the service.
     pub to: SocketAddr,
-    /// Where clients connect.
+    /// The address on which clients connect.
     pub listen: SocketAddr,
-    /// Requests a second that the service carries.
+    /// The rate that the service carries.
     pub limit: Option<Rate>,
     /// The time-to-first-byte target.
     pub target: Option<Duration>,
-    /// Requests that may be in flight.
+    /// Maximum of requests in flight.
     pub concurrency: Option<NonZeroU32>,
-    /// Where the operator's side is served.
+    /// The address of the admin listener.
     pub admin: Option<SocketAddr>,
 }
 
 /// Forwards everything that arrives at `listen` to `to`.
 ///
-/// With a target, the limits apply only while not every response of the last ten seconds came within it; without one
-/// they always apply. A target alone only judges the responses. A rate limit lets one request wait, for at most a
+/// With a target, the limits apply only while not every response of the last ten seconds met it; without one they
+/// always apply. A target alone only measures the responses. A rate limit has a backlog of one request, for at most a
 /// second; for its burst see [`burst`].
 pub fn quick(quick: Quick) -> Settings {
     let Quick { to, listen, limit, target, concurrency, admin } = quick;
@@ -70,10 +70,10 @@ pub fn quick(quick: Quick) -> Settings {
     }
 }
 
-/// How many requests a limit of this rate lets pass at once after a calm: as many as it lets pass in 30 ms.
+/// The burst of a rate limit: the requests of 30 ms.
 ///
-/// Below the limit, requests that come in pairs by chance are then not shed. Above it, nothing changes: the bucket
-/// stays empty.
+/// Below the limit, requests that arrive close together by chance are then not shed. Above it, nothing changes: the
+/// bucket stays empty.
 pub fn burst(rate: Rate) -> u32 {
     (rate * Duration::from_millis(30)).round().clamp(1.0, f64::from(u32::MAX)) as u32
 }

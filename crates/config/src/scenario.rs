@@ -1,14 +1,14 @@
-//! The scenario file: what users do, how many of them, and what must hold.
+//! The scenario file: the flows of users, the load, and the thresholds.
 //!
 //! ```text
 //! text --yaml--> tree with spans --table--> *Table --build--> load::scenario::Scenario, Load, Threshold
 //! ```
 //!
-//! Read like the gateway file: everything that is wrong is said at once. Data files are read too, so that a name in a
-//! template is known to exist before the first request is sent.
+//! Read like the gateway file: all problems are reported at once. Data files are read too, so that every name in a
+//! template is checked before the first request is sent.
 //!
-//! Load and thresholds are handed over with their places in the file; whoever runs the scenario knows which metrics
-//! and flags there are, and says with [`ScenarioFile::problem`] what does not fit.
+//! Load and thresholds are returned with their places in the file; the caller knows the metrics and flags, and reports
+//! its own problems with [`ScenarioFile::problem`].
 
 mod build;
 mod data;
@@ -27,22 +27,22 @@ use std::path::Path;
 use std::time::Duration;
 use units::Rate;
 
-/// What a scenario file says.
+/// The contents of a scenario file.
 #[derive(Debug, Clone)]
 pub struct ScenarioFile {
-    /// What users do.
+    /// The flows.
     pub scenario: Scenario,
-    /// How much load, where the file says it.
+    /// The load, if the file has one.
     pub load: Load,
-    /// What must hold, in the order of the file.
+    /// The thresholds, in the order of the file.
     pub thresholds: Vec<Threshold>,
     source: Source,
 }
 
-/// Something of the file and where it stands.
+/// A value of the file and its place.
 #[derive(Debug, Clone)]
 pub struct Spanned<T> {
-    /// What was read.
+    /// The value.
     pub value: T,
     path: String,
     span: Range<usize>,
@@ -54,23 +54,23 @@ impl<T> Spanned<T> {
     }
 }
 
-/// How much load. What is absent is left to flags.
+/// The load. Flags set what is absent.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
-    /// How users or arrivals come.
+    /// Rate, users or stages.
     pub model: Option<Spanned<LoadModel>>,
-    /// How long it lasts; never with stages, which say so themselves.
+    /// Its duration; absent with stages, which have their own.
     pub duration: Option<Spanned<Duration>>,
 }
 
-/// How users or arrivals come.
+/// Rate, users or stages.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadModel {
-    /// Open: so many iterations begin a second.
+    /// Open model: this many iterations begin per second.
     Rate(Rate),
-    /// Closed: so many users, each with one iteration after the other.
+    /// Closed model: this many users, each with one iteration after the other.
     Users(u32),
-    /// Stages, of rates (open) or of users (closed), as on the command line.
+    /// Stages of rates (open model) or of users (closed model), as on the command line.
     Stages(Stages),
 }
 
@@ -81,33 +81,33 @@ pub struct Threshold {
     pub metric: Spanned<String>,
     /// Such as `p(95)<500ms`.
     pub condition: Spanned<String>,
-    /// Whether the run ends where it is missed.
+    /// Whether the run is aborted when it is missed.
     pub abort: bool,
-    /// How long a run lasts at least before it is ended so.
+    /// The minimum duration of a run before it is aborted.
     pub after: Duration,
 }
 
 impl ScenarioFile {
-    /// Something that is wrong with a part of the file, for [`Problems::of`].
+    /// A problem of a part of the file, for [`Problems::of`].
     pub fn problem<T>(&self, at: &Spanned<T>, message: &str, help: &str) -> Problem {
         let place = Place { path: at.path.clone(), span: at.span.clone() };
         Problem::error(&self.source, &place, message).help(help)
     }
 }
 
-/// Reads a scenario file. Paths in it are relative to its own directory. `base` is used in place of the file's own.
+/// Reads a scenario file. Paths in it are relative to its own directory. `base` overrides the file's own.
 ///
 /// # Errors
-/// Everything that is wrong with it and with its data, or that it cannot be read.
+/// All problems of the file and its data, or the file cannot be read.
 pub fn read(path: &Path, base: Option<&str>) -> Result<ScenarioFile, Problems> {
     let text = fields::text_of(path, "a scenario file is UTF-8 text; see examples/scenario.yaml")?;
     parse(&path.display().to_string(), &text, path.parent().unwrap_or(Path::new("")), base)
 }
 
-/// Reads the text of a scenario file. `name` is what messages call it; paths in it are relative to `base_dir`.
+/// Parses the text of a scenario file. `name` is its name in messages; paths in it are relative to `base_dir`.
 ///
 /// # Errors
-/// See [`read`]; but only the first place where it is no YAML.
+/// See [`read`]; if it is not valid YAML, only the first problem.
 pub fn parse(name: &str, text: &str, base_dir: &Path, base: Option<&str>) -> Result<ScenarioFile, Problems> {
     let mut report = Report::new(name, text);
     let file = fields::read_tables::<file::ScenarioTable>(text, &mut report);
@@ -128,7 +128,7 @@ pub fn schema() -> Value {
     fields::schema_of::<file::ScenarioTable>("headroom scenario file")
 }
 
-/// The schema as it stands in the repository, with a line end.
+/// The schema as it is stored in the repository, with a final newline.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
 }

@@ -9,7 +9,7 @@ pub fn schema() -> Value {
     schema_of::<File>("headroom gateway file")
 }
 
-/// The schema of a gateway file as it stands in the repository, with a line end.
+/// The schema of a gateway file as it is stored in the repository, with a final newline.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
 }
@@ -19,7 +19,7 @@ mod tests {
     use super::schema;
     use serde_json::Value;
 
-    /// The parts of JSON Schema that the schema uses, except patterns and bounds.
+    /// The part of JSON Schema that the schema uses, except patterns and bounds.
     fn fits(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
         if let Some(reference) = schema["$ref"].as_str() {
             let target = root.pointer(reference.trim_start_matches('#')).ok_or("dangling reference")?;
@@ -42,7 +42,7 @@ mod tests {
             Value::Number(_) => "integer",
             Value::Null if schema["type"] == "null" => "null",
             Value::Bool(_) if schema["type"] == "boolean" => "boolean",
-            // The reader takes the spelling of any scalar for a text.
+            // The reader accepts any scalar as a text.
             Value::Bool(_) | Value::Null => "string",
         };
         let types = schema["type"].to_string().replace("number", "integer");

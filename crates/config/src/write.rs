@@ -1,8 +1,8 @@
-//! Settings as a gateway file that reads back to the same settings.
+//! Writes settings as a gateway file that reads back to the same settings.
 //!
 //! ## Why by hand
-//! A file that `headroom find` writes is read and changed by people: durations and rates with their units, a comment
-//! where a figure comes from, and a table a line. A serializer writes none of that.
+//! People read and change the files that `headroom find` writes: durations and rates have units, measured values have a
+//! comment with their source, and each table is on one line. A serializer writes none of that.
 
 mod limits;
 mod mirror;
@@ -19,8 +19,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 use units::{Rate, Ratio};
 
-/// Writes a gateway file. Rules and pages are written into it, so that it stands alone; a page that is not UTF-8
-/// loses what is not.
+/// Writes a gateway file. Rules and pages are written into it, so that it needs no other files; a page that is not
+/// UTF-8 loses its invalid bytes.
 pub fn write(settings: &Settings) -> String {
     let mut text = String::from("# A headroom gateway. Check it with `headroom config check`.\n");
     let mut line = |line: String| {
@@ -105,7 +105,7 @@ pub fn write(settings: &Settings) -> String {
     text
 }
 
-/// The bounds on heads that are not the usual ones.
+/// The bounds on heads that differ from the defaults.
 fn heads(limits: &ConnectionLimits) -> Keys {
     let usual = ConnectionLimits::default();
     let mut keys = Keys::new();
@@ -233,7 +233,7 @@ fn route(route: &Route, settings: &Settings) -> Keys {
     keys
 }
 
-/// What makes requests belong together.
+/// A key by which requests are grouped.
 fn key(by: &KeyBy) -> String {
     match by {
         KeyBy::Client => "client".to_owned(),
@@ -242,7 +242,7 @@ fn key(by: &KeyBy) -> String {
     }
 }
 
-/// The greatest unit that leaves a whole number.
+/// In the largest unit that gives a whole number.
 fn span(span: Duration) -> String {
     let nanos = span.as_nanos();
     let (unit, length) = [
@@ -258,12 +258,12 @@ fn span(span: Duration) -> String {
     format!("{}{unit}", nanos / length)
 }
 
-/// As many digits as it takes to read back the same number.
+/// With as many digits as needed to read back the same number.
 fn per_second(rate: Rate) -> String {
     format!("{}/s", rate.per_second())
 }
 
-/// Per minute where that reads back the same number; otherwise the number itself, with its unit.
+/// Per minute if that reads back the same number; otherwise the number itself, with its unit.
 fn per_minute(rate: Rate) -> String {
     let exact = rate.per_second() * 60.0;
     let fits = |minute: &f64| *minute / 60.0 == rate.per_second();
@@ -273,7 +273,7 @@ fn per_minute(rate: Rate) -> String {
         .map_or_else(|| per_second(rate), |minute| minute.to_string())
 }
 
-/// In percent where that reads back the same number.
+/// In percent if that reads back the same number.
 fn share(ratio: Ratio) -> String {
     let exact = ratio.get() * 100.0;
     let fits = |percent: &f64| *percent / 100.0 == ratio.get();
@@ -283,7 +283,7 @@ fn share(ratio: Ratio) -> String {
         .map_or_else(|| ratio.get().to_string(), |percent| format!("{percent}%"))
 }
 
-/// Plain where YAML takes it for nothing but text, otherwise in double quotes.
+/// Unquoted if YAML reads it as text, otherwise in double quotes.
 fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
         && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
@@ -300,7 +300,7 @@ fn quoted(text: &str) -> String {
             '\\' => quoted += "\\\\",
             '\n' => quoted += "\\n",
             ' '..='~' => quoted.push(c),
-            // Letters of other languages stay readable; everything else is written by its number.
+            // Letters of other languages stay readable; other characters are escaped.
             _ if c.is_alphanumeric() => quoted.push(c),
             _ => {
                 let _ = write!(quoted, "\\U{:08X}", u32::from(c));
@@ -310,7 +310,7 @@ fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// A comment ends with its line.
+/// A comment must be a single line.
 fn one_line(text: &str) -> String {
     text.chars()
         .filter(|c| {

@@ -1,4 +1,4 @@
-//! Case files that ship are valid, and what they say arrives.
+//! The case files that ship are valid, and their settings are read correctly.
 
 use config::case::{Given, parse, schema_text};
 use control::scaling::hpa::{Behavior, Change, HpaSettings, Metric, Quantity, RatePolicy, Rules, Select};
@@ -46,7 +46,7 @@ fn each_stage_has_its_own_changes_and_those_before_it() {
     let low = &last.alarms[3];
     assert_eq!((low.period, low.threshold), (Duration::from_secs(120), 35.0));
     assert_eq!((last.alarms[1].datapoints_to_alarm, last.alarms[1].threshold), (3, 0.7));
-    // Asides change their own stage, and nobody builds on them.
+    // Asides change their own stage, and no other stage is based on them.
     assert_eq!(case.stages[8].after, Some(0));
     let server = &case.stages[6].system.services[0].server;
     assert_eq!((server.processes, server.threads), (1, 16));
@@ -83,7 +83,7 @@ fn rows_are_required_unless_they_say_why_not() {
     assert_eq!((required.len(), reported.len()), (30, 10));
 }
 
-/// Half an hour of traffic from 06:00 on, and a case of it that says more.
+/// Half an hour of traffic from 06:00 on, and a case with additional keys.
 fn small(more: &str, given: Given) -> config::case::Case {
     let folder = tempfile::tempdir().expect("a folder");
     let rows: String =
@@ -106,7 +106,7 @@ fn a_table_of_traffic_is_read_beside_the_file() {
     let case = small("", Given::default());
     let stage = &case.stages[0];
     let Traffic::Open { rates, .. } = &stage.system.traffic else { panic!("closed") };
-    // The warm-up is whole rows, at the first rate.
+    // The warm-up consists of whole rows, at the first rate.
     assert_eq!(stage.system.warm_up.as_secs(), 180);
     assert_eq!(rates[..5], [2.0, 2.0, 2.0, 2.0, 4.0]);
     assert_eq!((stage.system.measured.as_secs(), stage.begins.as_secs()), (1800, 6 * 3600));
@@ -124,7 +124,7 @@ fn a_table_that_ends_before_the_run_is_noted_with_a_way_out() {
     let hour = small("measured: 1h", Given::default());
     let stage = &hour.stages[0];
     assert_eq!((&stage.notes, stage.system.measured.as_secs()), (&vec![note("60.0 min")], 3600));
-    // Told on the command line.
+    // Set on the command line.
     let given = Given { measured: Some(Duration::from_secs(86_400)), seed: None };
     let day = small("", given);
     assert_eq!(day.stages[0].notes, [note("24.0 h")]);
@@ -181,7 +181,7 @@ fn the_behavior_of_a_manifest_arrives() {
     assert_eq!(said, Some(Behavior { up, down: Rules { select: Select::Disabled, ..usual.down } }));
 }
 
-/// A manifest's own words, percent, and what no case file could say before: above 1.
+/// A manifest's own words, percentages, and tolerances above 1.
 #[test]
 fn tolerances_of_pods_are_quantities() {
     for (written, quantity) in [("0.7", "700m"), ("700m", "700m"), ("70%", "700m"), ("2", "2"), ("0", "0")] {
@@ -207,7 +207,7 @@ fn basic_monitoring_has_a_point_every_five_minutes() {
     };
     assert_eq!(resolutions(""), [60, 60]);
     assert_eq!(resolutions("monitoring: detailed, "), [60, 60]);
-    // What the balancer publishes is none of EC2's.
+    // The balancer's metrics are not affected by EC2's monitoring.
     assert_eq!(resolutions("monitoring: basic, "), [300, 60]);
 }
 
@@ -326,7 +326,7 @@ fn the_schema_in_the_repository_is_current() {
     assert!(kept == current, "run `UPDATE_SCHEMA=1 cargo test -p config` and commit the schema");
 }
 
-/// From 11:00 to 18:00, between 4 and 40 but for what is scheduled.
+/// From 11:00 to 18:00, between 4 and 40 except for scheduled changes.
 fn scheduled(schedule: &str) -> config::case::Case {
     let text = format!(
         "
@@ -350,12 +350,12 @@ services:
 #[test]
 fn what_was_scheduled_before_the_beginning_is_in_force() {
     for (schedule, bounds, instances, later) in [
-        // The last one counts, whatever the order of the file.
+        // The last one counts, regardless of the order in the file.
         ("{ at: '07:30', min: 10 }, { at: '22:00', min: 4 }", (10, 40), 10, vec![]),
         ("{ at: '22:00', min: 4 }, { at: '07:30', min: 10 }", (10, 40), 10, vec![]),
-        // That of yesterday evening.
+        // That of the previous evening.
         ("{ at: '22:00', min: 6, max: 8 }", (6, 8), 6, vec![]),
-        // What is set later today was set yesterday too.
+        // A change later today also happened yesterday.
         ("{ at: '12:30', min: 10 }, { at: '15:00', min: 5 }", (5, 40), 5, vec![90, 240]),
         // Exactly at the beginning.
         ("{ at: '11:00', min: 9 }, { at: '10:59', min: 8 }", (9, 40), 9, vec![]),

@@ -1,9 +1,9 @@
-//! Every kind of problem of a case file says where, what was found, the bound and the way out.
+//! Every kind of problem of a case file has its place, what was found, the bound and the way out.
 
 use config::case::{Given, parse};
 use std::path::Path;
 
-/// A valid file with one part put in place of another.
+/// A valid file, in which parts are replaced.
 const BASE: &str = "\
 case: shop
 traffic: { peak: 100/s, day: { '03:00': 30%, '20:00': 100% } }

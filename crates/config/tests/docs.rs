@@ -21,7 +21,7 @@ fn every_whole_example_is_accepted() {
     }
 }
 
-/// Parts stand in a small case: beside its keys, or beside those of its service.
+/// Parts are inserted into a small case: next to its keys, or next to those of its service.
 #[test]
 fn every_case_and_part_of_one_in_the_guide_is_accepted() {
     let text = include_str!("../../../docs/simulate.md");

@@ -6,7 +6,7 @@ use gateway::settings::{KeyBy, Mirror, Settings};
 use std::path::Path;
 use std::time::Duration;
 
-/// A valid file with one part put in place of another.
+/// A valid file, in which parts are replaced.
 const BASE: &str = "\
 listen: 127.0.0.1:8080
 pools:

@@ -1,9 +1,9 @@
-//! Every kind of problem says where, what was found, the bound and the way out.
+//! Every kind of problem has its place, what was found, the bound and the way out.
 
 use proptest::prelude::*;
 use std::path::Path;
 
-/// A valid file with one part put in place of another.
+/// A valid file, in which parts are replaced.
 const BASE: &str = "\
 listen: 127.0.0.1:8080
 admin: 127.0.0.1:9901
@@ -267,7 +267,7 @@ fn limits() {
 #[test]
 fn more_limits_than_can_be_told_apart() {
     let most = gateway::settings::LIMITS_MAX;
-    // There are a rate class and a concurrency limit already.
+    // The file already has a rate class and a concurrency limit.
     let with = |count: usize| {
         let classes: String =
             (1..count).map(|number| format!("  class {number}: {{ rate: 1/s }}\n")).collect();

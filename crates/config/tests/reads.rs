@@ -1,4 +1,4 @@
-//! What a file says is what the gateway gets.
+//! The settings of a file reach the gateway's settings.
 
 use config::Quick;
 use gateway::settings::{AccessLog, Balance, KeyBy, PathMatch, Settings, ShedAnswer};

@@ -1,4 +1,4 @@
-//! What is written reads back the same.
+//! A written file reads back to the same settings.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use control::Statuses;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use units::{Bytes, Rate, Ratio};
 
-/// Names as people write them, and as nobody should.
+/// Usual and unusual names.
 fn name() -> impl Strategy<Value = String> {
     let odd = [
         "true",
@@ -47,7 +47,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Any text: also control characters, line ends and characters that YAML does not print.
+/// Any text, including control characters, line ends and characters that YAML does not print.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{0,40}", prop::collection::vec(any::<char>(), 0..30).prop_map(String::from_iter)]
 }

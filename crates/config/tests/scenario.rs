@@ -1,4 +1,4 @@
-//! What a scenario file says is what users do.
+//! The scenario of a file is executed as written.
 
 use config::scenario::{LoadModel, ScenarioFile, read};
 use load::Stages;
@@ -16,7 +16,7 @@ fn parsed(text: &str) -> ScenarioFile {
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// A request as it would be sent, answered with `body`.
+/// A request as it would be sent, with `body` as its response.
 fn asked(file: &ScenarioFile, user: &mut User, body: &str) -> String {
     match user.next(&file.scenario, 0, Timestamp::ZERO) {
         Next::Request { request, .. } => {

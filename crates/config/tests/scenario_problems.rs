@@ -1,9 +1,9 @@
-//! Every kind of problem of a scenario file says where, what was found, the bound and the way out.
+//! Every kind of problem of a scenario file has its place, what was found, the bound and the way out.
 
 use proptest::prelude::*;
 use std::path::Path;
 
-/// A valid file with one part put in place of another.
+/// A valid file, in which parts are replaced.
 const BASE: &str = "\
 scenario: shop
 base: http://127.0.0.1:8080
@@ -81,7 +81,7 @@ fn names_in_texts() {
         ("variables: { region: eu }", "variables: { uuid: eu }"),
         ("{ product: { json: /0/id } }", "{ 'a b': { json: /0/id }, product: { json: /1 } }"),
         ("text/html", "'${regoin}'"),
-        // Within braces, YAML itself wants quotes.
+        // Within braces, YAML itself requires quotes.
         ("get: /products", "mix: [{ get: /products/${region} }]"),
     ]));
 }
@@ -173,7 +173,7 @@ fn data() {
         ("variables: { region: eu }", data("{ file: good.csv, order: shuffled }")),
         ("variables: { region: eu }", data("{ file: good.csv, order: random, on_end: stop }")),
         ("variables: { region: eu }\n", used("{ file: good.csv }", "people.emial")),
-        // What is wrong with the data is said once, and not again for each of its columns.
+        // A problem of the data is reported once, and not again for each of its columns.
         ("variables: { region: eu }\n", used("{ file: none.csv }", "people.email")),
     ];
     let changes: Vec<(&str, &str)> = changes.iter().map(|(from, to)| (*from, to.as_str())).collect();

@@ -62,9 +62,9 @@ pub enum Safety {
 pub struct BreakerSettings {
     /// The breaker trips at this lag; above `admit_below`.
     pub trip_at: Duration,
-    /// It admits again once the lag has been below this
+    /// The breaker admits again once the lag has stayed below this.
     pub admit_below: Duration,
-    /// for this long.
+    /// How long the lag has to stay below `admit_below`.
     pub admit_after: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Checks that files of every kind need: a word, a bound, a name of the same file.
+//! Checks for files of every kind: a word, a bound, a name of the same file.
 
 use crate::problem::Place;
 use crate::suggest::suggestion;
@@ -18,7 +18,7 @@ pub fn word<T: Copy>(at: Option<&At<Text>>, words: &[(&str, T)], report: &mut Re
     }
 }
 
-/// A count within bounds; outside, the report says so, with what is usual.
+/// A count within bounds; outside, the report gets a problem with the usual value.
 pub fn between(at: &At<Count>, least: u32, most: u32, usual: &str, report: &mut Report) -> u32 {
     let found = at.value.0;
     if !(least..=most).contains(&found) {
@@ -38,7 +38,7 @@ pub fn find<T>(names: &Names<T>, kind: &str, wanted: &At<Text>, report: &mut Rep
     found
 }
 
-/// Where an optional key stands, or its table where it is absent.
+/// The place of an optional key, or of its table if it is absent.
 pub fn place_or<'a, T>(key: Option<&'a At<T>>, table: &'a Place) -> &'a Place {
     key.map_or(table, |at| &at.place)
 }

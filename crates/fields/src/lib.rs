@@ -1,15 +1,15 @@
-//! Files of keys and values that people write: declared once, read with everything that is wrong told at its place.
+//! Files of keys and values: declared once, read with all problems at their places.
 //!
 //! ```text
 //! text --yaml--> tree with spans --tables--> structs of the caller --its checks--> settings
 //! ```
 //!
-//! [`tables!`] declares what keys there are: the reader and the JSON Schema come from one declaration. What is wrong is
-//! put into a [`Report`] with its [`Place`], and reading goes on, so that [`Problems`] has all of it: each with the
-//! key, what was found, the bound, the way out and a picture of the source.
+//! [`tables!`] declares the keys: the reader and the JSON Schema are generated from one declaration. Problems are added
+//! to a [`Report`] with their [`Place`], and reading continues, so that [`Problems`] contains them all: each with the
+//! key, what was found, the bound, the way out and an excerpt of the source.
 //!
-//! No kind of file is known here, and nothing that files are about. Crates that use the macros depend on `schemars`
-//! too, whose traits they implement.
+//! This crate knows no particular file. Crates that use the macros also depend on `schemars`, whose traits they
+//! implement.
 #![warn(missing_docs)]
 
 mod check;
@@ -33,14 +33,14 @@ pub use yaml;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The text of a file; `help` says what it should have been.
+/// The text of a file; `help` describes the expected file.
 ///
 /// # Errors
-/// Where it cannot be read, or is no text.
+/// The file cannot be read, or is not text.
 pub fn text_of(path: &Path, help: &str) -> Result<String, Problems> {
     let name = path.display().to_string();
     let mut text = String::new();
-    // One byte more than is allowed, so that the bound is noticed without reading on.
+    // One byte more than the maximum, to detect larger files.
     let bytes_max = yaml::TEXT_BYTES_MAX as u64 + 1;
     let outcome = std::fs::File::open(path).and_then(|file| file.take(bytes_max).read_to_string(&mut text));
     outcome.map_err(|error| {
@@ -51,7 +51,7 @@ pub fn text_of(path: &Path, help: &str) -> Result<String, Problems> {
     Ok(text)
 }
 
-/// The tables of a text, unless the report says why not.
+/// The tables of a text, unless there are problems.
 pub fn read_tables<T: Read>(text: &str, report: &mut Report) -> Option<T> {
     read_tree_and_tables(text, report).map(|(_, tables)| tables)
 }

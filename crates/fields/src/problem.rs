@@ -1,8 +1,8 @@
-//! What is wrong with a file, where, and what to do about it.
+//! A problem of a file: what, where, and the way out.
 //!
 //! ## Why strings and not an enum
-//! Nobody acts on the kind of a problem; a person reads it. What matters is that each says where, what was found, the
-//! bound and the way out, and that each kind is held by a snapshot.
+//! No code depends on the kind of a problem; people read it. Each has to have its place, what was found, the bound and
+//! the way out, and each kind has a snapshot test.
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode,
@@ -14,15 +14,15 @@ use std::sync::Arc;
 /// A text and its name, for messages.
 pub type Source = Arc<NamedSource<Arc<str>>>;
 
-/// The text of a file, and what messages call it.
+/// The text of a file, and its name in messages.
 pub fn source(name: &str, text: &str) -> Source {
     Arc::new(NamedSource::new(name, Arc::from(text)))
 }
 
-/// One thing that is wrong, or that was hardly meant.
+/// A problem or a warning.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The key, such as `pools.search.instances[0]`; empty where the whole file is meant.
+    /// The key, such as `pools.search.instances[0]`; empty for the whole file.
     pub path: String,
     /// What was found, and the bound.
     pub message: String,
@@ -34,11 +34,11 @@ pub struct Problem {
     source: Source,
 }
 
-/// Something that was hardly meant, but that works.
+/// A setting that works, but is probably unintended.
 pub type Warning = Problem;
 
 impl Problem {
-    /// Something that is wrong at a place.
+    /// A problem at a place.
     pub fn error(source: &Source, place: &Place, message: impl Into<String>) -> Self {
         Problem {
             path: printable(&place.path),
@@ -51,12 +51,12 @@ impl Problem {
         }
     }
 
-    /// Something that was hardly meant at a place.
+    /// A warning at a place.
     pub fn warning(source: &Source, place: &Place, message: impl Into<String>) -> Self {
         Problem { severity: Severity::Warning, ..Problem::error(source, place, message) }
     }
 
-    /// With what the picture says at the place.
+    /// With the label in the excerpt.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -68,7 +68,7 @@ impl Problem {
         self
     }
 
-    /// Whether both say the same of the same place.
+    /// Whether both are the same problem at the same place.
     pub fn same_as(&self, other: &Problem) -> bool {
         self.span == other.span && self.message == other.message
     }
@@ -77,12 +77,12 @@ impl Problem {
         self.span.start
     }
 
-    /// With a picture of the source, and in colour where the terminal has it and `NO_COLOR` is not set.
+    /// With an excerpt of the source, and in colour if the terminal supports it and `NO_COLOR` is not set.
     pub fn graphical(&self) -> String {
         self.drawn(&GraphicalReportHandler::new())
     }
 
-    /// With a picture of the source, the same on every terminal.
+    /// With an excerpt of the source, the same on every terminal.
     pub fn monochrome(&self) -> String {
         let theme = GraphicalTheme::unicode_nocolor();
         self.drawn(&GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false))
@@ -92,7 +92,7 @@ impl Problem {
         let mut drawn = String::new();
         match handler.render_report(&mut drawn, self) {
             Ok(()) => drawn,
-            // A span outside the source would be a mistake of ours; the message matters more than the picture.
+            // A span outside the source would be a bug; the message matters more than the excerpt.
             Err(fmt::Error) => self.plain(),
         }
     }
@@ -145,39 +145,39 @@ impl Diagnostic for Problem {
     }
 }
 
-/// Names of a file may hold what moves a terminal's cursor.
+/// Names in a file may contain terminal control characters.
 fn printable(text: &str) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(escaped).collect()
 }
 
-/// All that is wrong with a file, in the order of the file. Never empty.
+/// All problems of a file, in the order of the file. Never empty.
 #[derive(Debug, Clone)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Problems, of which there is at least one, in the order of the file.
+    /// Problems, at least one, in the order of the file.
     pub fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(Problem::start);
         Problems(problems)
     }
 
-    /// Problems in the order of the file; `None` where there is none.
+    /// Problems in the order of the file; `None` if there are none.
     pub fn of(problems: Vec<Problem>) -> Option<Self> {
         (!problems.is_empty()).then(|| Problems::new(problems))
     }
 
-    /// One by one.
+    /// Iterates over the problems.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter()
     }
 
-    /// With pictures of the source, see [`Problem::graphical`].
+    /// With excerpts of the source, see [`Problem::graphical`].
     pub fn graphical(&self) -> String {
         self.0.iter().map(Problem::graphical).collect()
     }
 
-    /// One after the other as plain lines, see [`Problem::plain`].
+    /// As plain lines one after the other, see [`Problem::plain`].
     pub fn plain(&self) -> String {
         self.0.iter().map(Problem::plain).collect()
     }
@@ -191,10 +191,10 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Where in the file something stands.
+/// A place in a file.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The key, such as `pools.search.instances[0]`; empty where the whole file is meant.
+    /// The key, such as `pools.search.instances[0]`; empty for the whole file.
     pub path: String,
     /// In bytes from the start of the text.
     pub span: Range<usize>,

@@ -14,7 +14,7 @@ pub fn schema_of<T: JsonSchema>(title: &str) -> Value {
     schema
 }
 
-/// An optional key may be left out, but a key without a value is a mistake.
+/// An optional key may be left out, but a key without a value is an error.
 fn without_null(value: &mut Value) {
     match value {
         Value::Object(object) => {

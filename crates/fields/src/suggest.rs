@@ -1,6 +1,6 @@
-//! "Did you mean": the known name that is closest to what was written.
+//! "Did you mean": the known name that is closest to the written one.
 
-/// A sentence that names the closest, or all where none is close.
+/// A sentence with the closest name, or with all if none is close.
 pub fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match closest(found, known.iter().copied()) {
@@ -12,12 +12,12 @@ pub fn suggestion<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> 
     }
 }
 
-/// The known name that is closest, where one is close.
+/// The closest known name, if one is close.
 pub fn closest<'a>(found: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known.into_iter().filter(|name| close(found, name)).min_by_key(|name| distance(found, name))
 }
 
-/// Whether one may have been written for the other: a third of the letters may be wrong, more is another word.
+/// Whether one may be a misspelling of the other: up to a third of the letters may differ.
 pub fn close(found: &str, known: &str) -> bool {
     distance(found, known) * 3 <= known.chars().count().max(3)
 }

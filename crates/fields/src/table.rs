@@ -1,7 +1,7 @@
-//! Reads tables key by key from the tree, and says everything that is wrong on the way.
+//! Reads tables from the tree key by key, and reports all problems.
 //!
-//! [`tables!`](crate::tables) declares a table once: its keys, what they hold, their description. The reader and the JSON Schema
-//! both come from that, so they cannot disagree.
+//! [`tables!`](crate::tables) declares a table once: its keys, their types, their descriptions. The reader and the JSON
+//! Schema are both generated from it, so they cannot disagree.
 
 use crate::problem::{Place, Problem, Source, source};
 use crate::suggest::{close, suggestion};
@@ -11,44 +11,45 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use yaml::{Key, Kind, Node};
 
-/// What was found to be wrong so far.
+/// The problems found so far.
 pub struct Report {
-    /// The text, for pictures.
+    /// The text, for excerpts.
     pub source: Source,
     /// In the order in which they were found.
     pub problems: Vec<Problem>,
 }
 
 impl Report {
-    /// Nothing yet; `name` is what messages call the text.
+    /// A report without problems; `name` is the name of the text in messages.
     pub fn new(name: &str, text: &str) -> Self {
         Report { source: source(name, text), problems: Vec::new() }
     }
 
-    /// Adds a problem: what was found at a place, what the picture says there, and the way out.
+    /// Adds a problem: what was found at a place, the label in the excerpt, and the way out.
     pub fn wrong(&mut self, place: &Place, message: String, label: &str, help: String) {
         self.problems.push(Problem::error(&self.source, place, message).label(label).help(help));
     }
 
-    /// Whether something at this path, or below it, is known to be wrong: what seems to be absent may be that.
+    /// Whether there is a problem at this path or below it: a key that seems absent may have that problem.
     pub fn knows_of(&self, path: &str) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
         self.problems.iter().any(|problem| problem.path.strip_prefix(path).is_some_and(below))
     }
 }
 
-/// Something that can be read from the tree. `None` says that the report holds at least one problem more.
+/// A value that can be read from the tree. With `None`, the report has at least one more problem.
 pub trait Read: Sized {
     /// Reads a value; `path` is its key in the whole file.
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self>;
 
-    /// What an absent key stands for; `None` where the key must be there.
+    /// The value of an absent key; `None` if the key is required.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// An optional key. A value that cannot be read counts as absent: the report knows, and the rest is still checked.
+/// An optional key. A value that cannot be read counts as absent: the report has the problem, and the rest is still
+/// checked.
 impl<T: Read> Read for Option<T> {
     fn read(node: &Node, path: &str, report: &mut Report) -> Option<Self> {
         Some(T::read(node, path, report))
@@ -75,12 +76,12 @@ impl<T: Read> Read for Vec<T> {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 
@@ -112,7 +113,7 @@ impl JsonSchema for Tree {
     }
 }
 
-/// A key that must be there, in a table that is of use without it. `None` says that the report knows.
+/// A required key in a table that is useful without it. With `None`, the report has the problem.
 #[derive(Debug)]
 pub struct Needed<T>(pub Option<T>);
 
@@ -122,22 +123,22 @@ impl<T: Read> Read for Needed<T> {
     }
 }
 
-/// A table whose keys are names that the operator chooses, in the order of the file.
+/// A table whose keys are names chosen by the user, in the order of the file.
 #[derive(Debug)]
 pub struct Names<T> {
     all: Vec<Named<T>>,
-    /// The place of each name in the list.
+    /// The position of each name in the list.
     places: BTreeMap<String, usize>,
 }
 
-/// A name and what it stands for; `None` where that could not be read.
+/// A name and its value; `None` where that could not be read.
 #[derive(Debug)]
 pub struct Named<T> {
-    /// As it is written.
+    /// The name.
     pub name: String,
-    /// Where the name stands.
+    /// The place of the name.
     pub place: Place,
-    /// What it stands for.
+    /// Its value.
     pub value: Option<T>,
 }
 
@@ -172,7 +173,7 @@ impl<T> Default for Names<T> {
     }
 }
 
-/// Names stand in logs and metrics.
+/// Names appear in logs and metrics.
 const NAME_CHARACTERS_MAX: usize = 100;
 
 impl<T: Read> Read for Names<T> {
@@ -194,7 +195,7 @@ impl<T: Read> Read for Names<T> {
     }
 }
 
-/// Complains about a name that logs and metrics cannot hold.
+/// Reports a name that is not suitable for logs and metrics.
 pub fn check_name(name: &str, place: &Place, report: &mut Report) {
     let long = name.chars().count() > NAME_CHARACTERS_MAX;
     if name.is_empty() || name.trim() != name || name.chars().any(char::is_control) || long {
@@ -209,7 +210,7 @@ pub fn check_name(name: &str, place: &Place, report: &mut Report) {
     }
 }
 
-/// A table with known keys, while it is read.
+/// A table with known keys, during reading.
 pub struct Table<'a> {
     entries: &'a [(Key, Node)],
     path: &'a str,
@@ -218,7 +219,7 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Complains about keys that are unknown or stand twice.
+    /// Reports unknown and duplicate keys.
     pub fn open(node: &'a Node, path: &'a str, known: &[&str], report: &mut Report) -> Option<Self> {
         let entries = entries(node, path, report)?;
         once_each(entries, path, report);
@@ -228,7 +229,7 @@ impl<'a> Table<'a> {
             let help = suggestion(&key.name, known.iter().copied());
             report.wrong(&place, format!("unknown key `{}`", key.name), "unknown key", help);
         }
-        // A table in a block reaches to its end; its first line says enough.
+        // A block table extends to its end; its first line is sufficient.
         let end = entries.first().map_or(node.span.end, |(key, _)| key.span.end);
         let span = node.span.start.min(end)..end;
         Some(Table {
@@ -244,7 +245,7 @@ impl<'a> Table<'a> {
         match self.entries.iter().find(|(key, _)| key.name == name) {
             Some((_, value)) => T::read(value, &child(self.path, name), report),
             None => T::absent().or_else(|| {
-                // An unknown key that is almost this one was reported with this one as its suggestion.
+                // A similar unknown key was already reported with this one as its suggestion.
                 if self.unknown.iter().any(|unknown| close(unknown, name)) {
                     return None;
                 }
@@ -276,7 +277,7 @@ fn once_each(entries: &[(Key, Node)], path: &str, report: &mut Report) {
     }
 }
 
-/// Where a node stands that is read at `path`.
+/// The place of a node that is read at `path`.
 pub fn place(node: &Node, path: &str) -> Place {
     Place { path: path.to_owned(), span: node.span.clone() }
 }
@@ -286,13 +287,13 @@ pub fn child(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// The key of a field, which Rust calls `r#type` where the file says `type`.
+/// The key of a field: Rust's `r#type` is `type` in the file.
 pub fn key(field: &'static str) -> &'static str {
     field.strip_prefix("r#").unwrap_or(field)
 }
 
 /// Declares tables of a file: for each a struct of the calling crate, its reader and its JSON Schema. Descriptions of
-/// fields end up in the schema.
+/// fields are used in the schema.
 #[macro_export]
 macro_rules! tables {
     ($( $(#[$meta:meta])* $name:ident { $( $(#[$field_meta:meta])* $field:ident: $type:ty, )* } )*) => { $(
@@ -309,14 +310,14 @@ macro_rules! tables {
             ) -> Option<Self> {
                 let known = [$($crate::key(stringify!($field))),*];
                 let table = $crate::Table::open(node, path, &known, report)?;
-                // All are read before the first `?`, so that each says what is wrong with it.
+                // All are read before the first `?`, so that the problems of each are reported.
                 $( let $field = table.field($crate::key(stringify!($field)), report); )*
                 Some($name { $( $field: $field?, )* })
             }
         }
     )* };
 }
-/// The schema of something that is written as a single word, or as a table.
+/// The schema of a value that is written as a single word or as a table.
 #[macro_export]
 macro_rules! schema_of_word_or_table {
     ($name:ident, $word:tt, $table:ty) => {
@@ -330,7 +331,7 @@ macro_rules! schema_of_word_or_table {
         }
     };
 }
-/// A wrapper looks in the schema like what it wraps.
+/// A wrapper has the schema of its content.
 macro_rules! schema_of_content {
     ($($wrapper:ident),*) => { $(
         impl<T: JsonSchema> JsonSchema for $wrapper<T> {

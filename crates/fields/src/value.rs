@@ -1,4 +1,4 @@
-//! Single values: each says how it is written, and reads itself from text. Files have others of their own.
+//! Single values: each has its notation and its parser. Other crates define their own.
 
 use crate::table::{Report, place};
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use yaml::{Kind, Node};
 
 /// A value of one word or line.
 pub trait Scalar: Sized {
-    /// What it is and how it is written, after "expected".
+    /// What it is and its notation, after "expected".
     const EXPECTED: &'static str;
 
-    /// Reads it; `None` where the text is none.
+    /// Parses the text; `None` if it is not valid.
     fn parse(text: &str) -> Option<Self>;
 }
 
-/// Reads a single value, or reports what was expected in its place.
+/// Reads a single value, or reports what was expected.
 pub fn read_scalar<T: Scalar>(node: &Node, path: &str, report: &mut Report) -> Option<T> {
     let expected = T::EXPECTED.split(", such as").next().unwrap_or("");
     let found = match &node.kind {
@@ -46,7 +46,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Makes a type with a reader of text ([`Scalar`](crate::Scalar)) a value of tables, with its JSON Schema.
+/// Makes a type with a text parser ([`Scalar`](crate::Scalar)) a value of tables, with its JSON Schema.
 #[macro_export]
 macro_rules! scalar {
     ($name:ty, $schema:tt) => {
@@ -115,7 +115,7 @@ impl Scalar for Frequency {
     const EXPECTED: &'static str =
         "a rate with its unit, such as `100/s`, `5k/s` or `5M/m` (/s, /m, /h; k, M, G)";
     fn parse(text: &str) -> Option<Self> {
-        // A bare number is a rate to a command line, but in a file nobody sees which unit was meant.
+        // A bare number is a rate on the command line, but in a file its unit would be unclear.
         text.contains('/').then(|| text.parse().ok().map(Frequency)).flatten()
     }
 }

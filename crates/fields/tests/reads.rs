@@ -1,4 +1,4 @@
-//! A file of a kind that no crate knows: its tables, everything that is wrong with it, and its schema.
+//! A file of an unknown kind: its tables, all of its problems, and its schema.
 
 use fields::{At, Count, Names, Needed, Problems, Report, Span, Text, between, read_tables, tables, word};
 

@@ -1,8 +1,8 @@
-//! `behavior` of a HorizontalPodAutoscaler: how fast pods may come and go.
+//! `behavior` of a HorizontalPodAutoscaler: how fast pods are added and removed.
 //!
 //! ## Why in Kubernetes' own words
-//! What a manifest has under `spec.behavior` is tried here, and what was found here goes back into the manifest. So both
-//! are the same text, in camelCase and with seconds as numbers.
+//! Users try the `spec.behavior` of a manifest in a simulation, and copy the result back into the manifest. So both
+//! have the same text, in camelCase and with seconds as numbers.
 #![allow(non_snake_case, reason = "the keys are Kubernetes' own")]
 
 use crate::case::words::Tolerance;
@@ -10,41 +10,41 @@ use fields::{At, Count, Read, Report, Text, place, schema_of_word_or_table, tabl
 use yaml::{Kind, Node};
 
 tables! {
-    /// How fast to scale, each way. What is not said has the default of autoscaling/v2.
+    /// How fast to scale in each direction. Missing keys have the defaults of autoscaling/v2.
     BehaviorTable {
-        /// On the way up.
+        /// Scaling up.
         scaleUp: Option<RulesTable>,
-        /// On the way down.
+        /// Scaling down.
         scaleDown: Option<RulesTable>,
     }
 
-    /// How fast to scale one way.
+    /// How fast to scale in one direction.
     RulesTable {
-        /// For how many seconds a recommendation holds back later ones, from 0 to 3600. Default: 0 up, 300 down.
+        /// For how many seconds a recommendation limits later ones, from 0 to 3600. Default: 0 up, 300 down.
         stabilizationWindowSeconds: Option<At<Count>>,
-        /// Which policy counts: `Max` (the one that allows the largest change), `Min` (the smallest), or `Disabled`:
-        /// this way nothing is scaled. Default: Max.
+        /// Which policy counts: `Max` (the largest change), `Min` (the smallest), or `Disabled` (no scaling in this
+        /// direction). Default: Max.
         selectPolicy: Option<At<Text>>,
-        /// How much may change in how long. Default: 4 pods or 100 percent in 15 seconds up, 100 percent in 15 seconds
+        /// The allowed change per period. Default: 4 pods or 100 percent in 15 seconds up, 100 percent in 15 seconds
         /// down.
         policies: Option<At<Vec<At<RateTable>>>>,
-        /// How far a metric may be off its target this way, from Kubernetes 1.33 on. Default: `tolerance` beside
-        /// `behavior`.
+        /// How far a metric may be from its target in this direction, from Kubernetes 1.33 on. Default: the `tolerance`
+        /// next to `behavior`.
         tolerance: Option<At<Tolerance>>,
     }
 
-    /// How much may change in how long.
+    /// The allowed change per period.
     RateTable {
-        /// `Pods`, or `Percent` of the pods that there were at the beginning of the period.
+        /// `Pods`, or `Percent` of the pods at the beginning of the period.
         r#type: At<Text>,
-        /// So many; above 0.
+        /// The number of pods or percent; above 0.
         value: At<Count>,
-        /// In so many seconds, from 1 to 1800.
+        /// The period in seconds, from 1 to 1800.
         periodSeconds: At<Count>,
     }
 }
 
-/// `true` for the defaults of autoscaling/v2, `false` for the rules of old, or a table.
+/// `true` for the defaults of autoscaling/v2, `false` for the rules before `behavior` existed, or a table.
 #[derive(Debug)]
 pub(crate) enum FileBehavior {
     Usual,

@@ -8,16 +8,16 @@ use std::time::Duration;
 pub(super) struct Counts {
     pub(super) counts: Vec<u64>,
     pub(super) bin: Duration,
-    /// Microseconds since 1970, where the table has times.
+    /// Microseconds since 1970, if the table has times.
     pub(super) start: Option<i64>,
-    /// What was assumed or done.
+    /// Assumptions and changes.
     pub(super) notes: Vec<String>,
 }
 
 /// Reads a table, CloudWatch's JSON or an access log.
 ///
 /// # Errors
-/// Everything that is wrong, a line each.
+/// All problems, one per line.
 pub(super) fn read(path: &Path, bin: Option<Duration>) -> Result<Counts, Vec<String>> {
     let options = TrafficOptions { bin, ..TrafficOptions::default() };
     let mut reader = TrafficReader::new(options);

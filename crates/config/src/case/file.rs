@@ -1,4 +1,4 @@
-//! The tables of a case file, as they are written. Descriptions end up in the JSON Schema.
+//! The tables of a case file. Their descriptions are used in the JSON Schema.
 
 use super::words::{GoalText, LockTime, Number, Seed, TimeOfDay, Times};
 use crate::file::{FileConcurrency, FilePolicy, FileRateClass, FileServiceLevel};
@@ -7,13 +7,13 @@ use fields::{At, Count, Frequency, Names, Needed, Share, Size, Span, Switch, Tex
 pub(super) use super::scaling_file::ScalingTable;
 
 tables! {
-    /// A fleet, its traffic, the policies that size it, and what is known about it.
+    /// A fleet, its traffic, its scaling policies, and the published results of the account.
     CaseTable {
         /// The name of the case.
         case: Needed<At<Text>>,
-        /// What it is about.
+        /// Description of the case.
         about: Option<Text>,
-        /// Who sends requests, and when.
+        /// The traffic at the first service.
         traffic: Needed<At<TrafficTable>>,
         /// Services by name. Traffic enters at the first.
         services: Needed<At<Names<At<ServiceTable>>>>,
@@ -25,83 +25,83 @@ tables! {
         concurrency_limits: Option<Names<FileConcurrency>>,
         /// Limits that apply only while a service level class is not conforming, as in a gateway's file.
         policies: Option<Names<FilePolicy>>,
-        /// Places that several instances or services share, by name, such as connections to a database.
+        /// Shared pools by name, such as database connections.
         pools: Option<Names<At<PoolTable>>>,
-        /// What the account of the cloud allows in all.
+        /// The quotas of the cloud account.
         quotas: Option<QuotasTable>,
-        /// What instances cost. Without it nothing is said of cost.
+        /// The prices of instances. Without them no cost is reported.
         prices: Option<At<PricesTable>>,
-        /// What users may expect of a minute, such as `p(95)<600ms`. Minutes outside it are counted.
+        /// The goal of each minute, such as `p(95)<600ms`. Minutes that miss it are counted.
         goal: Option<At<GoalText>>,
-        /// Simulated before the measured time, and not reported. Default: 0.
+        /// Time that is simulated before the measured time and not reported. Default: 0.
         warm_up: Option<At<Span>>,
-        /// The time that is measured. Default: 1d, or as long as the traffic file.
+        /// The measured time. Default: 1d, or the length of the traffic file.
         measured: Option<At<Span>>,
-        /// The time of the day at which the measured time begins. Default: 00:00.
+        /// The time of day at which the measured time begins. Default: 00:00.
         begins: Option<At<TimeOfDay>>,
-        /// Every random number comes from it. Default: 1.
+        /// The seed of all random numbers. Default: 1.
         seed: Option<At<Seed>>,
-        /// The steps of the account: each has the changes that it made to the one before.
+        /// The stages of the account: each has its changes relative to the stage before.
         stages: Option<At<Vec<At<StageTable>>>>,
-        /// What must come out, or what was published of it.
+        /// Required results, and published results to compare with.
         published: Option<At<Vec<At<RowTable>>>>,
     }
 
-    /// A step: the stage before it with some changes.
+    /// A stage: the stage before it with some changes.
     StageTable {
         /// Its name: letters, digits, `-` and `_`.
         name: At<Text>,
-        /// What was done, and why.
+        /// The change and its reason.
         about: Option<Text>,
-        /// The stage that it changes. Default: the last one before it that is no aside.
+        /// The stage that it changes. Default: the last one before it that is not an aside.
         after: Option<At<Text>>,
-        /// Whether it stands beside the others, such as a negative control: later stages do not build on it.
-        /// Default: false.
+        /// Whether the stage is independent of the sequence, such as a negative control: later stages are not based on
+        /// it. Default: false.
         aside: Option<At<Switch>>,
-        /// Keys of this file with their new values. Tables are merged, anything else is replaced, and a key without a
-        /// value is taken away.
+        /// Keys of this file with their new values. Tables are merged, other values are replaced, and a key without a
+        /// value is removed.
         changes: Option<At<fields::Tree>>,
     }
 
-    /// Something that was published, and the bounds within which it must come out.
+    /// A published result, and the bounds for the simulated one.
     RowTable {
-        /// What it says.
+        /// What the row is about.
         what: At<Text>,
-        /// What was published, as it was published.
+        /// The published statement.
         says: Option<Text>,
-        /// What must hold, such as `final.p95 / baseline.p95 in 0.40..0.60` or `throttle-2.p95 > baseline.p95`.
+        /// The condition, such as `final.p95 / baseline.p95 in 0.40..0.60` or `throttle-2.p95 > baseline.p95`.
         row: At<Text>,
-        /// Why it cannot be required. Without this key it is.
+        /// Why the row is only reported and not required. Without this key it is required.
         reported: Option<At<Text>>,
     }
 
     /// One of `rate`, `peak` with `day`, `file`, and `users`.
     TrafficTable {
-        /// The same rate all the time.
+        /// A constant rate.
         rate: Option<At<Frequency>>,
         /// The highest rate of the day.
         peak: Option<At<Frequency>>,
-        /// Shares of the peak by time of the day: `{ '02:30': 34%, '10:00': 85% }`. The day begins again at its end.
+        /// Shares of the peak by time of day: `{ '02:30': 34%, '10:00': 85% }`. The shape is repeated every day.
         day: Option<At<Names<At<Share>>>>,
-        /// How the rate goes from one time to the next: `smooth` (half a cosine) or `straight`. Default: smooth.
+        /// Interpolation between these times: `smooth` (half a cosine) or `straight` (linear). Default: smooth.
         rises: Option<At<Text>>,
-        /// What is put on top, minute by minute.
+        /// Noise on the rate, minute by minute.
         noise: Option<NoiseTable>,
-        /// How requests come within a minute: `poisson` (each by itself) or `even`. Default: poisson.
+        /// The arrivals within a minute: `poisson` (independent) or `even` (evenly spaced). Default: poisson.
         arrivals: Option<At<Text>>,
         /// A table of counts over time, relative to this file.
         file: Option<At<Text>>,
-        /// The width of the rows of the file. Default: as its times say.
+        /// The width of the rows of the file. Default: derived from its times.
         bin: Option<At<Span>>,
-        /// What the counts of the file are multiplied by. Default: 1.
+        /// The factor for the counts of the file. Default: 1.
         times: Option<At<Number>>,
-        /// Users who each send a request after the response to the one before.
+        /// Users; each sends the next request after the response to the last one.
         users: Option<At<Count>>,
         /// Time between a response and the user's next request. Default: 0.
         think: Option<At<Times>>,
     }
 
-    /// Log-normal noise that remembers.
+    /// Autocorrelated log-normal noise.
     NoiseTable {
         /// Standard deviation of the logarithm, such as 0.06.
         sigma: At<Number>,
@@ -109,23 +109,23 @@ tables! {
         phi: Option<At<Share>>,
     }
 
-    /// A fleet of like instances behind a balancer.
+    /// A fleet of equal instances behind a balancer.
     ServiceTable {
-        /// What requests do, by name.
+        /// The kinds of requests, by name.
         endpoints: Needed<At<Names<At<EndpointTable>>>>,
         /// The application server on each instance.
         server: Needed<At<ServerTable>>,
-        /// What instances run on, by name. The n-th instance gets the n-th, and around again.
+        /// The hosts of instances, by name. The n-th instance gets the n-th host, cyclically.
         hosts: Needed<At<Names<At<HostTable>>>>,
-        /// What passes to the balancer. Default: everything.
+        /// Limits before the balancer. Default: none.
         admission: Option<At<AdmissionTable>>,
-        /// How requests come to instances.
+        /// How requests are distributed over instances.
         balancing: Option<At<BalancingTable>>,
-        /// What it takes for an instance to start and to end.
+        /// Times and costs of starting and ending an instance.
         start: Option<At<StartTable>>,
-        /// Instances at the beginning. Default: the least that scaling allows then, or 1.
+        /// Instances at the beginning. Default: the minimum of the scaling at that time, or 1.
         instances: Option<At<Count>>,
-        /// What changes the number of instances.
+        /// The autoscaler.
         scaling: Option<At<ScalingTable>>,
         /// Rolling deployments.
         deployments: Option<Vec<At<DeploymentTable>>>,
@@ -135,18 +135,18 @@ tables! {
 
     /// A kind of request: `cpu`, `wait` and `bursts`, or `steps`.
     EndpointTable {
-        /// Its share of the requests that enter here, in proportion to the others. Default: 1, or 0 for services that
-        /// only others call.
+        /// Its share of the requests that enter here, relative to the others. Default: 1, or 0 for services that only
+        /// others call.
         share: Option<At<Number>>,
-        /// Processor time in all.
+        /// Total processor time.
         cpu: Option<At<Times>>,
-        /// Waiting in all: databases, disks, other people's services. Default: 0.
+        /// Total waiting time: databases, disks, third-party services. Default: 0.
         wait: Option<At<Times>>,
-        /// How many pieces the processor time comes in, with waits between and after them. Default: 1.
+        /// Number of bursts into which the processor time is split, with waits between and after them. Default: 1.
         bursts: Option<At<Count>>,
         /// Times during which the wait is longer.
         incidents: Option<At<IncidentsTable>>,
-        /// What it does, in order, where that is more.
+        /// Its steps in order, for requests with more than one.
         steps: Option<At<Vec<At<StepTable>>>>,
         /// Share of the requests that end with a server error. Default: 0.
         errors: Option<At<Share>>,
@@ -154,29 +154,29 @@ tables! {
 
     /// One of work (`cpu`, `wait`, `bursts`, `incidents`), `hold` with `time`, and `call`.
     StepTable {
-        /// Processor time in all.
+        /// Total processor time.
         cpu: Option<At<Times>>,
-        /// Waiting in all. Default: 0.
+        /// Total waiting time. Default: 0.
         wait: Option<At<Times>>,
-        /// How many pieces the processor time comes in. Default: 1.
+        /// Number of bursts into which the processor time is split. Default: 1.
         bursts: Option<At<Count>>,
         /// Times during which the wait is longer.
         incidents: Option<At<IncidentsTable>>,
-        /// Takes a place of this pool.
+        /// Holds a slot of this pool.
         hold: Option<At<Text>>,
         /// For how long.
         time: Option<At<Times>>,
-        /// Calls these, all at once, and goes on when all have answered: `service/endpoint`.
+        /// Calls these endpoints, all at once, and continues when all have responded: `service/endpoint`.
         call: Option<At<Vec<At<Text>>>>,
     }
 
-    /// Bad times of a third party; they come by chance.
+    /// Incidents of a third party, which occur at random.
     IncidentsTable {
-        /// How many in an hour, on average.
+        /// Mean number per hour.
         per_hour: At<Number>,
         /// How long each lasts.
         duration: At<Span>,
-        /// What waits are multiplied by meanwhile.
+        /// The factor of waits during an incident.
         factor: At<Number>,
     }
 
@@ -184,53 +184,53 @@ tables! {
     ServerTable {
         /// Processes. Default: 1.
         processes: Option<At<Count>>,
-        /// Requests that a process has in hand at once. Default: 1.
+        /// Requests that a process handles at once. Default: 1.
         threads: Option<At<Count>>,
-        /// Where one thread of a process runs at a time: for how long it keeps the lock while another waits, or `held`
-        /// for an event loop. Default: threads run at the same time.
+        /// For runtimes that run one thread of a process at a time: how long a thread keeps the lock while another
+        /// waits, or `held` for an event loop. Default: threads run at the same time.
         lock: Option<At<LockTime>>,
-        /// Where requests wait for a thread: `shared` (any free one takes the next), `per-process` (by chance) or
-        /// `kept` (a kept connection belongs to the process that accepted it). Default: shared.
+        /// Where requests wait for a thread: `shared` (any free thread takes the next), `per-process` (a random
+        /// process) or `kept` (a kept connection belongs to the process that accepted it). Default: shared.
         accept: Option<At<Text>>,
-        /// The most that wait there; one more is refused. Default: 1024.
+        /// Maximum number of waiting requests; further ones are refused. Default: 1024.
         backlog: Option<At<Count>>,
         /// With `kept`: how long a thread waits on a connection after a response. Default: 0.
         linger: Option<At<Span>>,
-        /// With `kept`: after so many requests in a row on one connection it does not wait. Default: 10.
+        /// With `kept`: after this many requests in a row on one connection the thread does not wait. Default: 10.
         inline: Option<At<Count>>,
         /// Workers in front of the processes on the same host, such as nginx.
         front: Option<At<FrontTable>>,
-        /// Memory of a process. Default: it does not matter.
+        /// Memory of a process. Default: not modelled.
         memory_per_process: Option<At<Size>>,
     }
 
-    /// Single-threaded workers that pass requests on.
+    /// Single-threaded workers that forward requests.
     FrontTable {
         /// How many.
         workers: At<Count>,
         /// Processor time for each request. Default: 0.
         cpu: Option<At<Times>>,
-        /// Time for each request in which the worker does nothing else (disk, log). Default: 0.
+        /// Time for each request in which the worker is blocked (disk, log). Default: 0.
         wait: Option<At<Times>>,
-        /// The most requests that wait for a worker. Default: 1024.
+        /// Maximum number of requests that wait for a worker. Default: 1024.
         backlog: Option<At<Count>>,
     }
 
-    /// What an instance runs on.
+    /// The host of an instance.
     HostTable {
         /// Processors.
         cores: Needed<At<Count>>,
-        /// How fast a core is, beside one on which the processor times hold. Default: 1.
+        /// Speed of a core, relative to the one on which the processor times were measured. Default: 1.
         speed: Option<At<Number>>,
-        /// Cores that it may use on average, where that is less: 0.05 is 50 millicores.
+        /// Cores that it may use on average, if fewer: 0.05 is 50 millicores.
         limit: Option<At<Number>>,
         /// The period of that limit. Default: 100ms.
         limit_period: Option<At<Span>>,
-        /// Memory. Default: it does not matter.
+        /// Memory. Default: not modelled.
         memory: Option<At<Size>>,
-        /// Processor use that has nothing to do with requests, in cores. Default: 0.
+        /// Processor use that is not caused by requests, in cores. Default: 0.
         background: Option<At<Number>>,
-        /// For burstable types: what it may use above its baseline.
+        /// For burstable types: credits for use above the baseline.
         credits: Option<At<CreditsTable>>,
         /// Share of each core that neighbours take. Default: 0.
         steal: Option<At<Share>>,
@@ -240,21 +240,21 @@ tables! {
 
     /// Processor credits; one is one core for one minute.
     CreditsTable {
-        /// Earned in an hour.
+        /// Credits earned per hour.
         earned_per_hour: At<Number>,
-        /// The most that it holds. Default: what is earned in a day.
+        /// The highest balance. Default: the credits of a day.
         most: Option<At<Number>>,
-        /// Held at the start. Default: 0.
+        /// The balance at the start. Default: 0.
         at_start: Option<At<Number>>,
         /// Share of each core that it may use without credits.
         baseline: At<Share>,
-        /// Whether it goes on above the baseline without credits, and pays for that. Default: false.
+        /// Whether it may exceed the baseline without credits, at a price. Default: false.
         unlimited: Option<At<Switch>>,
-        /// What it pays then: US dollars for an hour of a core. Default: 0.05.
+        /// That price: US dollars for an hour of a core. Default: 0.05.
         surplus_per_hour: Option<At<Number>>,
     }
 
-    /// What passes to the balancer of a service, as on a route of a gateway's file.
+    /// Limits before the balancer of a service, as on a route of a gateway's file.
     AdmissionTable {
         /// A rate class that always applies.
         rate_class: Option<At<Text>>,
@@ -264,69 +264,69 @@ tables! {
         policy: Option<At<Text>>,
     }
 
-    /// How requests come to instances.
+    /// How requests are distributed over instances.
     BalancingTable {
-        /// Which instance is next: `round-robin`, `weighted-round-robin`, `least-outstanding` or `peak-ewma`.
-        /// Default: round-robin.
+        /// The balancing algorithm: `round-robin`, `weighted-round-robin`, `least-outstanding` or `peak-ewma`. Default:
+        /// round-robin.
         algorithm: Option<At<Text>>,
         /// Balancer nodes, each with its own pointer, counts and connections. Default: 1.
         nodes: Option<At<Count>>,
-        /// Which idle connection a request takes: `random`, `most-recent`, `least-recent`, or `never` for a connection
-        /// a request. Default: random.
+        /// Which idle connection is reused: `random`, `most-recent`, `least-recent`, or `never` for a new connection
+        /// per request. Default: random.
         reuse: Option<At<Text>>,
-        /// An idle connection is closed after so long. Default: 60s.
+        /// An idle connection is closed after this time. Default: 60s.
         idle_timeout: Option<At<Span>>,
-        /// With `never`: what each connection costs.
+        /// With `never`: the cost of each connection.
         connection: Option<At<ConnectionTable>>,
-        /// The client's patience. Default: none.
+        /// The client's time-out. Default: none.
         timeout: Option<At<Span>>,
         /// Attempts after a failure or a time-out. Default: none.
         retries: Option<At<RetriesTable>>,
-        /// The most requests in flight at one instance; the rest are refused. Default: no limit.
+        /// Maximum requests in flight at one instance; further ones are refused. Default: no limit.
         instance_limit: Option<At<Count>>,
-        /// For how long a new instance gets less than its share. Default: not at all.
+        /// How long a new instance gets less than its share. Default: 0.
         slow_start: Option<At<Span>>,
-        /// Time on the network, there and back together. Default: 0.
+        /// Network time, there and back together. Default: 0.
         network: Option<At<Span>>,
     }
 
-    /// What a connection costs.
+    /// The cost of a connection.
     ConnectionTable {
-        /// Processor time of the caller, where that is a service. Default: 0.
+        /// Processor time of the caller, if it is a service. Default: 0.
         caller_cpu: Option<At<Span>>,
         /// Processor time of the instance. Default: 0.
         server_cpu: Option<At<Span>>,
-        /// Time that passes before the request can be sent. Default: 0.
+        /// Delay before the request can be sent. Default: 0.
         delay: Option<At<Span>>,
     }
 
     /// Attempts after a failure.
     RetriesTable {
-        /// The most after the first.
+        /// Maximum number of attempts after the first.
         most: At<Count>,
-        /// Retries over requests that are allowed. Default: 20%.
+        /// The allowed share of retries. Default: 20%.
         budget: Option<At<Share>>,
         /// Wait before each. Default: 0.
         backoff: Option<At<Span>>,
     }
 
-    /// What it takes for an instance to start and to end.
+    /// Times and costs of starting and ending an instance.
     StartTable {
         /// From the decision until the processes start: billed, without metrics. Default: 0.
         provision: Option<At<Span>>,
-        /// From there until it serves. Default: 0.
+        /// The time from then until it serves. Default: 0.
         boot: Option<At<Span>>,
-        /// Processor use meanwhile, as a share of its cores; it is in the metrics. Default: 0.
+        /// Processor use during the boot, as a share of its cores; the metrics include it. Default: 0.
         boot_cpu: Option<At<Share>>,
-        /// For how long requests cost more on a new instance, falling evenly. Default: 0.
+        /// How long requests cost more on a new instance, with a linear decrease. Default: 0.
         warm_up: Option<At<Span>>,
-        /// What processor times are multiplied by at the beginning of that. Default: 1.
+        /// The factor of processor times at the beginning of the warm-up. Default: 1.
         warm_up_factor: Option<At<Number>>,
-        /// The longest that a draining instance is waited for. Default: 5m.
+        /// The longest time for draining an instance. Default: 5m.
         drain: Option<At<Span>>,
-        /// The most launches in a second. Default: no bound.
+        /// Maximum launches per second. Default: no bound.
         launches_per_second: Option<At<Number>>,
-        /// Launches that may come at once before that holds. Default: 1.
+        /// Launches that may happen at once before that rate applies. Default: 1.
         launch_burst: Option<At<Count>>,
     }
 
@@ -334,9 +334,9 @@ tables! {
     DeploymentTable {
         /// When, after the beginning of the measured time.
         at: At<Span>,
-        /// Share of the desired count that serves all the time. Default: 100%.
+        /// Minimum share of the desired count that serves at all times. Default: 100%.
         least_healthy: Option<At<Share>>,
-        /// What the desired count is multiplied by for the most that run at once. Default: 2.
+        /// The maximum of instances that run at once, as a multiple of the desired count. Default: 2.
         most: Option<At<Number>>,
     }
 
@@ -346,19 +346,19 @@ tables! {
         at: At<Span>,
         /// How many.
         instances: At<Count>,
-        /// For how long the balancer goes on sending to them. Default: 0.
+        /// How long the balancer continues to send to them. Default: 0.
         noticed_after: Option<At<Span>>,
     }
 
-    /// Places that are shared.
+    /// Shared slots.
     PoolTable {
-        /// How many at once.
+        /// The number of slots.
         places: At<Count>,
-        /// The most that wait; one more fails. Default: no bound.
+        /// Maximum number of waiting requests; further ones fail. Default: no bound.
         backlog: Option<At<Count>>,
     }
 
-    /// What the account of the cloud allows in all.
+    /// The quotas of the cloud account.
     QuotasTable {
         /// Addresses in the subnets; each instance takes one.
         addresses: Option<At<Count>>,
@@ -368,15 +368,15 @@ tables! {
         instances: Option<At<Count>>,
     }
 
-    /// What instances cost: a built-in `table`, prices of your own, or both; your own win.
+    /// Prices of instances: a built-in `table`, your own prices, or both; your own take precedence.
     PricesTable {
         /// A built-in table, such as `aws-us-east-1`.
         table: Option<At<Text>>,
-        /// When the prices of your own held.
+        /// The date of your own prices.
         as_of: Option<At<Text>>,
-        /// US dollars an hour by the name of a host, or by processors and memory: `{ vcpu: 0.04048, gb: 0.004445 }`.
+        /// US dollars per hour by the name of a host, or by processors and memory: `{ vcpu: 0.04048, gb: 0.004445 }`.
         per_hour: Option<Names<At<super::prices::PriceWords>>>,
-        /// Every instance is billed for at least so long. Default: as the table says, or 1m.
+        /// The minimum billed time of an instance. Default: that of the table, or 1m.
         minimum: Option<At<Span>>,
     }
 }

@@ -1,13 +1,13 @@
-//! A stage is the tree of the one before it with its own changes put in.
+//! A stage is the tree of the stage before it, merged with its own changes.
 //!
-//! ## Why trees, and not settings
-//! A change then may be of any key, is read and checked like the key itself, and a message shows the line of the
-//! change where the change is wrong. Tables are merged key by key; anything else takes the place of what was there; a
-//! key without a value takes the key away (as a JSON merge patch does, RFC 7396).
+//! ## Why trees and not settings
+//! So a change may be of any key, is read and checked like the key itself, and a message shows the line of the change
+//! if the change is wrong. Tables are merged key by key; other values are replaced; a key without a value removes the
+//! key (as a JSON merge patch does, RFC 7396).
 
 use yaml::{Key, Kind, Node};
 
-/// The base with the changes put in.
+/// The base, merged with the changes.
 pub(super) fn merged(base: &Node, changes: &Node) -> Node {
     let (Kind::Table(old), Kind::Table(new)) = (&base.kind, &changes.kind) else { return changes.clone() };
     let mut entries: Vec<(Key, Node)> = old.clone();
@@ -20,13 +20,13 @@ pub(super) fn merged(base: &Node, changes: &Node) -> Node {
             (Some(place), _) => {
                 let (known, found) = &mut entries[place];
                 *found = merged(found, value);
-                // A change of the value alone is blamed where it stands.
+                // A change of only the value is reported at the change.
                 known.span = key.span.clone();
             }
             (None, _) => entries.push((key.clone(), value.clone())),
         }
     }
-    // Keys of tables that only the base has keep their places; the table itself is where it began.
+    // Keys that only the base has keep their places; the table itself keeps its own.
     Node { kind: Kind::Table(entries), span: base.span.clone(), inferred: false }
 }
 
@@ -66,7 +66,7 @@ mod tests {
             // A table replaces a value, and vice versa.
             ("a: 1", "a: { b: 2 }", "{a:{b:2}}"),
             ("a: { b: 2 }", "a: 1", "{a:1}"),
-            // An empty key takes the key away, where there is one.
+            // A key without a value removes the key, if present.
             ("a: { b: 1, c: 2 }", "a: { b: ~ }", "{a:{c:2}}"),
             ("a: 1", "a: ~", "{}"),
         ] {

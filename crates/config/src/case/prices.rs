@@ -1,6 +1,6 @@
-//! Prices: built-in tables with their date and source, and tables of the file's own.
+//! Prices: built-in tables with their date and source, and the file's own prices.
 //!
-//! Built-in tables are files of the same form as `prices:` in a case, so that whoever needs others copies one.
+//! Built-in tables are files of the same form as `prices:` in a case, so that users can copy and change them.
 
 use super::file::PricesTable;
 use super::words::Number;
@@ -9,7 +9,7 @@ use sim::settings::{Host, Price};
 use std::time::Duration;
 use yaml::{Kind, Node, tree};
 
-/// US dollars an hour of a kind of host.
+/// The price of a kind of host, in US dollars per hour.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum HourPrice {
     Whole(f64),
@@ -49,13 +49,13 @@ fields::schema_of_word_or_table!(PriceWords, { "type": "number", "minimum": 0 },
 /// The built-in tables: their names and texts.
 const BUILT_IN: [(&str, &str); 1] = [("aws-us-east-1", include_str!("prices/aws-us-east-1.yaml"))];
 
-/// The prices that hold for a case.
+/// The prices of a case.
 #[derive(Debug, Default)]
 pub(super) struct Prices {
     entries: Vec<(String, HourPrice)>,
     minimum: Duration,
     place: Option<Place>,
-    /// Which table, as of when.
+    /// The table and its date.
     pub(super) words: Option<String>,
 }
 
@@ -101,7 +101,7 @@ impl Prices {
         prices
     }
 
-    /// The price of a host; nothing where the case has no prices.
+    /// The price of a host; none if the case has no prices.
     pub(super) fn price(&self, name: &str, place: &Place, host: &Host, report: &mut Report) -> Price {
         let free = Price { per_hour: 0.0, minimum: Duration::ZERO };
         let Some(table) = &self.place else { return free };

@@ -1,4 +1,4 @@
-//! Rows: what must come out of a case, as conditions on the measures of its stages.
+//! Rows: conditions on the measures of a case's stages.
 //!
 //! ```text
 //! baseline.instances_lowest = 15
@@ -8,14 +8,14 @@
 //! baseline.instances_mean > throttle-1.instances_mean > throttle-2.instances_mean
 //! ```
 //!
-//! A side is made of numbers with their units, and of measures `stage.measure` or `stage.service.measure`, with `+ - * /`
-//! and parentheses. Without a service, instances, cost and actions are those of all services together, and the rest is
-//! of the first, where traffic enters. A window of the day may follow a measure that is taken minute by minute. Blanks
-//! stand around `-`, because names may have one. Units are checked when the file is read: a time is not compared with a
-//! share.
+//! A side consists of numbers with their units, and of measures `stage.measure` or `stage.service.measure`, with `+ - *
+//! /` and parentheses. Without a service, instances, cost and actions are those of all services together, and other
+//! measures are those of the first, where traffic enters. A window of the day may follow a measure that exists for each
+//! minute. `-` needs spaces around it, because names may contain it. Units are checked when the file is read: a time is
+//! not compared with a share.
 //!
 //! ## Why so small a language
-//! A reader sees in one line what was published and what is asked; there is nothing to program.
+//! A reader sees the published value and the condition in one line; there is nothing to program.
 
 mod lex;
 mod measure;
@@ -32,16 +32,16 @@ use resolve::condition;
 use std::time::Duration;
 use units::Unit;
 
-/// Something that was published, and whether it must come out.
+/// A published result, and whether it is required.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it says.
+    /// What it is about.
     pub what: String,
     /// What was published.
     pub says: Option<String>,
     /// The condition as it was written.
     pub text: String,
-    /// Why it cannot be required; none: it is.
+    /// Why it is only reported; none: it is required.
     pub reported: Option<String>,
     condition: Condition,
 }
@@ -49,23 +49,23 @@ pub struct Row {
 /// A measure of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reference {
-    /// The stage, by place.
+    /// The stage, by index.
     pub stage: usize,
-    /// The service, by place. None: instances, cost, actions and launches of all services together, and of the first
-    /// one what cannot be added up.
+    /// The service, by index. None: instances, cost, actions and launches of all services together, and of the first
+    /// one measures that cannot be summed.
     pub service: Option<usize>,
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
-    /// Only between these times of the day; the second may be earlier, over midnight.
+    /// Only between these times of day; the second may be earlier, across midnight.
     pub within: Option<(Duration, Duration)>,
 }
 
-/// What came out of a row.
+/// The result of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// Whether the condition holds; none where a measure is missing.
     pub met: Option<bool>,
-    /// The sides of the condition, left to right; of a range, the side that must lie in it.
+    /// The sides of the condition, left to right; for a range, the side that must be in it.
     pub values: Vec<Option<f64>>,
     /// The same in words.
     pub found: String,
@@ -73,7 +73,7 @@ pub struct Judged {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Condition {
-    /// Each side beside the next.
+    /// Each side is compared with the next.
     Chain {
         sides: Vec<(Sum, Unit)>,
         beside: Vec<Beside>,
@@ -192,12 +192,12 @@ impl Beside {
             Beside::AtMost => left <= right,
             Beside::Greater => left > right,
             Beside::AtLeast => left >= right,
-            // Counts are exact; what is computed differs in its last digits.
+            // Counts are exact; computed values may differ in the last digits.
             Beside::Equal => (left - right).abs() <= 1e-9 * left.abs().max(right.abs()),
         }
     }
 
-    /// What really holds between two values.
+    /// The actual relation of two values.
     fn shown(self, holds: Option<bool>) -> &'static str {
         match (self, holds) {
             (_, None) => " ? ",
@@ -211,14 +211,14 @@ impl Beside {
     }
 }
 
-/// Whether rows can say it.
+/// Whether the name can be used in rows.
 pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
         && !text.ends_with('-')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// The rows of a file; what is wrong with them is in the report.
+/// The rows of a file; their problems are in the report.
 pub(super) fn rows(found: Option<&At<Vec<At<RowTable>>>>, stages: &[Stage], report: &mut Report) -> Vec<Row> {
     let mut rows = Vec::new();
     for at in found.iter().flat_map(|at| &at.value) {
@@ -248,7 +248,7 @@ pub(super) fn rows(found: Option<&At<Vec<At<RowTable>>>>, stages: &[Stage], repo
     rows
 }
 
-/// Why a row means nothing.
+/// Why a row is invalid.
 #[derive(Debug, Clone, PartialEq)]
 struct Wrong {
     message: String,

@@ -1,5 +1,5 @@
-//! The JSON Schema of a case file. What a stage changes has the shape of the file itself, but nothing is required, and
-//! any key may be empty to take it away.
+//! The JSON Schema of a case file. The changes of a stage have the shape of the file itself, but nothing is required,
+//! and any key may be empty to remove it.
 
 use super::NOT_CHANGED;
 use super::file::CaseTable;
@@ -22,19 +22,19 @@ pub fn schema() -> Value {
     let about = changes["description"].take();
     *changes = json!({ "$ref": format!("#/$defs/{CHANGES}"), "description": about });
     if let Some(kinds) = schema["$defs"].as_object_mut() {
-        // Stages do not stand in stages.
+        // Stages contain no stages.
         relaxed.retain(|name, _| !["StageTable", "RowTable"].iter().any(|kind| name.starts_with(kind)));
         kinds.extend(relaxed);
     }
     schema
 }
 
-/// The schema as it stands in the repository, with a line end.
+/// The schema as it is stored in the repository, with a final newline.
 pub fn schema_text() -> String {
     format!("{:#}\n", schema())
 }
 
-/// The same without what is required, with keys that may be empty.
+/// The same without required keys, and with keys that may be empty.
 fn changed(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
@@ -46,7 +46,7 @@ fn changed(schema: &Value) -> Value {
                         inner.iter().map(|(key, value)| (key.clone(), or_empty(value))).collect(),
                     ),
                     ("additionalProperties", Value::Object(_)) => or_empty(value),
-                    // Lists are replaced whole.
+                    // Lists are replaced as a whole.
                     ("items", _) => value.clone(),
                     _ => changed(value),
                 };

@@ -1,4 +1,4 @@
-//! Values that only case files have: each says how it is written, and reads itself.
+//! Values that only case files have: each has its notation and its parser.
 
 use control::scaling::hpa::Quantity;
 use control::search::Condition;
@@ -24,8 +24,8 @@ impl Scalar for Number {
     }
 }
 
-/// Processor use over what is requested, which may be above all of that; without `%` it is at most 1, because nobody
-/// sees whether `70` means percent.
+/// Processor use relative to the request, which may exceed 100 %; without `%` it is at most 1, because `70` would be
+/// ambiguous.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Utilization(pub(crate) f64);
 scalar!(Utilization, {
@@ -43,7 +43,7 @@ impl Scalar for Utilization {
     }
 }
 
-/// How far a metric may be off its target: a quantity as in a manifest, or in percent.
+/// How far a metric may be from its target: a quantity as in a manifest, or a percentage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tolerance(pub(crate) Quantity);
 scalar!(Tolerance, {
@@ -75,7 +75,7 @@ impl Scalar for Percentage {
     }
 }
 
-/// A number without the words that Rust takes for numbers.
+/// A number, without the special words that Rust accepts.
 fn decimal(text: &str) -> Option<f64> {
     let plain = text.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
     plain.then(|| text.parse().ok()).flatten().filter(|number: &f64| number.is_finite())
@@ -93,7 +93,7 @@ impl Scalar for Seed {
     }
 }
 
-/// A time of the day, from midnight.
+/// A time of day, from midnight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeOfDay(pub(crate) Duration);
 scalar!(TimeOfDay, { "type": "string", "pattern": "^([01][0-9]|2[0-4]):[0-5][0-9]$" });
@@ -108,7 +108,7 @@ impl Scalar for TimeOfDay {
     }
 }
 
-/// For how long a thread keeps its runtime's lock.
+/// How long a thread keeps its runtime's lock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockTime(pub(crate) Duration);
 scalar!(LockTime, { "type": "string" });
@@ -123,7 +123,7 @@ impl Scalar for LockTime {
     }
 }
 
-/// A bound on what users wait for, as on the command line.
+/// A bound on response time, as on the command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GoalText(pub(crate) Condition);
 scalar!(GoalText, { "type": "string" });
@@ -135,7 +135,7 @@ impl Scalar for GoalText {
     }
 }
 
-/// A random time in a line, or a measured histogram as a list.
+/// A random time on one line, or a measured histogram as a list.
 #[derive(Debug, Clone)]
 pub(crate) struct Times(pub(crate) Distribution);
 
@@ -199,9 +199,9 @@ fn positive(span: Duration) -> Option<Duration> {
 fields::tables! {
     /// A bin of a measured histogram.
     TimesBin {
-        /// Times up to this.
+        /// The upper end of the bin.
         at_most: At<fields::Span>,
-        /// The share of all times that are at most this; it rises to 100%.
+        /// The share of all times up to this end; it rises to 100%.
         share: At<Share>,
     }
 }
@@ -224,7 +224,7 @@ fn measured(node: &Node, path: &str, report: &mut Report) -> Option<Distribution
     Some(Distribution::Empirical(Arc::from(points)))
 }
 
-/// By how much a policy changes the size: instances, or a share of them; or the size itself.
+/// The size of a policy's change: instances, or a share of them; or the new count.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Instances(i32),
@@ -248,9 +248,9 @@ impl Scalar for Change {
     }
 }
 
-/// A mean above this is a mistake of the unit.
+/// A mean above this is probably an error in the unit.
 const MEAN_MAX: Duration = Duration::from_secs(3600);
-/// Nothing that is measured varies so much; beyond, the mean is made of what never happens in a run.
+/// No measured time varies this much; above it, the mean depends on values that do not occur in a run.
 const CV_MAX: f64 = 20.0;
 const SHAPE_MAX: u32 = 1000;
 

@@ -1,4 +1,4 @@
-//! The access log: where it goes, how its lines look.
+//! The access log: its file and its format.
 
 use super::span_between;
 use crate::file::FileAccessLog;
@@ -7,7 +7,7 @@ use gateway::settings::{AccessLog, LogForm, LogFormat};
 use std::path::Path;
 use units::Bytes;
 
-/// Where the access log goes, and its form. Paths are relative to `base`.
+/// The file of the access log, and its format. Paths are relative to `base`.
 pub(super) fn access_log(
     found: Option<&At<FileAccessLog>>,
     report: &mut Report,
@@ -33,7 +33,7 @@ pub(super) fn access_log(
 
 fn destination(word: &str, base: &Path) -> AccessLog {
     match word {
-        // YAML of old takes an unquoted off for a truth value; its spelling arrives here.
+        // YAML 1.1 reads an unquoted off as a boolean; its text arrives here.
         "off" | "false" | "no" => AccessLog::Off,
         "-" => AccessLog::Stdout,
         file => AccessLog::File(base.join(file)),

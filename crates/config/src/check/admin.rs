@@ -1,4 +1,4 @@
-//! The operator's side: where it is served, and to whom.
+//! The admin listener: its address, and who has access.
 
 use super::same;
 use crate::file::{File, FileAdmin};
@@ -7,7 +7,7 @@ use gateway::settings::{Admin, AdminAddress, Settings};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The operator's side, unless the report says why not. Paths are relative to `base`.
+/// The admin listener, unless there are problems. Paths are relative to `base`.
 pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Admin> {
     let at = file.admin.as_ref()?;
     let (text, place, token_file) = match &at.value {
@@ -52,11 +52,12 @@ pub(super) fn admin(file: &File, report: &mut Report, base: &Path) -> Option<Adm
     Some(admin)
 }
 
-/// A warning where others on this machine can read the token. Kubernetes mounts secrets like that, so it is no error.
+/// A warning if other users of this machine can read the token. Kubernetes mounts secrets like that, so it is not an
+/// error.
 pub(super) fn warning(file: &File, settings: &Settings, source: &Source) -> Option<Warning> {
     let FileAdmin::Table(table) = &file.admin.as_ref()?.value else { return None };
     let token = settings.admin.as_ref()?.token_file.as_ref()?;
-    // One that cannot be looked at is told of when it is read.
+    // If it cannot be inspected, the error is reported when it is read.
     let mode = std::fs::metadata(token).ok()?.permissions().mode();
     (mode & OTHERS_READ != 0).then(|| {
         let message = format!("every user of this machine can read {}", token.display());
@@ -67,7 +68,7 @@ pub(super) fn warning(file: &File, settings: &Settings, source: &Source) -> Opti
     })
 }
 
-/// The bit of a file's mode that lets everybody read it.
+/// The bit of a file's mode that allows everybody to read it.
 const OTHERS_READ: u32 = 0o004;
 
 fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddress> {
@@ -85,5 +86,5 @@ fn address(text: &str, place: &Place, report: &mut Report) -> Option<AdminAddres
     None
 }
 
-/// What Linux takes, without the ending under which the socket is made.
+/// The limit of Linux, minus the temporary suffix under which the socket is created.
 const SOCKET_PATH_MAX: usize = 96;

@@ -1,4 +1,4 @@
-//! Classes, limits and policies: asked of `control`, which knows what contradicts itself.
+//! Classes, limits and policies: `control` checks them for contradictions.
 
 use super::{limits, span};
 use crate::file::mirror::FileMirror;
@@ -12,13 +12,13 @@ use gateway::settings::{Class, ConcurrencySettings, Policy, Provenance, RateClas
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// The tables of the file; one that it does not have is empty.
+/// The tables of the file; missing ones are empty.
 pub(crate) struct Classes<'a> {
     pub(crate) service_levels: &'a Names<FileServiceLevel>,
     pub(crate) rate_classes: &'a Names<FileRateClass>,
     pub(crate) concurrency_limits: &'a Names<FileConcurrency>,
     pub(crate) policies: &'a Names<FilePolicy>,
-    /// How many priority classes there are; `None` where the file does not name any.
+    /// The number of priority classes; `None` if the file defines none.
     pub(crate) priorities: Option<usize>,
     pub(crate) mirrors: &'a Names<FileMirror>,
 }
@@ -36,7 +36,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// A table that the file does not have is empty.
+/// The table, or an empty one if it is missing.
 pub(crate) fn or_empty<T>(table: Option<&Names<T>>) -> &Names<T> {
     table.unwrap_or(const { &Names::EMPTY })
 }
@@ -53,7 +53,7 @@ pub(crate) fn service_levels(classes: &Classes, report: &mut Report) -> Vec<Clas
             window: span(found.window.as_ref(), default, Duration::ZERO, report),
             not_conforming: statuses.fold(Statuses::NONE, |all, at| all.or(at.value.0)),
         };
-        // A key that could not be read is not absent.
+        // A key that could not be read is not missing.
         let complete = !report.knows_of(&name.place.path);
         match ServiceLevel::new(settings) {
             Err(SettingsError::NothingToMiss) if !complete => {}
@@ -107,7 +107,7 @@ fn limits_bind(
     settings: RateSettings,
     report: &mut Report,
 ) {
-    // A key that could not be read is not absent.
+    // A key that could not be read is not missing.
     let complete = !report.knows_of(&name.place.path);
     match (settings.per_second, settings.per_minute) {
         (None, None) if complete => {
@@ -164,7 +164,7 @@ pub(crate) fn concurrency_limits(classes: &Classes, report: &mut Report) -> Vec<
 
 pub(crate) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
     readable(classes.policies, |name, found| {
-        // A key that could not be read is not absent.
+        // A key that could not be read is not missing.
         let no_limit =
             found.rate_class.is_none() && found.concurrency.is_none() && !report.knows_of(&name.place.path);
         let default = PolicySettings::default();
@@ -203,7 +203,7 @@ pub(crate) fn policies(classes: &Classes, report: &mut Report) -> Vec<Policy> {
     })
 }
 
-/// What could be read; the report knows of the rest.
+/// The entries that could be read; the report has the others.
 pub(super) fn readable<T, S>(names: &Names<T>, mut each: impl FnMut(&Named<T>, &T) -> S) -> Vec<S> {
     names.iter().filter_map(|named| Some(each(named, named.value.as_ref()?))).collect()
 }
@@ -229,7 +229,7 @@ pub(super) fn refused(error: SettingsError, blamed: &Place, report: &mut Report)
     refused_as(error, key, blamed, report);
 }
 
-/// The same where the file calls a field of `control` by the name that `key` gives.
+/// The same for a file with other names for the fields of `control`, which `key` returns.
 pub(super) fn refused_as(
     error: SettingsError,
     key: impl Fn(&'static str) -> &'static str,

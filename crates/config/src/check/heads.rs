@@ -1,4 +1,4 @@
-//! Bounds on the heads of messages, and the trailers that may follow a request.
+//! Bounds on message heads, and the request trailers that are forwarded.
 
 use fields::{At, Count, Report, Size, Text, between};
 use gateway::settings::TrailerName;
@@ -47,7 +47,7 @@ fn bytes(at: &At<Size>, (least, most): (usize, usize), usual: &str, report: &mut
     }
 }
 
-/// The trailers of requests that may pass.
+/// The request trailers that are forwarded.
 pub(super) fn request_trailers(list: Option<&At<Vec<At<Text>>>>, report: &mut Report) -> Vec<TrailerName> {
     let mut names: Vec<TrailerName> = Vec::new();
     for At { value: Text(text), place } in list.iter().flat_map(|list| &list.value) {

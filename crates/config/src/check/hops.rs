@@ -1,4 +1,4 @@
-//! Proxies before the gateway, and what instances report of themselves.
+//! Proxies in front of the gateway, and `Server-Timing` of instances.
 
 use super::key::token;
 use crate::file::Range;
@@ -55,7 +55,7 @@ pub(super) fn server_timing(list: Option<&At<Vec<At<Text>>>>, report: &mut Repor
     names
 }
 
-/// Each is two lines of metrics for each route, and a comparison for each answer.
+/// Each adds two lines of metrics for each route, and a comparison for each response.
 const METRICS_MAX: usize = 16;
 
 const NAME_BYTES_MAX: usize = 64;

@@ -1,11 +1,11 @@
-//! What makes requests belong together, and the names of header fields and cookies.
+//! Keys of requests, and the names of header fields and cookies.
 
 use crate::file::{FileKey, FileKeyTable};
 use fields::{At, Report, Text};
 use gateway::settings::KeyBy;
 use http::codec::write::check_name;
 
-/// A key; by the client where the report says what is wrong with it.
+/// A key; the client if the key has a problem.
 pub(super) fn key(at: &At<FileKey>, report: &mut Report) -> KeyBy {
     match &at.value {
         FileKey::Client => KeyBy::Client,
@@ -16,7 +16,7 @@ pub(super) fn key(at: &At<FileKey>, report: &mut Report) -> KeyBy {
             KeyBy::Cookie(cookie_name(cookie, "sid", report))
         }
         FileKey::Table(_) => {
-            // A key that could not be read is not absent.
+            // A key that could not be read is not missing.
             if !report.knows_of(&at.place.path) {
                 let message = "expected exactly one of `header` and `cookie`".to_owned();
                 report.wrong(&at.place, message, "which key?", FileKey::HELP.to_owned());
@@ -38,7 +38,7 @@ pub(super) fn cookie_name(at: &At<Text>, example: &str, report: &mut Report) -> 
     at.value.0.clone()
 }
 
-/// A name as HTTP has it; whether it is one.
+/// Whether a name is an HTTP token.
 pub(super) fn token(
     At { value: Text(name), place }: &At<Text>,
     of: &str,
@@ -54,5 +54,5 @@ pub(super) fn token(
     fits
 }
 
-/// Of header fields and cookies.
+/// The maximum length of header field and cookie names.
 const NAME_BYTES_MAX: usize = 100;

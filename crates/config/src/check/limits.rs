@@ -1,4 +1,4 @@
-//! What refines limits: keys, queues, adaptive limits, priorities.
+//! Refinements of limits: keys, queues, adaptive limits, priorities.
 
 use super::classes::{Classes, refused};
 use super::{key, span, time_out};
@@ -14,12 +14,12 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Ratio;
 
-/// More keys than a process should remember.
+/// The maximum number of keys for the memory of a process.
 const KEYS_MAX: u32 = 10_000_000;
-/// Keys that are remembered where the file does not say.
+/// The default number of keys.
 const KEYS: u32 = 10_000;
 
-/// There are no more limits than the gateway can tell apart.
+/// The number of limits is within the gateway's maximum.
 pub(super) fn fewer_than_most(classes: &Classes, pools: &Names<FilePool>, report: &mut Report) {
     let with_places = pools
         .iter()
@@ -68,7 +68,7 @@ pub(super) fn keyed(found: &FileRateClass, report: &mut Report) -> Option<Keyed>
     Some(Keyed { by: key::key(at, report), keys: keys.unwrap_or(KEYS) })
 }
 
-/// A concurrency limit with all that refines it.
+/// A concurrency limit with all refinements.
 pub(super) fn concurrency(
     found: &FileConcurrency,
     classes: &Classes,
@@ -130,7 +130,7 @@ fn priority_shares(shares: &[Ratio], place: &Place, names: Option<usize>, report
     }
 }
 
-/// The places of a pool: how many at each instance, and who may wait.
+/// The slots of a pool: how many at each instance, and the queue.
 pub(super) fn places(found: &FilePool, report: &mut Report) -> (Option<u32>, Option<Queue>) {
     let each = found.instance_concurrency.as_ref().map(|at| between(at, 1, u32::MAX, "8 is usual", report));
     if let (None, Some(queue)) = (each, &found.queue) {
@@ -149,7 +149,7 @@ fn queue(found: &FileQueue, report: &mut Report) -> Queue {
     }
 }
 
-/// How important the requests of a route are.
+/// The priority of a route's requests.
 pub(super) fn priority(found: &FileRoute, file: &File, report: &mut Report) -> Option<RoutePriority> {
     let at = found.priority.as_ref()?;
     let names: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Copies of live traffic: bounds, names, and what would slow the live service.
+//! Mirrors: bounds, names, and settings that would slow the live service.
 
 use super::classes::{readable, refused_as};
 use super::{key, span, time_out};
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use units::Rate;
 
-/// The mirrors; one that cannot be read is left out, and the report knows.
+/// The mirrors; one that cannot be read is left out, and its problems are in the report.
 pub(super) fn mirrors(
     names: &Names<FileMirror>,
     pools: &Names<FilePool>,
@@ -67,7 +67,7 @@ fn choice(named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) ->
             help,
         );
     }
-    // A key that could not be read is not absent.
+    // A key that could not be read is not missing.
     let complete = !report.knows_of(&named.place.path);
     if let (Some(burst), None, true) = (&found.burst, &found.limit, complete) {
         let help = "add `limit`, or remove `burst`".to_owned();
@@ -93,7 +93,7 @@ fn choice(named: &Named<FileMirror>, found: &FileMirror, report: &mut Report) ->
     settings
 }
 
-/// Those of a tenth of a second: what is spaced evenly would copy little of what arrives in groups.
+/// The requests of a tenth of a second: with even spacing, few requests that arrive in groups would be copied.
 fn usual_burst(rate: Rate) -> u32 {
     ((rate.per_second() / 10.0) as u32).max(1)
 }
@@ -148,5 +148,5 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
     found
 }
 
-/// Each has a descriptor of the gateway's.
+/// Each copy needs a file descriptor of the gateway.
 const IN_FLIGHT_MOST: u32 = 4_096;

@@ -1,4 +1,4 @@
-//! Pools: their instances, how requests are spread over them, and what takes an instance out.
+//! Pools: their instances, balancing, and checks and ejection of instances.
 
 use super::{key, limits, span, time_out};
 use crate::file::{
@@ -142,7 +142,7 @@ fn count(at: Option<&At<Count>>, default: u32, most: u32, report: &mut Report) -
     at.map_or(default, |at| between(at, 1, most, &format!("{default} is usual"), report))
 }
 
-/// The same address twice, or the gateway's own.
+/// Rejects duplicate addresses and the gateway's own.
 pub(super) fn addresses(
     instances: &At<Vec<At<FileInstance>>>,
     is_ours: impl Fn(std::net::SocketAddr) -> bool,
@@ -169,12 +169,12 @@ pub(super) fn addresses(
     }
 }
 
-/// Larger weights are mistakes: shares are told apart by far smaller ones.
+/// Larger weights are probably errors: far smaller ones express the same shares.
 const WEIGHT_MAX: u32 = 1_000_000;
 
 const PATH_BYTES_MAX: usize = 1_000;
 
-/// A check is a request too.
+/// The shortest interval: a check is a request too.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 const CHECKS_MAX: u32 = 1_000;

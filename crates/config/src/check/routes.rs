@@ -1,4 +1,4 @@
-//! Routes: what they match, where they lead, and which of them can never match.
+//! Routes: what they match, their pools, and which of them can never match.
 
 use super::classes::Classes;
 use super::{heads, hops, key, limits, mirror, rules};
@@ -30,9 +30,9 @@ pub(super) fn routes(
         );
     }
     let mut routes: Vec<Route> = Vec::new();
-    // A file may have thousands of routes: none is compared with all before it.
+    // A file may have thousands of routes, so a route is not compared with all before it.
     let (mut index, mut taken) = (RouteIndex::default(), HashSet::new());
-    // Only a route with a rule asks for the names that rules may use.
+    // Only a route with a rule needs the names that rules may use.
     let names = LazyCell::new(|| rules::names(classes, pools));
     for at in &list.value {
         let Some(route) = route(at, file, pools, classes, &names, report, base) else { continue };
@@ -111,7 +111,7 @@ fn route(
     }
     let name =
         found.name.as_ref().map_or_else(|| usual_name(host.as_deref(), &path), |at| at.value.0.clone());
-    // The policy's class times the requests: what is judged and what is shown are the same figure.
+    // The policy's class measures the requests: the measured and the displayed value are the same.
     let watched = policy.and_then(|index| {
         classes.service_levels.position(&classes.policies.get(index)?.value.as_ref()?.service_level.value.0)
     });
@@ -147,12 +147,12 @@ fn buffer_body(at: &At<Size>, report: &mut Report) -> Bytes {
     found
 }
 
-/// What a route is called where the file gives it no name.
+/// The default name of a route.
 pub(crate) fn usual_name(host: Option<&str>, path: &PathMatch) -> String {
     format!("{}{path}", host.unwrap_or_default())
 }
 
-/// A limit that counts a request twice, or a class that is not the policy's.
+/// Rejects a limit that would count a request twice, or a class other than the policy's.
 fn agrees_with_policy(route: &FileRoute, classes: &Classes, report: &mut Report) {
     let Some(name) = &route.policy else { return };
     let named = classes.policies.iter().find(|policy| policy.name == name.value.0);

@@ -1,4 +1,4 @@
-//! Files that a route names: rules and pages.
+//! Files of a route: rules and pages.
 
 use super::classes::Classes;
 use crate::file::{FilePool, FileRule, FileShed, FileShedTable};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The rule's text, compiled once to see that it is one and calls and names nothing that is not there.
+/// The rule's text, compiled once to check its syntax and the functions and names that it uses.
 pub(super) fn rule(
     at: &At<FileRule>,
     phase: Phase,
@@ -34,7 +34,7 @@ pub(super) fn rule(
     Some(rule)
 }
 
-/// Each core holds the rules of all routes.
+/// Each worker holds the rules of all routes.
 pub(super) fn fit(routes: &[Route], place: &Place, names: &Names, report: &mut Report) {
     let compiled = |phase, rule: &Rule| rule::Rule::compile_for(phase, &rule.name, &rule.source).ok();
     let requests = routes.iter().filter_map(|route| compiled(Phase::Request, route.rule.as_ref()?));
@@ -67,7 +67,7 @@ fn problem(error: &RuleError, rule: &Rule, place: &Place, report: &Report) -> Pr
     Problem::error(&source(&rule.name, &rule.source), &in_rule, error.problem()).help(help)
 }
 
-/// The function that was meant, or the others of its library: all that there are would be a page.
+/// The intended function, or the others of its library: the list of all functions would be too long.
 fn of_same_library(name: &str, known: &[String]) -> String {
     let all = || known.iter().map(String::as_str);
     let closest = suggestion(name, all());
@@ -84,7 +84,7 @@ fn of_same_library(name: &str, known: &[String]) -> String {
     }
 }
 
-/// What rules may name.
+/// The names that rules may use.
 pub(super) fn names(classes: &Classes, pools: &fields::Names<FilePool>) -> Names {
     let names = (0..)
         .zip(pools.iter())
@@ -97,7 +97,7 @@ pub(super) fn names(classes: &Classes, pools: &fields::Names<FilePool>) -> Names
         .fold(names, |names, (id, class)| names.rate(class.name.clone(), RateClassId(id)))
 }
 
-/// What a shed request is told.
+/// The response to a shed request.
 pub(super) fn shed(at: &At<FileShed>, report: &mut Report, base: &Path) -> ShedAnswer {
     let table = match &at.value {
         FileShed::Problem => return ShedAnswer::Problem,
@@ -151,7 +151,7 @@ fn media_type(file: &str) -> Option<&'static str> {
     }
 }
 
-/// What goes into a header field must not be able to end it.
+/// A value must not be able to end its header field.
 fn header_value(Field { value: Text(text), place }: &Field, expected: &str, report: &mut Report) {
     let location = expected.starts_with("an address");
     let allowed = |byte: u8| byte.is_ascii_graphic() || (byte == b' ' && !location);
@@ -170,7 +170,7 @@ fn header_value(Field { value: Text(text), place }: &Field, expected: &str, repo
 
 type Field = At<Text>;
 
-/// The text of a file beside the gateway file.
+/// The text of a file next to the gateway file.
 fn text_of(name: &str, place: &Place, report: &mut Report, base: &Path) -> Option<String> {
     let path = base.join(name);
     let why = match std::fs::metadata(&path) {
@@ -190,5 +190,5 @@ fn text_of(name: &str, place: &Place, report: &mut Report, base: &Path) -> Optio
     None
 }
 
-/// A page or a rule is small; it stays in memory.
+/// Pages and rules are small and stay in memory.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

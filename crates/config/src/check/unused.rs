@@ -1,4 +1,4 @@
-//! What stands in the file and does nothing. Not wrong, but hardly meant.
+//! Warns about entries of the file without effect.
 
 use super::classes::Classes;
 use crate::file::{File, FilePool};
@@ -6,7 +6,7 @@ use fields::{Named, Names, Problem, Source, Warning};
 use gateway::settings::{Policy, Route, Settings};
 use std::collections::HashSet;
 
-/// Settings are checked already, so indices and names agree.
+/// Settings are already checked, so indexes and names are valid.
 pub(super) fn warnings(
     file: &File,
     pools: &Names<FilePool>,
@@ -15,7 +15,7 @@ pub(super) fn warnings(
     source: &Source,
 ) -> Vec<Warning> {
     let (routes, policies) = (&settings.routes, &settings.policies);
-    // A rule may name a class or a pool; a mention in its text is enough to be quiet about it.
+    // A rule may name a class or a pool; a mention in its text suppresses the warning.
     let in_a_rule = |name: &str| {
         let mut rules = routes.iter().flat_map(|route| route.rule.iter().chain(&route.response_rule));
         rules.any(|rule| rule.source.contains(name))

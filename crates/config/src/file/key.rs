@@ -1,10 +1,10 @@
-//! What makes requests belong together, wherever a file says it.
+//! Keys by which requests are grouped.
 
 use fields::{At, Read, Report, Text, place, schema_of_word_or_table, tables};
 use yaml::{Kind, Node};
 
 tables! {
-    /// What makes requests belong together: one of `header` and `cookie`.
+    /// A key by which requests are grouped: one of `header` and `cookie`.
     FileKeyTable {
         /// The value of this header field.
         header: Option<At<Text>>,
@@ -13,7 +13,7 @@ tables! {
     }
 }
 
-/// What makes requests belong together: `client`, or a table.
+/// A key by which requests are grouped: `client`, or a table.
 #[derive(Debug)]
 pub(crate) enum FileKey {
     Client,
@@ -21,7 +21,7 @@ pub(crate) enum FileKey {
 }
 
 impl FileKey {
-    /// The ways to write it, for a message.
+    /// The notations, for a message.
     pub(crate) const HELP: &'static str = "write `client`, `{ header: X-Api-Key }` or `{ cookie: sid }`";
 }
 

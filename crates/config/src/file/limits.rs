@@ -4,13 +4,13 @@ use fields::{At, Count, Frequency, Read, Report, Span, Text, schema_of_word_or_t
 use yaml::{Kind, Node};
 
 tables! {
-    /// Between which bounds a limit follows the service.
+    /// The bounds of an adaptive limit.
     FileAdaptive {
-        /// Never below this.
+        /// The lower bound.
         least: At<Count>,
-        /// Never above this.
+        /// The upper bound.
         most: At<Count>,
-        /// What was measured before.
+        /// A prior measurement.
         prior: Option<At<FilePrior>>,
     }
 
@@ -18,28 +18,28 @@ tables! {
     FilePrior {
         /// The sustainable rate.
         rate: At<Frequency>,
-        /// The typical response time in calm.
+        /// The typical response time when calm.
         response_time: At<Span>,
     }
 
-    /// Who may wait for a place.
+    /// A queue for requests that wait for a slot.
     FileQueue {
-        /// Requests that may wait at once.
+        /// Maximum number of waiting requests.
         places: At<Count>,
-        /// How long one may wait.
+        /// The longest wait of a request.
         longest_wait: At<Span>,
     }
 
-    /// The importance that requests say themselves.
+    /// A priority that is set by the request.
     FilePriorityTable {
-        /// The header that names the priority class.
+        /// The header with the name of the priority class.
         header: At<Text>,
-        /// The priority class where it does not. Default: the lowest.
+        /// The priority class of requests without that header. Default: the lowest.
         otherwise: Option<At<Text>>,
     }
 }
 
-/// How important requests are: the name of a class, or a table.
+/// The priority of requests: the name of a class, or a table.
 #[derive(Debug)]
 pub(crate) enum FilePriority {
     Class(String),

@@ -1,4 +1,4 @@
-//! The tables of copies, as they are written.
+//! The tables of mirrors.
 
 use super::FileKey;
 use fields::{At, Count, Frequency, Read, Report, Scalar, Share, Size, Span, Switch, Text, scalar, tables};
@@ -7,44 +7,44 @@ use std::borrow::Cow;
 use yaml::{Kind, Node};
 
 tables! {
-    /// Copies of live requests to a shadow pool, whose answers are compared with the live ones and thrown away.
+    /// Copies of live requests to a shadow pool, whose responses are compared with the live ones and discarded.
     FileMirror {
         /// The shadow pool.
         pool: At<Text>,
         /// The share of the sessions whose requests are copied, such as 10%.
         fraction: At<Share>,
-        /// What makes requests one session: `client` (the address), `{ header: … }` or `{ cookie: … }`; without that,
-        /// the address. Default: client.
+        /// What identifies a session: `client` (the address), `{ header: … }` or `{ cookie: … }`; for requests without
+        /// that field or cookie, the address. Default: client.
         key: Option<At<FileKey>>,
-        /// Copies a second, whatever the fraction. Default: no limit.
+        /// Maximum number of copies per second, regardless of the fraction. Default: no limit.
         limit: Option<At<Frequency>>,
-        /// Copies that may go at once after a calm. Default: those of a tenth of a second.
+        /// Copies that may be sent at once after an idle period. Default: those of a tenth of a second.
         burst: Option<At<Count>>,
-        /// `safe` copies GET, HEAD, OPTIONS and TRACE; `all` also what may change something. Default: safe.
+        /// `safe` copies GET, HEAD, OPTIONS and TRACE; `all` also copies other methods. Default: safe.
         methods: Option<At<FileMethods>>,
-        /// Copies carry Authorization and Cookie. Default: false.
+        /// Whether copies include Authorization and Cookie. Default: false.
         credentials: Option<At<Switch>>,
-        /// From when the live request has been sent whole to the end of the shadow's answer. Default: 5s.
+        /// The longest time from when the live request has been sent to the end of the shadow's response. Default: 5s.
         deadline: Option<At<Span>>,
-        /// Copies that wait for their turn; further ones are dropped. Default: 1000.
+        /// Maximum number of waiting copies; further ones are dropped. Default: 1000.
         queue: Option<At<Count>>,
-        /// Copies at the shadow pool at a time. Default: 64.
+        /// Maximum number of copies in flight to the shadow pool. Default: 64.
         in_flight: Option<At<Count>>,
         /// The longest request body that is copied. Default: 64KiB.
         body_max: Option<At<Size>>,
-        /// No copies while the gateway itself is late.
+        /// Stops copies while the gateway itself lags.
         breaker: Option<FileBreaker>,
         /// Mirrors with the same salt, key and fraction copy the same sessions. Default: 0.
         salt: Option<At<Count>>,
     }
 
-    /// When the gateway itself is too late to copy anything.
+    /// When copies stop because the gateway itself lags.
     FileBreaker {
-        /// Copies stop once an event loop runs so late. Default: 5ms.
+        /// Copies stop once an event loop lags by this much. Default: 5ms.
         trip_at: Option<At<Span>>,
-        /// They go on once no loop has been as late as this. Default: 1ms.
+        /// Copies resume once every loop's lag has stayed below this. Default: 1ms.
         admit_below: Option<At<Span>>,
-        /// For so long. Default: 5s.
+        /// How long the lag has to stay below `admit_below`. Default: 5s.
         admit_after: Option<At<Span>>,
     }
 }

@@ -1,4 +1,4 @@
-//! The tables below a pool: its instances and how requests are spread over them.
+//! The tables within a pool: its instances and balancing.
 
 use super::FileKey;
 use fields::{
@@ -11,68 +11,68 @@ use yaml::{Kind, Node};
 tables! {
     /// One instance.
     FileInstanceTable {
-        /// Where it listens, as an IP address with a port.
+        /// Its IP address and port.
         address: At<Address>,
-        /// How large its share is beside the others. Default: 1.
+        /// Its share relative to the others. Default: 1.
         weight: Option<At<Count>>,
-        /// It gets no new requests, except those of clients that a cookie keeps with it. Default: false.
+        /// Sends it no new requests, except those of clients with an affinity cookie for it. Default: false.
         drain: Option<At<Switch>>,
     }
 
     /// Balancing by a part of the request.
     FileHash {
-        /// What is hashed: `client` (the address), `{ header: … }` or `{ cookie: … }`. A request without it goes
-        /// anywhere.
+        /// The hash key: `client` (the address), `{ header: … }` or `{ cookie: … }`. A request without it goes to any
+        /// instance.
         hash: At<FileKey>,
     }
 
-    /// Clients stay with the instance that they were given.
+    /// Session affinity: clients stay with their instance.
     FileAffinity {
-        /// The name of the cookie that the gateway sets for that.
+        /// The name of the affinity cookie.
         cookie: At<Text>,
     }
 
-    /// Active checks: each instance is asked for a path, whatever its requests say.
+    /// Active health checks: each instance gets periodic requests for a path.
     FileHealth {
-        /// What is asked for, with GET.
+        /// The path, requested with GET.
         path: At<Text>,
         /// Between two checks of an instance. Default: 2s.
         interval: Option<At<Span>>,
         /// A check that takes longer has failed. Default: 1s.
         timeout: Option<At<Span>>,
-        /// So many passed checks in a row bring an instance back. Default: 2.
+        /// Number of consecutive successful checks after which an instance is used again. Default: 2.
         healthy_after: Option<At<Count>>,
-        /// So many failed checks in a row take an instance out. Default: 3.
+        /// Number of consecutive failed checks after which an instance is removed. Default: 3.
         unhealthy_after: Option<At<Count>>,
-        /// The statuses that pass. Default: 200..399.
+        /// The statuses of a successful check. Default: 200..399.
         status: Option<At<Statuses>>,
     }
 
-    /// When an instance that fails requests gets none for a while. `{}` for the defaults, which are Envoy's.
+    /// Ejection: an instance that fails requests gets none for some time. `{}` for the defaults, which are Envoy's.
     FileEjection {
-        /// So many failures in a row (5xx other than 503, no answer) eject at once. Default: 5.
+        /// Number of consecutive failures (5xx other than 503, no response) that ejects at once. Default: 5.
         consecutive_failures: Option<At<Count>>,
-        /// The instances' success rates are compared once in so long. Default: 10s.
+        /// How often the instances' success rates are compared. Default: 10s.
         interval: Option<At<Span>>,
-        /// Only instances with so many requests in the interval are compared. Default: 100.
+        /// Only instances with at least this many requests in the interval are compared. Default: 100.
         min_requests: Option<At<Count>>,
-        /// Only so many such instances are compared at all. Default: 5.
+        /// Minimum number of such instances for a comparison. Default: 5.
         min_instances: Option<At<Count>>,
-        /// How long the first ejection lasts; the second twice as long. Default: 30s.
+        /// The length of the first ejection; the second is twice as long. Default: 30s.
         base: Option<At<Span>>,
-        /// No ejection lasts longer. Default: 5m.
+        /// The longest ejection. Default: 5m.
         longest: Option<At<Span>>,
-        /// No more than this share of the instances is ejected at once, but one may be. Default: 10%.
+        /// Maximum share of the instances that is ejected at once, but at least one. Default: 10%.
         max_share: Option<At<Share>>,
     }
 
-    /// How often requests that failed may be sent again.
+    /// Retries of failed requests.
     FileRetries {
-        /// As a share of all requests of the last ten seconds. Default: 20%.
+        /// Maximum share of retries in all requests of the last ten seconds. Default: 20%.
         budget: Option<At<Share>>,
-        /// What is allowed besides. Default: 3/s.
+        /// Retries that are allowed in addition. Default: 3/s.
         least: Option<At<Frequency>>,
-        /// How often one request is sent at most, the first time included; 1 repeats nothing that was sent.
+        /// Maximum number of attempts of a request, including the first; 1 disables retries of requests that were sent.
         /// Default: 2.
         tries: Option<At<Count>>,
     }
@@ -103,7 +103,7 @@ impl Read for FileInstance {
     }
 }
 
-/// A way of balancing by its name, or a table.
+/// A balancing algorithm by its name, or a table.
 #[derive(Debug)]
 pub(crate) enum FileBalance {
     LeastOutstanding,
@@ -133,7 +133,7 @@ impl Read for FileBalance {
 schema_of_word_or_table!(FileInstance, { "type": "string", "pattern": "^(.+):[0-9]{1,5}$" }, FileInstanceTable);
 schema_of_word_or_table!(FileBalance, { "enum": ["least_outstanding", "round_robin", "peak_ewma"] }, FileHash);
 
-/// Statuses of HTTP, from one to another.
+/// HTTP statuses, from one to another.
 #[derive(Debug, Clone)]
 pub(crate) struct Statuses(pub(crate) RangeInclusive<u16>);
 scalar!(Statuses, { "type": ["integer", "string"], "pattern": "^[1-5][0-9]{2}(\\.\\.[1-5][0-9]{2})?$" });

@@ -18,7 +18,7 @@ impl Scalar for StatusWord {
     }
 }
 
-/// A range of addresses, or one. Which bits it may have is checked later, where the message can say more.
+/// A range of addresses, or one. Its bits are checked later, where the message can be more specific.
 #[derive(Debug, Clone)]
 pub(crate) struct Range(pub(crate) String);
 scalar!(Range, { "type": "string", "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$" });

@@ -1,4 +1,4 @@
-//! From the tables of the file to the scenario: flows, names, what each text may use.
+//! Builds the scenario from the tables of the file: flows, names, and which names each text may use.
 
 use super::data;
 use super::file::{FlowTable, ScenarioTable, StepTable};
@@ -11,18 +11,18 @@ use std::path::Path;
 /// More redirects than this are a loop.
 const REDIRECTS_MAX: u32 = 50;
 
-/// What grows while the flows are read.
+/// The state while the flows are read.
 pub(super) struct Builder<'a> {
     pub(super) report: &'a mut Report,
     pub(super) common: Common<'a>,
-    /// What a text may use at this place of a flow.
+    /// The names that a text may use at this place of a flow.
     pub(super) scope: Scope<'a>,
-    /// Everything that is extracted anywhere; the indices are slots.
+    /// All extracted names; their indexes are slots.
     pub(super) names: Vec<String>,
     steps: Vec<Step>,
 }
 
-/// The parts of the scenario; of use only where the report says nothing.
+/// The parts of the scenario; only valid if there are no problems.
 pub(super) fn definition(
     file: &ScenarioTable,
     report: &mut Report,
@@ -31,7 +31,7 @@ pub(super) fn definition(
 ) -> Option<Definition> {
     let kept = [("user", Cookies::User), ("iteration", Cookies::Iteration), ("off", Cookies::Off)];
     let cookies = match &file.cookies {
-        // YAML of old takes an unquoted off for a truth value; its spelling arrives here.
+        // YAML 1.1 reads an unquoted off as a boolean; its text arrives here.
         Some(at) if matches!(at.value.0.as_str(), "false" | "no") => Cookies::Off,
         cookies => word(cookies.as_ref(), &kept, report),
     };
@@ -50,7 +50,7 @@ pub(super) fn definition(
         headers: file.headers.as_ref(),
         tags: texts(file.tags.as_ref()),
         cookies,
-        // Where data could not be read, its columns are not known; that was said once.
+        // If data could not be read, its columns are unknown; that was reported once.
         data_known: feeds.len() == declared,
     };
     let mut builder = Builder { report, common, scope, names: Vec::new(), steps: Vec::new() };
@@ -72,7 +72,7 @@ fn redirects(at: &At<Count>, report: &mut Report) -> u32 {
     fields::between(at, 0, REDIRECTS_MAX, "10 is usual; 0 follows none", report)
 }
 
-/// Origin and path of the base, without the slash at its end.
+/// Origin and path of the base, without a trailing slash.
 fn base_of(file: Option<&At<Text>>, flag: Option<&str>, report: &mut Report) -> Option<(Origin, String)> {
     let whole = Place { path: "base".to_owned(), span: 0..0 };
     let (text, place) = match flag {
@@ -128,7 +128,7 @@ impl Builder<'_> {
         flows
     }
 
-    /// One of several steps. Whatever one of them extracts may be used afterwards; it may be missing in a run.
+    /// One of several steps. Later steps may use everything that one of them extracts; in a run it may be missing.
     fn mix(&mut self, at: &At<StepTable>, mix: &At<Vec<At<StepTable>>>) -> Option<Item> {
         if super::step::is_request(&at.value) {
             let help = "put everything into the steps of the mix".to_owned();

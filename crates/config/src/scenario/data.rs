@@ -6,10 +6,10 @@ use load::scenario::{Feed, OnEnd, Order};
 use std::io::Read as _;
 use std::path::Path;
 
-/// Data is kept in memory; this keeps a wrong file name from filling it.
+/// Data is kept in memory; this protects it against a wrong file name.
 const DATA_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// The feeds, in the order of the file. One that cannot be read is absent, and the report says why.
+/// The feeds, in the order of the file. One that cannot be read is left out, and the report has the reason.
 pub(super) fn feeds(data: Option<&Names<At<FileData>>>, report: &mut Report, folder: &Path) -> Vec<Feed> {
     let found = data.into_iter().flat_map(Names::iter);
     found.filter_map(|named| feed(&named.name, &named.place, named.value.as_ref()?, report, folder)).collect()

@@ -1,4 +1,4 @@
-//! The tables of a scenario file, as they are written. Descriptions end up in the JSON Schema.
+//! The tables of a scenario file. Their descriptions are used in the JSON Schema.
 
 use super::words::{FileStage, FileStatuses, FileWait};
 use fields::{
@@ -8,13 +8,13 @@ use fields::{
 use yaml::{Kind, Node};
 
 tables! {
-    /// What users do, how many of them, and what must hold.
+    /// The flows of users, the load, and the thresholds.
     ScenarioTable {
         /// The name of the scenario.
         scenario: Needed<At<Text>>,
-        /// Where paths lead, such as `http://127.0.0.1:8080`.
+        /// The base URL of paths, such as `http://127.0.0.1:8080`.
         base: Option<At<Text>>,
-        /// How much load. Flags win over it.
+        /// The load. Flags override it.
         load: Option<FileLoad>,
         /// Files with data, by name: `${people.email}` is the column `email` of the data `people`.
         data: Option<Names<At<FileData>>>,
@@ -28,21 +28,21 @@ tables! {
         cookies: Option<At<Text>>,
         /// How many redirects a request follows. Default: 0.
         redirects: Option<At<Count>>,
-        /// What users do; each iteration draws one of them by weight.
+        /// The flows; each iteration draws one of them by weight.
         flows: Needed<At<Vec<At<FlowTable>>>>,
-        /// What must hold, by metric, such as `http_req_duration: ['p(95)<500ms']`.
+        /// Thresholds by metric, such as `http_req_duration: ['p(95)<500ms']`.
         thresholds: Option<Names<Vec<At<FileThreshold>>>>,
     }
 
-    /// How much load: one of `rate`, `users` and `stages`.
+    /// The load: one of `rate`, `users` and `stages`.
     FileLoad {
-        /// Open model: iterations that begin.
+        /// Open model: the rate of new iterations.
         rate: Option<At<Frequency>>,
         /// Closed model: users, each with one iteration after the other.
         users: Option<At<Count>>,
-        /// Stages that follow each other: `30s:200/s` ends at that rate, `30s:50` with so many users.
+        /// Stages that follow each other: `30s:200/s` ends at that rate, `30s:50` at that number of users.
         stages: Option<At<Vec<At<FileStage>>>>,
-        /// How long the load lasts.
+        /// The duration of the load.
         duration: Option<At<Span>>,
     }
 
@@ -60,15 +60,15 @@ tables! {
     FlowTable {
         /// Its name.
         name: At<Text>,
-        /// How often it is drawn, in proportion to the others. Default: 1.
+        /// Its weight relative to the others. Default: 1.
         weight: Option<At<Count>>,
         /// Its steps.
         steps: At<Vec<At<StepTable>>>,
     }
 
-    /// A request and what is done with its answer; or a `mix` of several, of which one is drawn by weight.
+    /// A request and the processing of its response; or a `mix` of several, of which one is drawn by weight.
     StepTable {
-        /// What results call it. Default: method and path.
+        /// Its name in results. Default: method and path.
         name: Option<At<Text>>,
         /// GET this path or URL.
         get: Option<At<Text>>,
@@ -94,49 +94,49 @@ tables! {
         json: Option<At<Tree>>,
         /// The body as the fields of a form.
         form: Option<At<Names<At<Text>>>>,
-        /// Values of the answer for later steps of the flow, by name.
+        /// Values of the response for later steps of the flow, by name.
         extract: Option<Names<At<ExtractTable>>>,
-        /// What must hold for the answer; it is counted.
+        /// Checks of the response; they are counted.
         check: Option<Vec<At<CheckTable>>>,
-        /// How long the user waits after the answer.
+        /// The think time after the response.
         think: Option<At<FileThink>>,
         /// Tags of its results.
         tags: Option<Names<Text>>,
-        /// Within a mix: how often it is drawn, in proportion to the others. Default: 1.
+        /// Within a mix: its weight relative to the others. Default: 1.
         weight: Option<At<Count>>,
         /// One of several requests, drawn by weight.
         mix: Option<At<Vec<At<StepTable>>>>,
     }
 
-    /// Where a value stands: `json`, `header` or, for the body, `regex` alone.
+    /// The source of a value: `json`, `header` or, for the body, `regex` alone.
     ExtractTable {
         /// A JSON pointer into the body, such as `/items/0/id`.
         json: Option<At<Text>>,
         /// A header field.
         header: Option<At<Text>>,
-        /// The first group of this regular expression, or all that it matches.
+        /// The first group of this regular expression, or its whole match.
         regex: Option<At<Text>>,
     }
 
-    /// Something that must hold: `status`, `size_max`, `within`, or a test of `json`, of a `header` or of the body.
+    /// A check: `status`, `size_max`, `within`, or a test of `json`, of a `header` or of the body.
     CheckTable {
-        /// What results call it. Default: what it says.
+        /// Its name in results. Default: its text.
         name: Option<At<Text>>,
         /// A status such as `200`, a class such as `2xx`, or a list of them.
         status: Option<At<FileStatuses>>,
-        /// The body is at most so long.
+        /// Maximum size of the body.
         size_max: Option<At<Size>>,
-        /// The response time is at most this.
+        /// Maximum response time.
         within: Option<At<Span>>,
-        /// A JSON pointer into the body. Without a test: it leads to something.
+        /// A JSON pointer into the body. Without a test: it must exist.
         json: Option<At<Text>>,
-        /// A header field. Without a test: it is there.
+        /// A header field. Without a test: it must be present.
         header: Option<At<Text>>,
-        /// It is exactly this.
+        /// It must equal this.
         equals: Option<At<Text>>,
-        /// This stands somewhere in it.
+        /// It must contain this.
         contains: Option<At<Text>>,
-        /// This regular expression matches somewhere in it.
+        /// This regular expression must match somewhere in it.
         matches: Option<At<Text>>,
     }
 
@@ -148,26 +148,26 @@ tables! {
         lognormal: Option<LognormalTable>,
     }
 
-    /// Most waits near the median, with a long tail.
+    /// Most think times are near the median, with a long tail.
     LognormalTable {
-        /// Half of the waits are shorter.
+        /// The median of think times.
         median: At<Span>,
-        /// 95 % of the waits are shorter.
+        /// The 95th percentile of think times.
         p95: At<Span>,
     }
 
-    /// A condition with what happens where it is missed.
+    /// A condition with the action when it is missed.
     ThresholdTable {
         /// The condition, such as `rate<0.01`.
         threshold: At<Text>,
-        /// Whether the run ends where it is missed: `true` or `false`. Default: false.
+        /// Whether the run is aborted when it is missed: `true` or `false`. Default: false.
         abort: Option<At<Text>>,
-        /// How long the run lasts at least before it is ended so. Default: 0.
+        /// The minimum duration of the run before it is aborted. Default: 0.
         after: Option<At<Span>>,
     }
 }
 
-/// A wait: a span, a range, or a table.
+/// A think time: a span, a range, or a table.
 #[derive(Debug)]
 pub(crate) enum FileThink {
     Word(FileWait),

@@ -8,7 +8,7 @@ use load::scenario::{Cookies, Origin, Place, Scope, Template, TemplateError, spl
 use std::collections::BTreeMap;
 use yaml::{Kind, Node};
 
-/// What all steps share.
+/// The settings that all steps share.
 pub(super) struct Common<'a> {
     pub(super) base: Option<&'a (Origin, String)>,
     pub(super) headers: Option<&'a Names<At<Text>>>,
@@ -17,7 +17,7 @@ pub(super) struct Common<'a> {
     pub(super) data_known: bool,
 }
 
-/// Names that stand in `${…}`.
+/// Checks a name in `${…}`.
 pub(super) fn check_placeholder(name: &str, at: &Spot, report: &mut Report) {
     let usual = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(usual) {
@@ -30,7 +30,7 @@ pub(super) fn check_placeholder(name: &str, at: &Spot, report: &mut Report) {
 }
 
 impl Builder<'_> {
-    /// Compiles a text into a template; what it names must exist at this place of the flow.
+    /// Compiles a text into a template; its names must exist at this place of the flow.
     fn append(&mut self, template: &mut Template, text: &str, place: Place, at: &Spot) {
         let Err(error) = template.append(text, place, &self.scope) else { return };
         let help = match &error {
@@ -46,7 +46,7 @@ impl Builder<'_> {
                 suggestion(name, names.iter().map(String::as_str))
             }
         };
-        // A header of the scenario is compiled for each step, because each knows other names.
+        // A header of the scenario is compiled for each step, because the known names differ.
         let (path, message) = (&at.path, error.to_string());
         if !self.report.problems.iter().any(|known| known.path == *path && known.message == message) {
             self.report.wrong(at, message, "in this text", help);
@@ -109,7 +109,7 @@ impl Builder<'_> {
             }
             given.push(name.clone());
             if let Some((message, help)) = self.wrong_header(name, &value.value.0) {
-                // A header of the scenario is told once, not once a step.
+                // A problem of a scenario header is reported once, not for each step.
                 if !self.report.knows_of(&named.place.path) {
                     self.report.wrong(&named.place, message, "this header", help.to_owned());
                 }
@@ -164,7 +164,7 @@ impl Builder<'_> {
         template
     }
 
-    /// YAML as compact JSON. A text that is one placeholder becomes what the value is; other texts stay texts.
+    /// YAML as compact JSON. A text that is a single placeholder becomes its value; other texts remain texts.
     fn json(&mut self, template: &mut Template, node: &Node, at: &Spot) {
         match &node.kind {
             Kind::Empty => template.fixed(b"null"),

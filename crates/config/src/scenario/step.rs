@@ -1,4 +1,4 @@
-//! A step: its request, what is extracted from its answer, what is checked, and how long the user waits.
+//! A step: its request, extractions and checks of its response, and the think time.
 
 use super::build::{Builder, texts};
 use super::file::{CheckTable, ExtractTable, FileThink, StepTable};
@@ -24,7 +24,7 @@ fn methods(step: &StepTable) -> Methods<'_> {
     ]
 }
 
-/// Whether a step says anything of a request.
+/// Whether a step has a key of a request.
 pub(super) fn is_request(step: &StepTable) -> bool {
     let StepTable { name, query, headers, body, json, form, extract, check, think, tags, weight, .. } = step;
     let texts = name.is_some() || body.is_some() || json.is_some() || form.is_some() || weight.is_some();
@@ -58,7 +58,7 @@ impl Builder<'_> {
             url: url.map(|url| self.url(url, found.query.as_ref())).unwrap_or_default(),
             headers: self.headers(found),
             body: self.body(found),
-            // Read after the request, which may not use what its own answer holds.
+            // Read after the request, which may not use values of its own response.
             extract: self.extracts(found.extract.as_ref()),
             checks: found.check.iter().flatten().filter_map(|at| check(at, self.report)).collect(),
             think: found.think.as_ref().map_or(Think::None, |at| think(at, self.report)),
@@ -77,7 +77,7 @@ impl Builder<'_> {
                 let message = format!("`{}` is a variable of the scenario", named.name);
                 self.report.wrong(&named.place, message, "again", "give it another name".to_owned());
             }
-            // The name is known even where the rest is wrong, so that its use is not blamed too.
+            // The name is known even if the rest is wrong, so that its use is not reported too.
             let known = self.names.iter().position(|name| *name == named.name);
             let slot = known.unwrap_or(self.names.len());
             if known.is_none() {
@@ -101,7 +101,7 @@ impl Builder<'_> {
     }
 }
 
-/// The part of the answer that two keys name; the body where both are absent.
+/// The part of the response that two keys select; the body if both are absent.
 fn part<T>(
     json: Option<&At<Text>>,
     header: Option<&At<Text>>,
@@ -148,7 +148,7 @@ fn check(at: &At<CheckTable>, report: &mut Report) -> Option<Check> {
     let about_part = [json, header, equals, contains, matches].iter().any(|key| key.is_some());
     let kinds = [status.is_some(), size_max.is_some(), within.is_some(), about_part];
     if kinds.iter().filter(|&&given| given).count() != 1 {
-        // What seems to be absent may be what could not be read.
+        // A key that seems absent may be one that could not be read.
         if report.knows_of(&at.place.path) {
             return None;
         }
@@ -177,7 +177,7 @@ fn check(at: &At<CheckTable>, report: &mut Report) -> Option<Check> {
     Some(Check { name: name.as_ref().map_or(usual, |at| at.value.0.clone()), demand })
 }
 
-/// The test of a part, and what it says.
+/// The test of a part, and its text.
 fn test(at: &At<CheckTable>, part: &Part, report: &mut Report) -> Option<(String, Test)> {
     let CheckTable { equals, contains, matches, .. } = &at.value;
     let given: Vec<_> = [equals, contains, matches].into_iter().flatten().collect();

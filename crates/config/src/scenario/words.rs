@@ -1,4 +1,4 @@
-//! Values that only scenario files have: each says how it is written, and reads itself.
+//! Values that only scenario files have: each has its notation and its parser.
 
 use ::load::StageText;
 use fields::{Read, Report, Scalar, scalar};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use units::parse_duration;
 use yaml::{Kind, Node};
 
-/// A wait that is always the same, or a range.
+/// A constant think time, or a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileWait {
     pub(crate) from: Duration,

@@ -1,4 +1,4 @@
-//! What refines limits, as a file says it.
+//! Refinements of limits, as keys of a file.
 
 use super::{Keys, key, per_second, quoted, share, span};
 use gateway::settings::{
@@ -57,7 +57,7 @@ pub(super) fn of_route(route: &Route, settings: &Settings) -> Keys {
     priority.into_iter().chain(header).chain(buffer).collect()
 }
 
-/// Those bounds on clients that are not the usual ones.
+/// The bounds on clients that differ from the defaults.
 pub(super) fn of_clients(limits: &ConnectionLimits) -> Keys {
     let usual = ConnectionLimits::DEFAULT;
     let mut keys = Keys::new();

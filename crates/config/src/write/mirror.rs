@@ -1,4 +1,4 @@
-//! Mirrors as they stand in a file.
+//! Mirrors, as keys of a file.
 
 use super::{Keys, key, per_second, quoted, share, span};
 use control::mirror::{BreakerSettings, Methods, MirrorSettings};
@@ -37,7 +37,7 @@ pub(super) fn mirror(mirror: &Mirror, settings: &Settings) -> Keys {
     keys
 }
 
-/// What a route says of its mirrors.
+/// The mirrors of a route.
 pub(super) fn of_route(route: &Route, settings: &Settings) -> Option<(&'static str, String)> {
     let names: Vec<String> = route.mirrors.iter().map(|&at| quoted(&settings.mirrors[at].name)).collect();
     (!names.is_empty()).then(|| ("mirror", format!("[{}]", names.join(", "))))

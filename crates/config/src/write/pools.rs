@@ -1,4 +1,4 @@
-//! A pool's keys; those that say what is usual anyway are left out, as most pools need none of them.
+//! A pool's keys, without those that have their default.
 
 use super::{Keys, key, limits, per_second, quoted, share, span};
 use control::balance::Weight;

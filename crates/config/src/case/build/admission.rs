@@ -1,4 +1,4 @@
-//! What passes to the balancer of a service: classes, limits and policies in the words of a gateway file.
+//! The limits before the balancer of a service: classes, limits and policies with the keys of a gateway file.
 
 use super::Builder;
 use crate::case::file::{AdmissionTable, CaseTable};
@@ -10,7 +10,7 @@ use fields::{At, Place, Report, find};
 use gateway::settings::{Class, ConcurrencySettings, Policy, RateClassSettings};
 use sim::settings::{Admission, Bound, ConcurrencyLimit, Gated, Limits};
 
-/// The classes of a case by their places in it.
+/// The classes of a case by their index.
 pub(super) struct Known<'a> {
     tables: Classes<'a>,
     levels: Vec<Class<ServiceLevelSettings>>,
@@ -56,7 +56,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Nobody and nothing tells simulated requests apart, and what only watches changes nothing.
+/// Simulated requests have no client or key, and shadow limits have no effect.
 fn not_simulated(tables: &Classes, report: &mut Report) {
     let mut wrong = |place: &Place, what: &str, help: &str| {
         report.wrong(place, what.to_owned(), "not simulated", help.to_owned());

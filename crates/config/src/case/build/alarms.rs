@@ -1,4 +1,4 @@
-//! Alarms, and the metrics that they look at.
+//! Alarms and their metrics.
 
 use super::Builder;
 use crate::case::scaling_file::AlarmTable;
@@ -10,7 +10,7 @@ use sim::settings::{Metric, Published};
 use std::time::Duration;
 use units::parse_duration;
 
-/// An alarm with its name and its place in the file; nothing where it was refused.
+/// An alarm with its name and its place in the file; none where it was refused.
 pub(super) type NamedAlarm<'a> = (&'a str, &'a Place, Option<(Metric, AlarmSettings)>);
 
 impl Builder<'_> {
@@ -115,7 +115,7 @@ impl Builder<'_> {
         found
     }
 
-    /// A value of a metric in the unit in which the cloud publishes it.
+    /// A value of a metric in the unit that the cloud publishes.
     pub(super) fn amount(&mut self, at: &At<Text>, metric: Metric) -> Option<f64> {
         let text = at.value.0.as_str();
         let minus = text.strip_prefix('-');
@@ -123,7 +123,7 @@ impl Builder<'_> {
         let (found, kind, example) = match metric {
             Metric::CpuUtilization => {
                 let percent = Share::parse(plain).map(|share| share.0.get() * 100.0);
-                // Of what was written in percent, the digits are kept.
+                // Values in percent keep their digits.
                 let percent = percent.map(|percent| (percent * 1e9).round() / 1e9);
                 (percent, "a share of the processor", "`60%`")
             }
@@ -143,7 +143,7 @@ impl Builder<'_> {
 }
 
 impl Builder<'_> {
-    /// Makes the points of EC2's own metric as long as its monitoring has them.
+    /// Sets the length of the points of EC2's own metric as in its monitoring.
     pub(super) fn monitoring(
         &mut self,
         at: &At<Text>,
@@ -174,7 +174,7 @@ impl Builder<'_> {
     }
 }
 
-/// The place of a metric among those that are published; periods below a minute need points as fine.
+/// The index of a metric among the published ones; periods below a minute need points of that length.
 pub(super) fn published(metric: Metric, period: Duration, metrics: &mut Vec<Published>) -> MetricId {
     let resolution = if period < MINUTE && !period.is_zero() { period } else { MINUTE };
     let wanted = Published { metric, resolution };

@@ -1,4 +1,4 @@
-//! How requests come to instances, and how instances come and go.
+//! Balancing, and the start and end of instances.
 
 use super::Builder;
 use super::service::share_of;

@@ -1,4 +1,4 @@
-//! How fast pods may come and go, as `control` has it.
+//! How fast pods are added and removed, as a setting of `control`.
 
 use super::Builder;
 use crate::case::behavior_file::{BehaviorTable, FileBehavior, RateTable, RulesTable};
@@ -8,7 +8,7 @@ use fields::{At, Count, Place, word};
 use std::time::Duration;
 
 impl Builder<'_> {
-    /// None where the rules of old hold.
+    /// None for the rules before `behavior` existed.
     pub(super) fn behavior(&mut self, table: &HpaTable) -> Option<Behavior> {
         let HpaTable { behavior, stabilize_down, stabilize_up, .. } = table;
         let windows = [stabilize_down, stabilize_up].into_iter().flatten();
@@ -81,7 +81,7 @@ fn seconds(at: &At<Count>) -> Duration {
     Duration::from_secs(at.value.0.into())
 }
 
-/// The place of the rule that is refused, where it is one of a table.
+/// The place of the refused rule, if it is in a table.
 pub(super) fn blamed<'a>(error: &HpaSettingsError, table: &'a HpaTable) -> Option<&'a Place> {
     let FileBehavior::Table(behavior) = &table.behavior.as_ref()?.value else { return None };
     let rules = |direction: &str| match direction {

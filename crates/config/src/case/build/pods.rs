@@ -1,4 +1,4 @@
-//! Who changes the number of pods: Kubernetes' and Knative's autoscalers, as `control` has them.
+//! The autoscalers of Kubernetes and Knative, as settings of `control`.
 
 use super::Builder;
 use super::behavior::blamed;
@@ -68,7 +68,7 @@ impl Builder<'_> {
         };
         let place = |error: &HpaSettingsError| blamed(error, &at.value).unwrap_or(&at.place);
         let problems = hpa.problems();
-        // What is wrong because a value could not be read is not said again.
+        // Problems that follow from a value that could not be read are not reported.
         let said = |error: &&HpaSettingsError| self.report.knows_of(&place(error).path);
         let (_, unsaid): (Vec<_>, Vec<_>) = problems.iter().partition(said);
         for error in unsaid {
@@ -125,7 +125,7 @@ impl Builder<'_> {
         KnativeScaling { knative }
     }
 
-    /// Blames the key that says it, which is in percent where Knative's is.
+    /// Reports the problem at its key, which is in percent where Knative's is.
     fn refused_of_knative(&mut self, error: &KnativeSettingsError, at: &At<KnativeTable>) {
         use KnativeSettingsError::{Between, Rate};
         let table = &at.value;
@@ -151,7 +151,7 @@ impl Builder<'_> {
         self.refused(rate.map_or(&at.place, |rate| &rate.place), error.refusal());
     }
 
-    /// What `control` refuses, with its way out.
+    /// Settings that `control` refuses, with the way out.
     pub(super) fn refused(&mut self, place: &Place, refusal: Refusal) {
         let Refusal { problem, way_out } = refusal;
         let help = way_out.unwrap_or_else(|| "see the vendor's guide".to_owned());

@@ -66,7 +66,7 @@ impl Builder<'_> {
                 scale_out_cooldown: cooldown,
                 scale_in_cooldown: table.cooldown_in.as_ref().map(|at| at.value.0).or(cooldown),
                 warm_up,
-                // The sum of a minute, which has one sample, in the vendor's words.
+                // The sum over a minute, which has one sample, in the vendor's words.
                 statistic: match metric {
                     Metric::RequestCountPerTarget => Statistic::Sum,
                     _ => Statistic::Average,
@@ -149,7 +149,7 @@ impl Builder<'_> {
             (Some(at), None) => {
                 let (adjustment, change) = kind(at.value);
                 if adjustment == Adjustment::ExactCapacity {
-                    // Whichever side of its threshold the metric is on.
+                    // On both sides of the threshold.
                     let below = Step { lower: None, upper: Some(0.0), change };
                     let above = Step { lower: Some(0.0), upper: None, change };
                     return Some((adjustment, vec![below, above]));

@@ -1,6 +1,6 @@
-//! Who changes the number of instances: alarms, policies and schedules, as `control` has them.
+//! Scaling of instances: alarms, policies and schedules, as settings of `control`.
 //!
-//! What `control` refuses is asked of `control`, and blamed on the alarm or policy that says it.
+//! `control` checks these settings; a problem is reported at the alarm or policy that causes it.
 
 use super::Builder;
 use super::alarms::NamedAlarm;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use units::Timestamp;
 
 impl Builder<'_> {
-    /// The scaling of a service; nothing changes where the file says nothing.
+    /// The scaling of a service; none if the file has none.
     pub(super) fn scaling(&mut self, found: Option<&At<ScalingTable>>) -> Scaling {
         let usual = Scaling { goal: self.goal, ..Scaling::default() };
         let Some(At { value: table, place }) = found else { return usual };
@@ -125,7 +125,7 @@ impl Builder<'_> {
                         policy_places.get(usize::from(policy.0)).copied().unwrap_or(place),
                         problem.refusal(),
                     ),
-                    // It was said where it stands.
+                    // It was already reported at its key.
                     ScalingError::MinAboveMax { .. } => continue,
                     other => (place, other.refusal()),
                 };
@@ -145,8 +145,7 @@ impl Builder<'_> {
         }
     }
 
-    /// So many run at the beginning where the file does not say it: what the schedule has left of the day before, or
-    /// the least.
+    /// The default number of instances at the beginning: the result of the previous day's schedule, or the minimum.
     pub(super) fn instances_left(&self, table: &ScalingTable) -> u32 {
         let bounds = (table.min.value.0, table.max.value.0);
         let left = |(bounds, count): ((u32, u32), Option<u32>), action: &Scheduled| {
@@ -156,7 +155,7 @@ impl Builder<'_> {
         count.map_or(least, |count| count.min(most).max(least))
     }
 
-    /// What recurs each day, as the instants of this run.
+    /// Daily changes, as times of this run.
     fn schedule(&self, table: &ScalingTable) -> Vec<Scheduled> {
         let entries = table.schedule.iter().flatten();
         let mut scheduled: Vec<Scheduled> = entries
@@ -168,8 +167,7 @@ impl Builder<'_> {
         scheduled
     }
 
-    /// What recurs each day, as it last happened before this run: each once, in order. Their instants are those a day
-    /// later.
+    /// Daily changes, as they last happened before this run: each once, in order. Their times are a day later.
     fn day_before(&self, table: &ScalingTable) -> Vec<Scheduled> {
         let entries = table.schedule.iter().flatten();
         let mut scheduled: Vec<Scheduled> =
@@ -189,7 +187,7 @@ fn action(entry: &ScheduleTable, at: Duration) -> Scheduled {
     }
 }
 
-/// The periods of all that looks at `cpu`, with the alarm or policy that says them.
+/// The periods of all alarms and policies on `cpu`, with their names.
 fn periods_on_cpu<'a>(
     alarms: &[NamedAlarm<'a>],
     policies: &[NamedPolicy<'a>],
@@ -207,9 +205,9 @@ fn periods_on_cpu<'a>(
     of_alarms.chain(of_tracking).collect()
 }
 
-/// A policy with its name and its place in the file; nothing where it was refused.
+/// A policy with its name and its place in the file; none where it was refused.
 type NamedPolicy<'a> = (String, &'a Place, Option<AwsPolicy>);
 
-/// CloudWatch's metrics of a minute are there about a minute after its end.
+/// CloudWatch's metrics of a minute are available about a minute after its end.
 const DELAY: Duration = Duration::from_secs(60);
 const INSTANCES_MAX: u32 = 100_000;

@@ -1,4 +1,4 @@
-//! What runs on an instance, and what it runs on.
+//! The application server of an instance, and its host.
 
 use super::Builder;
 use super::service::times;

@@ -1,4 +1,4 @@
-//! Services: what their requests do.
+//! Services and their endpoints.
 
 use super::Builder;
 use crate::case::file::{BalancingTable, EndpointTable, IncidentsTable, ServiceTable, StepTable};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use units::InstanceCount;
 
 impl Builder<'_> {
-    /// The service, unless the report says why not.
+    /// The service, unless there are problems.
     pub(super) fn service(&mut self, place: usize, named: &Named<At<ServiceTable>>) -> Option<Service> {
         let At { value: table, place: at } = named.value.as_ref()?;
         let endpoints = table.endpoints.0.as_ref().map(|found| self.endpoints(found, place == 0));

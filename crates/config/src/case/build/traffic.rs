@@ -1,4 +1,4 @@
-//! Traffic: the shape of a day, a table of counts, or users.
+//! Traffic: the daily shape, a table of counts, or users.
 
 use super::{Builder, SPAN_MAX};
 use crate::case::counts;
@@ -10,20 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Rate;
 
-/// Traffic of a stage, and the time that is measured.
+/// Traffic of a stage, and the measured time.
 pub(super) struct Found {
     pub(super) traffic: Traffic,
     pub(super) measured: Duration,
     /// The time before it: whole rows of a table.
     pub(super) warm_up: Duration,
-    /// The time of the day at which that begins.
+    /// The time of day at which it begins.
     pub(super) begins: Duration,
-    /// What was done to a table.
+    /// Changes that were made to a table.
     pub(super) notes: Vec<String>,
 }
 
 impl Builder<'_> {
-    /// The traffic, unless the report says why not.
+    /// The traffic, unless there are problems.
     pub(super) fn traffic(
         &mut self,
         at: &At<TrafficTable>,
@@ -122,7 +122,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Keys that belong to another kind of traffic.
+    /// Keys of another kind of traffic.
     fn unused(&mut self, table: &TrafficTable) {
         let (open, day, file) = (table.users.is_none(), table.peak.is_some(), table.file.is_some());
         let place = |at: Option<&Place>, fits: bool| at.filter(|_| !fits).cloned();
@@ -142,7 +142,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The points of the day in seconds from midnight, ascending, each time once.
+    /// The points of the day in seconds since midnight, ascending, without duplicates.
     fn shape(&mut self, day: Option<&At<Names<At<Share>>>>, peak: &Place) -> Option<Vec<(f64, f64)>> {
         let Some(At { value: names, place }) = day else {
             let help = "add `day: { '02:30': 34%, '20:00': 100% }`, or write `rate:`".to_owned();
@@ -183,7 +183,7 @@ impl Builder<'_> {
     }
 }
 
-/// The shape between its points; the day begins again at its end.
+/// The shape between its points; it is repeated every day.
 fn level(points: &[(f64, f64)], at: f64, smooth: bool) -> f64 {
     let next = points.iter().position(|(time, _)| *time > at).unwrap_or(0);
     let before = (next + points.len() - 1) % points.len();
@@ -192,7 +192,7 @@ fn level(points: &[(f64, f64)], at: f64, smooth: bool) -> f64 {
     let span = (to - from).rem_euclid(day);
     let span = if span == 0.0 { day } else { span };
     let share = (at - from).rem_euclid(day) / span;
-    // A polynomial has the same digits on every machine, and looks like the cosine.
+    // A polynomial gives the same digits on every machine, and resembles the cosine.
     let share = if smooth { share * share * (3.0 - 2.0 * share) } else { share };
     low + (high - low) * share
 }
@@ -252,7 +252,7 @@ impl Builder<'_> {
         let warm = usize::try_from(self.warm_up.as_nanos().div_ceil(read.bin.as_nanos().max(1))).unwrap_or(0);
         let first = rates.first().copied().unwrap_or(0.0);
         let rates = std::iter::repeat_n(first, warm).chain(rates).collect();
-        // Micros since 1970; the time of the day in UTC.
+        // Microseconds since 1970; the time of day in UTC.
         let begins = read.start.map(|start| {
             let day = DAY.as_micros() as i64;
             Duration::from_micros(start.rem_euclid(day) as u64)
@@ -277,21 +277,21 @@ mod tests {
         let hours = |hours: f64| hours * 3600.0;
         let points = [(hours(2.5), 0.34), (hours(5.0), 0.34), (hours(10.0), 0.85), (hours(20.5), 1.0)];
         for (at, expected) in [
-            // On the points and between equal ones.
+            // At the points and between equal ones.
             (2.5, 0.34),
             (4.0, 0.34),
             (10.0, 0.85),
             (20.5, 1.0),
-            // Half way, straight and smooth alike.
+            // Half way; linear and smooth are equal.
             (7.5, 0.595),
-            // Over midnight: half way from 20:30 to 02:30.
+            // Across midnight: half way from 20:30 to 02:30.
             (23.5, 0.67),
         ] {
             for smooth in [true, false] {
                 assert!((level(&points, hours(at), smooth) - expected).abs() < 1e-9, "{at} {smooth}");
             }
         }
-        // Smooth rises begin slowly.
+        // A smooth rise begins slowly.
         assert!(level(&points, hours(5.5), true) < level(&points, hours(5.5), false));
         assert_eq!(level(&[(0.0, 0.5)], 100.0, true), 0.5);
     }

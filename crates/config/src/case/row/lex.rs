@@ -1,4 +1,4 @@
-//! The words of a row.
+//! The tokens of a row.
 
 use super::Wrong;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use units::Unit;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    /// `baseline.p95`, at its dots.
+    /// `baseline.p95`, split at its dots.
     Names(Vec<String>),
     /// A number with its unit, and as it was written.
     Number(f64, Unit, String),
@@ -73,7 +73,7 @@ fn number(text: &str) -> Result<(Token, &str), Wrong> {
     }
     let value: Option<f64> = text[start..end].parse().ok();
     let rest = &text[end..];
-    // A rate has its unit at once: `124.8/s`, and not `124.8 / s`.
+    // A rate has its unit without spaces: `124.8/s`, and not `124.8 / s`.
     let unit_end = rest.find(|c: char| !(c.is_alphabetic() || c == '%')).unwrap_or(rest.len());
     let slash = ["/s", "/min", "/h"].into_iter().find(|unit| {
         rest.strip_prefix(unit).is_some_and(|after| !after.starts_with(|c: char| c.is_ascii_alphanumeric()))
@@ -99,7 +99,7 @@ fn number(text: &str) -> Result<(Token, &str), Wrong> {
     };
     match value.zip(scaled) {
         Some((value, (scale, unit))) => {
-            // `400ms` is 0.4, and not 0.4 and a bit: divide where the scale is a fraction.
+            // `400ms` is exactly 0.4: divide if the scale is a fraction.
             let value = if scale < 1.0 { value / (1.0 / scale).round() } else { value * scale };
             Ok((Token::Number(value, unit, written.to_owned()), after))
         }
@@ -110,7 +110,7 @@ fn number(text: &str) -> Result<(Token, &str), Wrong> {
     }
 }
 
-/// `(02:30..05:00)`; what looks otherwise is a parenthesis.
+/// `(02:30..05:00)`; anything else is a parenthesis.
 fn window(text: &str) -> Option<(Token, &str)> {
     use crate::case::words::TimeOfDay;
     use fields::Scalar as _;

@@ -1,25 +1,25 @@
-//! What rows can be about.
+//! The measures of rows.
 
 use units::Unit;
 
-/// What is measured of a stage's service. Means and shares are over the measured time or a window of its day.
+/// A measure of a stage's service. Means and shares are over the measured time or a window of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// The fewest instances that ran.
+    /// The fewest running instances.
     InstancesLowest,
-    /// Instances that ran, on average.
+    /// Mean running instances.
     InstancesMean,
-    /// The most that ran.
+    /// The most running instances.
     InstancesHighest,
-    /// The median of the minutes' counts.
+    /// The median of the counts per minute.
     InstancesMedian,
-    /// The share of the minutes at the most that scaling allows.
+    /// The share of the minutes at the scaling maximum.
     AtMax,
     /// Mean of the published average processor use.
     Cpu,
     /// The highest of the published maxima.
     CpuHighest,
-    /// Mean of the processor use that instances really had.
+    /// Mean of the true processor use of instances.
     CpuTrue,
     /// Mean of the per-minute quantiles of the response time, in percent.
     Quantile(Part, u8),
@@ -29,11 +29,11 @@ pub enum Measure {
     Mean,
     /// Mean time between balancer and thread.
     Queued,
-    /// Requests that came, a second.
+    /// Arrived requests per second.
     Offered,
-    /// Requests that were answered well, a second.
+    /// Requests with a good response, per second.
     Answered,
-    /// The same for an instance.
+    /// The same per instance.
     AnsweredPerInstance,
     /// Share of the requests that ended with an error, were refused, timed out or failed.
     Bad,
@@ -41,25 +41,25 @@ pub enum Measure {
     Refused,
     /// US dollars.
     Cost,
-    /// US dollars an hour.
+    /// US dollars per hour.
     CostPerHour,
-    /// US dollars for a million answered requests.
+    /// US dollars per million requests with a good response.
     CostPerMillion,
-    /// Minutes outside the goal.
+    /// Minutes that missed the goal.
     OutsideGoal,
     /// Changes of the number of instances by a policy.
     Actions,
-    /// Those that added.
+    /// Changes that added instances.
     ScaleOuts,
-    /// Those that took away.
+    /// Changes that removed instances.
     ScaleIns,
-    /// Changes in the other direction soon after.
+    /// Changes that soon reverse another one.
     Flaps,
     /// Launches that a quota refused.
     Unfulfilled,
 }
 
-/// Where a response time is taken.
+/// Where a response time is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// At the balancer.
@@ -116,7 +116,7 @@ impl Measure {
         ("unfulfilled", Measure::Unfulfilled),
     ];
 
-    /// What rows call them.
+    /// Their names in rows.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Measure::ALL.iter().map(|(name, _)| *name)
     }
@@ -125,7 +125,7 @@ impl Measure {
         Measure::ALL.iter().find(|(name, _)| *name == text).map(|(_, measure)| *measure)
     }
 
-    /// Of what kind its values are.
+    /// The unit of its values.
     pub fn unit(self) -> Unit {
         match self {
             Measure::AtMax
@@ -152,7 +152,7 @@ impl Measure {
         }
     }
 
-    /// Whether it can be taken of a part of the day.
+    /// Whether it exists for a window of the day.
     pub fn by_minute(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! The measures of a row, taken from what came out of a simulation.
+//! The measures of a row, from the outcome of a simulation.
 
 use super::{Measure, Part, Reference};
 use crate::case::Stage;
@@ -6,7 +6,7 @@ use sim::Outcome;
 use sim::outcome::{Averaged, Quantiles, Row, ServiceOutcome};
 
 impl Reference {
-    /// The value of the measure in what came out of its stage; none where nothing was there to measure.
+    /// The value of the measure in the outcome of its stage; none where there was nothing to measure.
     pub fn value(&self, stage: &Stage, outcome: &Outcome) -> Option<f64> {
         let service = outcome.services.get(self.service.unwrap_or(0))?;
         let of: &[ServiceOutcome] = match self.service {
@@ -29,7 +29,7 @@ impl Reference {
     }
 }
 
-/// Instances that ran, minute by minute, of some services together.
+/// Running instances, minute by minute, of some services together.
 fn counts(services: &[ServiceOutcome], inside: &dyn Fn(&Row) -> bool) -> Vec<f64> {
     let Some(first) = services.first() else { return Vec::new() };
     let of_all = |minute: usize| {
@@ -103,7 +103,7 @@ fn changes(outcome: &Outcome, stage: &Stage, service: &ServiceOutcome, way: fn(u
 
 /// Some minutes of a service.
 struct Minutes<'a> {
-    /// Instances that ran; of all services where none was named.
+    /// Running instances; of all services if none was named.
     counts: Vec<f64>,
     rows: Vec<&'a Row>,
 }

@@ -1,4 +1,4 @@
-//! From the words of a row to its shape. Names are looked up later.
+//! Parses the tokens of a row. Names are resolved later.
 
 use super::lex::{Token, tokens};
 use super::{Beside, Operator, Wrong};
@@ -37,7 +37,7 @@ impl Syntax {
 }
 
 const HELP: &str = "write as in `baseline.p95 in 400ms..600ms` or `a.p95 > b.p95`";
-/// Deeper parentheses are no row.
+/// The maximum depth of parentheses.
 const DEPTH_MAX: u32 = 20;
 
 pub(super) fn syntax(text: &str) -> Result<RowSyntax, Wrong> {

@@ -1,4 +1,4 @@
-//! From the names of a row to places, and whether its units fit.
+//! Resolves the names of a row to indexes, and checks its units.
 
 use super::parse::{RowSyntax, Syntax};
 use super::{Condition, Measure, Operator, Reference, Sum, Wrong};
@@ -7,7 +7,7 @@ use fields::suggestion;
 use std::time::Duration;
 use units::Unit;
 
-/// From names to places, with units.
+/// Resolves names to indexes, with units.
 pub(super) fn condition(syntax: RowSyntax, stages: &[Stage]) -> Result<Condition, Vec<Wrong>> {
     let mut wrongs = Vec::new();
     let mut side = |syntax: Syntax| {

@@ -21,7 +21,7 @@ fn row(text: &str) -> Result<Row, Vec<Wrong>> {
     Ok(Row { what: String::new(), says: None, text: text.to_owned(), reported: None, condition })
 }
 
-/// p95 is 0.5 s in the first stage and 0.6 s in the second, all else is the stage's number from 1.
+/// p95 is 0.5 s in the first stage and 0.6 s in the second; every other measure is the stage's number, from 1.
 fn value(reference: &Reference) -> Option<f64> {
     match reference.measure {
         Measure::Quantile(Part::Balancer, 95) => Some([0.5, 0.6][reference.stage]),
@@ -33,12 +33,12 @@ fn value(reference: &Reference) -> Option<f64> {
 #[test]
 fn conditions_hold_or_do_not() {
     for (text, met, found) in [
-        // Ranges have both their bounds.
+        // Ranges include both bounds.
         ("baseline.p95 in 400ms..600ms", true, "500 ms"),
         ("baseline.p95 in 500ms..1s", true, "500 ms"),
         ("baseline.p95 in 501ms..1s", false, "500 ms"),
         ("throttle-2.p95 / baseline.p95 in 1.1..1.3", true, "1.20"),
-        // Chains: each beside the next.
+        // Chains: each side is compared with the next.
         ("baseline.cost < throttle-2.cost", true, "$1.000 < $2.000"),
         ("throttle-2.actions > baseline.actions > 0", true, "2 > 1 > 0"),
         ("throttle-2.actions > baseline.actions > 1", false, "2 > 1 ≤ 1"),

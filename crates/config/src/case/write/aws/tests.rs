@@ -101,7 +101,7 @@ fn metrics_of_high_resolution_have_their_preset() {
     let group = Platform::Ec2 { default_cooldown: FIVE_MINUTES, default_warm_up: FIVE_MINUTES };
     assert_eq!(tracked(60, Platform::Ecs), "track: { track: cpu, target: 50% }");
     assert_eq!(tracked(20, Platform::Ecs), "track: { track: cpu, target: 50%, preset: ecs-high-resolution }");
-    // No preset is known of these.
+    // These have no known preset.
     assert_eq!(tracked(10, Platform::Ecs), "track: { track: cpu, target: 50% }");
     assert_eq!(tracked(10, group), "track: { track: cpu, target: 50%, warm_up: 5m }");
 }
