@@ -1,11 +1,10 @@
-//! What can be wrong with a line of an input, told by line and column.
+//! Errors in a line of an input, with line and column.
 //!
-//! Parsers know offsets in what they were given, not lines; a [`Fault`] keeps the two apart until the reader knows
-//! both.
+//! Parsers know offsets in their part of the text, not line numbers; a [`Fault`] is completed when both are known.
 
 use std::borrow::Cow;
 
-/// A line that cannot be used. The rest can.
+/// A line that cannot be used. Other lines can.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: found {found}, expected {expected}{}", also(way_out.as_deref()))]
 pub struct LineError {
@@ -13,11 +12,11 @@ pub struct LineError {
     pub line: u64,
     /// From 1, in characters.
     pub column: usize,
-    /// The text at that place, shortened, with unprintable bytes escaped; or what else is wrong there.
+    /// The text at that place, shortened, with unprintable bytes escaped; or another description of the problem.
     pub found: String,
-    /// What would have been right.
+    /// The expected text.
     pub expected: Cow<'static, str>,
-    /// What the user can do, where it does not follow from what was expected.
+    /// What the user can do, unless the expected text implies it.
     pub way_out: Option<Cow<'static, str>>,
 }
 
@@ -36,14 +35,14 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The word that stands at `offset` is not what was expected.
+    /// The word at `offset` is not the expected one.
     pub fn at(line: &[u8], offset: usize, expected: impl Into<Cow<'static, str>>) -> Self {
         let rest = line.get(offset..).unwrap_or_default();
         let end = rest.iter().skip(1).position(u8::is_ascii_whitespace).map_or(rest.len(), |at| at + 1);
         Fault::of(line, offset, shown(&rest[..end]), expected)
     }
 
-    /// A problem at `offset` in the reader's own words.
+    /// A problem at `offset`, in the parser's own words.
     pub fn of(
         line: &[u8],
         offset: usize,
@@ -53,7 +52,7 @@ impl Fault {
         Fault::in_column(column(line, offset), found, expected)
     }
 
-    /// A problem in a column that is known, from 1.
+    /// A problem in a known column, from 1.
     pub fn in_column(
         column: usize,
         found: impl Into<String>,
@@ -62,13 +61,13 @@ impl Fault {
         Fault { column, found: found.into(), expected: expected.into(), way_out: None }
     }
 
-    /// Adds what the user can do, where it does not follow from what was expected.
+    /// Adds what the user can do, unless the expected text implies it.
     pub fn way_out(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.way_out = Some(text.into());
         self
     }
 
-    /// The fault as it stands in a longer line, of which the parser saw the part that begins at `offset`.
+    /// The fault in a longer line, of which the parser saw the part that begins at `offset`.
     pub fn within(mut self, line: &[u8], offset: usize) -> Self {
         self.column += column(line, offset) - 1;
         self
@@ -87,7 +86,7 @@ pub fn column(line: &[u8], offset: usize) -> usize {
     1 + before.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// A piece of input as a message shows it: quoted, escaped, at most 40 characters.
+/// A piece of input for a message: quoted, escaped, at most 40 characters.
 pub fn shown(text: &[u8]) -> String {
     if text.is_empty() {
         return "the end of the line".to_owned();
@@ -108,7 +107,8 @@ pub fn shown(text: &[u8]) -> String {
     out
 }
 
-/// The words of a library, which may hold any amount of input: with spaces for control characters, at most 120 characters.
+/// The message of a library, which may contain any amount of input: with spaces for control characters, at most 120
+/// characters.
 pub fn plain(text: &str) -> String {
     let mut out: String =
         text.chars().take(LONGEST_WORDS).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -118,9 +118,9 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// Longer ones are a copy of the input.
+/// Longer messages contain a copy of the input.
 const LONGEST_WORDS: usize = 120;
-/// Longer pieces of input are cut in messages: a terminal line must still hold the rest.
+/// Longer pieces of input are shortened in messages, so that the rest fits on a terminal line.
 const LONGEST_SHOWN: usize = 40;
 
 #[cfg(test)]

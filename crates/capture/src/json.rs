@@ -1,4 +1,4 @@
-//! What formats of one JSON object a line have in common: errors, base64, and what can be sent.
+//! The common parts of formats with one JSON object per line: errors, base64, and validation.
 
 use crate::fault::{Fault, plain, shown};
 use crate::request;
@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-/// Reads an object; `example` is what a line should look like.
+/// Parses an object; `example` is an example of a line.
 ///
 /// # Errors
-/// Where the line is no JSON, or no such object.
+/// The line is not JSON, or not such an object.
 pub fn object<'a, T: Deserialize<'a>>(line: &'a [u8], example: &'static str) -> Result<T, Fault> {
     serde_json::from_slice(line).map_err(|error| {
         let message = error.to_string();
@@ -23,25 +23,25 @@ pub fn object<'a, T: Deserialize<'a>>(line: &'a [u8], example: &'static str) -> 
     })
 }
 
-/// Decodes a body, of which `line` is told where it is wrong.
+/// Decodes a body; `line` is used for the place of an error.
 ///
 /// # Errors
-/// Where it is not base64.
+/// It is not base64.
 pub fn body(line: &[u8], text: &str) -> Result<Vec<u8>, Fault> {
     STANDARD.decode(text).map_err(|error| {
         fault(line, text, format!("a body that is not base64 ({error})"), "base64 with padding")
     })
 }
 
-/// A body as [`body`] decodes it.
+/// Encodes a body for [`body`].
 pub fn encode(body: &[u8]) -> String {
     STANDARD.encode(body)
 }
 
-/// Checks what JSON leaves open, so that what is sent is one request and no more.
+/// Checks what JSON does not, so that exactly one request is sent.
 ///
 /// # Errors
-/// Where method, URL or a header cannot be sent.
+/// Method, URL or a header cannot be sent.
 pub fn check(line: &[u8], name: &str, address: &str, headers: &[(String, String)]) -> Result<(), Fault> {
     if request::method(name.as_bytes()).is_none() {
         let found = format!("the method {}", shown(name.as_bytes()));
@@ -58,7 +58,7 @@ pub fn check(line: &[u8], name: &str, address: &str, headers: &[(String, String)
     Ok(())
 }
 
-/// A fault about a value that the line holds somewhere.
+/// A fault about a value somewhere in the line.
 fn fault(line: &[u8], value: &str, found: String, expected: &'static str) -> Fault {
     let at = line.windows(value.len().max(1)).position(|window| window == value.as_bytes()).unwrap_or(0);
     Fault::of(line, at, found, expected)

@@ -1,21 +1,21 @@
-//! One recorded request, and headroom's own captures of them: one JSON object a line, one request an object.
+//! Recorded requests, and headroom's own captures of them: one JSON object per line, one request per object.
 //!
-//! The gateway writes captures, `import` reads them beside other formats, which have an [`Entry`] a request too.
+//! The gateway writes captures, `import` reads them and other formats; each request is an [`Entry`].
 //!
 //! | key | holds |
 //! |---|---|
-//! | `at_us` | when the request came, in microseconds since 1970 UTC |
-//! | `at_whole_second` | `true` where `at_us` is only known to the second after it |
+//! | `at_us` | when the request arrived, in microseconds since 1970 UTC |
+//! | `at_whole_second` | `true` if the time is only known to be within the second after `at_us` |
 //! | `method`, `url` | required; the URL is absolute, or a path with its query |
-//! | `headers` | a list of `[name, value]`, in order, repeats kept |
-//! | `body_base64` | the body, padded base64; absent where there is none |
-//! | `user` | who made it: any text that is the same for the same client |
-//! | `status`, `response_us`, `bytes` | what came of it: status, microseconds to the end of the answer, its bytes |
+//! | `headers` | a list of `[name, value]`, in order, with duplicates |
+//! | `body_base64` | the body, padded base64; absent without a body |
+//! | `user` | the user: any text that identifies the client |
+//! | `status`, `response_us`, `bytes` | the outcome: status, microseconds to the end of the response, its bytes |
 //!
-//! ## Why lines of JSON
-//! A capture is appended to while it is read, cut in the middle by a full disk, filtered with `jq` and `grep`, and
-//! joined by `cat`. Headers are a list because an object keeps neither order nor repeats. Unknown keys are
-//! passed over, so that an older headroom reads the captures of a newer one.
+//! ## Why JSON lines
+//! A capture may be read while it is written, truncated by a full disk, filtered with `jq` and `grep`, and joined with
+//! `cat`. Headers are a list because an object preserves neither order nor duplicates. Unknown keys are ignored, so
+//! that an older headroom reads the captures of a newer one.
 
 #![warn(missing_docs)]
 
@@ -53,10 +53,10 @@ struct Line {
     bytes: Option<u64>,
 }
 
-/// Reads one request of a line of a capture; none of an empty line.
+/// Parses one line of a capture; none for an empty line.
 ///
 /// # Errors
-/// Where the line is no such object, or its request cannot be sent.
+/// The line is not such an object, or its request cannot be sent.
 pub fn read_line(text: &[u8]) -> Result<Option<Entry>, Fault> {
     if text.trim_ascii().is_empty() {
         return Ok(None);
@@ -77,7 +77,7 @@ pub fn read_line(text: &[u8]) -> Result<Option<Entry>, Fault> {
     }))
 }
 
-/// Writes one request as a line of a capture. A time that is the answer's end is written as the request's start.
+/// Writes one request as a line of a capture. An end time is converted to the request's start.
 ///
 /// # Errors
 /// Those of the writer.

@@ -1,8 +1,8 @@
-//! What can be sent as one request: its method, its URL, its headers.
+//! Validation of a request: its method, its URL, its headers.
 
 use crate::fault::{Fault, shown};
 
-/// A method in capital letters, as all that are registered.
+/// A method in capital letters, like all registered ones.
 pub fn method(text: &[u8]) -> Option<String> {
     let capitals = !text.is_empty() && text.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'-');
     (capitals && text[0] != b'-').then(|| String::from_utf8_lossy(text).into_owned())
@@ -10,10 +10,10 @@ pub fn method(text: &[u8]) -> Option<String> {
 
 /// Checks that a text is an absolute http or https URL with a host, or a path, in visible characters.
 ///
-/// Bytes beyond ASCII are percent-encoded, as browsers do. Whether a server likes the rest is its business.
+/// Non-ASCII bytes are percent-encoded, as browsers do. Whether a server accepts the rest is not checked.
 ///
 /// # Errors
-/// Where it is none of these, with the place.
+/// It is none of these; with the place.
 pub fn url(text: &[u8]) -> Result<String, Fault> {
     if let Some(offset) = text.iter().position(|byte| *byte <= b' ' || *byte == 0x7f) {
         let expected = "no space or control character in a URL";
@@ -58,10 +58,10 @@ pub fn percent(out: &mut String, byte: u8) {
     out.extend(['%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
-/// Checks a header that came in two parts.
+/// Checks a header given as name and value.
 ///
 /// # Errors
-/// What was found that cannot be sent.
+/// A part cannot be sent; with what was found.
 pub fn check_header(name: &str, value: &str) -> Result<(), String> {
     check_header_name(name.as_bytes())?;
     match value.chars().find(|c| c.is_control() && *c != '\t') {
@@ -75,7 +75,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), String> {
 /// Checks the name of a header: a token of RFC 9110, 5.6.2.
 ///
 /// # Errors
-/// What was found instead.
+/// It is not a token; with what was found.
 pub fn check_header_name(name: &[u8]) -> Result<(), String> {
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     if !name.is_empty() && name.iter().all(token) {

@@ -1,4 +1,4 @@
-//! Any request is read as it was written, and no bytes panic.
+//! Any request is read back as it was written, and no input panics.
 
 use capture::{At, Edge, Entry, read_line, write_line};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The worked examples of AWS's scaling guides, in sections: percentages and their rounding, the choice of a step,
 //! minimum and maximum, the cooldown, several policies at once, the alarms of target tracking.
 //!
-//! What is a capacity goes through a whole scaler ([`stage`]): metrics into series, alarms, policies, a decision.
+//! Capacities are computed by a whole scaler ([`stage`]): metrics into series, alarms, policies, a decision.
 
 mod stage;
 
@@ -13,7 +13,7 @@ use stage::{Change, Stage};
 
 type Section = fn(&At) -> Result<Vec<CaseResult>, Problem>;
 
-/// The sections by name; each reads one case.
+/// The sections by name; each parses one case.
 const SECTIONS: [(&str, Section); 7] = [
     ("percent_change", percent_change),
     ("percent_rounding", percent_rounding),
@@ -24,7 +24,7 @@ const SECTIONS: [(&str, Section); 7] = [
     ("target_tracking_alarms", target_tracking_alarms),
 ];
 
-/// What is no section.
+/// Keys that are not sections.
 const REMARKS: [&str; 4] = ["origin", "legend", "note", "notes"];
 
 /// Whether one of the sections is there.
@@ -43,7 +43,7 @@ pub fn run(file: &Value) -> Result<Vec<CaseResult>, Vec<Problem>> {
     let sections = SECTIONS.iter().filter_map(|(name, run)| Some((root.maybe(name)?, run)));
     let cases = sections.flat_map(|(section, run)| match section.list() {
         Ok(cases) => cases.iter().map(run).collect(),
-        // One case may stand without a list.
+        // A single case may be without a list.
         Err(_) => vec![run(&section)],
     });
     all(unknown.chain(cases))
@@ -167,7 +167,7 @@ fn target_tracking_alarms(case: &At) -> Result<Vec<CaseResult>, Problem> {
     Ok(vec![CaseResult { name, expected: expected.join(", "), found: found.join(", ") }])
 }
 
-/// What a row says of an alarm: `high_threshold`, or `high` with several facts.
+/// The facts of a row about an alarm: `high_threshold`, or `high` with several facts.
 fn facts<'a>(name: &str, value: &At<'a>) -> Result<Vec<(String, At<'a>)>, Problem> {
     match name {
         "high" | "low" => {

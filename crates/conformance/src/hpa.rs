@@ -1,4 +1,4 @@
-//! Kubernetes' tests of its horizontal pod autoscaler: what one metric asks for, and what becomes of it.
+//! Kubernetes' tests of its horizontal pod autoscaler: the proposal of one metric, and its processing.
 
 pub mod behaviors;
 pub mod calculator;
@@ -7,10 +7,10 @@ use super::reading::{At, Problem};
 use std::time::Duration;
 use units::Timestamp;
 
-/// Long enough after the beginning for everything that a case says was before.
+/// Late enough for all earlier events of a case.
 const NOW: Timestamp = Timestamp::from_secs(100_000_000);
 
-/// An instant that a case gives as an age in seconds.
+/// A time that a case gives as an age in seconds.
 fn ago(case: &At, field: &str) -> Result<Timestamp, Problem> {
     let age = case.field(field)?;
     let span = Duration::try_from_secs_f64(age.number()?);

@@ -1,6 +1,6 @@
-//! The tests of Knative's pod autoscaler: a revision, and averages at one instant after another.
+//! The tests of Knative's pod autoscaler: a revision, and a sequence of averages.
 //!
-//! A step may name any setting of `init` anew; it counts from that step on, as where a revision is updated.
+//! A step may change any setting of `init`; the change applies from that step on, as when a revision is updated.
 
 use super::CaseResult;
 use super::reading::{At, Problem, all};
@@ -24,7 +24,7 @@ pub fn run(file: &Value) -> Result<Vec<CaseResult>, Vec<Problem>> {
     all(sequences.iter().map(|sequence| defaults.sequence(sequence)))
 }
 
-/// What all sequences of a file have in common.
+/// The common part of all sequences of a file.
 struct Defaults {
     settings: KnativeSettings,
     target_utilization: f64,
@@ -62,7 +62,7 @@ impl Defaults {
         for (key, value) in init.entries()? {
             match key {
                 "ready" => ready = value.count()?,
-                // Read below: they begin a state and are no settings.
+                // Read below: they define a state and are not settings.
                 "panic_since" | "max_panic" => {}
                 _ if self.set(&mut settings, key, &value)? => {}
                 _ => return Err(value.problem(format!("`{key}` is no setting that is known"))),
@@ -93,7 +93,7 @@ impl Defaults {
         Ok(results)
     }
 
-    /// Sets what a key names; false where it names nothing. Null leaves a setting as it is.
+    /// Sets the setting of a key; false for an unknown key. Null leaves a setting unchanged.
     fn set(&self, settings: &mut KnativeSettings, key: &str, value: &At) -> Result<bool, Problem> {
         let known = KEYS.contains(&key);
         if !known || value.value().is_null() {
@@ -127,10 +127,10 @@ impl Defaults {
     }
 }
 
-/// What a sequence says of a revision.
+/// The keys of a revision.
 const KEYS: [&str; 11] =
     ["target", "total", "tbc", "up", "down", "panic", "window", "delay", "act", "reach", "metric"];
-/// What a step says besides.
+/// Additional keys of a step.
 const STEP: [&str; 8] = ["t", "ready", "stable", "panic", "want", "want_ebc", "note", "name"];
 
 fn one_step(decider: &mut Decider, step: &At, name: String) -> Result<CaseResult, Problem> {
@@ -143,7 +143,8 @@ fn one_step(decider: &mut Decider, step: &At, name: String) -> Result<CaseResult
     if let Some(burst) = step.maybe("want_ebc") {
         let wanted = burst.whole()?;
         let capacity = decision.excess_burst_capacity;
-        // Upstream allows one more or less, for platforms round differently; only where rounding decides, it does here.
+        // Upstream allows a difference of one, because platforms round differently; here it is allowed only if rounding
+        // decides.
         let settings = decider.settings();
         let exact =
             f64::from(ready.get()) * settings.total - settings.target_burst_capacity.unwrap_or(0.0) - panic;
@@ -194,7 +195,7 @@ mod tests {
         );
     }
 
-    /// The panic of five pods holds them for its window, and lasts from when it is said to have begun.
+    /// The panic of five pods holds them for its window, and lasts from its given beginning.
     #[test]
     fn a_sequence_may_begin_in_a_panic() {
         let step = |t: i32, want: u32| json!({ "t": t, "ready": 5, "stable": 3, "panic": 3, "want": want });
@@ -205,7 +206,7 @@ mod tests {
         };
         let begun = json!({ "target": 1, "tbc": 100, "panic_since": -5, "max_panic": 5 });
         assert_eq!(sequence(begun), [""; 0]);
-        // Without a panic the largest count of one means nothing yet.
+        // Without a panic its largest count has no meaning yet.
         let calm = json!({ "target": 1, "tbc": 100, "max_panic": 5, "panic_since": null });
         assert_eq!(
             sequence(calm),

@@ -1,8 +1,8 @@
-//! What others' autoscalers answer, run through ours: [`check`] reads a file of cases, asks `control`, and gives what
-//! was expected beside what was found. It opens no file and prints nothing.
+//! Compares `control` with the results of other autoscalers: [`check`] reads a file of cases, runs them through
+//! `control`, and returns the expected and the found values. It opens no file and prints nothing.
 //!
-//! A format is recognised by what is in the file, never by its name, and a file that no format fits is an error: what
-//! was not understood was not checked. Each format has a module; [`formats`] lists them.
+//! A format is recognised by the contents of the file, never by its name, and a file of an unknown format is an error,
+//! because it was not checked. Each format has a module; [`formats`] lists them.
 #![warn(missing_docs)]
 
 mod aws_scaling;
@@ -17,15 +17,15 @@ use serde_json::Value;
 
 /// A kind of file.
 struct Format {
-    /// What it is of.
+    /// Its name.
     name: &'static str,
-    /// Whether a file is one.
+    /// Whether a file has this format.
     fits: fn(&Value) -> bool,
-    /// Its cases, run.
+    /// Runs its cases.
     run: fn(&Value) -> Result<Vec<CaseResult>, Vec<Problem>>,
 }
 
-/// All that are known, the first that fits counts.
+/// All known formats; the first that fits is used.
 const FORMATS: &[Format] = &[
     Format { name: "CloudWatch alarms with missing data", fits: missing_data::fits, run: missing_data::run },
     Format { name: "AWS scaling policies", fits: aws_scaling::fits, run: aws_scaling::run },
@@ -39,25 +39,25 @@ pub fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|format| format.name)
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseResult {
-    /// What it is about, in a line.
+    /// A one-line description.
     pub name: String,
-    /// What the file says.
+    /// The expected value, from the file.
     pub expected: String,
-    /// What `control` says, in the same words where it is the same.
+    /// The result of `control`, in the same words if it is the same.
     pub found: String,
 }
 
 impl CaseResult {
-    /// Whether it is what was expected.
+    /// Whether the result is the expected one.
     pub fn matches(&self) -> bool {
         self.expected == self.found
     }
 }
 
-/// What came of a file.
+/// The result of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
     /// The name of its format.
@@ -69,7 +69,7 @@ pub struct Checked {
 /// Why a file could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("the file is no JSON")]
     NoJson(#[from] serde_json::Error),
     /// No format fits.
@@ -86,7 +86,7 @@ pub enum Error {
 /// Runs every case of a file, given as its text.
 ///
 /// # Errors
-/// A text that is no JSON, has no known format, has cases that cannot be read, or has none.
+/// A text that is not JSON, has no known format, has cases that cannot be read, or has none.
 pub fn check(text: &str) -> Result<Checked, Error> {
     let file: Value = serde_json::from_str(text)?;
     let format = FORMATS.iter().find(|format| (format.fits)(&file)).ok_or(Error::UnknownFormat)?;

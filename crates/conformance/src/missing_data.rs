@@ -1,8 +1,8 @@
 //! CloudWatch's tables of missing data: a row of datapoints, and the state for each treatment.
 //!
 //! A row goes through a whole alarm: datapoints into a series, an evaluation at the end of the newest. It is run from
-//! each of the three states, because a state that does not depend on the one before has to come out of all of them,
-//! and `RETAIN` means that each stays. `NOT_ALARM` is any state but `ALARM`, for an alarm that was not in it before.
+//! each of the three states, because a state that does not depend on the previous one must result from all of them, and
+//! `RETAIN` means that each is kept. `NOT_ALARM` is any state but `ALARM`, for an alarm that was not in it before.
 
 use super::CaseResult;
 use super::reading::{At, Problem, all};
@@ -35,7 +35,7 @@ fn row(case: &At) -> Result<Vec<CaseResult>, Problem> {
     let settings = AlarmSettings {
         evaluation_periods,
         datapoints_to_alarm,
-        // A row shows what was fetched.
+        // A row shows the fetched datapoints.
         evaluation_range: Some(range.unwrap_or((points.len() as u32).max(evaluation_periods))),
         ..AlarmSettings::new(MetricId(0), Statistic::Average, MINUTE, Comparison::GreaterThan, 0.5)
     };
@@ -105,7 +105,7 @@ fn known_state(state: &At) -> Result<State, Problem> {
     })
 }
 
-/// What was found, in the words of what was expected.
+/// The result, in the words of the expectation.
 fn found(expected: &Expected, before: Option<State>, evaluate: impl Fn(State) -> State) -> String {
     let states: Vec<(State, State)> = STATES
         .into_iter()

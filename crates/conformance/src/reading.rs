@@ -1,9 +1,9 @@
-//! Reads cases out of JSON: every value knows its place, so that an error can name it.
+//! Reads cases from JSON: every value knows its place for error messages.
 
 use serde_json::Value;
 use std::fmt;
 
-/// Something in a file that cannot be read: where, and what was expected.
+/// A part of a file that cannot be read: its place, and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     place: String,
@@ -34,7 +34,7 @@ impl<'a> At<'a> {
         self.value
     }
 
-    /// That this is not what was expected.
+    /// The problem that this is not the expected value.
     pub fn problem(&self, message: impl fmt::Display) -> Problem {
         Problem { place: self.place.clone(), message: message.to_string() }
     }
@@ -43,13 +43,13 @@ impl<'a> At<'a> {
         self.problem(format!("`{}` was found, but {what} was expected", self.value))
     }
 
-    /// A value of an object; none where it is not there or null.
+    /// A value of an object; none if it is absent or null.
     pub fn maybe(&self, name: &str) -> Option<At<'a>> {
         let value = self.value.get(name).filter(|value| !value.is_null())?;
         Some(At { value, place: format!("{}.{name}", self.place) })
     }
 
-    /// A value that has to be there.
+    /// A required value.
     pub fn field(&self, name: &str) -> Result<At<'a>, Problem> {
         self.maybe(name).ok_or_else(|| self.problem(format!("`{name}` is missing")))
     }
@@ -61,7 +61,7 @@ impl<'a> At<'a> {
         Ok(list.iter().enumerate().map(at).collect())
     }
 
-    /// The values of a list that may be missing.
+    /// The values of an optional list.
     pub fn list_of(&self, name: &str) -> Result<Vec<At<'a>>, Problem> {
         self.maybe(name).map_or(Ok(Vec::new()), |list| list.list())
     }
@@ -103,7 +103,7 @@ impl<'a> At<'a> {
     }
 }
 
-/// The results of all cases, or all that is wrong with any.
+/// The results of all cases, or all problems.
 pub fn all<T>(results: impl IntoIterator<Item = Result<Vec<T>, Problem>>) -> Result<Vec<T>, Vec<Problem>> {
     let (mut good, mut wrong) = (Vec::new(), Vec::new());
     for result in results {

@@ -25,11 +25,11 @@ fn every_shipped_case_matches() {
     }
 }
 
-/// Other cases of the same formats: the rest of the tables, and what only other files have.
+/// Other cases of the same formats: the rest of the tables, and features of other files.
 #[test]
 fn other_files_of_the_same_formats_are_read_too() {
     let cells = serde_json::json!({ "cases": [
-        // The range is what the row shows, and all have to breach, where the file does not say.
+        // By default the range is that of the row, and all datapoints have to breach.
         { "evaluation_periods": 3, "points": ["-", "-", "X", "-", "-"],
           "expected": { "missing": "ALARM", "ignore": "RETAIN", "breaching": "ALARM", "notBreaching": "OK" } },
         { "evaluation_periods": 3, "datapoints_to_alarm": 2, "points": ["-", "-", "-", "X", "-"],
@@ -38,7 +38,7 @@ fn other_files_of_the_same_formats_are_read_too() {
         { "evaluation_periods": 2, "points": [], "expected": { "missing": "INSUFFICIENT_DATA" } },
         { "evaluation_periods": 3, "points": ["-", "-", "-", "X", "-"], "current_state": "ALARM",
           "expected": { "missing": "ALARM", "ignore": "RETAIN" } },
-        // Two fetched, of more that are shown: the older ones do not count.
+        // Two are fetched, of more in the row: the older ones do not count.
         { "evaluation_periods": 2, "evaluation_range": 2, "points": ["X", "X", "-", "0"],
           "expected": { "breaching": "OK", "notBreaching": "OK" } },
     ]});
@@ -72,7 +72,7 @@ fn other_files_of_the_same_formats_are_read_too() {
     }
 }
 
-/// The number next to 9.8 is another one: read as 9.8 it would breach.
+/// The number next to 9.8 is different: read as 9.8 it would breach.
 #[test]
 fn numbers_are_read_exactly() {
     let text = r#"{ "step_selection": [

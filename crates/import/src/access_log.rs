@@ -1,9 +1,9 @@
-//! Access logs whose lines follow a pattern: nginx's `log_format` and Apache's `LogFormat`.
+//! Access logs with a pattern for lines: nginx's `log_format` and Apache's `LogFormat`.
 //!
-//! ## Why patterns are read and not guessed
-//! A log says nothing about itself, and two that look alike differ in what a number means. The user has the line
-//! of the server's configuration; it is compiled into literals and fields, and a line of the log is matched from
-//! left to right, each field up to the next literal. Servers escape quotes inside fields, so that is exact.
+//! ## Why patterns are given and not guessed
+//! A log does not describe itself, and in two similar logs a number may have different meanings. The user has the line
+//! of the server's configuration; it is compiled into literals and fields, and a line of the log is matched from left
+//! to right, each field up to the next literal. Servers escape quotes inside fields, so the match is exact.
 
 mod apache;
 mod nginx;
@@ -19,7 +19,7 @@ use crate::reader::LineParser;
 use capture::Fault;
 use record::Record;
 
-/// Reads the lines that a pattern describes.
+/// Parses lines with a pattern.
 #[derive(Debug)]
 pub(crate) struct AccessLog(Pattern);
 
@@ -42,27 +42,27 @@ impl LineParser for AccessLog {
     }
 }
 
-/// What a field of a log line is.
+/// The meaning of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Known or not, a replay has no use for it.
+    /// Not needed for a replay, whether known or not.
     Ignored,
     ClientAddress,
     ForwardedFor,
     RequestLine,
     Method,
-    /// Path and query as they came.
+    /// Path and query as they were sent.
     Target,
     Path,
     /// With or without its question mark.
     Query,
     Host,
     Scheme,
-    /// A request header, by the name to send it under.
+    /// A request header, with the name to send it under.
     Header(String),
     Status,
     Bytes,
-    /// In units of so many microseconds; a list of upstreams' times is summed.
+    /// In this unit; the times of several upstreams are added.
     ResponseTime(Unit),
     UpstreamTime,
     CommonLogTime(crate::Edge),
@@ -71,7 +71,7 @@ pub(crate) enum Field {
     Epoch(Unit, crate::Edge),
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,

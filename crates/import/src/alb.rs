@@ -1,12 +1,12 @@
 //! Access logs of AWS Application Load Balancers.
 //!
 //! Fields: <https://docs.aws.amazon.com/elasticloadbalancing/latest/application/load-balancer-access-logs.html>. They
-//! are separated by spaces, and those that may contain one are quoted. AWS adds fields at the end now and then, so
-//! what follows the ones that are used is not looked at.
+//! are separated by spaces, and fields that may contain spaces are quoted. AWS sometimes adds fields at the end, so
+//! later fields are ignored.
 //!
-//! ## When a request came
-//! `time` is when the answer was sent; `request_creation_time` is when the request came. Lines from before
-//! the latter was added have only the first, and then the three times are subtracted.
+//! ## When a request arrived
+//! `time` is when the response was sent; `request_creation_time` is when the request arrived. Older lines have only the
+//! first, from which the three times are subtracted.
 
 use crate::access_log::unescaped;
 use crate::reader::LineParser;
@@ -57,7 +57,7 @@ impl LineParser for Alb {
     }
 }
 
-/// The log names the port always, also where it is the one that the scheme implies.
+/// The log always contains the port, even the scheme's default port.
 fn url(target: String) -> String {
     let (scheme, rest) = match target.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest),
@@ -69,7 +69,7 @@ fn url(target: String) -> String {
     format!("{scheme}://{}{path}", host.strip_suffix(port).unwrap_or(host))
 }
 
-/// WebSockets have a scheme of their own in the log; their request is one of HTTP all the same.
+/// WebSockets have their own scheme in the log; their request is an HTTP request.
 fn over_http(request: &[u8]) -> Cow<'_, [u8]> {
     let target = request.iter().position(|byte| *byte == b' ').map_or(0, |space| space + 1);
     match request[target..].strip_prefix(b"ws") {
@@ -127,7 +127,7 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(raw).ok().filter(|text| !text.is_empty() && *text != "-")
     }
 
-    /// A number, where there is one: `-` says that there was none.
+    /// A number, if present: `-` means that there was none.
     fn number<N: TryFrom<u64>>(
         &self,
         line: &[u8],
@@ -143,7 +143,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The three times together; each is -1 where the request did not get that far.
+    /// The sum of the three times; each is -1 if the request did not get that far.
     fn response_time(&self, line: &[u8]) -> Result<Option<Duration>, Fault> {
         let mut sum = Some(Duration::ZERO);
         for index in REQUEST_TIME..=RESPONSE_TIME {

@@ -1,12 +1,12 @@
-//! How services scale today, from what the AWS CLI prints as JSON.
+//! The present scaling of services, from the JSON output of the AWS CLI.
 //!
 //! The files are read together, in any order and number: scalable targets and Auto Scaling groups, their policies,
 //! scheduled actions, and alarms. Alarms are joined to policies by their ARNs, in both directions.
 //!
-//! ## Why what is not understood is named
-//! A simulation without one of the alarms answers another question than the one that was asked, and looks just as
-//! good. So every field is either read, known to have no effect on scaling, or named in a [`Remark`] with its place;
-//! a metric that is not modelled takes its alarm with it, and the remark says so. Nothing is guessed.
+//! ## Why unknown fields are listed
+//! A simulation without one of the alarms gives a plausible but wrong result. So every field is either read, known to
+//! have no effect on scaling, or listed in a [`Remark`] with its place; the alarm of a metric that is not modelled is
+//! left out, and the remark says so. Nothing is guessed.
 //!
 //! Shapes: the API references of Application Auto Scaling, Amazon EC2 Auto Scaling and Amazon CloudWatch.
 
@@ -35,46 +35,45 @@ use serde_json::Value;
 use std::time::Duration;
 use walk::{Object, Report};
 
-/// A service with everything that scales it.
+/// A service with its scaling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {
-    /// As AWS names it: `cluster/service` of ECS, or the name of the Auto Scaling group.
+    /// Its name in AWS: `cluster/service` for ECS, or the name of the Auto Scaling group.
     pub name: String,
-    /// Whose rules hold.
+    /// The platform whose rules apply.
     pub platform: Platform,
-    /// Never fewer.
+    /// The minimum.
     pub min: u32,
-    /// Never more.
+    /// The maximum.
     pub max: u32,
-    /// How many there are now, where the files say it.
+    /// The present number, if the files have it.
     pub desired: Option<u32>,
-    /// What is switched off.
+    /// Suspended processes.
     pub suspended: Suspended,
     /// The alarms that policies name, in their order.
     pub alarms: Vec<Alarm>,
-    /// What changes the capacity.
+    /// The scaling policies.
     pub policies: Vec<Policy>,
-    /// What happens at set times.
+    /// Scheduled actions.
     pub schedule: Vec<Schedule>,
 }
 
-/// Whose rules hold.
+/// The platform whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     /// An ECS service, through Application Auto Scaling.
     Ecs,
     /// An Auto Scaling group.
     Ec2 {
-        /// The cooldown of simple scaling where a policy names none.
+        /// The cooldown of simple scaling where a policy sets none.
         default_cooldown: Duration,
-        /// The warm-up where a policy names none.
+        /// The warm-up where a policy sets none.
         default_warm_up: Duration,
     },
 }
 
 impl Platform {
-    /// What target tracking is taken to make of a target, by the length of its metric's points; none where that is not
-    /// known.
+    /// The assumed preset of target tracking, by the length of its metric's points; none if it is unknown.
     pub fn preset(self, resolution: Duration) -> Option<Preset> {
         let known = match self {
             Platform::Ecs => [Preset::ECS, Preset::ECS_HIGH_RESOLUTION].as_slice(),
@@ -85,30 +84,30 @@ impl Platform {
     }
 }
 
-/// What is switched off.
+/// Suspended processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Suspended {
     /// No policy scales in.
     pub scaling_in: bool,
     /// No policy scales out.
     pub scaling_out: bool,
-    /// Nothing that was scheduled happens.
+    /// No scheduled action happens.
     pub scheduled: bool,
 }
 
-/// What the files say.
+/// The contents of the files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fleet {
     /// In the order of the files.
     pub services: Vec<Service>,
-    /// What was left out or assumed, and why.
+    /// What was left out or assumed, with reasons.
     pub remarks: Vec<Remark>,
 }
 
-/// Reads files together: names and texts.
+/// Reads several files together: names and texts.
 ///
 /// # Errors
-/// Everything that is wrong with them, or that they hold no service.
+/// All problems of the files, or they contain no service.
 pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Fleet, Vec<AwsError>> {
     let mut report = Report::default();
     let mut parts = Parts::default();
@@ -149,7 +148,7 @@ pub fn read<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<F
     }
 }
 
-/// Reads one answer, whatever command it is of.
+/// Reads the output of any of the commands.
 fn file(name: &str, path: &str, body: &Value, parts: &mut Parts, report: &mut Report) {
     let Some(answer) = Object::of(name, path, body) else {
         return report.errors.push(AwsError::NotAnAnswer { file: name.to_owned(), found: walk::kind(body) });
@@ -181,7 +180,7 @@ fn file(name: &str, path: &str, body: &Value, parts: &mut Parts, report: &mut Re
 
 type Read = fn(&Object<'_>, &mut Parts, &mut Report);
 
-/// The lists of all answers.
+/// The lists in the outputs.
 const KINDS: [(&str, Read); 7] = [
     ("ScalableTargets", application::target),
     ("ScalingPolicies", policy::read),

@@ -1,11 +1,11 @@
-//! Bodies that stand in files of their own.
+//! Bodies in separate files.
 
 use capture::Fault;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Where such files are, and how large they may be.
+/// The folder of such files, and their maximum size.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
     pub(crate) folder: Option<PathBuf>,
@@ -13,7 +13,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// The contents of the file that `line` names from `offset` to its end.
+    /// The contents of the file whose name is in `line` from `offset` to its end.
     pub(crate) fn read(&self, line: &[u8], offset: usize) -> Result<Vec<u8>, Fault> {
         let name = &line[offset..];
         let Some(folder) = &self.folder else {
@@ -29,7 +29,7 @@ impl Bodies {
         let path = folder.join(name);
         let wrong = |what: String| Fault::of(line, offset, what, "a file that can be read");
         let told = |error: std::io::Error| wrong(format!("`{name}` ({error})"));
-        // Pipes and devices may never end.
+        // Pipes and devices may have no end.
         if !std::fs::metadata(&path).map_err(told)?.is_file() {
             return Err(wrong(format!("`{name}`, which is not a regular file")));
         }

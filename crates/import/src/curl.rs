@@ -1,8 +1,8 @@
-//! curl command lines, as people type them and as browsers copy them.
+//! curl command lines, as typed by people and copied by browsers.
 //!
-//! What curl would send is what is kept: its rules for the method, for `-d` beside `-d`, for `-G` and for the headers
-//! that a flag implies. curl's own `User-Agent` and `Accept` are not added: the requests are not curl's.
-//! A flag that is not known is an error rather than passed over, because it might change the request.
+//! The result is what curl would send: its rules for the method, for several `-d`, for `-G` and for the headers that a
+//! flag implies. curl's own `User-Agent` and `Accept` are not added, because the requests are not sent by curl. An
+//! unknown flag is an error instead of being ignored, because it might change the request.
 
 mod flags;
 mod shell;
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 pub(crate) struct Curl {
     bodies: Bodies,
     shell: Shell,
-    /// The rest of a command whose beginning was wrong.
+    /// Skips the rest of a command with an error.
     skipping: bool,
 }
 
@@ -67,15 +67,15 @@ impl Parser for Curl {
     }
 }
 
-/// What the flags of a command have said so far.
+/// The flags of a command so far.
 #[derive(Default)]
 struct Command {
     method: Option<String>,
     urls: Vec<String>,
     headers: Vec<(String, String)>,
-    /// Headers that `-H 'Name:'` takes away.
+    /// Headers that `-H 'Name:'` removes.
     without: Vec<String>,
-    /// Headers that flags imply: they give way to `-H`.
+    /// Headers that flags imply: `-H` overrides them.
     implied: Vec<(&'static str, String)>,
     data: Option<Vec<u8>>,
     json: bool,
@@ -160,7 +160,7 @@ impl Command {
             }
             Does::Json => {
                 let part = data(Data::Binary, text, bodies).map_err(|fault| placed(fault, word))?;
-                // curl puts several of these one after the other.
+                // curl concatenates several of these.
                 self.add(&part, false);
                 self.json = true;
             }
@@ -189,7 +189,7 @@ impl Command {
     }
 
     fn url(&mut self, word: &Word, text: &[u8]) -> Result<(), LineError> {
-        // curl takes a name without a scheme for http.
+        // curl assumes http for a name without a scheme.
         let whole = if text.windows(3).any(|window| window == b"://") {
             text.to_vec()
         } else {
@@ -205,7 +205,7 @@ impl Command {
             error.way_out = Some("headers from a file are not read".into());
             return Err(error);
         }
-        // `Name;` is a header without a value, `Name:` takes away what curl would send.
+        // `Name;` is a header without a value, `Name:` removes the header that curl would send.
         let bare = text.strip_suffix(b";").filter(|name| !name.contains(&b':'));
         let line: Cow<'_, [u8]> = bare.map_or(Cow::Borrowed(text), |name| [name, b":"].concat().into());
         let (name, value) = header(&line).map_err(|fault| placed(fault, word))?;
@@ -224,7 +224,7 @@ impl Command {
         }
     }
 
-    /// A header that a flag asks for; the last flag counts, as in curl.
+    /// A header that a flag implies; the last flag counts, as in curl.
     fn imply(&mut self, name: &'static str, value: String) {
         self.implied.retain(|(other, _)| *other != name);
         if !value.is_empty() {
@@ -263,7 +263,7 @@ impl Command {
         let mut headers = self.headers;
         for (name, value) in self.implied {
             let is = |other: &String| other.eq_ignore_ascii_case(name);
-            // `-H` comes before all other flags.
+            // `-H` takes precedence over all other flags.
             if !self.without.iter().any(is) && !headers.iter().any(|(other, _)| is(other)) {
                 headers.push((name.to_owned(), value));
             }
@@ -329,7 +329,7 @@ fn wrong(word: &Word, expected: &'static str) -> LineError {
     LineError { line: word.line, column: word.column, found, expected: expected.into(), way_out: None }
 }
 
-/// A fault inside a word, told at the word: quotes and escapes have moved its columns.
+/// A fault inside a word, reported at the word, because quotes and escapes shift its columns.
 fn placed(fault: Fault, word: &Word) -> LineError {
     LineError { column: word.column, ..fault.on(word.line) }
 }

@@ -1,32 +1,32 @@
-//! An input that cannot be read at all. What is wrong with a line of it is a [`LineError`](crate::LineError).
+//! Errors of a whole input. An error of a line is a [`LineError`](crate::LineError).
 
 use capture::column;
 use std::borrow::Cow;
 
-/// An input that cannot be read at all, because what was asked for does not fit.
+/// An input that cannot be read at all, because the options do not fit it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// There is no such format.
+    /// An unknown format.
     #[error("there is no input format `{name}`{}; there are {known}, and auto", suggestion(nearest.as_deref()))]
     Unknown {
-        /// What was asked for.
+        /// The requested value.
         name: String,
         /// A format with a similar name.
         nearest: Option<String>,
         /// All names.
         known: String,
     },
-    /// The description of an access log has an error.
+    /// The log format has an error.
     #[error("log format, column {column}: found {found}, expected {expected}")]
     Pattern {
         /// From 1, in characters, in the text of the log format.
         column: usize,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What would have been right.
+        /// The expected value.
         expected: Cow<'static, str>,
     },
-    /// A table of counts has no requests in it.
+    /// A table of counts has no requests.
     #[error(
         "found a table of counts (`traffic`), expected requests; give the table as the shape of the load, or choose one of {known}"
     )]

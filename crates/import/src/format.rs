@@ -1,4 +1,4 @@
-//! The formats by name, and how each is recognised.
+//! The formats by name, and their detection.
 
 use crate::FormatError;
 use crate::access_log;
@@ -8,14 +8,14 @@ use crate::reader::LineParser;
 use std::fmt;
 use std::str::FromStr;
 
-/// What an input is written in.
+/// The format of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// vegeta's targets as text.
     Vegeta,
     /// vegeta's targets as JSON lines.
     VegetaJson,
-    /// URLs, one a line.
+    /// URLs, one per line.
     Urls,
     /// curl command lines.
     Curl,
@@ -32,7 +32,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All values.
     pub const ALL: [Format; 9] = [
         Format::Vegeta,
         Format::VegetaJson,
@@ -45,7 +45,7 @@ impl Format {
         Format::Traffic,
     ];
 
-    /// As it is spelled in flags.
+    /// Its name in flags.
     pub fn name(self) -> &'static str {
         match self {
             Format::Vegeta => "vegeta",
@@ -76,7 +76,7 @@ impl fmt::Display for Format {
 impl FromStr for Format {
     type Err = FormatError;
 
-    /// By its name; `auto` is the caller's, who asks [`detect`] then.
+    /// By its name; the caller handles `auto` with [`detect`].
     fn from_str(text: &str) -> Result<Self, FormatError> {
         if let Some(format) = Format::ALL.into_iter().find(|format| format.name() == text) {
             return Ok(format);
@@ -90,10 +90,10 @@ impl FromStr for Format {
     }
 }
 
-/// What the first lines of an input look like; `None` where no format is plain to see.
+/// The format of the first lines of an input; `None` if no format is recognised.
 ///
-/// One line decides: the first that is neither blank nor a comment. A line in the combined format is taken for
-/// nginx's, one in the common format for Apache's; which server wrote it cannot be seen.
+/// The first line that is neither blank nor a comment decides. A line in the combined format is assumed to be nginx's,
+/// one in the common format Apache's; the server itself is not visible.
 pub fn detect(head: &[u8]) -> Option<Format> {
     let line = telling(head).next()?;
     let first = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();

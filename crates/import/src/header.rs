@@ -3,7 +3,7 @@
 use capture::request::check_header_name;
 use capture::{Fault, shown};
 
-/// Splits and checks a header, so that what is sent is one header and no more.
+/// Splits and checks a header, so that exactly one valid header is sent.
 pub(crate) fn header(line: &[u8]) -> Result<(String, String), Fault> {
     let Some(colon) = line.iter().position(|byte| *byte == b':') else {
         return Err(Fault::at(line, 0, "a header such as `Name: value`"));
@@ -22,7 +22,7 @@ pub(crate) fn header(line: &[u8]) -> Result<(String, String), Fault> {
     Ok((String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned()))
 }
 
-/// The value of a header from a log. What the client sent as a line break cannot be sent again.
+/// The value of a header from a log. Line breaks sent by the client cannot be sent again.
 pub(crate) fn sendable(value: &[u8]) -> String {
     String::from_utf8_lossy(value).replace(char::is_control, " ")
 }

@@ -1,23 +1,24 @@
-//! A file as it comes: perhaps compressed, perhaps a pipe.
+//! An input file, possibly compressed, possibly a pipe.
 
 use crate::lines::BYTE_ORDER_MARK;
 use flate2::bufread::MultiGzDecoder;
 use std::io::{BufRead, BufReader, Cursor, Read, Result};
 
-/// Text to read, and its beginning to recognise the format by.
+/// The text, and its beginning for format detection.
 pub struct Input<'a> {
-    /// The first lines: at least one that says something, where there is one within the first 64 KiB.
+    /// The first lines, including at least one that is neither blank nor a comment, if there is one within the first 64
+    /// KiB.
     pub head: Vec<u8>,
-    /// All of the text, the head included.
+    /// The whole text, including the head.
     pub text: Box<dyn BufRead + 'a>,
 }
 
-/// Opens an input; gzip is recognised by its first two bytes, whatever the file is called.
+/// Opens an input; gzip is recognised by its first two bytes, regardless of the file name.
 ///
-/// Files that were compressed one by one and then joined (as load balancers' logs are) are read to the end.
+/// Concatenated compressed files (such as load balancer logs) are read to the end.
 ///
 /// # Errors
-/// Where the beginning cannot be read or decompressed.
+/// The beginning cannot be read or decompressed.
 pub fn open<'a>(mut input: impl BufRead + 'a) -> Result<Input<'a>> {
     let mut magic = Vec::new();
     input.by_ref().take(GZIP.len() as u64).read_to_end(&mut magic)?;
@@ -38,14 +39,14 @@ pub fn open<'a>(mut input: impl BufRead + 'a) -> Result<Input<'a>> {
     Ok(Input { text: Box::new(Cursor::new(head.clone()).chain(text)), head })
 }
 
-/// Whether a line is complete that is neither blank nor a comment. Not more, because a pipe may pause there; but the
-/// bracket that opens an array alone says nothing of what is in it.
+/// Whether a line that is neither blank nor a comment is complete. Not more is read, because a pipe may pause there;
+/// but the opening bracket of an array alone is not enough.
 fn says_something(head: &[u8]) -> bool {
     let complete = head.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |end| &head[..end]);
     telling(complete).any(|line| line != b"[")
 }
 
-/// The lines that are neither blank nor a comment, trimmed.
+/// The lines that are neither blank nor comments, trimmed.
 pub(crate) fn telling(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     text.split(|byte| *byte == b'\n')
@@ -55,7 +56,7 @@ pub(crate) fn telling(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// RFC 1952, 2.3.1.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// More comments than this hide the format.
+/// After more comments than this the format is not detected.
 const LONGEST_HEAD: usize = 64 * 1024;
 
 #[cfg(test)]

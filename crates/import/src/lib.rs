@@ -1,13 +1,13 @@
-//! What people already have: requests (targets, curl commands, access logs, captures), traffic (tables, CloudWatch, logs)
-//! and how services scale (AWS).
+//! Reads existing data: requests (targets, curl commands, access logs, captures), traffic (tables, CloudWatch, logs)
+//! and scaling settings (AWS, Kubernetes).
 //!
-//! Reads, never sends: whoever drives load takes [`Entry`] after [`Entry`] from [`read`], or builds a
-//! [`Recording`] from them and asks a [`Replay`] when each is due.
+//! It reads and never sends: a load generator takes each [`Entry`] from [`read`], or builds a [`Recording`] from them
+//! and gets the times from a [`Replay`].
 //!
-//! ## Why one line never ends a reading
-//! A log of ten million lines has a broken one. Each line that cannot be used is a [`LineError`] that names line and
-//! column, what was found and what was expected; the iterator goes on after it, and whether the rest is used is the
-//! caller's policy. Lines have a bound, so that memory does too.
+//! ## Why a broken line does not end the reading
+//! A log of ten million lines usually has a broken one. Each such line is a [`LineError`] with line and column, what
+//! was found and what was expected; the iterator continues after it, and the caller decides whether the rest is used.
+//! The length of lines is bounded, and so is memory.
 #![warn(missing_docs)]
 
 mod access_log;

@@ -1,8 +1,8 @@
 //! Lines of bounded length.
 //!
-//! A file without a line break must not be read into memory whole, so a line has a bound. What is longer is skipped
-//! without being kept, and is an error of its own. A byte order mark and carriage returns belong to the file, not
-//! to the line.
+//! A file without line breaks must not be read into memory as a whole, so the length of a line is bounded. A longer
+//! line is skipped without being stored, and is an error. A byte order mark and carriage returns belong to the file,
+//! not to the line.
 
 use capture::{Fault, LineError};
 use std::io::{BufRead, ErrorKind};
@@ -50,7 +50,7 @@ impl<R: BufRead> Lines<R> {
             let room = (self.limit + 1).saturating_sub(self.buffer.len());
             self.buffer.extend_from_slice(&chunk[..taken.min(room)]);
             let over = chunk.is_empty() || end.is_some();
-            // A lone line break is a line too; only its length is zero.
+            // A lone line break is a line of length zero.
             let consumed = taken + usize::from(end.is_some());
             self.input.consume(consumed);
             if over {
@@ -71,7 +71,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// UTF-8's, which some editors write at the beginning of a file.
+/// The byte order mark of UTF-8, which some editors write at the beginning of a file.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[cfg(test)]

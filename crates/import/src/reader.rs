@@ -1,8 +1,9 @@
-//! Entries from lines, whatever the format.
+//! Entries from lines, for any format.
 //!
-//! ## Why a parser is fed
-//! Some formats have one request a line, some take several lines, and one line of curl can make several requests.
-//! A parser is fed line after line and hands out what is complete; the iterator above it is the same for all.
+//! ## Why parsers receive lines
+//! Some formats have one request per line, some several lines per request, and one line of curl can have several
+//! requests. A parser receives line after line and returns complete requests; the iterator above it is the same for
+//! all.
 
 use crate::access_log;
 use crate::access_log::AccessLog;
@@ -19,15 +20,15 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-/// What the formats need to know besides their text.
+/// The options of the formats.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How an access log is written: nginx's `log_format` or Apache's `LogFormat`, or a name (`combined`, `common`).
-    /// `combined` where there is none.
+    /// The pattern of an access log: nginx's `log_format` or Apache's `LogFormat`, or a name (`combined`, `common`).
+    /// The default is `combined`.
     pub log_format: Option<String>,
-    /// The folder that `@file` bodies are relative to; without one, they are refused.
+    /// The folder of `@file` bodies; without one, they are refused.
     pub folder: Option<PathBuf>,
-    /// Bytes that a line may have, and a command of several lines, and a body from a file.
+    /// Maximum bytes of a line, of a command of several lines, and of a body from a file.
     pub limit: usize,
 }
 
@@ -38,20 +39,20 @@ impl Default for Options {
     }
 }
 
-/// What a parser hands out.
+/// The results of a parser.
 pub(crate) type Ready = VecDeque<Result<Entry, LineError>>;
 
 /// Turns lines into entries.
 pub(crate) trait Parser {
-    /// Takes the next line.
+    /// Reads the next line.
     fn line(&mut self, number: u64, line: &[u8], ready: &mut Ready);
-    /// A line was lost (it was too long): whatever is open is not complete.
+    /// A line was lost (it was too long): an incomplete request cannot be completed.
     fn lost(&mut self, _ready: &mut Ready) {}
-    /// There are no more lines.
+    /// The input has ended.
     fn end(&mut self, _ready: &mut Ready) {}
 }
 
-/// A parser of one request a line; `None` for lines without one, such as comments.
+/// A parser of one request per line; `None` for lines without one, such as comments.
 pub(crate) trait LineParser {
     fn parse(&mut self, line: &[u8]) -> Result<Option<Entry>, Fault>;
 }
@@ -71,7 +72,7 @@ impl LineParser for Capture {
     }
 }
 
-/// The requests of an input, in its order; goes on after an error.
+/// The requests of an input, in its order; continues after an error.
 pub struct Entries<R> {
     lines: Lines<R>,
     parser: Box<dyn Parser + Send>,
@@ -79,10 +80,10 @@ pub struct Entries<R> {
     ended: bool,
 }
 
-/// Reads requests from text. Compressed input goes through [`open`](crate::open) first.
+/// Reads requests from text. Open compressed input with [`open`](crate::open) first.
 ///
 /// # Errors
-/// Where the log format cannot be understood, or the format has no requests.
+/// The log format is invalid, or the format has no requests.
 pub fn read<R: BufRead>(format: Format, input: R, options: &Options) -> Result<Entries<R>, FormatError> {
     let bodies = Bodies { folder: options.folder.clone(), limit: options.limit };
     let pattern = options.log_format.as_deref().unwrap_or("combined");

@@ -1,7 +1,7 @@
-//! Traffic that was recorded, and when each of its requests is due again.
+//! Recorded traffic, and the times of its replay.
 //!
-//! A [`Recording`] is what happened; a [`Replay`] says how it is to happen again: faster or slower, with more users or
-//! fewer. Both are pure: the same entries and seed give the same dues on every machine.
+//! A [`Recording`] is past traffic; a [`Replay`] defines how it is repeated: faster or slower, with more or fewer
+//! users. Both are pure: the same entries and seed give the same times on every machine.
 
 mod dues;
 mod recording;

@@ -1,16 +1,16 @@
-//! The first line of a request, as logs quote it: `GET /path HTTP/1.1`.
+//! The first line of a request in logs: `GET /path HTTP/1.1`.
 
 use capture::Fault;
 use capture::request::{method, url, visible};
 
-/// A method, and a target as it was sent.
+/// A method and a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestLine {
     pub(crate) method: String,
     pub(crate) target: String,
 }
 
-/// Reads a request line. What scanners and broken clients send is in every log, and is refused here.
+/// Parses a request line. Lines of scanners and broken clients, which are in every log, are refused here.
 pub(crate) fn request_line(text: &[u8]) -> Result<RequestLine, Fault> {
     let method_end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     let method = method(&text[..method_end])
@@ -18,7 +18,7 @@ pub(crate) fn request_line(text: &[u8]) -> Result<RequestLine, Fault> {
     let rest = &text[(method_end + 1).min(text.len())..];
     let target_end =
         rest.iter().rposition(|byte| *byte == b' ').filter(|at| rest[at + 1..].starts_with(b"HTTP/"));
-    // HTTP/0.9 has no version; a log writes only what came.
+    // HTTP/0.9 has no version; a log contains the line as it was sent.
     let target = &rest[..target_end.unwrap_or(rest.len())];
     if target.is_empty() {
         return Err(Fault::at(text, text.len(), "a path after the method"));
@@ -29,7 +29,7 @@ pub(crate) fn request_line(text: &[u8]) -> Result<RequestLine, Fault> {
 
 /// A target of a request: a path, an absolute URL, or the `*` of OPTIONS.
 pub(crate) fn target_of(text: &[u8]) -> Result<String, Fault> {
-    // Servers accept spaces in targets; the log has them as they came.
+    // Servers accept spaces in targets; logs contain them unchanged.
     let encoded = visible(text);
     if encoded == "*" {
         return Ok(encoded);

@@ -1,7 +1,7 @@
-//! Calendar times and spans as logs write them.
+//! Calendar times and spans in logs.
 //!
-//! The forms are fixed, so they are scanned by hand; whether a date exists is for the calendar library to say. A
-//! time without a zone is taken as UTC.
+//! The forms are fixed, so they are scanned by hand; the calendar library checks whether a date exists. A time without
+//! a zone is assumed to be UTC.
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -14,7 +14,7 @@ pub(crate) struct Instant {
     pub(crate) whole_second: bool,
 }
 
-/// The instant of an ISO 8601 text, in microseconds since 1970; UTC where it names no zone.
+/// The time of an ISO 8601 text, in microseconds since 1970; UTC if it has no zone.
 pub fn instant_of(text: &str) -> Option<i64> {
     iso_8601(text.trim().as_bytes()).map(|instant| instant.micros)
 }
@@ -24,7 +24,7 @@ pub(crate) fn iso_8601(text: &[u8]) -> Option<Instant> {
     iso_8601_zoned(text).map(|(instant, _)| instant)
 }
 
-/// The same, and whether the text names a zone.
+/// The same, and whether the text has a zone.
 pub(crate) fn iso_8601_zoned(text: &[u8]) -> Option<(Instant, bool)> {
     let mut scan = Scan(text);
     let year = scan.number(4)?;
@@ -102,7 +102,7 @@ fn instant(fields: [i16; 6], fraction: Option<u32>, zone: Offset) -> Option<Inst
     let [year, month, day, hour, minute, second] = fields;
     let [month, day, hour, minute, second] =
         [month, day, hour, minute, second].map(|field| i8::try_from(field).ok());
-    // A leap second is told as the last second before it.
+    // A leap second is converted to the last second before it.
     let second = second?.min(if second? == 60 { 59 } else { i8::MAX });
     let civil = DateTime::new(year, month?, day?, hour?, minute?, second, 0).ok()?;
     let micros =
@@ -110,7 +110,7 @@ fn instant(fields: [i16; 6], fraction: Option<u32>, zone: Offset) -> Option<Inst
     Some(Instant { micros, whole_second: fraction.is_none() })
 }
 
-/// What is still to be read.
+/// The rest of the text.
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
@@ -119,7 +119,7 @@ impl Scan<'_> {
         Some(())
     }
 
-    /// Exactly so many digits, at most four.
+    /// Exactly this many digits, at most four.
     fn number(&mut self, digits: usize) -> Option<i16> {
         let number = whole(self.0.get(..digits)?)?;
         self.0 = &self.0[digits..];

@@ -1,12 +1,12 @@
-//! Tables of counts over time: requests a minute, an hour, five minutes.
+//! Tables of counts over time: requests per minute, hour or five minutes.
 //!
-//! Two columns, a time and a count, with or without names above them, separated by commas, semicolons or tabs; or one
+//! Two columns, a time and a count, with or without a header line, separated by commas, semicolons or tabs; or one
 //! column of counts; or counts in a line. Times are ISO 8601, seconds, milliseconds or minutes since 1970, or the row's
 //! index. Logs with a line for each request are counted into bins.
 //!
-//! ## Why the width of a bin is found in the rows
-//! Exports leave empty minutes out, and few say how wide a row is. The most common step from one row to the next is
-//! the width; bins without a row count zero. Where there are no times, the width is the caller's to say.
+//! ## Why the width of a bin is derived from the rows
+//! Exports omit empty minutes, and few contain the width of a row. The most common step from one row to the next is the
+//! width; bins without a row count zero. Without times, the caller has to give the width.
 
 mod bins;
 mod cloudwatch;
@@ -36,7 +36,7 @@ use std::time::Duration;
 /// Counts in bins of equal width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Traffic {
-    /// The beginning of the first bin in microseconds since 1970 UTC; `None` where the table has no times.
+    /// The beginning of the first bin in microseconds since 1970 UTC; `None` if the table has no times.
     pub start: Option<i64>,
     /// The width of a bin.
     pub bin: Duration,
@@ -49,23 +49,23 @@ pub struct Traffic {
 pub struct Row {
     /// When the row's bin begins.
     pub at: Moment,
-    /// How many requests it had.
+    /// Its number of requests.
     pub count: u64,
 }
 
-/// The place of a row.
+/// The time of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// Microseconds since 1970 UTC.
     Calendar(i64),
-    /// So many bins after the first that there could be.
+    /// This many bins after the first possible one.
     Index(u64),
 }
 
 impl Traffic {
-    /// Puts rows into bins, in whatever order they come. Rows of the same bin are added.
+    /// Puts rows into bins, in any order. Rows of the same bin are added.
     ///
-    /// `bin` is the width; found in the rows where it is `None`, and a minute where rows have no times.
+    /// `bin` is the width; if `None`, it is derived from the rows, or a minute if rows have no times.
     ///
     /// # Errors
     /// See [`TrafficError`].
@@ -114,7 +114,7 @@ impl Traffic {
     }
 }
 
-/// The step that most rows are after the one before; the smaller of two that are as common.
+/// The most common step between rows; the smaller of two equally common ones.
 fn commonest_step(places: &[(i128, u64)]) -> Option<i128> {
     let mut steps: HashMap<i128, u64> = HashMap::new();
     for pair in places.windows(2) {

@@ -1,8 +1,8 @@
 //! vegeta's targets, as text and as JSON lines.
 //!
-//! Follows vegeta's own reading (<https://github.com/tsenart/vegeta>, README, `-format`). The text has a method and
-//! a URL, then headers, then perhaps `@file` with the body; a blank line, the body or the next method ends it. Where a
-//! line is wrong the whole target is left out: half a target would be another request.
+//! Follows vegeta's own reading (<https://github.com/tsenart/vegeta>, README, `-format`). The text has a method and a
+//! URL, then headers, then perhaps `@file` with the body; a blank line, the body or the next method ends it. If a line
+//! is wrong the whole target is left out: half a target would be a different request.
 
 use crate::body::Bodies;
 use crate::header::header;
@@ -23,7 +23,7 @@ pub(crate) struct Targets {
 enum State {
     Between,
     Open(Box<Entry>),
-    /// Inside a target that was wrong.
+    /// Inside a target with an error.
     Broken,
 }
 

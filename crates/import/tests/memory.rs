@@ -1,10 +1,10 @@
-//! Tables and logs of any length are read in bounded memory: what is kept is packed rows, and the counts that come out.
+//! Tables and logs of any length are read in bounded memory: only packed rows and the resulting counts are kept.
 
 use import::{Traffic, TrafficFormat, TrafficOptions, read_traffic};
 use std::io::{BufReader, Read};
 use std::time::Duration;
 
-/// Lines that are made as they are read, so that the input itself takes no memory.
+/// Lines that are generated while they are read, so that the input itself takes no memory.
 struct Made<F> {
     lines: u64,
     next: u64,
@@ -30,7 +30,7 @@ impl<F: Fn(u64) -> String> Read for Made<F> {
     }
 }
 
-/// What reading so many lines came to, and the most bytes that were allocated at a time.
+/// The result of reading this many lines, and the maximum of allocated bytes.
 fn read(lines: u64, line: impl Fn(u64) -> String, options: &TrafficOptions) -> (Traffic, u64) {
     let mut traffic = None;
     let allocated = allocation_counter::measure(|| {

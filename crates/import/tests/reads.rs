@@ -1,4 +1,4 @@
-//! Every format: good lines give the requests that their tools would send, broken ones are named, nothing panics.
+//! Every format: good lines give the requests that their tools would send, broken ones are reported, nothing panics.
 
 use flate2::{Compression, write::GzEncoder};
 use import::{At, Edge, Entry, Format, LineError, Options, detect, open, read};
@@ -128,7 +128,7 @@ curl http://h/never"#;
     insta::assert_snapshot!(told(all(Format::Curl, text)));
 }
 
-/// After the examples of AWS's documentation, with other names and addresses.
+/// Based on the examples of AWS's documentation, with other names and addresses.
 const ALB: &str = r#"https 2026-03-01T12:00:05.250000Z app/shop/50dc6c495c0c9188 192.0.2.7:2817 10.0.0.1:80 0.086 0.048 0.037 200 200 0 57 "GET https://shop.test:443/a?b=c HTTP/1.1" "curl/8.5.0" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337281" "shop.test" "arn:aws:y" 1 2026-03-01T12:00:05.079000Z "authenticate,forward" "-" "-" "10.0.0.1:80" "200" "-" "-" TID_1 "a new field"#;
 
 #[test]
@@ -138,7 +138,7 @@ fn reads_alb_logs() {
     assert_eq!(entry.at, Some(At { micros: 1_772_366_405_079_000, whole_second: false, edge: Edge::Start }));
     assert_eq!(entry.response_time, Some(Duration::from_millis(171)));
     assert_eq!((entry.status, entry.bytes, entry.user.as_deref()), (Some(200), Some(57), Some("192.0.2.7")));
-    // From before the time of creation was added; a target that was never reached; IPv6; a WebSocket.
+    // Without the time of creation, which was added later; a target that was never reached; IPv6; a WebSocket.
     let old = ALB.split(" ECDHE").next().unwrap();
     let old = old
         .replace("0.086 0.048 0.037 200 200", "-1 -1 -1 502 -")
@@ -226,7 +226,7 @@ fn a_compressed_log_is_recognised_and_read() {
     let format = detect(&input.head).unwrap();
     let read: Vec<_> = read(format, input.text, &options()).unwrap().map(Result::unwrap).collect();
     assert_eq!(read.len(), 2);
-    // Cut in the middle: what was read before stays, and the end is told.
+    // Truncated in the middle: the lines before are kept, and the end is reported.
     let cut = open(&bytes[..bytes.len() - 9])
         .map(|input| import::read(format, input.text, &options()).unwrap().filter(Result::is_err).count());
     assert!(matches!(cut, Err(_) | Ok(1)), "{cut:?}");
@@ -279,7 +279,7 @@ proptest! {
         for format in Format::ALL {
             if let Ok(entries) = read(format, &bytes[..], &options()) {
                 for entry in entries.flatten() {
-                    // Whatever is accepted can be sent as one request.
+                    // Every accepted input can be sent as one request.
                     prop_assert!(entry.url.bytes().all(|byte| byte.is_ascii_graphic()), "{:?}", entry.url);
                     let headers = entry.headers.iter().flat_map(|(name, value)| [name, value]);
                     prop_assert!(headers.into_iter().all(|text| !text.contains(['\r', '\n', '\0'])));

@@ -1,4 +1,4 @@
-//! How much more do correlated counts vary than independent ones?
+//! How much more correlated counts vary than independent ones.
 
 /// Sums over batches from which a dispersion is estimated.
 ///
@@ -30,7 +30,7 @@ impl Dispersion {
         Dispersion { squares: filled.clone().map(square).sum(), freedom: filled.count() as f64 - 1.0 }
     }
 
-    /// The ratio of variances, at least 1, drawn towards `prior` as if that had been seen in `weight` batches.
+    /// The ratio of variances, at least 1, shrunk towards `prior` as if that had been observed in `weight` batches.
     pub fn ratio(self, prior: f64, weight: f64) -> f64 {
         ((self.squares + prior * weight) / (self.freedom + weight)).max(1.0)
     }

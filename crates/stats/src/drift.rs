@@ -1,12 +1,12 @@
-//! Is a level rising for good, or only wandering?
+//! Is a level rising permanently, or only fluctuating?
 //!
 //! ## Why the null hypothesis is a random walk
-//! Response times of a busy queue are so correlated that they look like a trend for minutes: an ordinary
-//! regression calls most stable queues unstable. The most correlated that a queue without drift can be is a
-//! random walk (a queue at exactly its capacity; Whitt, "Planning queueing simulations", Management Science 35,
-//! 1989, derives how slowly averages settle there). So a rise counts only where it is large against what a random
-//! walk with the same steps would do: a t-test of the mean step. A queue fed far above its capacity rises in equal
-//! steps and is found at once.
+//! Response times of a busy queue are so correlated that they look like a trend for minutes: an ordinary regression
+//! classifies most stable queues as unstable. The strongest correlation of a queue without drift is that of a random
+//! walk (a queue at exactly its capacity; Whitt, "Planning queueing simulations", Management Science 35, 1989, derives
+//! how slowly averages settle there). So a rise counts only if it is large compared with a random walk with the same
+//! steps: a t-test of the mean step. A queue with arrivals far above its capacity rises in equal steps and is detected
+//! at once.
 
 use alloc::vec::Vec;
 use libm::sqrt;
@@ -23,7 +23,7 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// The drift of equally spaced levels; `None` where there are fewer than four.
+    /// The drift of equally spaced levels; `None` with fewer than four.
     pub fn of(levels: &[f64]) -> Option<Drift> {
         if levels.len() < 4 {
             return None;
@@ -32,7 +32,7 @@ impl Drift {
         let n = steps.len() as f64;
         let step = steps.iter().sum::<f64>() / n;
         let variance = steps.iter().map(|each| (each - step) * (each - step)).sum::<f64>() / (n - 1.0);
-        // Equal steps have no variance at all: the floor makes t large, not infinite, and zero for a flat level.
+        // Equal steps have no variance: the floor makes t large, not infinite, and zero for a constant level.
         let scale = levels.iter().map(|level| level.abs()).fold(0.0, f64::max);
         let error = sqrt(variance / n).max(1e-6 * scale);
         let t = if step == 0.0 { 0.0 } else { step / error };

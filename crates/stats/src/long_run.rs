@@ -1,22 +1,23 @@
-//! How far is the mean of correlated values from the truth?
+//! The error of the mean of correlated values.
 //!
 //! ## Why two estimates, and the wider one
-//! Response times come in waves: a second follows the one before. Two ways to see that fail in different places:
+//! Response times are autocorrelated: a second resembles the previous one. Two ways to estimate that fail in different
+//! cases:
 //!
-//! - *Autoregression*: the mean of `m` values varies as that of `m (1 - r) / (1 + r)` independent ones, where `r` is the
-//!   correlation of neighbours (as in prewhitening: Andrews and Monahan, Econometrica 60, 1992). It sees strong
-//!   waves even in 20 values, and misses slow ones that each value's own noise hides.
-//! - *Cosines*: the mean of the squared projections on the slowest cosines (Lazarus, Lewis, Stock and Watson, Journal of
-//!   Business & Economic Statistics 36, 2018). It sees hidden slow waves, and few values have few slow cosines.
+//! - *Autoregression*: the mean of `m` values varies as that of `m (1 - r) / (1 + r)` independent ones, where `r` is
+//!   the correlation of neighbours (as in prewhitening: Andrews and Monahan, Econometrica 60, 1992). It detects strong
+//!   correlation even in 20 values, and misses slow waves that are hidden by the noise of each value.
+//! - *Cosines*: the mean of the squared projections on the slowest cosines (Lazarus, Lewis, Stock and Watson, Journal
+//!   of Business & Economic Statistics 36, 2018). It detects hidden slow waves, but few values have few slow cosines.
 //!
 //! In 10,000 simulated series of 60 values a case, 95 % intervals covered (waves with a correlation of 0.8; the same
 //! under as much noise): autoregression 95 and 83 %, the wider of both 96 and 93 %; without waves 98 %, a third wider than
 //! independence would need. Batch means of square-root length covered 86 % of the first.
 //!
 //! ## Why the correlation is corrected upwards
-//! The correlation of a short series about its own mean is too small by about `(1 + 3r) / m` (Kendall, Biometrika
-//! 41, 1954). An error upwards costs width, one downwards costs the truth, so twice that is added; and a negative
-//! one, which would narrow the interval, counts as none.
+//! The correlation of a short series about its own mean is too small by about `(1 + 3r) / m` (Kendall, Biometrika 41,
+//! 1954). An error upwards makes the interval wider, an error downwards makes it wrong, so twice that is added; a
+//! negative correlation, which would narrow the interval, counts as zero.
 
 use crate::student_t;
 use core::f64::consts::PI;
@@ -38,8 +39,8 @@ impl LongRun {
             return None;
         }
         let (waves, hidden) = (autoregression(deviations), cosines(deviations));
-        // Of few cosines, Student's t has tails that make a difference at 99 % impossible to show. So their interval is
-        // taken over at 95 %, and stretched to other confidences like that of the autoregression.
+        // With few cosines, Student's t has such heavy tails that no difference is significant at 99 %. So their
+        // interval at 95 % is used, and scaled to other confidence levels like that of the autoregression.
         let square = |of: LongRun| of.variance * pow(student_t(0.05, of.freedom), 2.0);
         let stretched = square(hidden) / pow(student_t(0.05, waves.freedom), 2.0);
         Some(LongRun { variance: waves.variance.max(stretched), freedom: waves.freedom })
@@ -58,7 +59,8 @@ fn autoregression(deviations: &[f64]) -> LongRun {
 
 fn cosines(deviations: &[f64]) -> LongRun {
     let m = deviations.len() as f64;
-    // The authors weigh bias against width with 0.41; waves twice as slow are worth a little width to us.
+    // The authors weigh bias against width with 0.41; here the detection of waves twice as slow justifies a slightly
+    // wider interval.
     let count = floor(0.3 * pow(m, 2.0 / 3.0)).max(3.0);
     let squares = (1..=count as u32).map(|order| {
         let step = PI * f64::from(order) / m;
@@ -69,7 +71,7 @@ fn cosines(deviations: &[f64]) -> LongRun {
     LongRun { variance: squares.sum::<f64>() / count / m, freedom: count }
 }
 
-/// More correlation than this is a drift, of which no mean tells.
+/// More correlation than this is a drift, for which a mean has no meaning.
 const MOST: f64 = 0.95;
 
 #[cfg(test)]
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn intervals_cover_the_mean_of_correlated_values() {
-        // The noise is in units of what is new in each value.
+        // The noise is relative to the innovation of each value.
         for (values, correlation, noise, least) in [
             (20, 0.0, 0.0, 0.95),
             (20, 0.6, 0.0, 0.94),

@@ -1,12 +1,12 @@
 //! The seeded generator behind every random draw.
 //!
 //! ## Why one named algorithm
-//! A ledger entry must replay years later, so the algorithm is fixed by name, never "the default one":
+//! A ledger entry must be repeatable years later, so the algorithm is fixed by name, never "the default one":
 //! xoshiro256++, seeded through SplitMix64 as its authors advise (<https://prng.di.unimi.it/>).
 //!
 //! ## Why streams
-//! Arrivals, service times and jitter each draw from a stream of their own. Two policies that are compared then
-//! see the same requests, however many draws each policy makes for itself.
+//! Arrivals, service times and jitter each have their own stream. Two policies that are compared then get the same
+//! requests, however many numbers each policy draws.
 
 use crate::ziggurat;
 use rand_core::{Rng as _, SeedableRng};

@@ -1,22 +1,22 @@
-//! Do two groups of runs differ, in several numbers that rise and fall together?
+//! Do two groups of runs differ, in several correlated numbers?
 //!
 //! ## Why rotations
 //! A machine that is slower for one run is slower at the median and at p99. Holm's procedure divides the risk by the
-//! number of comparisons as if each were a chance of its own, and with five runs a side misses a slowdown of 5 % that
-//! every quantile shows. Under the null hypothesis the difference of the means and the deviations within the groups are
+//! number of comparisons as if they were independent, and with five runs a side misses a slowdown of 5 % that every
+//! quantile shows. Under the null hypothesis the difference of the means and the deviations within the groups are
 //! directions of equal rank: any rotation of them is as likely (normal noise, of whatever correlation between the
 //! numbers). So the distribution of the largest |t| of all numbers is drawn by rotating what was measured: exact from
-//! one degree of freedom on, and at full power where the numbers go together (Langsrud, "Rotation tests", Statistics and
-//! Computing 15, 2005; Westfall and Young, "Resampling-Based Multiple Testing", 1993, for the steps downward).
+//! one degree of freedom on, and with full power if the numbers are correlated (Langsrud, "Rotation tests", Statistics
+//! and Computing 15, 2005; Westfall and Young, "Resampling-Based Multiple Testing", 1993, for the steps downward).
 //!
-//! Set aside: permutations of the runs, which need four a side before any result can be below 5 %.
+//! Not used: permutations of the runs, which need four a side before any result can be below 5 %.
 
 use crate::{Rng, student_t};
 use alloc::vec;
 use alloc::vec::Vec;
 use libm::{fabs, sqrt};
 
-/// A difference of two means beside the noise that it is judged by, of one number.
+/// A difference of two means of one number, and its noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
     difference: f64,
@@ -28,16 +28,16 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// The difference of the means of `counts` observations (each at least 1), without any noise so far. One
-    /// observation is known to have a standard deviation of at least `floor`, whatever its repetitions say.
+    /// The difference of the means of `counts` observations (each at least 1), without noise so far. The standard
+    /// deviation of one observation is known to be at least `floor`, regardless of its repetitions.
     pub fn new(difference: f64, counts: [usize; 2], floor: f64) -> Contrast {
         let [a, b] = counts.map(|count| 1.0 / count.max(1) as f64);
         Contrast { difference, scale: sqrt(a + b), floor, noise: Vec::new() }
     }
 
-    /// Adds what repetitions of the same thing differ by; one alone says nothing.
+    /// Adds the differences between repetitions; a single one adds nothing.
     pub fn repetitions(&mut self, values: &[f64]) {
-        // Helmert's basis: each value beside the mean of those before it.
+        // Helmert's basis: each value compared with the mean of those before it.
         let mut sum = 0.0;
         for (before, value) in values.iter().enumerate() {
             if before > 0 {
@@ -53,7 +53,7 @@ impl Contrast {
         self.noise.len()
     }
 
-    /// The standard deviation of one observation, as the repetitions show it: zero where there are none.
+    /// The standard deviation of one observation, from the repetitions: zero without any.
     pub fn deviation(&self) -> f64 {
         let squares: f64 = self.noise.iter().map(|each| each * each).sum();
         sqrt(squares / self.noise.len().max(1) as f64)
@@ -65,9 +65,9 @@ impl Contrast {
     }
 }
 
-/// For each contrast how far its difference may be from the truth, so that the chance of any false difference among all
-/// is at most `risk`: a difference is shown where it is larger. All contrasts have the same degrees of freedom; with none
-/// nothing can be shown, and the widths are infinite.
+/// For each contrast, how far its difference may be from the true one, so that the probability of any false difference
+/// among all is at most `risk`: larger differences are significant. All contrasts have the same degrees of freedom;
+/// with none nothing is significant, and the widths are infinite.
 ///
 /// The same contrasts give the same widths: the rotations are drawn from a fixed seed.
 pub fn half_widths(contrasts: &[Contrast], risk: f64) -> Vec<f64> {
@@ -77,11 +77,11 @@ pub fn half_widths(contrasts: &[Contrast], risk: f64) -> Vec<f64> {
         return widths;
     }
     let squares = rotated(contrasts, freedom);
-    // The floor is known from many values, and so by the normal distribution.
+    // The floor is estimated from many values, so the normal distribution is used.
     let floor = student_t(risk / contrasts.len() as f64, 1e6);
     let mut undecided: Vec<usize> = (0..contrasts.len()).collect();
     let mut largest = vec![0.0; ROTATIONS];
-    // What is shown at one step leaves its chance to the rest.
+    // A difference that is significant at one step leaves its share of the risk to the rest.
     while !undecided.is_empty() {
         for (largest, rotation) in largest.iter_mut().zip(squares.chunks_exact(contrasts.len())) {
             *largest = undecided.iter().map(|&at| rotation[at]).fold(0.0, f64::max);
@@ -112,7 +112,7 @@ fn rotated(contrasts: &[Contrast], freedom: usize) -> Vec<f64> {
             let all: Vec<f64> =
                 core::iter::once(&(contrast.difference / contrast.scale)).chain(noise).copied().collect();
             let length = sqrt(all.iter().map(|part| part * part).sum());
-            // What never differs is in no direction.
+            // Numbers without differences have no direction.
             all.iter().map(|part| if length > 0.0 { part / length } else { 0.0 }).collect()
         })
         .collect();

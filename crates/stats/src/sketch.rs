@@ -1,14 +1,14 @@
-//! Quantiles in small, fixed memory, merged by addition.
+//! Quantiles in small, constant memory, merged by addition.
 //!
 //! ## Why this one
-//! The simulator records ten million times a second, and an alarm on a percentile looks at minutes that are added
-//! up. The bucket of a value is read off its bits: the exponent and the first seven bits of the mantissa, so each
-//! power of two has 128 buckets of equal width. No logarithm, no allocation, the same digits on every machine.
+//! The simulator records ten million values a second, and an alarm on a percentile reads the sum of several minutes.
+//! The bucket of a value is derived from its bits: the exponent and the first seven bits of the mantissa, so each power
+//! of two has 128 buckets of equal width. No logarithm, no allocation, the same digits on every machine.
 //!
 //! ## How exact
-//! A quantile is the middle of its bucket: within 0.4 % of the value that was recorded (from 2^-20, about a
-//! microsecond where values are seconds, up to 2^12, over an hour; what lies outside counts as the nearest bound).
-//! Sum, least and most are exact.
+//! A quantile is the middle of its bucket: within 0.4 % of the recorded value (from 2^-20, about a microsecond where
+//! values are seconds, up to 2^12, over an hour; values outside count as the nearest bound). Sum, minimum and maximum
+//! are exact.
 
 mod merged;
 
@@ -17,9 +17,9 @@ use alloc::vec;
 
 /// Buckets for each power of two, as a power of two.
 const FINE: u32 = 7;
-/// The least power of two that is told apart.
+/// The lowest power of two with its own buckets.
 const LEAST: i32 = -20;
-/// Powers of two that are told apart.
+/// The number of powers of two with their own buckets.
 const OCTAVES: usize = 32;
 const BUCKETS: usize = OCTAVES << FINE;
 /// Buckets that are added up at once.
@@ -55,7 +55,7 @@ impl Sketch {
         Self::default()
     }
 
-    /// Counts a value. Negative values and those that are no number count as 0.
+    /// Adds a value. Negative values and NaN count as 0.
     #[inline]
     pub fn record(&mut self, value: f64) {
         let value = if value > 0.0 { value } else { 0.0 };
@@ -66,7 +66,7 @@ impl Sketch {
         self.most = self.most.max(value);
     }
 
-    /// Counts a value so many times.
+    /// Adds a value this many times.
     pub fn record_many(&mut self, value: f64, times: u32) {
         if times > 0 {
             let value = if value > 0.0 { value } else { 0.0 };
@@ -78,12 +78,12 @@ impl Sketch {
         }
     }
 
-    /// Counts all that another one has.
+    /// Adds all values of another sketch.
     pub fn add(&mut self, other: &Sketch) {
         if other.count == 0 {
             return;
         }
-        // Only what lies between least and most can be above zero.
+        // Only buckets between minimum and maximum can be above zero.
         let occupied = index(other.least)..=index(other.most);
         for (mine, theirs) in self.buckets[occupied.clone()].iter_mut().zip(&other.buckets[occupied]) {
             *mine += theirs;
@@ -94,10 +94,10 @@ impl Sketch {
         self.most = self.most.max(other.most);
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         if self.count > 0 {
-            // Only what lies between least and most can be above zero.
+            // Only buckets between minimum and maximum can be above zero.
             self.buckets[index(self.least)..=index(self.most)].fill(0);
             *self = Sketch {
                 buckets: core::mem::take(&mut self.buckets),
@@ -109,7 +109,7 @@ impl Sketch {
         }
     }
 
-    /// How many values.
+    /// The number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -124,12 +124,12 @@ impl Sketch {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The least; none without values.
+    /// The minimum; none without values.
     pub fn least(&self) -> Option<f64> {
         (self.count > 0).then_some(self.least)
     }
 
-    /// The greatest; none without values.
+    /// The maximum; none without values.
     pub fn most(&self) -> Option<f64> {
         (self.count > 0).then_some(self.most)
     }
@@ -147,7 +147,7 @@ impl Sketch {
         let (mut bucket, mut seen) = (index(self.least), 0_u64);
         Some(shares.map(|share| {
             let wanted = (libm::ceil(share * self.count as f64) as u64).clamp(1, self.count);
-            // Most buckets of a wide distribution are passed over: many at a time.
+            // Most buckets of a wide distribution are skipped, many at a time.
             while let Some(stride) = self.buckets.get(bucket..bucket + STRIDE) {
                 let many = stride.iter().map(|&count| u64::from(count)).sum::<u64>();
                 if seen + many >= wanted {
@@ -164,7 +164,7 @@ impl Sketch {
         }))
     }
 
-    /// The buckets that have something in them: the middle of each and how many values it has.
+    /// The buckets that are not empty: the middle of each and its number of values.
     pub fn occupied(&self) -> impl Iterator<Item = (f64, u32)> + '_ {
         self.buckets
             .iter()

@@ -1,8 +1,7 @@
 //! A generator so small that each request can carry its own.
 //!
-//! Two policies that are compared should see the same requests, whatever order they are worked on in. So a request
-//! carries the seed from which all that it needs is drawn: SplitMix64 (Steele, Lea and Flood 2014), whose whole state
-//! is one word.
+//! Two policies that are compared should get the same requests, in whatever order they are processed. So a request
+//! carries the seed of all its draws: SplitMix64 (Steele, Lea and Flood 2014), whose whole state is one word.
 
 use crate::ziggurat;
 
@@ -27,7 +26,7 @@ impl SplitMix {
         z ^ (z >> 31)
     }
 
-    /// A stream that has nothing to do with what this one gives from now on.
+    /// A stream that is independent of this one's further values.
     #[inline]
     pub fn fork(&mut self) -> Self {
         SplitMix(self.bits() ^ 0x6a09_e667_f3bc_c909)

@@ -1,9 +1,9 @@
-//! Student's t: how far a mean of few values may stray.
+//! Student's t: confidence intervals for means of few values.
 
 use libm::{exp, fabs, lgamma, log, sqrt};
 
-/// The `t` that is exceeded in size with the probability `beyond` (0 to 1, both ends together), for so many degrees
-/// of freedom (above 0, fractions allowed).
+/// The `t` whose absolute value is exceeded with the probability `beyond` (0 to 1, two-sided), for this many degrees of
+/// freedom (above 0, fractions allowed).
 pub fn student_t(beyond: f64, freedom: f64) -> f64 {
     let mut high = 1.0;
     while student_t_beyond(high, freedom) > beyond && high < 1e12 {
@@ -17,7 +17,7 @@ pub fn student_t(beyond: f64, freedom: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The probability (0 to 1) of a larger |t| for so many degrees of freedom (above 0): the inverse of [`student_t`].
+/// The probability (0 to 1) of a larger |t| for this many degrees of freedom (above 0): the inverse of [`student_t`].
 pub fn student_t_beyond(t: f64, freedom: f64) -> f64 {
     // The regularised incomplete beta function of (v/2, 1/2) at v / (v + t²).
     let x = freedom / (freedom + t * t);
@@ -26,7 +26,7 @@ pub fn student_t_beyond(t: f64, freedom: f64) -> f64 {
         return 1.0;
     }
     let front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1.0 - x));
-    // The fraction settles fast on one side of the mean only; the other side is reached by symmetry.
+    // The fraction converges fast on one side of the mean only; the other side follows by symmetry.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * fraction(x, a, b) / a
     } else {
@@ -58,8 +58,8 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     sum
 }
 
-/// Limits of a share (0 to 1) that was seen in `count` independent draws (above 0, fractions allowed), `t` standard
-/// errors to each side: Wilson's score interval, which stays within 0 and 1 and says something where the share is 0.
+/// Limits of a share (0 to 1) that was observed in `count` independent draws (above 0, fractions allowed), `t` standard
+/// errors to each side: Wilson's score interval, which stays within 0 and 1 and is meaningful for a share of 0.
 pub fn share_limits(share: f64, count: f64, t: f64) -> (f64, f64) {
     let square = t * t / count;
     let centre = (share + 0.5 * square) / (1.0 + square);
@@ -68,9 +68,9 @@ pub fn share_limits(share: f64, count: f64, t: f64) -> (f64, f64) {
 }
 
 const TINY: f64 = 1e-300;
-/// More than enough: the fraction settles in some `sqrt(max(a, b))` terms.
+/// More than enough: the fraction converges in about `sqrt(max(a, b))` terms.
 const TERMS: u32 = 1_000;
-/// To the last digits of a number with 53 bits.
+/// To the full precision of 53 bits.
 const HALVINGS: u32 = 60;
 
 #[cfg(test)]

@@ -1,40 +1,39 @@
-//! Up to which dose does a trial succeed? A posterior from trials at different doses.
+//! The dose up to which a trial succeeds: a posterior from trials at different doses.
 //!
 //! ## Why a posterior and not a bisection
-//! A bisection believes each trial for ever, and one unlucky trial sends it into the wrong half. Here every trial
-//! has a chance to be wrong that shrinks with its distance from the threshold; how fast is learnt along the way,
-//! and the answer is an interval with a probability.
+//! A bisection never corrects a verdict, and one unlucky trial sends it into the wrong half. Here every trial may be
+//! wrong with a probability that decreases with its distance from the threshold; how fast is estimated from the trials,
+//! and the result is an interval with a probability.
 //!
 //! ## The model
-//! A trial at position `x` succeeds with probability `1 / (1 + exp((x - t) / s))`: one half at the threshold `t`;
-//! the blur `s > 0` says over what distance outcomes are mixed. Both unknowns are kept on a grid, which is the psi
-//! method of psychophysics: Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric slope and
-//! threshold", Vision Research 39 (1999). Priors: flat in `t`, flat in `ln s`.
+//! A trial at position `x` succeeds with probability `1 / (1 + exp((x - t) / s))`: one half at the threshold `t`; the
+//! blur `s > 0` is the distance over which outcomes are mixed. Both unknowns are on a grid, which is the psi method of
+//! psychophysics: Kontsevich and Tyler, "Bayesian adaptive estimation of psychometric slope and threshold", Vision
+//! Research 39 (1999). Priors: flat in `t`, flat in `ln s`.
 //!
 //! ## Why short trials count less when they succeed
-//! What has not happened in half the time may happen in the other half. Where failures come at random, two halves
-//! must both succeed: a trial that lasted a share `l` of the time succeeds with the probability above to the power
-//! of `l`.
+//! A failure that has not happened in half the time may happen in the other half. If failures are random, both halves
+//! must succeed: a trial that lasted a share `l` of the time succeeds with the probability above to the power of `l`.
 //!
 //! ## Why only success or failure counts
-//! Tried and set aside: a logistic curve through the shares of misses, weighted by how strongly misses clump. Near
-//! a limit the share of one trial is either next to nothing or a collapse; weights that admit this are so
-//! small that they leave intervals several times as wide. Signs lose at most a third of the information of a
-//! well-behaved margin (the efficiency of the sign is 2/pi), and cannot be fooled by the others.
+//! Tried and rejected: a logistic curve through the shares of misses, weighted by the correlation of misses. Near a
+//! limit the share of one trial is either nearly zero or a collapse; weights that allow for this are so small that
+//! intervals become several times as wide. Signs lose at most a third of the information of a well-behaved margin (the
+//! efficiency of the sign is 2/pi), and are robust against the other margins.
 
 use alloc::vec::Vec;
 use libm::{exp, log, log1p};
 
-/// What one trial says about the threshold.
+/// The evidence of one trial about the threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Where.
+    /// The position.
     pub x: f64,
-    /// Whether it succeeded: the threshold lies above `x`, as far as this trial can tell.
+    /// Whether it succeeded: the threshold is above `x`, according to this trial.
     pub succeeded: bool,
-    /// The blur of this trial where it is known (above 0); `None` where it has the blur that all share.
+    /// The blur of this trial, if known (above 0); `None` for the common blur.
     pub blur: Option<f64>,
-    /// How much of the time that the threshold is about the trial lasted, above 0, at most 1.
+    /// The share of the threshold's time for which the trial lasted, above 0, at most 1.
     pub lasted: f64,
 }
 
@@ -50,7 +49,7 @@ impl Threshold {
     /// The threshold between `from` and `to` after `evidence`.
     pub fn posterior(evidence: &[Evidence], from: f64, to: f64) -> Self {
         let coarse = Threshold::on_grid(evidence, from, to);
-        // The second grid covers what the first found possible: a hundred points where it matters.
+        // The second grid covers the range that the first found possible: a hundred points where it matters.
         let spacing = (to - from) / (POINTS - 1) as f64;
         let low = (coarse.quantile(TAIL) - spacing).max(from);
         let high = (coarse.quantile(1.0 - TAIL) + spacing).min(to);
@@ -90,7 +89,7 @@ impl Threshold {
         let mut before = 0.0;
         for (at, mass) in self.masses.iter().enumerate() {
             if before + mass >= share {
-                // Each point stands for the cell around it.
+                // Each point represents the cell around it.
                 let spacing = self.points.get(1).map_or(0.0, |second| second - self.points[0]);
                 let within = if *mass > 0.0 { (share - before) / mass } else { 0.5 };
                 let position = self.points[at] + spacing * (within - 0.5);
@@ -127,7 +126,7 @@ const BLURS: usize = 9;
 const BLUR_MIN: f64 = 0.000_5;
 /// A blur of 10 %: hardly a threshold.
 const BLUR_MAX: f64 = 0.1;
-/// How often a trial is wrong however far away the threshold is: something else happened.
+/// The probability that a trial is wrong at any distance from the threshold, due to another cause.
 const LAPSE: f64 = 0.01;
 /// Mass that the second grid may cut off at each end.
 const TAIL: f64 = 1e-4;

@@ -8,7 +8,7 @@
 //! the digits are the same on every machine.
 //!
 //! Marsaglia and Tsang, "The ziggurat method for generating random variables", 2000: the area under the density is
-//! covered by 256 layers of equal area; a point of a layer that lies inside the next one lies under the density.
+//! covered by 256 layers of equal area; a point of a layer that is inside the next one is under the density.
 
 /// Layers.
 const LAYERS: usize = 256;
@@ -40,7 +40,7 @@ pub(crate) fn exponential(mut bits: impl FnMut() -> u64) -> f64 {
 
 #[cold]
 fn exponential_slowly(mut layer: usize, mut x: f64, mut bits: impl FnMut() -> u64) -> f64 {
-    // What lies beyond the tail's beginning is distributed as the whole.
+    // The tail has the same distribution as the whole.
     let mut beyond = 0.0;
     loop {
         if x < EXPONENTIAL.x[layer + 1] {

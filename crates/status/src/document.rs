@@ -1,4 +1,4 @@
-//! The document itself: a gateway, and what belongs to it.
+//! The status document of a gateway.
 
 use crate::ShedAnswer;
 use serde::{Deserialize, Serialize};
@@ -10,23 +10,23 @@ use std::collections::BTreeMap;
 pub struct Status {
     /// The version of headroom, with the revision of its source where it is known.
     pub version: String,
-    /// Where clients connect.
+    /// The address for clients.
     pub listen: String,
-    /// Event loops.
+    /// The number of event loops.
     pub workers: u32,
-    /// When it began, in UTC; absent where nothing runs.
+    /// When it started, in UTC; absent if it is not running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// For how long it has run.
+    /// How long it has been running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uptime_s: Option<f64>,
-    /// It takes no more clients and ends with the last request.
+    /// It accepts no new clients and ends after the last request.
     pub draining: bool,
-    /// Of clients.
+    /// Client connections.
     pub connections: Connections,
-    /// What belongs to no route.
+    /// Counters without a route.
     pub counters: Counters,
-    /// In the order in which they are tried.
+    /// Routes in the order in which they are tried.
     pub routes: Vec<Route>,
     /// Service level classes.
     pub service_levels: Vec<ServiceLevel>,
@@ -34,7 +34,7 @@ pub struct Status {
     pub policies: Vec<Policy>,
     /// Rate classes, then concurrency limits.
     pub limits: Vec<Limit>,
-    /// Groups of instances.
+    /// Pools of instances.
     pub pools: Vec<Pool>,
 }
 
@@ -54,25 +54,25 @@ pub struct Flow {
 pub struct Connections {
     /// Now.
     pub open: u64,
-    /// At most so many.
+    /// The maximum.
     pub bound: u64,
     /// Since the beginning.
     pub accepted: u64,
-    /// Above the bound, since the beginning.
+    /// Refused at the maximum, since the beginning.
     pub refused: u64,
     /// Opened to instances, since the beginning.
     pub upstream_opened: u64,
 }
 
-/// What belongs to no route, since the beginning.
+/// Counters without a route, since the beginning.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Requests that broke HTTP or a bound.
+    /// Requests that violated HTTP or a bound.
     pub bad_requests: u64,
-    /// Requests that no route is for.
+    /// Requests without a matching route.
     pub unrouted: u64,
-    /// Rules that failed; their requests passed.
+    /// Failed rules; their requests passed.
     pub rule_errors: u64,
     /// Access log lines that could not be written.
     pub log_lines_lost: u64,
@@ -84,14 +84,14 @@ pub struct Counters {
 pub struct Route {
     /// Its name.
     pub name: String,
-    /// The host that it is for; absent for every host.
+    /// The host to match; absent for every host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The path that it is for; one that ends in `*` is for all below it.
+    /// The path to match; one that ends in `*` matches all paths below it.
     pub path: String,
-    /// Who answers.
+    /// The pool.
     pub pool: String,
-    /// The class that times its requests.
+    /// The service level class of its requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_level: Option<String>,
     /// The rule that decides for each request.
@@ -106,25 +106,25 @@ pub struct Route {
     /// Limits that apply while a class is not conforming.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// How important its requests are: a class, or the header that names it; absent where all are of the highest class.
+    /// The priority of its requests: a class, or the header with its name; absent if all have the highest class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
-    /// The header in which clients say how long they wait for the answer.
+    /// The header with the client's time-out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_header: Option<String>,
-    /// What a shed request is told: `problem`, `page TYPE` or `redirect ADDRESS`.
+    /// The response to a shed request: `problem`, `page TYPE` or `redirect ADDRESS`.
     pub shed_answer: ShedAnswer,
-    /// What arrived: answered, failed and shed, in flight and waiting.
+    /// Arrived requests: with a response, failed and shed, in flight and waiting.
     pub demand: Flow,
-    /// Answers from upstream by class of status: `2xx` and so on.
+    /// Responses from upstream by status class: `2xx` and so on.
     pub answered: BTreeMap<String, Flow>,
-    /// By reason.
+    /// Shed requests by reason.
     pub shed: BTreeMap<String, Flow>,
-    /// Without a whole answer from upstream, by kind.
+    /// Requests without a complete response from upstream, by kind.
     pub failed: BTreeMap<String, Flow>,
-    /// At the upstream now.
+    /// Requests at the upstream now.
     pub in_flight: u64,
-    /// That wait for their turn now.
+    /// Requests that wait for their turn now.
     pub waiting: u64,
 }
 
@@ -134,22 +134,22 @@ pub struct Route {
 pub struct ServiceLevel {
     /// Its name.
     pub name: String,
-    /// The time to the first byte within which a response conforms; absent where only statuses count.
+    /// The time-to-first-byte target; absent if only statuses count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_ms: Option<f64>,
-    /// Statuses that do not conform however soon they come, such as `5xx`.
+    /// Statuses that do not conform, however fast the response, such as `5xx`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_conforming: Vec<String>,
-    /// How far back the share looks.
+    /// The length of the window.
     pub window_s: f64,
     /// The share that conformed, from 0 to 1; absent without responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conforming: Option<f64>,
     /// Responses in the window.
     pub responses: u64,
-    /// Refused by a policy's own limits in the window.
+    /// Requests refused by a policy's own limits in the window.
     pub shed: u64,
-    /// Where the target comes from.
+    /// The source of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }
@@ -160,29 +160,29 @@ pub struct ServiceLevel {
 pub struct Policy {
     /// Its name.
     pub name: String,
-    /// The class that is watched.
+    /// The service level class.
     pub service_level: String,
-    /// The limits begin to apply below this share, from 0 to 1.
+    /// The limits are engaged below this share, from 0 to 1.
     pub enter_below: f64,
-    /// They cease to apply from this share on, from 0 to 1.
+    /// They are lifted from this share on, from 0 to 1.
     pub leave_at: f64,
-    /// Fewer responses say nothing.
+    /// Fewer responses are ignored.
     pub min_samples: u64,
-    /// The concurrency limit that applies meanwhile.
+    /// The concurrency limit that applies while engaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<String>,
-    /// The rate class that applies meanwhile.
+    /// The rate class that applies while engaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_class: Option<String>,
-    /// Its limits decide and count, and let pass.
+    /// Its limits only count, and let all requests pass.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shadow: bool,
-    /// Whether they apply now.
+    /// Whether the limits apply now.
     pub engaged: bool,
-    /// For how long they have applied.
+    /// How long they have applied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engaged_for_s: Option<f64>,
-    /// Why they began to apply.
+    /// Why they were engaged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -206,66 +206,66 @@ pub struct Limit {
     pub name: String,
     /// What it counts.
     pub kind: LimitKind,
-    /// Requests a second.
+    /// Requests per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
-    /// Requests that may pass at once after a calm.
+    /// Requests that may pass at once after an idle period.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
-    /// Requests a minute.
+    /// Requests per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<f64>,
-    /// Requests that may pass at once under the minute's limit.
+    /// Requests that may pass at once under the limit per minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_minute_burst: Option<u32>,
-    /// Requests that may be in flight: the bound that is in force now.
+    /// Maximum requests in flight: the bound in force now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight_bound: Option<u32>,
-    /// Between which bounds the limit follows the service, where it does.
+    /// The bounds of an adaptive limit; absent for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive: Option<Adaptive>,
-    /// The share of the limit that each priority class may fill, from the lowest class on; empty where all may fill it.
+    /// The share of the limit that each priority class may fill, from the lowest class on; empty if all may fill it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<PriorityShare>,
     /// Requests in flight now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<u32>,
-    /// How many may wait: for their turn, or for a place in flight. Of a rate class by key, for each key.
+    /// How many requests may wait: for their turn, or for a slot. For a rate class by key, for each key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_bound: Option<u32>,
-    /// How many wait now; absent for a rate class by key, where each key has a backlog of its own.
+    /// How many requests wait now; absent for a rate class by key, where each key has its own backlog.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u32>,
-    /// How long one may wait.
+    /// The longest wait of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_wait_ms: Option<f64>,
-    /// What its requests are told apart by, where each has a limit of its own: [`Limit::BY_CLIENT`], a header or a cookie.
+    /// The key of its requests, if each key has its own limit: [`Limit::BY_CLIENT`], a header or a cookie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// It decides and counts, and lets pass.
+    /// It only counts, and lets all requests pass.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shadow: bool,
-    /// Where the value in force comes from, where it is not the one of the file.
+    /// The origin of the value in force, if it is not the one of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Where the figure of the file comes from; absent where somebody wrote it by hand.
+    /// The source of the value in the file; absent if it was written by hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }
 
-/// Between which bounds a limit follows the service.
+/// The bounds of an adaptive limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Adaptive {
-    /// The first value, as the file says.
+    /// The initial value, from the file.
     pub first: u32,
-    /// Never below this: the file's bound, or what was measured before where that is higher.
+    /// The lower bound: the file's, or the measured one if that is higher.
     pub least: u32,
-    /// Never above this.
+    /// The upper bound.
     pub most: u32,
 }
 
-/// What a priority class may fill.
+/// The share of a priority class.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PriorityShare {
@@ -275,15 +275,15 @@ pub struct PriorityShare {
     pub share: f64,
 }
 
-/// The measurement behind a figure.
+/// The measurement behind a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
     /// The run in the ledger.
     pub run: String,
-    /// When it was measured, as a date.
+    /// The date of the measurement.
     pub date: String,
-    /// What was measured.
+    /// The measured target.
     pub target: String,
 }
 
@@ -295,19 +295,19 @@ pub struct Pool {
     pub name: String,
     /// Too few instances are usable, so that all are used.
     pub panic: bool,
-    /// Requests that may be in flight at each instance.
+    /// Maximum requests in flight at each instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_concurrency: Option<u32>,
-    /// How many may wait while all instances are full; absent where nobody may.
+    /// How many requests may wait while all instances are full; absent without a queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bound: Option<u32>,
-    /// How long one may wait.
+    /// The longest wait of a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_wait_ms: Option<f64>,
-    /// How many wait now.
+    /// How many requests wait now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u32>,
-    /// Who answers.
+    /// The instances.
     pub instances: Vec<Instance>,
 }
 
@@ -315,17 +315,17 @@ pub struct Pool {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instance {
-    /// Where it listens.
+    /// Its address.
     pub address: String,
-    /// One of [`crate::state`]; empty where no worker has said yet.
+    /// One of [`crate::state`]; empty if no worker has reported yet.
     pub state: String,
-    /// Requests that it has now from this pool.
+    /// Its requests in flight from this pool.
     pub in_flight: u64,
-    /// Connections to it that wait for a request, whatever pools it is in.
+    /// Idle connections to it, of all pools.
     pub idle: u64,
 }
 
-/// A change of a policy.
+/// A transition of a policy.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Change {
@@ -337,7 +337,7 @@ pub struct Change {
     pub policy: String,
     /// Whether its limits apply since then.
     pub engaged: bool,
-    /// Why they began to apply, or for how long they had applied.
+    /// Why they were engaged, or for how long they had applied.
     pub reason: String,
 }
 

@@ -1,10 +1,9 @@
-//! What a gateway is and does, as one document: `GET /status`, `headroom top`, `headroom explain`. The gateway fills it
-//! in; whatever shows a gateway reads it and needs nothing else of it.
+//! The configuration and the state of a gateway as one document: `GET /status`, `headroom top`, `headroom explain`. The
+//! gateway fills it in; displays of a gateway need only this document.
 //!
-//! Names and units are in the keys; what is unknown is absent. Readers ignore keys that they do not know, so that the
-//! document may grow.
+//! Keys contain names and units; unknown values are absent. Readers ignore unknown keys, so that keys can be added.
 //!
-//! The names that a gateway uses everywhere, in this document, its metrics, its log and its answers, are here too:
+//! The crate also has the names that a gateway uses in this document, its metrics, its log and its responses:
 //! [`reason`], [`metric`] and [`state`].
 #![warn(missing_docs)]
 

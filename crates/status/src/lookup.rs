@@ -1,4 +1,4 @@
-//! What belongs together in the document, by name.
+//! Looks up related parts of the document by name.
 
 use crate::{Limit, LimitKind, Policy, Pool, Provenance, Route, Status};
 
@@ -13,18 +13,18 @@ impl Status {
         self.limits.iter().find(|limit| limit.kind == kind && limit.name == name)
     }
 
-    /// The pool that answers on a route.
+    /// The pool of a route.
     pub fn pool_of(&self, route: &Route) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.name == route.pool)
     }
 
-    /// The measurements behind its figures.
+    /// The measurements behind its values.
     pub fn provenances(&self) -> impl Iterator<Item = &Provenance> {
         let levels = self.service_levels.iter().filter_map(|class| class.provenance.as_ref());
         levels.chain(self.limits.iter().filter_map(|limit| limit.provenance.as_ref()))
     }
 
-    /// Whether a limit refuses anything where the file applies it: one in shadow does not, nor does one that only
+    /// Whether a limit refuses requests where the file applies it: a limit in shadow does not, nor does one that only
     /// policies in shadow use.
     pub fn refuses(&self, limit: &Limit) -> bool {
         let always = self.routes.iter().any(|route| limit.is_of_route(route));
@@ -35,7 +35,7 @@ impl Status {
 }
 
 impl Limit {
-    /// The key of limits that each client has for itself.
+    /// The key of limits that are separate for each client.
     pub const BY_CLIENT: &str = "client";
 
     /// Whether it always applies on a route.

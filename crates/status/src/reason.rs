@@ -1,43 +1,43 @@
-//! The names of reasons, as logs, metrics, answers and the status document have them. They never change.
+//! The names of reasons in logs, metrics, responses and the status document. They are stable.
 //!
-//! Why a limit refuses is not here: these names belong to [`control::admission::Reason`], and those of broken requests to
+//! The reasons of limits are elsewhere: they belong to [`control::admission::Reason`], and those of invalid requests to
 //! the codec that refuses them.
 
-/// Why a request was not answered by an instance, or not whole.
+/// Why a request got no response from an instance, or an incomplete one.
 pub mod request {
     names! {
-        /// The route's rule answered it.
+        /// The route's rule produced the response.
         RULE = "rule",
         /// No instance accepted a connection.
         UPSTREAM_UNREACHABLE = "upstream_unreachable",
         /// No instance accepted a connection in time.
         UPSTREAM_CONNECT_TIMEOUT = "upstream_connect_timeout",
-        /// The instance closed the connection before its answer was whole.
+        /// The instance closed the connection before the response was complete.
         UPSTREAM_BROKE = "upstream_broke",
-        /// The answer, or more of it, did not come in time.
+        /// The response, or the next part of it, did not arrive in time.
         UPSTREAM_TIMEOUT = "upstream_timeout",
-        /// The answer broke HTTP.
+        /// The response violated HTTP.
         UPSTREAM_MALFORMED = "upstream_malformed",
-        /// The client closed its connection before its answer was whole.
+        /// The client closed its connection before the response was complete.
         CLIENT_LEFT = "client_left",
-        /// Its body broke HTTP after it had begun to be forwarded.
+        /// Its body violated HTTP after forwarding had begun.
         BAD_REQUEST = "bad_request",
-        /// Its head was not whole in time.
+        /// Its head was not complete in time.
         HEAD_TIMEOUT = "head_timeout",
-        /// Its body did not come in time.
+        /// Its body did not arrive in time.
         BODY_TIMEOUT = "body_timeout",
-        /// Its body is longer than the gateway takes.
+        /// Its body is larger than the gateway accepts.
         BODY_TOO_LARGE = "body_too_large",
-        /// The bodies that are read before their requests go on took all the memory that they may.
+        /// The memory for buffered bodies is exhausted.
         BODY_MEMORY = "body_memory",
-        /// No route is for it.
+        /// No route matches it.
         NO_ROUTE = "no_route",
-        /// It asks for a protocol that the gateway does not carry.
+        /// It requests an upgrade to a protocol that the gateway does not support.
         UPGRADE_UNSUPPORTED = "upgrade_unsupported",
     }
 }
 
-/// Why a request should be sent again.
+/// Why a request should be retried.
 pub mod retry {
     names! {
         /// No connection: nothing was sent.
@@ -46,63 +46,63 @@ pub mod retry {
         CONNECT_TIMEOUT = "connect_timeout",
         /// A kept connection that the instance was closing.
         STALE = "stale",
-        /// The connection broke before an answer.
+        /// The connection broke before a response.
         BROKE = "broke",
     }
 }
 
-/// What became of a request that should be sent again.
+/// What happened to a request that should be retried.
 pub mod retried {
     names! {
-        /// It was sent again.
+        /// It was retried.
         REPEATED = "repeated",
-        /// The instance may have acted on it already.
+        /// The instance may already have processed it.
         NOT_SAFE = "not_safe",
-        /// It had been sent as often as the pool allows.
+        /// It had been sent the maximum number of times.
         OUT_OF_TRIES = "out_of_tries",
-        /// Repeats had reached their share of all requests.
+        /// The retry budget was exhausted.
         OUT_OF_BUDGET = "out_of_budget",
     }
 }
 
-/// Why a chosen copy of a request did not go to its shadow, or not into the capture.
+/// Why a chosen copy of a request was not sent to its shadow, or not written to the capture.
 pub mod dropped {
     names! {
-        /// Its method may change something.
+        /// Its method is not safe.
         UNSAFE_METHOD = control::mirror::NotMirrored::UNSAFE_METHOD,
-        /// The gateway itself was late.
+        /// The gateway itself lagged.
         TRIPPED = control::mirror::NotMirrored::TRIPPED,
-        /// The absolute limit was used up.
+        /// The absolute limit was exhausted.
         OVER_LIMIT = control::mirror::NotMirrored::OVER_LIMIT,
-        /// As many waited as may.
+        /// The queue was full.
         QUEUE_FULL = "queue_full",
-        /// Copies hold as many bytes as they may.
+        /// The memory for copies was exhausted.
         BYTES_FULL = "bytes_full",
-        /// The body is longer than what is copied.
+        /// The body is larger than the maximum for copies.
         BODY_TOO_LARGE = "body_too_large",
         /// The live request ended before its body did.
         BODY_INCOMPLETE = "body_incomplete",
-        /// Its deadline came while it waited.
+        /// Its deadline passed while it waited.
         EXPIRED = "expired",
         /// The file could not be written.
         WRITE_FAILED = "write_failed",
-        /// The gateway ended.
+        /// The gateway was shutting down.
         ENDING = "ending",
     }
 }
 
-/// Why a copy that went to its shadow could not be compared.
+/// Why a copy that was sent to its shadow could not be compared.
 pub mod uncompared {
     names! {
         /// No connection.
         UNREACHABLE = "unreachable",
-        /// The connection ended before the answer.
+        /// The connection ended before the response.
         BROKE = "broke",
-        /// The answer broke HTTP.
+        /// The response violated HTTP.
         MALFORMED = "malformed",
-        /// The answer was not whole at the deadline.
+        /// The response was not complete at the deadline.
         DEADLINE = "deadline",
-        /// The live request had no whole answer.
+        /// The live request had no complete response.
         LIVE_INCOMPLETE = "live_incomplete",
     }
 }

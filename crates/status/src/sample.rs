@@ -1,4 +1,4 @@
-//! Gateways to show in tests.
+//! Example gateways for tests.
 
 use crate::{
     Adaptive, Connections, Flow, Instance, Limit, LimitKind, Policy, Pool, PriorityShare, Provenance, Route,
@@ -15,7 +15,7 @@ fn flows(of: &[(&str, u64, f64)]) -> BTreeMap<String, Flow> {
     of.iter().map(|&(name, total, per_second)| (name.to_owned(), flow(total, per_second))).collect()
 }
 
-/// One that has just begun.
+/// A gateway that has just started.
 pub fn calm() -> Status {
     let measured = Some(Provenance {
         run: "r17".to_owned(),
@@ -115,7 +115,7 @@ pub fn calm() -> Status {
     }
 }
 
-/// The same under a flood.
+/// The same under overload.
 pub fn busy() -> Status {
     let mut status = calm();
     status.uptime_s = Some(187.4);
@@ -144,7 +144,7 @@ pub fn busy() -> Status {
     status
 }
 
-/// One that has a queue, a key, priorities, a limit that adapts, and policies and limits in shadow.
+/// A gateway with a queue, a key, priorities, an adaptive limit, and policies and limits in shadow.
 pub fn full() -> Status {
     let mut status = busy();
     status.pools[1].instances.truncate(1);

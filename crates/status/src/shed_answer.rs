@@ -1,23 +1,23 @@
-//! What a shed request is told.
+//! The response to a shed request.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a shed request is told: in the document `problem`, `page TYPE` or `redirect ADDRESS`.
+/// The response to a shed request: in the document `problem`, `page TYPE` or `redirect ADDRESS`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum ShedAnswer {
     /// 503 with problem details.
     #[default]
     Problem,
-    /// 503 with a page of the operator's own.
+    /// 503 with the operator's own page.
     Page {
         /// Its media type.
         content_type: String,
     },
     /// 302.
     Redirect {
-        /// Where to.
+        /// The location.
         location: String,
     },
 }
@@ -39,7 +39,7 @@ impl From<ShedAnswer> for String {
 }
 
 impl From<String> for ShedAnswer {
-    /// A text that this version does not know counts as problem details, which every version gives.
+    /// An unknown text counts as problem details, which every version supports.
     fn from(text: String) -> Self {
         match text.split_once(' ') {
             Some(("page", content_type)) => ShedAnswer::Page { content_type: content_type.to_owned() },

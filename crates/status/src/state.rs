@@ -1,16 +1,16 @@
-//! The names of an instance's states. They never change.
+//! The names of an instance's states. They are stable.
 
 names! {
-    /// It takes requests.
+    /// It gets requests.
     AVAILABLE = "available",
-    /// It takes fewer requests at first.
+    /// It gets fewer requests at first.
     WARMING = "warming",
-    /// It failed and gets nothing for a while.
+    /// It failed and gets no requests for some time.
     EJECTED = "ejected",
     /// It failed its active checks.
     UNHEALTHY = "unhealthy",
-    /// It finishes what it has.
+    /// It finishes its requests.
     DRAINING = "draining",
-    /// It is not in the configuration any more and has requests in flight.
+    /// It is no longer in the configuration and has requests in flight.
     REMOVED = "removed",
 }

@@ -9,7 +9,7 @@ use core::str::FromStr;
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// So many bytes.
+    /// This many bytes.
     pub const fn new(bytes: u64) -> Self {
         Bytes(bytes)
     }
@@ -25,7 +25,7 @@ const EXPECTED: &str = "a size such as 512, 64KiB or 10MB (B, kB, KiB, MB, MiB, 
 impl FromStr for Bytes {
     type Err = ParseError;
 
-    /// Reads `512`, `64KiB`, `10MB`.
+    /// Parses `512`, `64KiB`, `10MB`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = || ParseError::new("size", text, EXPECTED);
         let (number, unit) = number_and_unit(text.trim()).ok_or_else(wrong)?;

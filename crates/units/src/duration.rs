@@ -6,11 +6,11 @@ use core::time::Duration;
 
 const EXPECTED: &str = "a span with its unit, such as 250ms, 10s or 1m30s (ns, us, ms, s, m, h, d)";
 
-/// Reads a span such as `250ms`, `1.5s` or `1m30s`.
+/// Parses a span such as `250ms`, `1.5s` or `1m30s`.
 ///
 /// # Errors
-/// Names the text where a unit is missing or unknown, where the number is no number, or where the span is
-/// longer than 584 years. Only a plain `0` may stand without a unit.
+/// A unit is missing or unknown, the number is invalid, or the span is longer than 584 years. Only a plain `0` needs no
+/// unit.
 pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     let wrong = || ParseError::new("duration", text, EXPECTED);
     let mut rest = text.trim();
@@ -40,7 +40,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
     if nanos > u64::MAX as f64 {
         return Err(wrong());
     }
-    // Adding one half and cutting rounds to the nearest; `f64::round` needs `std`.
+    // Adding one half and truncating rounds to the nearest; `f64::round` needs `std`.
     Ok(Duration::from_nanos((nanos + 0.5) as u64))
 }
 

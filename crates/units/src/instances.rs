@@ -1,4 +1,4 @@
-//! How many copies of a service run.
+//! The number of instances of a service.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use core::fmt;
 pub struct InstanceCount(u32);
 
 impl InstanceCount {
-    /// So many instances.
+    /// This many instances.
     pub const fn new(count: u32) -> Self {
         InstanceCount(count)
     }

@@ -1,8 +1,8 @@
 //! Quantities with their units in the type.
 //!
-//! A raw `f64` does not say whether it is a percentage, a ratio, seconds or requests a second. These types do,
-//! check their range once, where a value enters, and are trusted from there on. Text forms (`100/s`, `250ms`,
-//! `p95`) are read and written here, so that every file, flag and report spells them the same way.
+//! A raw `f64` may be a percentage, a ratio, seconds or requests a second. These types have a unit, check their range
+//! once, where a value enters, and are trusted from there on. Text forms (`100/s`, `250ms`, `p95`) are parsed and
+//! written here, so that every file, flag and report uses the same notation.
 //!
 //! The crate has no dependencies and no `std`, so that the decision code can rely on it.
 #![no_std]

@@ -1,11 +1,11 @@
-//! What is wrong with a text that should have been a quantity.
+//! Errors of parsing a quantity.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// A text that is not the quantity that was asked for.
+/// A text that is not the expected quantity.
 ///
-/// The message names what was found, what is allowed and how to write it.
+/// The message contains what was found, what is allowed and how to write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// The quantity that was expected, such as `rate`.
@@ -30,14 +30,14 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// Splits `12.5ms` into the number and what follows it.
+/// Splits `12.5ms` into the number and the rest.
 pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     number.is_finite().then_some((number, &text[end..]))
 }
 
-/// Takes a leading `k`, `M` or `G` off a unit, and says what it multiplies by.
+/// Removes a leading `k`, `M` or `G` from a unit, and returns its factor.
 pub(crate) fn multiplier(unit: &str) -> (f64, &str) {
     let mut rest = unit.chars();
     match rest.next() {

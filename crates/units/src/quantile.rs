@@ -1,4 +1,4 @@
-//! Which point of a distribution is meant.
+//! A point of a distribution.
 
 use crate::parse::{ParseError, number_and_unit};
 use core::fmt;

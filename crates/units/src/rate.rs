@@ -1,4 +1,4 @@
-//! How often something happens.
+//! The frequency of events.
 
 use crate::parse::{ParseError, multiplier, number_and_unit};
 use core::fmt;
@@ -17,19 +17,19 @@ use core::time::Duration;
 pub struct Rate(f64);
 
 impl Rate {
-    /// Nothing ever happens.
+    /// No events.
     pub const ZERO: Rate = Rate(0.0);
 
     /// Events a second.
     ///
     /// # Panics
-    /// Where the number is negative, infinite or not a number: a rate that was computed is the caller's to check.
+    /// The number is negative, infinite or not a number: the caller must check a computed rate.
     pub fn per_second_of(events: f64) -> Self {
         assert!(events.is_finite() && events >= 0.0, "a rate is finite and not negative, found {events}");
         Rate(events)
     }
 
-    /// Events a second, or `None` where the number is negative, infinite or not a number.
+    /// Events a second, or `None` if the number is negative, infinite or not a number.
     pub fn try_per_second(events: f64) -> Option<Self> {
         (events.is_finite() && events >= 0.0).then_some(Rate(events))
     }

@@ -9,9 +9,9 @@ use core::str::FromStr;
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// Nothing of the whole.
+    /// Zero.
     pub const ZERO: Ratio = Ratio(0.0);
-    /// All of the whole.
+    /// The whole.
     pub const ONE: Ratio = Ratio(1.0);
 
     /// A share, or `None` where the number lies outside 0 to 1.
@@ -29,7 +29,7 @@ impl Ratio {
         self.0
     }
 
-    /// What is left of the whole.
+    /// The rest of the whole.
     pub fn rest(self) -> Self {
         Ratio(1.0 - self.0)
     }

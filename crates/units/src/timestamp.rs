@@ -1,33 +1,33 @@
-//! Instants of a run.
+//! Times of a run.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// An instant: nanoseconds since the run (or the process) began.
+/// A time: nanoseconds since the run (or the process) began.
 ///
-/// Not a calendar time: decisions never need one, and a clock that jumps cannot reach them. 64 bits of
-/// nanoseconds last for 584 years, so the arithmetic saturates rather than wraps.
+/// It is not a calendar time: decisions never need one, and clock changes cannot affect them. 64 bits of nanoseconds
+/// last for 584 years, so the arithmetic saturates rather than wraps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The instant at which the run began.
+    /// The beginning of the run.
     pub const ZERO: Timestamp = Timestamp(0);
-    /// Later than anything that will happen.
+    /// Later than every event.
     pub const NEVER: Timestamp = Timestamp(u64::MAX);
 
-    /// So many nanoseconds after the beginning.
+    /// This many nanoseconds after the beginning.
     pub const fn from_nanos(nanos: u64) -> Self {
         Timestamp(nanos)
     }
 
-    /// So many milliseconds after the beginning.
+    /// This many milliseconds after the beginning.
     pub const fn from_millis(millis: u64) -> Self {
         Timestamp(millis * 1_000_000)
     }
 
-    /// So many seconds after the beginning.
+    /// This many seconds after the beginning.
     pub const fn from_secs(secs: u64) -> Self {
         Timestamp(secs * 1_000_000_000)
     }

@@ -1,4 +1,4 @@
-//! Of what kind a computed number is, where its type cannot say it: in tables and rows that hold several kinds.
+//! The kind of a computed number whose type does not contain it: in tables and rows with several kinds.
 
 use crate::show_duration;
 use alloc::borrow::ToOwned;
@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::time::Duration;
 
-/// Of what kind a number is.
+/// The kind of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// A count or a ratio.
@@ -22,7 +22,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A number of this kind in words: `17`, `45.0 %`, `18.6 ms`, `124/s`, `$0.440`.
+    /// A number of this kind as text: `17`, `45.0 %`, `18.6 ms`, `124/s`, `$0.440`.
     pub fn shown(self, value: f64) -> String {
         match self {
             Unit::Number => trimmed(value),
@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-/// Three significant digits, and whole numbers as they are.
+/// Three significant digits, and whole numbers unchanged.
 fn trimmed(value: f64) -> String {
     // The remainder of a division by 1: `f64::fract` needs `std`.
     if value % 1.0 == 0.0 && value.abs() < 1e15 {

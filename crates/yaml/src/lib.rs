@@ -1,11 +1,11 @@
-//! YAML text as a tree in which every key and value knows where it stands. The only module that knows the parser.
+//! YAML text as a tree in which every key and value has its place. The only module that uses the parser.
 //!
 //! ## Why a tree, and not structs read by serde
-//! Serde ends at the first thing that it cannot read. Somebody who moves a service behind a gateway wants to hear of
-//! all mistakes at once, so the text becomes a tree first, and the tables are read from it one key at a time.
+//! Serde stops at the first error. Users want all errors at once, so the text is first parsed into a tree, and the
+//! tables are read from it one key at a time.
 //!
 //! ## Why scalars stay text
-//! `1.10`, `017` and `2026-11-21` are what the operator wrote; only the field knows whether that is a number.
+//! `1.10`, `017` and `2026-11-21` are kept as written; only the field knows whether it is a number.
 #![warn(missing_docs)]
 
 use serde::Deserialize;
@@ -14,39 +14,39 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, NonFiniteFloatPolicy, Spanned};
 use std::fmt;
 use std::ops::Range;
 
-/// A gateway file is a few kilobytes; this keeps a wrong file name from filling the memory.
+/// A gateway file has a few kilobytes; this protects memory against a wrong file name.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
-/// The deepest table that means something is at depth five.
+/// The deepest table in use is at depth five.
 const DEPTH_MAX: usize = 32;
 /// Aliases may repeat a part of the file, but not multiply it.
 const ALIAS_EVENTS_MAX: usize = 10_000;
 
-/// A value and where it stands, in bytes from the start of the text.
+/// A value and its place, in bytes from the start of the text.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it stands.
+    /// Its place.
     pub span: Range<usize>,
-    /// Whether YAML takes it for a number or a truth value: `5`, but not `"5"`.
+    /// Whether YAML reads it as a number or a boolean: `5`, but not `"5"`.
     pub inferred: bool,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// Nothing, as in `key:`.
     Empty,
-    /// A single value, as it is spelled.
+    /// A single value, as written.
     Scalar(String),
     /// In the order of the file.
     List(Vec<Node>),
-    /// In the order of the file, with keys that stand twice.
+    /// In the order of the file, including duplicate keys.
     Table(Vec<(Key, Node)>),
 }
 
 impl Kind {
-    /// What a message calls it.
+    /// Its kind in messages.
     pub fn shown(&self) -> &'static str {
         match self {
             Kind::Empty => "nothing",
@@ -57,28 +57,28 @@ impl Kind {
     }
 }
 
-/// A key of a table and where it stands.
+/// A key of a table and its place.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// What it says.
+    /// Its text.
     pub name: String,
-    /// Where it stands.
+    /// Its place.
     pub span: Range<usize>,
 }
 
-/// Why the text is no YAML.
+/// Why the text is not YAML.
 #[derive(Debug, Clone)]
 pub struct Malformed {
-    /// What the parser says, without the place.
+    /// The parser's message, without the place.
     pub message: String,
-    /// Where it gave up.
+    /// The place of the error.
     pub span: Range<usize>,
 }
 
-/// Reads one YAML document of at most [`TEXT_BYTES_MAX`].
+/// Parses one YAML document of at most [`TEXT_BYTES_MAX`].
 ///
 /// # Errors
-/// Where the text is longer, or no YAML, or more than one document.
+/// The text is longer, not YAML, or more than one document.
 pub fn tree(text: &str) -> Result<Node, Malformed> {
     within(text, TEXT_BYTES_MAX)?;
     let bytes = Bytes::new(text);
@@ -88,16 +88,16 @@ pub fn tree(text: &str) -> Result<Node, Malformed> {
     }
 }
 
-/// Reads all YAML documents of a text of at most so many bytes; those that hold nothing are left out.
+/// Parses all YAML documents of a text of at most this many bytes; empty ones are left out.
 ///
 /// # Errors
-/// Where the text is longer, or no YAML.
+/// The text is longer, or not YAML.
 pub fn documents(text: &str, bytes_max: usize) -> Result<Vec<Node>, Malformed> {
     within(text, bytes_max)?;
     let bytes = Bytes::new(text);
     let mut options = options();
     if let Some(budget) = &mut options.budget {
-        // The length bounds the documents and nodes, and aliases have a bound of their own.
+        // The length bounds the documents and nodes; aliases have their own bound.
         budget.max_documents = text.len();
         budget.max_nodes = budget.max_nodes.max(text.len() + ALIAS_EVENTS_MAX);
         budget.max_events = budget.max_events.max(2 * budget.max_nodes);
@@ -131,7 +131,7 @@ fn malformed(error: &serde_saphyr::Error, bytes: &Bytes) -> Malformed {
     Malformed { message: message(error), span }
 }
 
-/// What the parser says, without the place, which is shown, and without its hints for programmers.
+/// The parser's message, without the place, which is displayed separately, and without its hints for programmers.
 fn message(error: &serde_saphyr::Error) -> String {
     if let serde_saphyr::Error::MultipleDocuments { .. } = error {
         return "expected one YAML document, found another after `---`".to_owned();
@@ -141,7 +141,7 @@ fn message(error: &serde_saphyr::Error) -> String {
     line.split(" at line ").next().unwrap_or(line).to_owned()
 }
 
-/// Where each character begins, for a parser that counts characters.
+/// The byte offset of each character, for a parser that counts characters.
 struct Bytes {
     starts: Vec<usize>,
     len: usize,
@@ -162,7 +162,7 @@ impl Bytes {
     }
 }
 
-/// What serde hands over: scalars that YAML takes for numbers or truth values have lost their spelling.
+/// Values from serde: numbers and booleans have lost their notation.
 enum RawKind {
     Empty,
     Text(String),
@@ -190,7 +190,7 @@ fn key(raw: Spanned<String>, bytes: &Bytes) -> Key {
     Key { span: bytes.range(&raw.referenced, 0), name: raw.value }
 }
 
-/// A number or truth value as it stands in the file.
+/// A number or boolean as written in the file.
 fn spelling(location: &Location, text: &str, bytes: &Bytes) -> String {
     text.get(bytes.range(location, 0)).unwrap_or_default().trim().to_owned()
 }

@@ -1,4 +1,4 @@
-//! A service for one example: metrics that breach, alarms, policies, and what the scaler makes of them.
+//! A service for one example: metrics that breach, alarms, policies, and the scaler's result.
 
 use super::super::reading::{At, Problem};
 use control::alarm::{AlarmSettings, Comparison};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 use units::Timestamp;
 
-/// What a policy of an example does.
+/// The change of an example's policy.
 #[derive(Debug, Clone, Copy)]
 pub struct Change {
     adjustment: Adjustment,
@@ -54,7 +54,7 @@ impl Stage {
         Stage { settings: ScalerSettings::new(Platform::EC2, min, max) }
     }
 
-    /// A policy with an alarm of its own, above or below a threshold.
+    /// A policy with its own alarm, above or below a threshold.
     pub fn step_policy(&mut self, above: bool, threshold: f64, policy: StepScaling) {
         let (metric, comparison) = if above {
             (MetricId(0), Comparison::GreaterThanOrEqualTo)
@@ -72,7 +72,7 @@ impl Stage {
         self.settings.policies.push(Policy::Step(StepScaling { alarms: vec![alarm], ..policy }));
     }
 
-    /// A policy of one change.
+    /// A policy with one change.
     pub fn policy(&mut self, change: Change, current: u32) {
         let up = match change.adjustment {
             Adjustment::ExactCapacity => i64::from(change.change) > i64::from(current),
@@ -90,7 +90,7 @@ impl Stage {
         self.run([THRESHOLD + 1.0, THRESHOLD - 1.0], current)
     }
 
-    /// The capacity after one metric, which all alarms look at.
+    /// The capacity after one metric, which all alarms use.
     pub fn at(self, metric: f64, current: u32) -> Result<u32, String> {
         self.run([metric, metric], current)
     }
@@ -101,7 +101,7 @@ impl Stage {
     }
 }
 
-/// How much a step adds after another one, during its cooldown or when it is over.
+/// How much a step adds after another one, during its cooldown or afterwards.
 pub fn after_scale_out(before: u32, cooldown_running: bool, now: i32) -> Result<i64, String> {
     const START: u32 = 10;
     let first = i32::try_from(before).map_err(|_| format!("{before} is more than can be added"))?;
@@ -118,7 +118,7 @@ pub fn after_scale_out(before: u32, cooldown_running: bool, now: i32) -> Result<
     let mut played = Played::new(stage.settings)?;
     let added = played.minute(1, [THRESHOLD + 5.0, THRESHOLD + 5.0], START);
     let then = if now < 0 { THRESHOLD - 15.0 } else { THRESHOLD + 15.0 };
-    // The next minute sees that all of it runs, and the default cooldown of five minutes begins.
+    // In the next minute all of it runs, and the default cooldown of five minutes begins.
     played.minute(2, [THRESHOLD + 5.0, THRESHOLD + 5.0], added);
     let when = if cooldown_running { 3 } else { 8 };
     Ok(i64::from(played.minute(when, [then, then], added)) - i64::from(added))
@@ -143,7 +143,7 @@ impl Played {
         Ok(Played { scaler, series })
     }
 
-    /// The capacity after a minute with these metrics, where all that should run does.
+    /// The capacity after a minute with these metrics, with all desired instances running.
     fn minute(&mut self, minute: u64, metrics: [f64; 2], capacity: u32) -> u32 {
         for (series, metric) in self.series.iter_mut().zip(metrics) {
             series.record(Timestamp::from_secs(60 * (minute - 1)), metric);

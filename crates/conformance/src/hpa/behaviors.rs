@@ -14,7 +14,7 @@ use units::Timestamp;
 
 type Section = fn(&At, &Behavior) -> Result<CaseResult, Problem>;
 
-/// The sections by name; each reads one case.
+/// The sections by name; each parses one case.
 const SECTIONS: [(&str, Section); 6] = [
     ("scaling_with_rules", scaling_with_rules),
     ("stabilize_with_behaviors", stabilize_with_behaviors),
@@ -99,9 +99,9 @@ fn convert_desired_replicas_with_rules(case: &At, _: &Behavior) -> Result<CaseRe
 fn store_scale_events(case: &At, _: &Behavior) -> Result<CaseResult, Problem> {
     let mut events = events(case, "prev")?;
     let changed = events.within(NOW, Duration::from_secs(60));
-    // Without behavior nothing is remembered, because nothing would read it.
+    // Without behavior nothing is recorded, because nothing would read it.
     if case.maybe("rules").is_some() {
-        // What is stored depends on the policies of the case alone.
+        // The stored history depends only on the policies of the case.
         let rules = rules_or(case, "rules", &Rules::of(Vec::new()))?;
         let longest = rules.policies.iter().map(|policy| policy.period).max().unwrap_or_default();
         events.store(NOW, case.field("replica_change")?.whole()?, longest);
@@ -144,7 +144,7 @@ fn result(name: String, expected: impl Display, found: impl Display) -> CaseResu
     CaseResult { name, expected: expected.to_string(), found: found.to_string() }
 }
 
-/// The rules of the file where a case names none.
+/// The rules of the file for cases without their own.
 fn defaults(root: &At) -> Result<Behavior, Problem> {
     let usual = Behavior::default();
     let Some(given) = root.maybe("defaults") else { return Ok(usual) };
@@ -158,7 +158,7 @@ fn defaults(root: &At) -> Result<Behavior, Problem> {
     Ok(Behavior { up: direction("scale_up", usual.up)?, down: direction("scale_down", usual.down)? })
 }
 
-/// The rules of a case, with the defaults for what they leave out.
+/// The rules of a case, with the defaults for missing ones.
 fn rules_or(case: &At, field: &str, defaults: &Rules) -> Result<Rules, Problem> {
     let Some(given) = case.maybe(field) else { return Ok(defaults.clone()) };
     let mut rules = defaults.clone();

@@ -1,4 +1,4 @@
-//! The tests of the replica calculator: pods and a metric, and how many replicas that asks for.
+//! The tests of the replica calculator: pods and a metric, and the resulting number of replicas.
 //!
 //! The upstream harness gives each pod two containers that request and use the same, metrics without a time and with
 //! a window of a minute, and pods that started long ago and are ready unless a case says otherwise.
@@ -29,7 +29,7 @@ pub fn run(file: &Value) -> Result<Vec<CaseResult>, Vec<Problem>> {
     all(cases.iter().map(|case| harness.run(case).map(|result| vec![result])))
 }
 
-/// What all cases of a file have in common.
+/// The common part of all cases of a file.
 struct Harness {
     containers: i64,
     tolerance: f64,
@@ -73,7 +73,7 @@ impl Harness {
             let expected = error.text()?.to_owned();
             let found = match proposal {
                 Ok(proposal) => shown(case, &proposal),
-                // Upstream too asks only whether the error contains what is expected.
+                // Upstream also checks only whether the error contains the expected text.
                 Err(error) => {
                     let words = error.words(&metric).to_string();
                     if words.contains(&expected) { expected.clone() } else { words }
@@ -104,7 +104,7 @@ impl Harness {
         Ok(settings)
     }
 
-    /// The metrics in whatever form the metric of the case takes them.
+    /// The metrics in the form that the metric of the case requires.
     fn readings(&self, case: &At, pods: usize) -> Result<Given, Problem> {
         if let Some(values) = case.maybe("metric_values_milli") {
             let values: Vec<Milli> = values.list()?.iter().map(milli).collect::<Result<_, _>>()?;
@@ -135,7 +135,7 @@ struct PodReadings {
 }
 
 impl PodReadings {
-    /// The values of the first pods; those beyond the pods, and those with other names, are of pods that are gone.
+    /// The values of the first pods; further values, and those with other names, are of pods that are gone.
     fn of(pods: usize, requests: &[Milli], values: &[Milli], names: &[&str]) -> Self {
         let pod = |index: usize| PodReading { sample: None, request: requests.get(index).copied() };
         let mut readings = PodReadings { pods: (0..pods).map(pod).collect(), others: Vec::new() };
@@ -229,7 +229,7 @@ fn quantity(value: &At) -> Result<Quantity, Problem> {
     Quantity::parse(&text).ok_or_else(|| value.problem("a quantity was expected, such as 0.7 or \"700m\""))
 }
 
-/// What the file expects; only what it names.
+/// The expected values; only those that the file contains.
 fn expected(case: &At) -> Result<String, Problem> {
     let mut words = vec![format!("{} replicas", case.field("expected")?.whole()?)];
     if let Some(percent) = case.maybe("expected_utilization_pct") {
@@ -243,7 +243,7 @@ fn expected(case: &At) -> Result<String, Problem> {
     Ok(words.join(", "))
 }
 
-/// What was found, as far as the file expects it.
+/// The found values, as far as the file has expectations.
 fn shown(case: &At, proposal: &Proposal) -> String {
     let mut words = vec![format!("{} replicas", proposal.replicas)];
     let (percent, usage) = match proposal.usage {

@@ -1,7 +1,7 @@
 //! Apache's `LogFormat`, as a name, as its text, or as the directive from the configuration.
 //!
 //! Directives: <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>. Their set is closed, so an unknown one is
-//! an error. `%t` is the time at which the request came, unlike in nginx, unless `end:` says otherwise.
+//! an error. `%t` is the time at which the request arrived, unlike in nginx, unless it has `end:`.
 
 use super::{Field, Pattern, Unit};
 use crate::{Edge, FormatError};
@@ -24,7 +24,7 @@ pub(crate) fn apache(given: &str) -> Result<Pattern, FormatError> {
             FormatError::pattern(&text, offset, shown(first_word(&rest[percent..]).as_bytes()), expected)
         };
         let mut tail = &rest[percent + 1..];
-        // Which request after an internal redirect: no difference for a replay.
+        // Which request after an internal redirect: irrelevant for a replay.
         tail = tail.trim_start_matches(['<', '>']);
         if tail.starts_with(|c: char| c == '!' || c.is_ascii_digit()) {
             return Err(wrong("a directive for all statuses (a condition leaves fields empty)"));
@@ -59,7 +59,7 @@ pub(crate) fn apache(given: &str) -> Result<Pattern, FormatError> {
                 _ => "a directive of mod_log_config, such as %h, %r or %{User-Agent}i",
             })
         })?;
-        // `%U%q` is the one pair that touches in practice: the query brings its question mark.
+        // `%U%q` is the only adjacent pair in practice: the query includes its question mark.
         if letter == 'U' && rest.starts_with("%q") {
             rest = &rest[2..];
             pattern.field(Field::Target, "%U%q", &text, offset)?;
@@ -111,7 +111,7 @@ fn directive(letter: char, argument: &str) -> Option<Field> {
     })
 }
 
-/// The text of `LogFormat "..." name`, or the text as it is.
+/// The text of `LogFormat "..." name`, or the text itself.
 fn unquoted(given: &str) -> String {
     let text = given.strip_prefix("LogFormat").map_or(given, str::trim_start);
     let Some(inner) = text.strip_prefix('"').filter(|_| text.len() < given.len() || text.contains("\\\""))

@@ -1,8 +1,8 @@
 //! nginx's `log_format`, as a name, as its text, or as the directive from the configuration.
 //!
-//! Variables: <https://nginx.org/en/docs/varindex.html>. There are hundreds, and modules and `set` add more, so one
-//! that says nothing about the request is matched and ignored. nginx writes a line when the answer has been sent,
-//! and so its times are the end's.
+//! Variables: <https://nginx.org/en/docs/varindex.html>. There are hundreds, and modules and `set` add more, so
+//! variables that do not describe the request are matched and ignored. nginx writes a line when the response has been
+//! sent, so its times are end times.
 
 use super::{Field, Pattern, Unit};
 use crate::{Edge, FormatError};
@@ -67,7 +67,7 @@ fn variable(name: &str) -> Field {
     }
 }
 
-/// `user_agent` as `User-Agent`.
+/// `user_agent` becomes `User-Agent`.
 fn header_name(variable: &str) -> String {
     let words = variable.split('_').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));
@@ -76,8 +76,8 @@ fn header_name(variable: &str) -> String {
     words.collect::<Vec<_>>().join("-")
 }
 
-/// The text of a directive: `log_format main escape=json '...' '...';` or only its quoted strings. Text that does
-/// not begin like that is taken as it is.
+/// The text of a directive: `log_format main escape=json '...' '...';` or only its quoted strings. Other text is used
+/// unchanged.
 fn unquoted(given: &str) -> Result<String, FormatError> {
     let mut rest = given;
     if let Some(tail) = given.strip_prefix("log_format").filter(|tail| tail.starts_with(char::is_whitespace))

@@ -1,16 +1,16 @@
-//! A log line as literals and fields, and the matching of one against it.
+//! A log line as literals and fields, and its matching.
 
 use super::Field;
 use crate::FormatError;
 use capture::{Fault, shown};
 use std::borrow::Cow;
 
-/// What stands in a line, from left to right. Two fields never touch.
+/// The contents of a line, from left to right. Two fields are never adjacent.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    /// A literal (perhaps empty, only at the beginning) before each field, and the field's name in messages.
+    /// A literal before each field (only the first may be empty), and the field's name in messages.
     pieces: Vec<Piece>,
-    /// What follows the last field.
+    /// The text after the last field.
     tail: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ impl Pattern {
         self.tail.extend_from_slice(text);
     }
 
-    /// Adds a field that stands at `offset` of the pattern's own `text`.
+    /// Adds a field at `offset` of the pattern's own `text`.
     pub(crate) fn field(
         &mut self,
         field: Field,
@@ -43,7 +43,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// The pattern, if requests can be told from it.
+    /// The pattern, if it has the fields of a request.
     pub(crate) fn complete(self, text: &str, wanted: &'static str) -> Result<Self, FormatError> {
         let tells = |field: &Field| matches!(field, Field::RequestLine | Field::Target | Field::Path);
         if self.pieces.iter().any(|piece| tells(&piece.field)) {
@@ -57,7 +57,7 @@ impl Pattern {
         ))
     }
 
-    /// Gives each field of a line, with its offset, to `take`.
+    /// Passes each field of a line, with its offset, to `take`.
     pub(crate) fn fields(
         &self,
         line: &[u8],
@@ -65,7 +65,7 @@ impl Pattern {
     ) -> Result<(), Fault> {
         let mut at = 0;
         for (index, piece) in self.pieces.iter().enumerate() {
-            // Only the first literal can be missed here: the search for a field's end found the others.
+            // Only the first literal can be missing here: the search for a field's end found the others.
             if !line[at..].starts_with(&piece.before) {
                 return Err(Fault::at(line, at, format!("{} before `{}`", shown(&piece.before), piece.name))
                     .way_out(OTHER_FORMAT));
@@ -88,7 +88,7 @@ impl Pattern {
     }
 }
 
-/// Where the literal that ends a field begins. A character after a backslash is part of the field.
+/// The beginning of the literal that ends a field. A character after a backslash is part of the field.
 fn ending(line: &[u8], from: usize, literal: &[u8], last: bool) -> Option<usize> {
     let mut at = from;
     while at < line.len() {
@@ -105,7 +105,7 @@ fn ending(line: &[u8], from: usize, literal: &[u8], last: bool) -> Option<usize>
     None
 }
 
-/// A field without its escapes: `\x22` and `\"` of both servers, `\u0022` of nginx's JSON, `\n` and its kin.
+/// A field without escapes: `\x22` and `\"` of both servers, `\u0022` of nginx's JSON, `\n` and similar.
 pub(crate) fn unescaped(raw: &[u8]) -> Cow<'_, [u8]> {
     if !raw.contains(&b'\\') {
         return Cow::Borrowed(raw);
@@ -139,7 +139,7 @@ pub(crate) fn unescaped(raw: &[u8]) -> Cow<'_, [u8]> {
                 out.push(value);
                 rest = &tail[used..];
             }
-            // No escape that a server writes: the backslash is itself.
+            // Not an escape that a server writes: a literal backslash.
             None => out.push(b'\\'),
         }
     }

@@ -1,4 +1,4 @@
-//! The fields of one line, until they make an entry.
+//! The fields of one line, which are combined into an entry.
 
 use super::pattern::unescaped;
 use super::{Field, Unit};
@@ -22,7 +22,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Takes a field as it stands in the line; `-` and nothing both mean that the server had no value.
+    /// Records a field; `-` and an empty field both mean that the server had no value.
     pub(super) fn take(&mut self, field: &Field, raw: &[u8]) -> Result<(), Fault> {
         if *field == Field::Ignored {
             return Ok(());
@@ -65,7 +65,7 @@ impl Record {
             }
             Field::ResponseTime(unit) => {
                 let span = span(raw, *unit).ok_or_else(|| wrong("a response time"))?;
-                // Apache writes %T in whole seconds: where there is a finer one beside it, that one counts.
+                // Apache writes %T in whole seconds: a finer time in the same line takes precedence.
                 let coarse = *unit == Unit::Seconds && !raw.contains(&b'.');
                 if self.entry.response_time.is_none() || !coarse {
                     self.entry.response_time = Some(span);
@@ -89,7 +89,7 @@ impl Record {
         Ok(())
     }
 
-    /// Of several times in a line, the finest counts; among equals the first.
+    /// Of several times in a line, the finest counts; of equal ones the first.
     fn at(&mut self, instant: Instant, edge: Edge) {
         let at = At { micros: instant.micros, whole_second: instant.whole_second, edge };
         if self.entry.at.is_none_or(|old| old.whole_second && !at.whole_second) {
@@ -148,7 +148,7 @@ fn epoch(raw: &[u8], unit: Unit) -> Option<Instant> {
     Some(Instant { micros: i64::try_from(micros).ok()?, whole_second: false })
 }
 
-/// nginx lists a time for each upstream that was tried, separated by `, ` and ` : `; `-` where none was reached.
+/// nginx lists a time for each upstream that was tried, separated by `, ` and ` : `; `-` if none was reached.
 fn upstreams(raw: &[u8]) -> Option<Duration> {
     let words = raw.split(|byte| b", :".contains(byte)).filter(|word| !word.is_empty() && *word != b"-");
     let mut sum = Duration::ZERO;

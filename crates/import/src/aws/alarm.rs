@@ -10,43 +10,43 @@ use std::time::Duration;
 /// An alarm on a metric that is modelled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alarm {
-    /// As AWS names it.
+    /// Its name in AWS.
     pub name: String,
-    /// What it looks at.
+    /// The metric.
     pub metric: Metric,
     /// As CloudWatch writes it: `Average`, `p95`, `tm99`.
     pub statistic: String,
     /// The length of a period.
     pub period: Duration,
-    /// So many of the newest datapoints are looked at.
+    /// The number of newest datapoints that are evaluated.
     pub evaluation_periods: u32,
-    /// So many of them have to breach.
+    /// How many of them have to breach.
     pub datapoints_to_alarm: u32,
     /// How a datapoint breaches: it is the first operand.
     pub comparison: Comparison,
     /// In the unit of the metric.
     pub threshold: f64,
-    /// What a missing datapoint counts as.
+    /// How a missing datapoint is treated.
     pub missing: Missing,
-    /// What becomes of a percentile of few samples.
+    /// How a percentile with few samples is treated.
     pub few_samples: FewSamples,
 }
 
-/// An alarm as it stands in a file.
+/// An alarm in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AlarmPart {
     pub(super) spot: Spot,
     pub(super) arn: String,
     pub(super) name: String,
-    /// The metric and its statistic, or why there is none.
+    /// The metric and its statistic, or why it has none.
     pub(super) metric: Result<Named, Cause>,
-    /// All but the metric.
+    /// The settings without the metric.
     pub(super) settings: Option<Alarm>,
     pub(super) enabled: bool,
     pub(super) actions: Vec<String>,
-    /// Policies that other states trigger, with the list they are in.
+    /// Policies that are triggered by other states, with their list.
     pub(super) other_states: Vec<(String, &'static str)>,
-    /// Told only where the alarm is used: an account has hundreds of others.
+    /// Reported only if the alarm is used: an account may have hundreds of others.
     pub(super) unknown: Vec<Remark>,
 }
 
@@ -108,7 +108,7 @@ fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alar
     let datapoints = object.count("DatapointsToAlarm", report);
     let threshold = object.number("Threshold", report);
     let threshold = object.needed("Threshold", threshold, "a number", report);
-    // Bands, which come with ThresholdMetricId, are not among them.
+    // Bands, which use ThresholdMetricId, are not among them.
     let comparisons = Comparison::ALL.map(|known| (known.api_name(), known));
     let comparison = object.word("ComparisonOperator", &comparisons, report);
     let comparison = object.needed("ComparisonOperator", comparison, "such as GreaterThanThreshold", report);
@@ -132,7 +132,7 @@ fn settings(object: &Object<'_>, name: &str, report: &mut Report) -> Option<Alar
     })
 }
 
-/// Whether a statistic is one that a simulation can tell.
+/// Whether the simulator supports a statistic.
 pub(super) fn is_modelled(statistic: &str) -> bool {
     let simple = ["Average", "Minimum", "Maximum", "Sum", "SampleCount"];
     let share = |text: &str| {

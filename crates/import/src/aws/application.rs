@@ -7,7 +7,7 @@ use super::schedule::{Schedule, recurrence};
 use super::walk::{Object, Report};
 use super::{Platform, Suspended};
 
-/// The ECS service that an entry is of; none for others, which are told.
+/// The ECS service of an entry; none for others, which are reported.
 pub(super) fn owner(object: &Object<'_>, report: &mut Report) -> Option<Owner> {
     let namespace = object.text("ServiceNamespace", report);
     let namespace = object.needed("ServiceNamespace", namespace, "a service such as ecs", report)?;
@@ -19,7 +19,7 @@ pub(super) fn owner(object: &Object<'_>, report: &mut Report) -> Option<Owner> {
         ("ecs", "ecs:service:DesiredCount", ["service", cluster, service]) => {
             Some(Owner::Ecs((*cluster).to_owned(), (*service).to_owned()))
         }
-        // Clusters of old have no name in it.
+        // Older ARNs do not contain the cluster.
         ("ecs", "ecs:service:DesiredCount", ["service", service]) => {
             Some(Owner::Ecs("default".to_owned(), (*service).to_owned()))
         }
@@ -77,7 +77,7 @@ pub(super) fn scheduled(object: &Object<'_>, parts: &mut Parts, report: &mut Rep
     object.finish(report);
     match recurrence(text, zone.as_deref()) {
         Ok(when) => {
-            // A rate counts from when it begins.
+            // A rate counts from its beginning.
             let start = start.or(created.filter(|_| when.is_rate()));
             let schedule = Schedule {
                 name: name.to_owned(),

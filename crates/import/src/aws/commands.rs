@@ -1,19 +1,19 @@
-//! The commands that produce what is read here: read-only, one file each.
+//! The commands whose output is read here: read-only, one file each.
 
 use jiff::Timestamp;
 
 /// A command line and the file that its output goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// What it tells.
+    /// What it returns.
     pub what: &'static str,
-    /// The words, quoted for a shell.
+    /// The command line, quoted for a shell.
     pub line: String,
-    /// Where its output goes.
+    /// The file for its output.
     pub file: &'static str,
 }
 
-/// Of what files are wanted.
+/// The services whose files are needed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
     /// An ECS service: `cluster/service`.
@@ -91,7 +91,7 @@ pub fn commands(wanted: &Wanted, now: i64) -> Vec<Command> {
     all
 }
 
-/// Requests a period, as fine as CloudWatch still has them.
+/// Requests per period, at the finest period that CloudWatch still has.
 fn traffic(balancer: &str, days: u32, now: i64) -> String {
     let period = match days {
         0..=15 => 60,

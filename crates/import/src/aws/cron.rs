@@ -1,24 +1,24 @@
 //! Cron expressions: the six fields of AWS (minute, hour, day of the month, month, day of the week, year) and the five
 //! of Unix.
 //!
-//! They differ in more than the year. AWS counts days of the week from Sunday = 1, wants `?` for one of the two days, and
-//! has `L` (last), `W` (the nearest weekday) and `#` (the n-th of a month). Unix counts from Sunday = 0, and where both
-//! days are given, either is enough.
+//! They differ in more than the year. AWS counts days of the week from Sunday = 1, requires `?` for one of the two
+//! days, and has `L` (last), `W` (the nearest weekday) and `#` (the n-th of a month). Unix counts from Sunday = 0, and
+//! if both days are given, either matches.
 //!
 //! Follows <https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html> and crontab(5).
 
 use jiff::civil::{Date, Weekday};
 
-/// Civil times that recur.
+/// Recurring civil times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
-    /// A bit each.
+    /// One bit each.
     minutes: u64,
     hours: u64,
     months: u64,
     days: Days,
     weekdays: Weekdays,
-    /// One of the two days is enough (Unix, where both are given).
+    /// Either of the two days matches (Unix, if both are given).
     either: bool,
     /// None: every year.
     years: Option<Vec<i16>>,
@@ -89,7 +89,7 @@ impl Cron {
         })
     }
 
-    /// Whether it happens on a day.
+    /// Whether a day matches.
     pub(super) fn is_on(&self, date: Date) -> bool {
         let year = self.years.as_ref().is_none_or(|years| years.contains(&date.year()));
         if !year || !has(self.months, date.month()) {
@@ -99,7 +99,7 @@ impl Cron {
         if self.either { day || weekday } else { day && weekday }
     }
 
-    /// Whether it happens on every day.
+    /// Whether every day matches.
     pub(super) fn is_daily(&self) -> bool {
         let all_months = (1..=12).all(|month| has(self.months, month));
         let all_weekdays = self.weekdays.any || (0..7).all(|day| has(self.weekdays.bits, day));
@@ -207,7 +207,7 @@ fn bits(text: &str, field: &Field) -> Result<u64, String> {
                 (value, if step.is_some() { field.high } else { value })
             }
         };
-        // `FRI-MON` goes over the end.
+        // `FRI-MON` wraps around.
         let span = if low <= high {
             u32::from(high - low)
         } else {
@@ -262,7 +262,7 @@ fn days(text: &str) -> Result<Days, String> {
 /// `first` is Sunday.
 fn weekdays(text: &str, first: u8) -> Result<Weekdays, String> {
     let field = Field { name: "weekday", low: first, high: 7, words: WEEKDAYS };
-    // From Sunday = 0; Unix has it as 7 too.
+    // Unix has Sunday as 0 and 7.
     let sunday_zero = |value: u8| (value - first) % 7;
     let mut weekdays = Weekdays::default();
     for part in text.split(',') {

@@ -20,7 +20,7 @@ pub(super) fn group(object: &Object<'_>, parts: &mut Parts, report: &mut Report)
     let max = object.needed("MaxSize", max, "the greatest size", report);
     let desired = object.count("DesiredCapacity", report);
     let default_cooldown = object.seconds("DefaultCooldown", report).unwrap_or(FIVE_MINUTES);
-    // -1 takes an earlier value away.
+    // -1 removes an earlier value.
     let warm_up =
         object.whole("DefaultInstanceWarmup", report).and_then(|seconds| u64::try_from(seconds).ok());
     let default_warm_up = warm_up.map_or(default_cooldown, Duration::from_secs);
@@ -103,7 +103,7 @@ const NOT_MODELLED: [(&str, &str); 4] = [
     ("InstanceMaintenancePolicy", "a maintenance policy"),
 ];
 
-/// What instances are, where they run, and what happened to them.
+/// Properties of instances and their placement, and past events.
 const WITHOUT_EFFECT: &[&str] = &[
     "AutoScalingGroupARN",
     "LaunchConfigurationName",

@@ -1,7 +1,7 @@
-//! Parts of all files, joined: targets with their policies, policies with their alarms.
+//! Joins the parts of all files: targets with their policies, policies with their alarms.
 //!
-//! An alarm names the policies that it triggers, and a policy names its alarms; output that was cut or is of different
-//! times has only one of the two, so either is enough.
+//! An alarm names the policies that it triggers, and a policy names its alarms; truncated outputs or outputs of
+//! different times contain only one of the two, so either is enough.
 
 use super::alarm::{Alarm, AlarmPart, is_modelled};
 use super::metric::{Metric, Owner};
@@ -15,14 +15,14 @@ use control::scaling::{Periods, Preset};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What was read, not yet joined.
+/// The parts, not yet joined.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     targets: Vec<TargetPart>,
     policies: Vec<PolicyPart>,
     schedules: Vec<SchedulePart>,
     alarms: Vec<AlarmPart>,
-    /// Files whose last page says that there is more.
+    /// Files whose last page has a continuation token.
     cut: BTreeMap<String, bool>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct SchedulePart {
     pub(super) schedule: Schedule,
 }
 
-/// Adds what is not there yet. The same again is an overlap of files; the same name with other settings is none.
+/// Adds a new part. An identical part is an overlap of files; the same name with other settings is an error.
 fn add<T: PartialEq + Clone>(
     all: &mut Vec<T>,
     new: T,
@@ -159,7 +159,7 @@ struct Joined<'a> {
     parts: &'a Parts,
     /// The alarms of the service with their ARNs.
     alarms: Vec<(String, Alarm)>,
-    /// The first load balancer that an alarm looks at.
+    /// The first load balancer of an alarm.
     balancer: Option<String>,
     used: &'a mut BTreeSet<String>,
     report: &'a mut Report,
@@ -219,7 +219,7 @@ impl Joined<'_> {
         Some(Policy { name: policy.name.clone(), alarms, rule })
     }
 
-    /// The place of an alarm in the service.
+    /// The index of an alarm in the service.
     fn alarm(&mut self, part: &AlarmPart) -> Option<usize> {
         if let Some(place) = self.alarms.iter().position(|(arn, _)| *arn == part.arn) {
             return Some(place);
@@ -242,7 +242,7 @@ impl Joined<'_> {
             Ok(metric) => metric,
             Err(cause) => return leave_out(cause),
         };
-        // What is wrong with it was told.
+        // Its problem was already reported.
         let settings = part.settings.clone()?;
         if !is_modelled(&settings.statistic) {
             return leave_out(Cause::OtherStatistic(settings.statistic));
@@ -262,7 +262,7 @@ impl Joined<'_> {
         Some(self.alarms.len() - 1)
     }
 
-    /// Compares an alarm that target tracking made with what the simulator assumes of it.
+    /// Compares an alarm that target tracking created with the simulator's assumption.
     fn made(&mut self, part: &AlarmPart, target: f64, preset: Preset) {
         let Some(alarm) = &part.settings else { return };
         let (comparison, threshold, expected) = if alarm.comparison.is_upward() {
@@ -294,7 +294,7 @@ impl Service {
         !self.policies.is_empty() || !self.schedule.is_empty()
     }
 
-    /// The metrics that its alarms and policies look at, each once.
+    /// The metrics of its alarms and policies, each once.
     pub fn metrics(&self) -> Vec<Metric> {
         let tracked = self.policies.iter().filter_map(|policy| match &policy.rule {
             Rule::TargetTracking { metric, .. } => Some(*metric),

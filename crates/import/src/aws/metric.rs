@@ -1,7 +1,7 @@
-//! Metrics of AWS that the simulator has too.
+//! Metrics of AWS that the simulator supports.
 //!
-//! A metric is known by its namespace, its name and what it is of: the processor use of another service, or the latency
-//! of one zone, is another metric.
+//! A metric is identified by its namespace, its name and its dimensions: the processor use of another service, or the
+//! latency of one zone, is a different metric.
 
 use super::remark::Cause;
 use super::walk::{Object, Report};
@@ -22,7 +22,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// As case files call it.
+    /// Its name in case files.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Cpu => "cpu",
@@ -42,7 +42,7 @@ impl Metric {
     }
 }
 
-/// A metric as a file names it.
+/// A metric in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Named {
     pub(super) namespace: String,
@@ -51,7 +51,7 @@ pub(super) struct Named {
     pub(super) unit: Option<String>,
 }
 
-/// What has metrics of its own.
+/// The owner of metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Owner {
     /// Cluster and service.
@@ -61,7 +61,7 @@ pub(super) enum Owner {
 }
 
 impl Owner {
-    /// As users call it.
+    /// Its name for users.
     pub(super) fn name(&self) -> String {
         match self {
             Owner::Ecs(cluster, service) => format!("{cluster}/{service}"),
@@ -88,7 +88,7 @@ impl Named {
         self.dimensions.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The metric of a service, or why it is none.
+    /// The metric of a service, or why it is not one.
     pub(super) fn of(&self, owner: &Owner) -> Result<Metric, Cause> {
         let (metric, allowed): (_, &[&str]) = match (self.namespace.as_str(), self.name.as_str()) {
             ("AWS/ECS", "CPUUtilization") => {

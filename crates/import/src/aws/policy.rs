@@ -9,68 +9,68 @@ use super::walk::{Object, Report, Spot};
 use control::scaling::{Adjustment, Aggregation, Step};
 use std::time::Duration;
 
-/// What changes the capacity.
+/// A scaling policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// As AWS names it.
+    /// Its name in AWS.
     pub name: String,
-    /// The alarms that trigger it, by their place in the service; none for target tracking, which makes its own.
+    /// The alarms that trigger it, by their index in the service; none for target tracking, which creates its own.
     pub alarms: Vec<usize>,
-    /// By how much.
+    /// Its rule.
     pub rule: Rule,
 }
 
-/// By how much.
+/// The rule of a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// By steps, as far as the metric is past the threshold.
+    /// By steps, depending on how far the metric is beyond the threshold.
     Step {
-        /// What changes mean.
+        /// The type of the changes.
         adjustment: Adjustment,
         /// In the order of the file.
         steps: Vec<Step>,
-        /// A percentage changes the capacity by at least so many.
+        /// A percentage changes the capacity by at least this many.
         min_adjustment_magnitude: Option<u32>,
-        /// How the newest datapoints become one.
+        /// How the newest datapoints are combined.
         aggregation: Aggregation,
-        /// Holds back after it scaled (ECS); none: 300 s.
+        /// The cooldown after it scaled (ECS); none: 300 s.
         cooldown: Option<Duration>,
-        /// After so long an instance counts (EC2); none: the group's.
+        /// The warm-up of an instance (EC2); none: the group's.
         warm_up: Option<Duration>,
     },
     /// By one change, then wait (EC2).
     Simple {
-        /// What the change means.
+        /// The type of the change.
         adjustment: Adjustment,
         /// Instances, percent or the capacity itself.
         change: i32,
-        /// A percentage changes the capacity by at least so many.
+        /// A percentage changes the capacity by at least this many.
         min_adjustment_magnitude: Option<u32>,
-        /// Waits so long after the last instance started or ended; none: the group's.
+        /// The wait after the last instance started or ended; none: the group's.
         cooldown: Option<Duration>,
     },
-    /// So that a metric stays near a target.
+    /// Keeps a metric near a target.
     TargetTracking {
         /// The metric.
         metric: Metric,
         /// As CloudWatch writes it.
         statistic: String,
-        /// Length of a point of the metric: a minute, or less for metrics of high resolution.
+        /// Length of a point of the metric: a minute, or less for high-resolution metrics.
         resolution: Duration,
         /// In the unit of the metric.
         target: f64,
-        /// Holds back after scaling out (ECS); none: 300 s.
+        /// The cooldown after scaling out (ECS); none: 300 s.
         scale_out_cooldown: Option<Duration>,
-        /// Holds back after scaling in (ECS); none: 300 s.
+        /// The cooldown after scaling in (ECS); none: 300 s.
         scale_in_cooldown: Option<Duration>,
         /// It only scales out.
         disable_scale_in: bool,
-        /// After so long an instance counts (EC2); none: the group's.
+        /// The warm-up of an instance (EC2); none: the group's.
         warm_up: Option<Duration>,
     },
 }
 
-/// A policy as it stands in a file.
+/// A policy in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PolicyPart {
     pub(super) spot: Spot,
@@ -112,10 +112,10 @@ pub(super) fn read(object: &Object<'_>, parts: &mut Parts, report: &mut Report) 
     parts.policy(PolicyPart { spot, arn, name, owner, alarms, rule }, report);
 }
 
-/// None where something is wrong, which is told.
+/// None if there is a problem, which is reported.
 fn rule(object: &Object<'_>, owner: &Owner, report: &mut Report) -> Option<Result<Rule, Cause>> {
     let kind = object.text("PolicyType", report).unwrap_or("SimpleScaling");
-    // Policies of EC2 have their settings beside the name, the others in an object.
+    // Policies of EC2 have their settings next to the name, the others in an object.
     let nested = |key, report: &mut Report| {
         let found = object.object(key, report);
         object.needed(key, found, "the settings of the policy", report)
@@ -129,7 +129,7 @@ fn rule(object: &Object<'_>, owner: &Owner, report: &mut Report) -> Option<Resul
         }
         "StepScaling" => step(object, report).map(Ok),
         "SimpleScaling" => {
-            // AWS prints an empty list beside it.
+            // AWS prints an empty list next to it.
             object.without_effect(&["StepAdjustments"]);
             let change = object.whole("ScalingAdjustment", report);
             Some(Ok(Rule::Simple {
@@ -253,5 +253,5 @@ fn track(
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// Of ECS's metrics of high resolution.
+/// The resolution of ECS's high-resolution metrics.
 const TWENTY_SECONDS: Duration = Duration::from_secs(20);

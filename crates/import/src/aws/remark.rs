@@ -1,35 +1,35 @@
-//! What was left out or assumed, and what is wrong, each with its place.
+//! What was left out or assumed, and problems, each with its place.
 
 use std::fmt;
 
-/// Something in the files that the result does not have as it is there.
+/// Something in the files that the result does not contain unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remark {
-    /// Which file.
+    /// The file.
     pub file: String,
-    /// Where in it: `MetricAlarms[3].Metrics`.
+    /// The path in it: `MetricAlarms[3].Metrics`.
     pub path: String,
-    /// The name of what stands there, where it has one.
+    /// The name of the object, if it has one.
     pub name: Option<String>,
-    /// Why.
+    /// The reason.
     pub cause: Cause,
 }
 
-/// What becomes of it.
+/// The effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It is not in the result, which may scale otherwise than the service does.
+    /// It is not in the result, which may scale differently from the service.
     LeftOut,
-    /// The result rests on it.
+    /// The result depends on it.
     Assumed,
-    /// It has no effect on scaling here, and is told for completeness.
+    /// It has no effect on scaling here, and is listed for completeness.
     Noted,
 }
 
-/// Why something is not in the result as it is in the files.
+/// Why the result does not contain something unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Cause {
-    /// A field that is not known.
+    /// An unknown field.
     #[error("this field is not known; what it does is left out")]
     UnknownField,
     /// A target of another service of AWS.
@@ -43,12 +43,12 @@ pub enum Cause {
         /// Such as `ApproximateNumberOfMessagesVisible`.
         name: String,
     },
-    /// A metric of something else than the service.
+    /// A metric of something other than the service.
     #[error("it looks at {found}, not at {expected}; left out")]
     OtherDimension {
         /// The dimension that was found.
         found: String,
-        /// What belongs to the service.
+        /// The dimension of the service.
         expected: String,
     },
     /// A unit in which the metric is not published.
@@ -56,12 +56,12 @@ pub enum Cause {
         "its unit is {found}, but the metric is published in {expected}, so it would see no data; left out"
     )]
     OtherUnit {
-        /// What stands there.
+        /// The value found.
         found: String,
         /// The metric's own.
         expected: &'static str,
     },
-    /// A statistic that the simulator cannot tell.
+    /// A statistic that the simulator does not support.
     #[error("the statistic {0} is not modelled; left out")]
     OtherStatistic(String),
     /// An alarm on an expression.
@@ -70,13 +70,13 @@ pub enum Cause {
     /// An alarm on a band.
     #[error("anomaly detection is not modelled, its band is not in the files; left out")]
     AnomalyDetection,
-    /// An alarm of alarms.
+    /// A composite alarm.
     #[error("composite alarms are not modelled; left out")]
     Composite,
     /// Predictive scaling.
     #[error("predictive scaling is not modelled; left out")]
     Predictive,
-    /// A kind of policy that is not known.
+    /// An unknown kind of policy.
     #[error("policies of type {0} are not known; left out")]
     OtherPolicy(String),
     /// An alarm whose actions are switched off.
@@ -85,12 +85,12 @@ pub enum Cause {
     /// A policy that is switched off.
     #[error("it is switched off (Enabled is false); left out")]
     PolicyDisabled,
-    /// A policy that is triggered when an alarm ends or knows nothing.
+    /// A policy that is triggered when an alarm ends or has insufficient data.
     #[error(
         "policy `{policy}` is among its {list}; only alarms in state ALARM trigger policies here; left out"
     )]
     OtherState {
-        /// Which.
+        /// The policy.
         policy: String,
         /// `OKActions` or `InsufficientDataActions`.
         list: &'static str,
@@ -98,38 +98,38 @@ pub enum Cause {
     /// An alarm that is not in the files.
     #[error("its alarm `{0}` is not in the files; give them the output of `aws cloudwatch describe-alarms`")]
     AlarmMissing(String),
-    /// A policy that nothing triggers any more.
+    /// A policy without an alarm that could be used.
     #[error("no alarm that could be used triggers it; left out")]
     NoAlarm,
-    /// Something of a target that is not in the files.
+    /// A target that is not in the files.
     #[error("`{0}` is not in the files, so its bounds are not known; give them the output of `{1}`")]
     TargetMissing(String, &'static str),
     /// Alarms without policies.
     #[error("{}; left out", others(*.0))]
     OtherAlarms(usize),
-    /// An alarm of target tracking is not where the assumption puts it.
+    /// An alarm of target tracking differs from the assumption.
     #[error("AWS made this alarm with {found}; the simulator assumes {assumed}")]
     MadeAlarm {
-        /// What stands there.
+        /// The value found.
         found: String,
         /// The assumption.
         assumed: String,
     },
-    /// Target tracking by metrics of 20 s.
+    /// Target tracking with metrics of 20 s.
     #[error(
         "tracks metrics of 20 s, by the preset `ecs-high-resolution`; that they are published sooner than those of a \
          minute is not in the files: set `publication_delay`"
     )]
     HighResolution,
-    /// Target tracking by metrics of another resolution, in seconds.
+    /// Target tracking with metrics of another resolution, in seconds.
     #[error("tracks metrics of {0} s; the simulator takes it for metrics of a minute")]
     OtherResolution(u64),
-    /// A schedule that cannot be understood.
+    /// A schedule that cannot be parsed.
     #[error("the schedule `{found}` cannot be read: {problem}; left out")]
     Schedule {
-        /// As it stands there.
+        /// The text found.
         found: String,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
     /// A setting of a group that changes how it scales, and is not modelled.
@@ -138,10 +138,10 @@ pub enum Cause {
     /// A process of a group that is suspended.
     #[error("the process {0} is suspended, which is not modelled; left out")]
     SuspendedProcess(String),
-    /// The output was cut.
+    /// The output was truncated.
     #[error("NextToken says that there is more than the files hold; ask without --max-items")]
     Cut,
-    /// Alarms of a service look at several load balancers.
+    /// Alarms of a service use several load balancers.
     #[error(
         "it looks at load balancer {found}, another alarm of the service at {other}; both are taken for the service's own"
     )]
@@ -161,7 +161,7 @@ fn others(count: usize) -> String {
 }
 
 impl Cause {
-    /// What becomes of it.
+    /// The effect.
     pub fn effect(&self) -> Effect {
         match self {
             Cause::MadeAlarm { .. }
@@ -190,78 +190,78 @@ impl fmt::Display for Remark {
 /// Why the files cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AwsError {
-    /// No JSON.
+    /// Not JSON.
     #[error(
         "{file}, line {line}, column {column}: {problem}; expected what the AWS CLI prints with --output json"
     )]
     Json {
-        /// Which file.
+        /// The file.
         file: String,
         /// From 1.
         line: usize,
         /// From 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// Nothing at all.
+    /// An empty file.
     #[error("{file}: is empty; did the command fail?")]
     Empty {
-        /// Which file.
+        /// The file.
         file: String,
     },
-    /// JSON of something else.
+    /// JSON of another kind.
     #[error(
         "{file}: found {found}, expected the output of describe-scalable-targets, describe-scaling-policies, describe-scheduled-actions, describe-alarms, describe-auto-scaling-groups or describe-policies; `headroom import aws --print-commands` lists them"
     )]
     NotAnAnswer {
-        /// Which file.
+        /// The file.
         file: String,
-        /// What it holds.
+        /// Its contents.
         found: String,
     },
     /// Traffic, which another command reads.
     #[error("{file}: holds a metric's values; read it with `headroom import traffic {file}`")]
     Traffic {
-        /// Which file.
+        /// The file.
         file: String,
     },
-    /// A field that is not there.
+    /// A missing field.
     #[error("{file}, {path}: no `{field}`, expected {expected}; is the file whole?")]
     Absent {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Where.
+        /// The place.
         path: String,
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A field of another type or out of its bounds.
     #[error("{file}, {path}: found {found}, expected {expected}")]
     Field {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Where.
+        /// The place.
         path: String,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
     },
-    /// The same twice with different values.
+    /// Two objects with the same name and different values.
     #[error(
         "{file}, {path}: `{name}` is there again, and not the same as in {first}; give one state of the account"
     )]
     Contradiction {
-        /// Which file.
+        /// The file.
         file: String,
-        /// Where.
+        /// The place.
         path: String,
-        /// What.
+        /// The name.
         name: String,
-        /// Where the other is.
+        /// The place of the other one.
         first: String,
     },
     /// Everything was left out, or there was nothing.
@@ -270,7 +270,7 @@ pub enum AwsError {
         because(remarks)
     )]
     NoService {
-        /// What was left out.
+        /// The remarks about what was left out.
         remarks: Vec<String>,
     },
 }

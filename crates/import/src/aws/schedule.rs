@@ -1,44 +1,44 @@
-//! When scheduled actions happen: `cron(...)`, `rate(...)`, `at(...)`, and the five fields of Unix.
+//! Times of scheduled actions: `cron(...)`, `rate(...)`, `at(...)`, and the five fields of Unix.
 //!
-//! Expressions are civil times in a zone. Where the clock of the zone goes forward over such a time, the action happens
-//! as much later; where it goes back over it, at the first of the two.
+//! Expressions are civil times in a zone. If the zone's clock skips such a time, the action happens later by the length
+//! of the skip; if it repeats the time, at the first of the two.
 
 use super::cron::Cron;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-/// A change of the bounds at set times. What is none stays.
+/// A change of the bounds at set times. Values that are none do not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// As AWS names it.
+    /// Its name in AWS.
     pub name: String,
-    /// The expression as it stands in the file.
+    /// The expression in the file.
     pub text: String,
     /// When.
     pub when: Recurrence,
-    /// The time zone of the expression; UTC where there is none.
+    /// The time zone of the expression; UTC if there is none.
     pub zone: Option<String>,
     /// Not before, in microseconds since 1970.
     pub start: Option<i64>,
     /// Not after.
     pub end: Option<i64>,
-    /// Never fewer from then on.
+    /// The minimum from then on.
     pub min: Option<u32>,
-    /// Never more from then on.
+    /// The maximum from then on.
     pub max: Option<u32>,
-    /// So many then (EC2).
+    /// The desired count at that time (EC2).
     pub desired: Option<u32>,
 }
 
-/// When something happens.
+/// The recurrence of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recurrence {
     /// Once, in microseconds since 1970.
     Once(i64),
     /// At civil times.
     Cron(Cron),
-    /// Each so many microseconds from the start on.
+    /// At this interval in microseconds, from the start on.
     Rate(i64),
 }
 
@@ -50,7 +50,7 @@ impl Recurrence {
 }
 
 impl Schedule {
-    /// When it happens from `from` (inclusive) to `to` (exclusive), in microseconds since 1970, in order.
+    /// Its times from `from` (inclusive) to `to` (exclusive), in microseconds since 1970, in order.
     pub fn between(&self, from: i64, to: i64) -> Vec<i64> {
         let from = self.start.map_or(from, |start| from.max(start));
         let to = self.end.map_or(to, |end| to.min(end.saturating_add(1)));
@@ -72,7 +72,7 @@ impl Schedule {
         }
     }
 
-    /// The hours and minutes of every day at which it happens; none where days differ.
+    /// The hours and minutes at which it happens every day; none if days differ.
     pub fn daily(&self) -> Option<Vec<(u8, u8)>> {
         let Recurrence::Cron(cron) = &self.when else { return None };
         cron.is_daily().then(|| cron.times().collect())
@@ -134,7 +134,7 @@ pub(super) fn unix_cron(text: &str) -> Result<Recurrence, String> {
     Cron::unix(text).map(Recurrence::Cron)
 }
 
-/// The same where the zone exists.
+/// The same, if the zone exists.
 pub(super) fn checked(when: Recurrence, zone_name: Option<&str>) -> Result<Recurrence, String> {
     zone(zone_name).map(|_| when)
 }

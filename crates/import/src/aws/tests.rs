@@ -253,7 +253,7 @@ fn the_commands_that_produce_the_files_are_listed() {
 }
 
 proptest! {
-    /// Any field of any file may be of another type, or gone.
+    /// Any field of any file may have another type or be missing.
     #[test]
     fn no_field_panics(file in 0_usize..4, place in 0_usize..200, other in 0_usize..6) {
         let mut texts = [TARGETS, POLICIES, SCHEDULED, ALARMS].map(str::to_owned);
@@ -268,7 +268,7 @@ proptest! {
     }
 }
 
-/// The places of all values.
+/// The paths of all values.
 fn pointers(value: &Value, place: &str, all: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),

@@ -1,8 +1,8 @@
-//! JSON objects, read field by field: what is not asked for is told.
+//! Reads JSON objects field by field, and reports fields that were not read.
 //!
 //! ## Why not structs
-//! A struct of the fields that are known drops the others, or refuses the file for them. Here neither is right: a new
-//! field of AWS must not stop a reading, and must not pass unseen either.
+//! A struct of the known fields would drop the others, or refuse the file because of them. Neither is right here: a new
+//! field of AWS must not prevent reading, and must not be ignored silently.
 
 use super::remark::{AwsError, Cause, Remark};
 use capture::shown;
@@ -11,14 +11,14 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What was found to say.
+/// The remarks and errors.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) errors: Vec<AwsError>,
     pub(super) remarks: Vec<Remark>,
 }
 
-/// Where something stands, and what it is called.
+/// A place and its name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Spot {
     pub(super) file: String,
@@ -37,7 +37,7 @@ impl Spot {
     }
 }
 
-/// An object and where it stands.
+/// An object and its place.
 pub(super) struct Object<'a> {
     file: &'a str,
     path: String,
@@ -63,7 +63,7 @@ impl<'a> Object<'a> {
         Spot { file: self.file.to_owned(), path: self.path.clone(), name: name.map(str::to_owned) }
     }
 
-    /// Where a field stands.
+    /// The place of a field.
     pub(super) fn spot_of(&self, key: &str, name: Option<&str>) -> Spot {
         Spot { path: self.under(key), ..self.spot(name) }
     }
@@ -72,7 +72,7 @@ impl<'a> Object<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// A value; none where it is absent or null.
+    /// A value; none if it is absent or null.
     fn get(&self, key: &'static str) -> Option<&'a Value> {
         self.seen.borrow_mut().insert(key);
         self.map.get(key).filter(|value| !value.is_null())
@@ -177,7 +177,7 @@ impl<'a> Object<'a> {
         time
     }
 
-    /// What must be there: an error where it is not. What is there and wrong was told by whoever read it.
+    /// A required value: an error if it is missing. A value with a problem was already reported.
     pub(super) fn needed<T>(
         &self,
         key: &'static str,
@@ -233,7 +233,7 @@ impl<'a> Object<'a> {
         items.iter().filter_map(Value::as_str).collect()
     }
 
-    /// Names what was never asked for. Null, false and empty are the absence of something.
+    /// Reports the fields that were never read. Null, false and empty values count as absent.
     pub(super) fn finish(&self, report: &mut Report) {
         let seen = self.seen.borrow();
         for (key, value) in self.map {

@@ -1,9 +1,9 @@
-//! curl's flags, sorted by what they mean for a request that is sent many times.
+//! curl's flags, by their meaning for a request that is sent many times.
 //!
-//! Source: <https://curl.se/docs/manpage.html>. Flags that say how to connect, or what to do with the answer,
-//! are the run's business, not the request's, and are passed over.
+//! Source: <https://curl.se/docs/manpage.html>. Flags about the connection or the processing of the response do not
+//! belong to the request and are ignored.
 
-/// What a flag does.
+/// The effect of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
     Method,
@@ -19,22 +19,22 @@ pub(super) enum Does {
     Get,
     Head,
     Compressed,
-    /// Nothing for the request.
+    /// None on the request.
     Nothing,
-    /// Nothing for the request, and takes a value.
+    /// None on the request; it takes a value.
     NothingWith,
-    /// It would change the request in a way that cannot be had here; the reason.
+    /// It would change the request in an unsupported way; the reason.
     Refused(&'static str),
 }
 
-/// The ways to give a body.
+/// The kinds of bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Data {
-    /// `@` names a file, whose line breaks are dropped.
+    /// `@` names a file, whose line breaks are removed.
     Text,
-    /// `@` names a file, which is sent as it is.
+    /// `@` names a file, which is sent unchanged.
     Binary,
-    /// `@` is itself.
+    /// `@` has no special meaning.
     Raw,
     /// Percent-encoded.
     Encoded,
@@ -56,7 +56,7 @@ pub(super) fn short(letter: u8) -> Option<Does> {
     FLAGS.iter().find(|flag| flag.1 != b' ' && flag.1 == letter).map(|flag| flag.2)
 }
 
-/// The long name that is most like `name`.
+/// The most similar long name.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let near = FLAGS.iter().map(|flag| (strsim::damerau_levenshtein(flag.0, name), flag.0));
     near.filter(|(distance, _)| *distance <= 2).min().map(|(_, name)| name)

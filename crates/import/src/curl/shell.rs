@@ -1,13 +1,13 @@
-//! Words of a command line, as bash would make them.
+//! Splits a command line into words as bash does.
 //!
-//! Only what a copied command contains: the three kinds of quotes, backslashes, comments, `;` and lines that go on.
-//! What would need a shell (variables, pipes, substitutions) is refused by name and column, because a guess would
-//! send another request than the user's.
+//! Supports what copied commands contain: the three kinds of quotes, backslashes, comments, `;` and continued lines.
+//! Features that need a shell (variables, pipes, substitutions) are refused with name and column, because a guess would
+//! send a different request.
 
 use crate::LineError;
 use capture::{Fault, column};
 
-/// One word and where it begins.
+/// One word and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) line: u64,
@@ -15,7 +15,7 @@ pub(super) struct Word {
     pub(super) text: Vec<u8>,
 }
 
-/// Fed with lines, makes commands. A command that is open stays here until its last line.
+/// Receives lines and returns commands. An incomplete command is kept until its last line.
 #[derive(Debug, Default)]
 pub(super) struct Shell {
     words: Vec<Word>,
@@ -23,7 +23,7 @@ pub(super) struct Shell {
     quote: Option<Quote>,
     /// Where the quote was opened.
     opened: (u64, usize),
-    /// Bytes of the open command.
+    /// Bytes of the incomplete command.
     size: usize,
 }
 
@@ -36,7 +36,7 @@ enum Quote {
 }
 
 impl Shell {
-    /// Takes a line, and hands out the commands that it completes. After an error nothing is open.
+    /// Reads a line, and returns the commands that it completes. After an error no command is incomplete.
     pub(super) fn line(
         &mut self,
         number: u64,
@@ -58,7 +58,7 @@ impl Shell {
         result
     }
 
-    /// There are no more lines.
+    /// The input has ended.
     pub(super) fn end(&mut self, commands: &mut Vec<Vec<Word>>) -> Result<(), LineError> {
         let mut last = std::mem::take(self);
         if last.quote.is_some() {
@@ -79,7 +79,7 @@ impl Shell {
     }
 
     fn scan(&mut self, number: u64, line: &[u8], commands: &mut Vec<Vec<Word>>) -> Result<(), Fault> {
-        // A long line of many words: each column is counted from the last one.
+        // For long lines with many words: each column is counted from the previous one.
         let mut known = (0, 1);
         let mut column_of = |at: usize| {
             known = (at, known.1 + column(&line[known.0..], at - known.0) - 1);
@@ -125,7 +125,7 @@ impl Shell {
                             self.word = Some(Word { line: number, column, text: Vec::new() });
                         }
                         match (byte, next) {
-                            // The line goes on, and so does the word, unless the backslash began it.
+                            // The line continues, and so does the word, unless the backslash was at its beginning.
                             (b'\\', None) => {
                                 self.word.take_if(|word| word.text.is_empty());
                                 return Ok(());
@@ -181,7 +181,7 @@ impl Shell {
     /// The escape after a backslash in `$'...'`; returns how many bytes it has.
     fn ansi(&mut self, line: &[u8], at: usize) -> Result<usize, Fault> {
         let Some(letter) = line.get(at) else {
-            // Bash keeps both where a line ends after a backslash; the line break follows.
+            // Bash keeps both if a line ends after a backslash; the line break follows.
             self.push(b'\\');
             return Ok(0);
         };
@@ -237,7 +237,7 @@ impl Shell {
     }
 }
 
-/// `$name`, `${...}`, `$(...)` and backquotes, which only a shell can fill in.
+/// `$name`, `${...}`, `$(...)` and backquotes, which need a shell.
 fn refuse_expansion(line: &[u8], at: usize) -> Result<(), Fault> {
     let expands = match (line[at], line.get(at + 1)) {
         (b'`', _) => true,

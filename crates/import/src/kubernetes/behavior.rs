@@ -1,11 +1,11 @@
-//! `spec.behavior`: how fast to scale, each way, with Kubernetes' defaults for what is not said.
+//! `spec.behavior`: how fast to scale in each direction, with Kubernetes' defaults for missing fields.
 
 use super::field::{Field, Report};
 use super::quantity;
 use control::scaling::hpa::{Behavior, Change, RatePolicy, Rules, Select};
 use std::time::Duration;
 
-/// Reads both ways; none where one cannot be read, and none within where neither is there, which is no behavior.
+/// Reads both directions; the outer none if one cannot be read, the inner none if there is no behavior.
 pub(super) fn read(field: &Field<'_>, name: Option<&str>, report: &mut Report) -> Option<Option<Behavior>> {
     let behavior = field.object(report)?;
     let usual = Behavior::default();

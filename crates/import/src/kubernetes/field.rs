@@ -1,4 +1,4 @@
-//! Objects, read field by field: what is not asked for is told.
+//! Reads objects field by field, and reports fields that were not read.
 
 use super::remark::{Cause, KubernetesError, Remark, Spot};
 use capture::shown;
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use yaml::{Kind, Node};
 
-/// What was found to say.
+/// The remarks and errors.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) errors: Vec<KubernetesError>,
@@ -24,7 +24,7 @@ impl Report {
     }
 }
 
-/// A file, its text, and where its lines begin.
+/// A file, its text, and the beginnings of its lines.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     file: &'a str,
@@ -47,7 +47,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug, Clone)]
 pub(super) struct Field<'a> {
     document: &'a Document<'a>,
@@ -64,7 +64,7 @@ impl<'a> Field<'a> {
         self.document.spot(&self.node.span, &self.path)
     }
 
-    /// What stands here, for a message.
+    /// What was found here, for a message.
     pub(super) fn found(&self) -> String {
         match &self.node.kind {
             Kind::Scalar(text) => shown(text.as_bytes()),
@@ -80,7 +80,7 @@ impl<'a> Field<'a> {
         matches!(self.node.kind, Kind::Empty)
     }
 
-    /// An object; told where it is none.
+    /// An object; an error if it is not one.
     pub(super) fn object(&self, report: &mut Report) -> Option<Object<'a>> {
         let Kind::Table(entries) = &self.node.kind else {
             report.wrong(self, "an object");
@@ -96,7 +96,7 @@ impl<'a> Field<'a> {
         Some(Object { field: self.clone(), seen: RefCell::default() })
     }
 
-    /// The values of a list; told where it is none.
+    /// The values of a list; an error if it is not one.
     pub(super) fn list(&self, report: &mut Report) -> Vec<Field<'a>> {
         let Kind::List(items) = &self.node.kind else {
             report.wrong(self, "a list");
@@ -107,7 +107,7 @@ impl<'a> Field<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// A text; told where it is none.
+    /// A text; an error if it is not one.
     pub(super) fn text(&self, report: &mut Report) -> Option<&'a str> {
         match &self.node.kind {
             Kind::Scalar(text) if !self.node.inferred => Some(text),
@@ -118,7 +118,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number or a text as it is spelled; told where it is neither.
+    /// A number or a text as written; an error if it is neither.
     pub(super) fn spelled(&self, expected: &str, report: &mut Report) -> Option<&'a str> {
         match &self.node.kind {
             Kind::Scalar(text) => Some(text),
@@ -129,8 +129,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A whole number from `least` to `most`; told where it is none. A number in quotation marks is none, as for
-    /// Kubernetes.
+    /// A whole number from `least` to `most`; an error if it is not one. Like Kubernetes, a number in quotation marks
+    /// is not accepted.
     pub(super) fn whole(&self, least: u32, most: u32, report: &mut Report) -> Option<u32> {
         let number = match &self.node.kind {
             Kind::Scalar(text) if self.node.inferred => text.parse().ok(),
@@ -143,7 +143,7 @@ impl<'a> Field<'a> {
         number
     }
 
-    /// One of several words; told where it is none of them.
+    /// One of several words; an error if it is none of them.
     pub(super) fn one_of<T: Copy>(&self, words: &[(&str, T)], report: &mut Report) -> Option<T> {
         let text = self.text(report)?;
         let known = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
@@ -159,7 +159,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// An object, of which every field that is asked for is remembered.
+/// An object that records which fields were read.
 pub(super) struct Object<'a> {
     field: Field<'a>,
     seen: RefCell<Vec<&'static str>>,
@@ -170,7 +170,7 @@ impl<'a> Object<'a> {
         self.field.spot()
     }
 
-    /// A field; none where it is absent or null.
+    /// A field; none if it is absent or null.
     pub(super) fn get(&self, name: &'static str) -> Option<Field<'a>> {
         self.seen.borrow_mut().push(name);
         let Kind::Table(entries) = &self.field.node.kind else { return None };
@@ -181,7 +181,7 @@ impl<'a> Object<'a> {
         (!field.is_empty()).then_some(field)
     }
 
-    /// A field that has to be there; told where it is not.
+    /// A required field; an error if it is missing.
     pub(super) fn needed(
         &self,
         name: &'static str,
@@ -196,12 +196,12 @@ impl<'a> Object<'a> {
         field
     }
 
-    /// The object of a field that has to be there.
+    /// The object of a required field.
     pub(super) fn object(&self, name: &'static str, report: &mut Report) -> Option<Object<'a>> {
         self.needed(name, "an object", report)?.object(report)
     }
 
-    /// The text of a field that has to be there.
+    /// The text of a required field.
     pub(super) fn text(&self, name: &'static str, report: &mut Report) -> Option<&'a str> {
         self.needed(name, "a text", report)?.text(report)
     }
@@ -211,7 +211,7 @@ impl<'a> Object<'a> {
         self.seen.borrow_mut().extend(names);
     }
 
-    /// Tells every field that was not asked for.
+    /// Reports every field that was not read.
     pub(super) fn done(&self, name: Option<&str>, report: &mut Report) {
         let Kind::Table(entries) = &self.field.node.kind else { return };
         let seen = self.seen.borrow();
@@ -233,5 +233,5 @@ impl<'a> Object<'a> {
     }
 }
 
-/// One in so many letters may be wrong for a suggestion.
+/// A suggestion may differ in one of this many letters.
 const LETTERS_A_MISTAKE: usize = 4;

@@ -89,18 +89,18 @@ fn any(
     }
 }
 
-/// The name of an object that is not read further.
+/// The name of an object whose other fields are not read.
 fn name_of(metadata: &Field<'_>) -> Option<String> {
     let object = metadata.object(&mut Report::default())?;
     object.get("name")?.text(&mut Report::default()).map(str::to_owned)
 }
 
-/// How an object says what it means.
+/// The form of an object's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Api {
     /// Metrics and behavior.
     V2,
-    /// The processor alone; everything else in annotations.
+    /// Only processor use; everything else is in annotations.
     V1,
 }
 
@@ -114,7 +114,7 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
     if let (Some(metadata), Some(name)) = (&metadata, name) {
         carried_along(metadata, api, name, report);
     }
-    // The status is what came of it, not how it decides.
+    // The status is a result, not a setting.
     object.without_effect(&["status"]);
     let spec = object.object("spec", report);
     object.done(name, report);
@@ -123,7 +123,7 @@ fn autoscaler(object: &Object<'_>, api: Api, cluster: &Cluster, report: &mut Rep
     let replicas = |field: Option<Field<'_>>, report: &mut Report| {
         field.and_then(|field| field.whole(0, i32::MAX as u32, report)).map(InstanceCount::new)
     };
-    // Kubernetes takes 1 where nothing is said.
+    // Kubernetes' default is 1.
     let min = match spec.get("minReplicas") {
         None => Some(InstanceCount::new(1)),
         found => replicas(found, report),
@@ -191,7 +191,7 @@ fn workload(target: &Object<'_>, name: Option<&str>, report: &mut Report) -> Opt
     })
 }
 
-/// Names what annotations and labels say of scaling.
+/// Reports annotations and labels about scaling.
 fn carried_along(metadata: &Object<'_>, api: Api, name: &str, report: &mut Report) {
     if let (Api::V1, Some(annotations)) = (api, metadata.get("annotations"))
         && let Some(annotations) = annotations.object(report)
@@ -209,8 +209,8 @@ fn carried_along(metadata: &Object<'_>, api: Api, name: &str, report: &mut Repor
     }
 }
 
-/// Annotations in which `autoscaling/v1` carries fields of newer versions.
+/// Annotations in which `autoscaling/v1` stores fields of newer versions.
 const CARRIED: [&str; 2] =
     ["autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior"];
-/// What Kubernetes takes where an object names no metric.
+/// Kubernetes' default for an object without metrics.
 const DEFAULT_CPU_UTILIZATION: u32 = 80;

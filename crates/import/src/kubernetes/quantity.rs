@@ -3,7 +3,7 @@
 use super::field::{Field, Report};
 use control::scaling::hpa::{Milli, Quantity};
 
-/// A quantity in thousandths; told where it is none.
+/// A quantity in thousandths; an error if it is not one.
 pub(super) fn read(field: &Field<'_>, report: &mut Report) -> Option<Milli> {
     let expected = "a quantity such as 500m, 2 or 1Gi";
     let found = Quantity::parse(field.spelled(expected, report)?);
@@ -13,7 +13,7 @@ pub(super) fn read(field: &Field<'_>, report: &mut Report) -> Option<Milli> {
     found.map(Quantity::milli)
 }
 
-/// A quantity as a share, such as a tolerance; told where it is none.
+/// A quantity as a share, such as a tolerance; an error if it is not one.
 pub(super) fn share(field: &Field<'_>, report: &mut Report) -> Option<Quantity> {
     let expected = "a share such as 0.05 or 50m";
     let found =

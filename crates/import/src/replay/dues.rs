@@ -1,19 +1,17 @@
-//! When each request of a recording is due again.
+//! The times of the requests of a replay.
 //!
-//! ## More users, not the same ones twice
-//! Sending every request twice at the same instant makes pairs that no traffic has, and hits caches that two clients
-//! would not share. So multiplication copies whole users: each copy has a number of its own and is shifted by a
-//! span of its own, from the seed. The span of copy c of n lies in the c-th of n equal parts of the longest shift,
-//! so no copy of a user ever sends at the instant at which the original or another copy sends the same request. The
-//! longest shift is 5 s, a twelfth of a minute (of a shorter recording, a twelfth of that): what a minute gives to
-//! the next, it receives from the one before, so minutes keep their rate but for a part of what they differ by.
-//! A factor between whole numbers copies a seeded share of the users, below one it keeps a share; always whole
-//! users, as many as the factor says, to the nearest.
+//! ## Why whole users are copied
+//! Sending every request twice at the same time makes pairs that real traffic does not have, and hits caches that two
+//! clients would not share. So multiplication copies whole users: each copy has its own number and its own shift, from
+//! the seed. The shift of copy c of n is in the c-th of n equal parts of the longest shift, so no copy of a user sends
+//! a request at the same time as the original or another copy. The longest shift is 5 s, a twelfth of a minute (for a
+//! shorter recording, a twelfth of its length): a minute loses as many requests to the next as it gets from the
+//! previous one, so minutes keep their rate except for a part of their difference. A factor between whole numbers
+//! copies a seeded share of the users, below one it keeps a share; always whole users, rounded to the nearest number.
 //!
 //! ## Order
-//! A shift is one for all requests of a user and is never negative. So each user's own order is kept, and
-//! copies wait in a heap for at most 5 s of the recording: the dues are merged as they are asked for
-//! and never stored.
+//! All requests of a user have the same shift, which is never negative. So each user's own order is kept, and copies
+//! wait in a heap for at most 5 s of the recording: the requests are merged on demand and never stored.
 
 use super::recording::{Event, Recording};
 use stats::Rng;
@@ -22,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a recording is to happen again. Cheap to clone: the recording is shared.
+/// How a recording is repeated. Cheap to clone: the recording is shared.
 #[derive(Debug, Clone)]
 pub struct Replay {
     recording: Arc<Recording>,
@@ -34,7 +32,7 @@ pub struct Replay {
     shards: u32,
 }
 
-/// One request that is due.
+/// One due request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     /// The intended start, from the start of the replay.
@@ -52,27 +50,27 @@ struct Copied {
     users: Vec<Option<(u32, u64)>>,
 }
 
-/// Why a recording cannot be replayed like that.
+/// Why a recording cannot be replayed with these settings.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ReplayError {
-    /// The speed makes no sense.
+    /// An invalid speed.
     #[error(
         "speed is {found}, expected a number above 0 and at most 1000000; 1 is as recorded, 2 is twice as fast"
     )]
     Speed {
-        /// What was asked for.
+        /// The requested value.
         found: f64,
     },
-    /// The factor makes no sense.
+    /// An invalid factor.
     #[error("the factor of users is {found}, expected a number above 0 and at most 10000; 1 is as recorded")]
     Users {
-        /// What was asked for.
+        /// The requested value.
         found: f64,
     },
-    /// No user is left.
+    /// No user remains.
     #[error("a share of {factor} of {users} users is none; use a factor of at least {}", 0.5 / f64::from(*users))]
     Nobody {
-        /// What was asked for.
+        /// The requested value.
         factor: f64,
         /// How many there are.
         users: u32,
@@ -80,7 +78,7 @@ pub enum ReplayError {
     /// Copies that do not fit into memory.
     #[error("{factor} times {users} users are more than {MOST_USERS}; use a smaller factor")]
     TooMany {
-        /// What was asked for.
+        /// The requested value.
         factor: f64,
         /// How many there are.
         users: u32,
@@ -91,7 +89,7 @@ impl Replay {
     /// A replay `speed` times as fast with `users` times the users.
     ///
     /// # Errors
-    /// Where a factor is out of its range, removes all users, or makes more users than fit.
+    /// A factor is out of its range, removes all users, or makes more users than fit.
     pub fn new(recording: Arc<Recording>, speed: f64, users: f64, seed: u64) -> Result<Replay, ReplayError> {
         if !(speed > 0.0 && speed <= 1e6) {
             return Err(ReplayError::Speed { found: speed });
@@ -120,29 +118,29 @@ impl Replay {
         Ok(Replay { recording, speed, copies, users: wanted, requests, shard: 0, shards: 1 })
     }
 
-    /// The part of worker `shard` of `shards`: users stay whole, and every user belongs to exactly one.
+    /// The part of worker `shard` of `shards`: users are not split, and every user belongs to exactly one.
     pub fn shard(mut self, shard: u32, shards: u32) -> Self {
         self.shard = shard;
         self.shards = shards.max(1);
         self
     }
 
-    /// What is replayed.
+    /// The recording.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
-    /// How many users there are, in all shards together.
+    /// The number of users, in all shards together.
     pub fn users(&self) -> u32 {
         self.users
     }
 
-    /// How many requests are due, in all shards together.
+    /// The number of requests, in all shards together.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// What is due, in order of time. Asked for again, it is the same again.
+    /// The due requests in order of time. Repeated calls give the same.
     pub fn dues(&self) -> Dues {
         Dues { replay: self.clone(), next: 0, waiting: BinaryHeap::new() }
     }
@@ -157,7 +155,7 @@ impl Replay {
     }
 
     fn at(&self, nanos: u64) -> Duration {
-        // At the speed of the recording no digit is lost.
+        // At the original speed there is no rounding.
         let scaled = if self.speed == 1.0 { nanos } else { (nanos as f64 / self.speed).round() as u64 };
         Duration::from_nanos(scaled)
     }
@@ -189,7 +187,7 @@ fn copies(there: u32, wanted: u32, longest: Duration, seed: u64) -> Vec<Copied> 
             chosen[..share].iter().for_each(|user| takes[*user as usize] = true);
         }
         let copy = |takes: bool| {
-            // The first of all is the original, where it was.
+            // The first copy is the original, without shift.
             let shift =
                 if round == 0 { 0 } else { u64::from(round) * part + rng.below(part as usize) as u64 };
             let number = next;
@@ -201,7 +199,7 @@ fn copies(there: u32, wanted: u32, longest: Duration, seed: u64) -> Vec<Copied> 
     copies
 }
 
-/// What is due, merged as it is asked for.
+/// The due requests, merged on demand.
 #[derive(Debug, Clone)]
 pub struct Dues {
     replay: Replay,
@@ -215,7 +213,7 @@ impl Iterator for Dues {
     type Item = Due;
 
     fn next(&mut self) -> Option<Due> {
-        // What is due at or after the next event cannot be handed out before its copies wait too.
+        // Requests due at or after the next event cannot be returned before its copies are in the heap.
         while let Some(event) = self.replay.recording.events.get(self.next).copied() {
             if self.waiting.peek().is_some_and(|Reverse((at, _, _))| *at < event.at) {
                 break;
@@ -229,9 +227,9 @@ impl Iterator for Dues {
     }
 }
 
-/// How far a copy of a user may be shifted, in the time of the recording; less in one of less than a minute.
+/// The longest shift of a copied user, in the time of the recording; shorter for recordings of less than a minute.
 const LONGEST_SHIFT: Duration = Duration::from_secs(5);
-/// Even in a recording of one instant copies differ by some nanoseconds.
+/// Copies differ by some nanoseconds even in a recording of a single time.
 const SHORTEST_SHIFT: Duration = Duration::from_millis(1);
 /// Each takes 24 bytes.
 const MOST_USERS: u32 = 50_000_000;

@@ -1,22 +1,22 @@
-//! What happened: requests that differ, users, and who sent what when.
+//! Past traffic: distinct requests, users, and the time and user of each request.
 //!
 //! ## Why everything is sorted
-//! Logs are written when answers end, one for each machine, and are joined by `cat`; so requests are out of order by
-//! as much as files are long, and no window would be wide enough. A recording is in memory anyway, at 16 bytes
-//! a request, so it is sorted whole. The sort is stable: what has the same time stays in the order of the source.
+//! Logs are written when responses end, one for each machine, and are joined with `cat`; so requests may be out of
+//! order by the length of a file, and no window would be wide enough. A recording is in memory anyway, at 16 bytes a
+//! request, so it is sorted as a whole. The sort is stable: requests with the same time stay in the order of the
+//! source.
 //!
-//! ## Where a request lies in its second
-//! Many logs have whole seconds. Replayed as they are, all requests of a second would come at once. So the n requests
-//! of one second get n uniform instants of that second, drawn from the seed, in the order of the source: the
-//! arrivals of a Poisson process, given their number. Times that are the end of an answer lose the response time
-//! afterwards.
+//! ## The time of a request within its second
+//! Many logs have whole seconds. Replayed unchanged, all requests of a second would be sent at once. So the n requests
+//! of one second get n uniform times in that second, drawn from the seed, in the order of the source: the arrivals of a
+//! Poisson process, given their number. From end times, the response time is then subtracted.
 
 use crate::Entry;
 use stats::Rng;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// A request, without when and by whom.
+/// A request, without its time and user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Such as `GET`.
@@ -48,7 +48,7 @@ pub(super) struct Event {
     pub(super) user: u32,
 }
 
-/// Why entries make no recording.
+/// Why entries do not form a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordingError {
     /// There are none.
@@ -76,10 +76,10 @@ pub enum RecordingError {
 }
 
 impl Recording {
-    /// Puts entries in order of time. The first request begins at zero.
+    /// Sorts entries by time. The first request begins at zero.
     ///
-    /// Entries with the same `user` are one user's. An entry without one is a user of its own, because nothing says
-    /// which others are the same client's. Entries without a time are left out and counted.
+    /// Entries with the same `user` belong to one user. An entry without one gets its own user, because the other
+    /// requests of its client are unknown. Entries without a time are left out and counted.
     ///
     /// # Errors
     /// See [`RecordingError`].
@@ -91,22 +91,22 @@ impl Recording {
         building.finish(seed)
     }
 
-    /// The requests that differ; [`Due::request`](crate::Due::request) is an index of these.
+    /// The distinct requests; [`Due::request`](crate::Due::request) is an index into these.
     pub fn requests(&self) -> &[Request] {
         &self.requests
     }
 
-    /// How many users there were.
+    /// The number of users.
     pub fn users(&self) -> u32 {
         self.users
     }
 
-    /// How many requests were made.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Never: a recording has a request.
+    /// Always false: a recording has a request.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -121,7 +121,7 @@ impl Recording {
         Duration::from_nanos(self.events.last().map_or(0, |event| event.at))
     }
 
-    /// How many entries had no time and were left out.
+    /// The number of entries without a time, which were left out.
     pub fn without_time(&self) -> u64 {
         self.without_time
     }
@@ -139,7 +139,7 @@ struct Building {
 }
 
 struct Timed {
-    /// Nanoseconds since 1970, in which a second's draws differ.
+    /// Nanoseconds since 1970, which vary the draws of seconds.
     start: i128,
     request: u32,
     user: u32,

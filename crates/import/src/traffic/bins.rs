@@ -1,10 +1,10 @@
-//! Rows with times, put into bins: sorted, checked for duplicates and gaps, filled.
+//! Puts rows with times into bins: sorted, checked for duplicates and gaps, filled.
 //!
-//! Rows are kept packed, and the result is made in one walk over them, so that a table of millions of rows takes little
-//! more memory than its counts.
+//! Rows are kept packed, and the result is made in one pass, so that a table of millions of rows takes little more
+//! memory than its counts.
 //!
-//! Everything that is not as it should be is told once, with its first place and how often it is so: a table of
-//! a hundred thousand rows can have a hundred thousand times the same problem.
+//! Each kind of problem is reported once, with its first place and its number: a table of a hundred thousand rows can
+//! have a hundred thousand times the same problem.
 
 use super::notice::{Gap, Notice, Place, Spot};
 use super::packed::{Merged, Packed};
@@ -19,7 +19,7 @@ pub(super) struct Sample {
     /// Microseconds since 1970, or an index.
     pub(super) at: i64,
     pub(super) amount: f64,
-    /// Which of the files' names.
+    /// The index of the file's name.
     pub(super) file: u32,
     pub(super) spot: Spot,
 }
@@ -32,13 +32,13 @@ pub(super) struct Series {
     files: Vec<Arc<str>>,
     /// Rows have times, not an index.
     calendar: bool,
-    /// The order of rows says nothing.
+    /// The order of rows has no meaning.
     pub(super) any_order: bool,
-    /// A row that is there twice with the same count is an overlap of pages.
+    /// A repeated row with the same count is an overlap of pages.
     pub(super) pages: bool,
-    /// Times are civil ones, and UTC is assumed.
+    /// Times have no zone, and UTC is assumed.
     pub(super) without_zone: bool,
-    /// How wide the source says that a row is.
+    /// The width of a row according to the source.
     pub(super) row: Option<Duration>,
     /// Amounts are a rate.
     pub(super) per: Option<Duration>,
@@ -46,11 +46,11 @@ pub(super) struct Series {
     last: Option<Sample>,
     /// The earliest and the latest row.
     ends: Option<(Sample, Sample)>,
-    /// Rows that are earlier than the one before: how many, the first, and by how much it is.
+    /// Rows earlier than the previous one: how many, the first, and by how much.
     early: (u64, Option<(Sample, u64)>),
-    /// Whether there was a row that is later than the one before.
+    /// Whether there was a row later than the previous one.
     forwards: bool,
-    /// The steps back from row to row, as long as they are few.
+    /// The steps back from row to row, while they are few.
     back: BTreeSet<i64>,
 }
 
@@ -118,7 +118,7 @@ impl Series {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// Tells of rows that are earlier than the one before.
+    /// Reports rows earlier than the previous one.
     fn order(&self, notices: &mut Vec<Notice>) {
         let (rows, Some((first, by))) = self.early else { return };
         // Newest first is an order too.
@@ -133,7 +133,7 @@ impl Series {
         Place { file, spot: sample.spot }
     }
 
-    /// The step that most rows are after the one before, in the order of time.
+    /// The most common step between rows, in the order of time.
     fn step(&self, options: &TrafficOptions) -> Result<Option<i64>, TrafficError> {
         let given = options.row.or(self.row).map(micros);
         if given.is_some() {
@@ -156,7 +156,7 @@ impl Series {
     }
 }
 
-/// Puts all rows together.
+/// Combines all rows.
 pub(super) fn assemble(
     mut all: Vec<Series>,
     options: &TrafficOptions,
@@ -178,7 +178,7 @@ pub(super) fn assemble(
     rebin(counts, start, row, options.bin, notices)
 }
 
-/// The width of rows in microseconds, of which all files have the same.
+/// The width of rows in microseconds, which must be the same for all files.
 fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64, Vec<TrafficError>> {
     let mut width: Option<(&Series, i64)> = None;
     let mut errors = Vec::new();
@@ -213,7 +213,7 @@ fn step(all: &[Series], calendar: bool, options: &TrafficOptions) -> Result<i64,
     }
 }
 
-/// The rows of all files, and how they are put together.
+/// The rows of all files, and how they are combined.
 struct Rows<'a> {
     all: &'a [Series],
     options: &'a TrafficOptions,
@@ -222,7 +222,7 @@ struct Rows<'a> {
     calendar: bool,
 }
 
-/// A row and which series it is of.
+/// A row and its series.
 type Of = (Sample, u32);
 
 impl Rows<'_> {
@@ -234,7 +234,7 @@ impl Rows<'_> {
         self.series(row).place(&row.0)
     }
 
-    /// The rows in the order of time, rates as counts.
+    /// The rows in the order of time, with rates converted to counts.
     fn sorted(&self) -> impl Iterator<Item = Of> {
         let factor = |per: Duration| self.row.as_secs_f64() / per.as_secs_f64();
         let factors: Vec<f64> = self.all.iter().map(|series| series.per.map_or(1.0, factor)).collect();
@@ -243,7 +243,7 @@ impl Rows<'_> {
         })
     }
 
-    /// The number of bins, where they are not too many.
+    /// The number of bins, if it is within the maximum.
     fn bins(&self) -> Result<(u64, i64), TrafficError> {
         let ends =
             || self.all.iter().zip(0_u32..).filter_map(|(series, number)| Some((series.ends?, number)));
@@ -267,12 +267,12 @@ impl Rows<'_> {
         })
     }
 
-    /// One count a bin, and when the first begins.
+    /// One count per bin, and the time of the first.
     fn counts(&self, notices: &mut Vec<Notice>) -> Result<(Vec<u64>, i64), Vec<TrafficError>> {
         let mut duplicates = Found::default();
         let bins = match self.bins() {
             Ok(bins) => Ok(bins),
-            // What a wrong time makes of the bins is reported after duplicates.
+            // The effect of a wrong time on the bins is reported after duplicates.
             Err(error @ (TrafficError::TooFar { .. } | TrafficError::TooLong { .. })) => Err(error),
             Err(error) => return Err(vec![error]),
         };
@@ -297,9 +297,9 @@ impl Rows<'_> {
         Ok((placed.told(notices)?, first))
     }
 
-    /// Makes one of two rows of a time.
+    /// Combines two rows with the same time.
     fn same_time(&self, before: &mut Of, row: Of, found: &mut Found) {
-        // Pages in files of their own overlap too; but where the caller adds, files are of several balancers.
+        // Pages in separate files overlap too; but if the caller adds duplicates, files belong to several balancers.
         let one_source = row.1 == before.1 || self.options.duplicates != Duplicates::Add;
         let pages = self.series(&row).pages && self.series(before).pages;
         if pages && one_source && before.0.amount == row.0.amount {
@@ -327,7 +327,7 @@ impl Rows<'_> {
     }
 }
 
-/// Rows of a time that another has, with the first of them.
+/// Rows with the same time as another one, with the first of them.
 #[derive(Default)]
 struct Found {
     again: (u64, Option<Of>),
@@ -359,12 +359,12 @@ impl Found {
     }
 }
 
-/// Rows of ascending times as they are put into bins.
+/// Rows in order of time while they are put into bins.
 struct Placed<'a> {
     rows: &'a Rows<'a>,
     first: i64,
     filler: Filler,
-    /// The bin that rows are still added to, with its last row.
+    /// The bin that is being filled, with its last row.
     open: Option<(u64, f64, Of)>,
     between: (u64, Option<Of>),
     gaps: (Vec<Gap>, u64, u64),
@@ -434,7 +434,7 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Counts in the order of their bins, with what stands where there is none. Gaps lie between bins that have a count.
+/// Counts in the order of their bins, with filled gaps. Gaps are between bins with a count.
 pub(super) struct Filler {
     gaps: Gaps,
     before: f64,
@@ -451,7 +451,7 @@ impl Filler {
         self.before = amount;
     }
 
-    /// So many bins without a count, before one of `after`.
+    /// This many bins without a count, before one of `after`.
     pub(super) fn missing(&mut self, length: u64, after: f64) {
         let (gaps, before) = (self.gaps, self.before);
         self.counts.extend((1..=length).map(|step| {
@@ -465,7 +465,7 @@ impl Filler {
     }
 }
 
-/// Brings rows to wider bins.
+/// Converts rows to wider bins.
 fn rebin(
     counts: Vec<u64>,
     start: Option<i64>,
@@ -504,9 +504,9 @@ fn micros(span: Duration) -> i64 {
 }
 
 const HOUR: i64 = 3_600_000_000;
-/// As many gaps are told one by one.
+/// The number of gaps that are reported individually.
 const TOLD: usize = 5;
-/// Tables have a few steps from row to row; events have as many as there are.
+/// Tables have few different steps from row to row; events may have any number.
 const MOST_STEPS: usize = 100_000;
-/// A clock goes back by an hour once or twice a year; times in no order tell nothing of a clock.
+/// A clock goes back by an hour once or twice a year; unordered times say nothing about a clock.
 const MOST_STEPS_BACK: usize = 1_000;

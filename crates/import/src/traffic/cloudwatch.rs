@@ -1,8 +1,8 @@
-//! What `aws cloudwatch get-metric-data` and `get-metric-statistics` print as JSON.
+//! The JSON output of `aws cloudwatch get-metric-data` and `get-metric-statistics`.
 //!
 //! Shapes: <https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html> and
-//! `API_GetMetricStatistics.html`. The first is newest first unless asked otherwise, the second in no order at all; both
-//! come in pages that people join with `cat` or `jq -s`.
+//! `API_GetMetricStatistics.html`. The first is newest first by default, the second is unordered; both have pages that
+//! people join with `cat` or `jq -s`.
 
 use super::bins::{Sample, Series};
 use super::notice::{Notice, Place, Spot};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One answer, or a page of it.
+/// One output, or a page of it.
 struct Page<'a> {
     file: Arc<str>,
     body: &'a Value,
@@ -229,7 +229,7 @@ impl Page<'_> {
         }
         self.messages(self.body, notices);
         for status in statuses.into_keys() {
-            // A page that is not the last is partial by nature.
+            // A page that is not the last is always partial.
             let more = self.body.get("NextToken").is_some_and(|token| !token.is_null());
             if status != "Complete" && !(status == "PartialData" && more) {
                 let (file, id, status) = (self.file.clone(), chosen.0.clone(), status.to_owned());
@@ -247,7 +247,7 @@ impl Page<'_> {
     }
 }
 
-/// The AWS CLI prints ISO 8601, or the numbers of the wire where it is set to.
+/// The AWS CLI prints ISO 8601, or the numbers of the wire format if configured.
 fn micros(stamp: &Value) -> Option<i64> {
     match stamp {
         Value::String(text) => time::iso_8601(text.as_bytes()).map(|instant| instant.micros),
@@ -272,7 +272,7 @@ fn number(index: usize) -> u32 {
 
 /// Words of labels of metrics that count requests.
 const COUNTS: [&str; 4] = ["request", "invocation", "hits", "count"];
-/// Words of labels of metrics that are something else.
+/// Words of labels of other metrics.
 const NOT_COUNTS: [(&str, &str); 12] = [
     ("responsetime", "a time"),
     ("latency", "a time"),

@@ -1,7 +1,7 @@
-//! Counts in a line: `94,56,187,...`, as spreadsheets write a row and programs an array.
+//! Counts in a line: `94,56,187,...`, as in a row of a spreadsheet or an array of a program.
 //!
-//! A count is a row, in the order of reading, whatever the lines are. The input is read count by count and not line by
-//! line, because a year of minutes in one line is some megabytes.
+//! Each count is a row, in the order of reading, regardless of lines. The input is read count by count and not line by
+//! line, because a year of minutes in one line has some megabytes.
 
 use super::notice::Spot;
 use super::table::{self, count};
@@ -12,21 +12,21 @@ use capture::{Fault, shown};
 use std::io::{BufRead, ErrorKind};
 use std::time::Duration;
 
-/// What was read beside the counts.
+/// Other data than counts.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) counts: u64,
     pub(super) lines: u64,
-    /// How wide a comment says that a row is.
+    /// The width of a row according to a comment.
     pub(super) row: Option<Duration>,
-    /// Each of several lines begins with the number after the one before: perhaps that is an index.
+    /// Each of several lines begins with the number after the previous one: it may be an index.
     pub(super) indexed: bool,
 }
 
-/// Reads all counts and gives each to `take` with its line.
+/// Reads all counts and passes each to `take` with its line.
 ///
 /// # Errors
-/// The first thing that is no count, with its place; nothing after it is read.
+/// The first text that is not a count, with its place; nothing after it is read.
 pub(super) fn read(input: impl BufRead, mut take: impl FnMut(f64, Spot)) -> Result<Found, LineError> {
     let mut tokens = Tokens::new(input);
     let mut found = Found::default();
@@ -56,17 +56,17 @@ pub(super) fn read(input: impl BufRead, mut take: impl FnMut(f64, Spot)) -> Resu
     Ok(found)
 }
 
-/// Whether the first line is of counts alone: at least three, the first of which is no time.
+/// Whether the first line has only counts: at least three, the first of which is not a time.
 pub(super) fn looks_like_counts(head: &[u8]) -> bool {
     let Some(line) = telling(head).next() else { return false };
     let inner = line.strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
     if inner.is_some_and(|inner| inner.is_empty() || inner[0].is_ascii_digit()) {
-        // An array over several lines has its first number in the next one.
+        // An array over several lines has its first number on the next one.
         return inner.is_some_and(|inner| !inner.is_empty())
             || telling(head).nth(1).is_some_and(starts_with_a_digit);
     }
     let mut cells: Vec<&[u8]> = line.split(is_separator).filter(|cell| !cell.is_empty()).collect();
-    // The last one may be cut off where the line is longer than what was looked at.
+    // The last one may be truncated if the line is longer than the examined part.
     if !head.contains(&b'\n') {
         cells.pop();
     }
@@ -87,7 +87,7 @@ fn unquoted(cell: &[u8]) -> &[u8] {
     cell.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(cell)
 }
 
-/// A number or a comment, where it begins.
+/// A number or a comment, and its position.
 struct Token {
     text: Vec<u8>,
     at: At,
@@ -108,7 +108,7 @@ impl At {
 struct Tokens<R> {
     input: R,
     at: At,
-    /// Whether anything but blanks was read: only then is a bracket out of place.
+    /// Whether anything but spaces was read: only then is a bracket an error.
     begun: bool,
     /// A separator came after the last number of this line.
     separated: bool,
@@ -213,7 +213,7 @@ impl<R: BufRead> Tokens<R> {
 
 /// No count has more characters.
 const LONGEST: usize = 64;
-/// What is kept of a comment.
+/// The part of a comment that is kept.
 const LONGEST_COMMENT: usize = 128;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why what was read makes no traffic, each with its place and the way out.
+//! Why an input is not valid traffic, each with its place and the way out.
 
 use super::notice::{Gap, Place, shown_time};
 use super::write::width;
@@ -6,19 +6,19 @@ use super::{BadLines, MOST_BINS};
 use crate::{FormatError, LineError};
 use std::time::Duration;
 
-/// Why rows make no traffic.
+/// Why rows are not valid traffic.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TrafficError {
     /// No row could be used.
     #[error("the table has no row with a count; expected rows such as `2026-03-01T12:00:00Z,1200`")]
     Empty,
-    /// A single row says nothing of its width.
+    /// The width of a single row is unknown.
     #[error("the table has one time only, so its bin has no width; give the width, such as 1m")]
     NoWidth,
-    /// The width that was given is none.
+    /// An invalid width.
     #[error("the width of a bin is 0; give a longer one, such as 1m")]
     ZeroWidth,
-    /// Some row is far from all others: most likely its time is wrong.
+    /// A row is far from all others: its time is probably wrong.
     #[error("the rows span {bins} bins of {}, at most {MOST_BINS} are possible; is a time wrong?", units::show_duration(*bin))]
     TooLong {
         /// From the first to the last row.
@@ -26,7 +26,7 @@ pub enum TrafficError {
         /// The width of one.
         bin: Duration,
     },
-    /// Rows of a table that counts and of one that has times.
+    /// A mixture of rows with an index and rows with times.
     #[error("some rows have times and some an index; expected one kind")]
     Mixed,
     /// The input cannot be read or decompressed.
@@ -34,24 +34,24 @@ pub enum TrafficError {
     Unreadable {
         /// Which.
         file: String,
-        /// What the system or the decompression says.
+        /// The error of the system or of the decompression.
         problem: String,
     },
-    /// Nobody can tell how it is written.
+    /// The format is not recognised.
     #[error("{file}: cannot tell how it is written; name the format: {formats}")]
     Unclear {
         /// Which.
         file: String,
-        /// What there is.
+        /// The available formats.
         formats: String,
     },
-    /// The description of an access log has an error.
+    /// The log format has an error.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A row that cannot be used.
     #[error("{file}: {error}")]
     Line {
-        /// Where.
+        /// The place.
         file: String,
         /// What is wrong with it.
         error: LineError,
@@ -59,71 +59,71 @@ pub enum TrafficError {
     /// More such rows.
     #[error("{file}: {count} more lines cannot be used; correct them, or leave them out with bad lines `{}`", BadLines::Skip.name())]
     MoreLines {
-        /// Where.
+        /// The place.
         file: String,
         /// How many.
         count: u64,
     },
-    /// More broken lines than a log has by nature.
+    /// More broken lines than are accepted in a log.
     #[error(
         "{file}: {broken} of {lines} lines cannot be read as {format}, at most 1 in 100 may be; give the log format of the server's configuration, or leave them out with bad lines `{}`",
         BadLines::Skip.name()
     )]
     BrokenLines {
-        /// Where.
+        /// The place.
         file: String,
-        /// As what they were read.
+        /// The assumed format.
         format: &'static str,
-        /// So many cannot.
+        /// The number of broken lines.
         broken: u64,
-        /// Of so many.
+        /// The total number.
         lines: u64,
     },
-    /// More broken lines than an event log may have.
+    /// More broken lines than are accepted in an event log.
     #[error(
         "{file}: {broken} of {lines} lines have no time that can be read, at most 1 in 100 may be so; name the column or key of the time with --time, or leave them out with bad lines `{}`",
         BadLines::Skip.name()
     )]
     BrokenEvents {
-        /// Where.
+        /// The place.
         file: String,
-        /// So many have none.
+        /// The number of lines without a time.
         broken: u64,
-        /// Of so many.
+        /// The total number.
         lines: u64,
     },
-    /// Nothing in the first line is a time, or several things are.
+    /// The first line has no time, or several.
     #[error(
         "{file}: cannot tell where the time is in {line}; name its column (or its number, from 1) or its key of JSON with --time"
     )]
     NoEventTime {
-        /// Where.
+        /// The place.
         file: String,
         /// The first line.
         line: String,
     },
-    /// A column of times was named for something that is no event log.
+    /// A column of times was given for an input that is not an event log.
     #[error("--time is for event logs; the format is {format}, so leave it out or take --format events")]
     TimeOfNoEvents {
-        /// What was asked for.
+        /// The requested value.
         format: &'static str,
     },
-    /// Lines of numbers that can be read in two ways.
+    /// Lines of numbers with two possible meanings.
     #[error(
         "{file}: {what}; give each column a name (such as time,requests), or take --format counts where every number is a count"
     )]
     IndexOrCounts {
-        /// Where.
+        /// The place.
         file: String,
-        /// What speaks for either.
+        /// The ambiguity.
         what: &'static str,
     },
-    /// Rows that have no common step.
+    /// Rows without a common step.
     #[error(
         "{file}: the times have no common step, so nothing says how wide a row is; give the width of a row, such as 1m, or take --format events where each line is one request"
     )]
     NoStep {
-        /// Where.
+        /// The place.
         file: String,
     },
     /// A log without times.
@@ -131,69 +131,69 @@ pub enum TrafficError {
         "{file}: none of its {lines} requests has a time; take a log format that has one, such as $time_iso8601"
     )]
     NoTimes {
-        /// Where.
+        /// The place.
         file: String,
-        /// So many.
+        /// How many.
         lines: u64,
     },
-    /// The JSON is broken, or is not of CloudWatch.
+    /// The JSON is invalid, or is not from CloudWatch.
     #[error(
         "{file}, line {line}, column {column}: {problem}; expected what `aws cloudwatch get-metric-data` or `get-metric-statistics` prints with --output json"
     )]
     Json {
-        /// Where.
+        /// The place.
         file: String,
         /// From 1.
         line: usize,
         /// From 1.
         column: usize,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A value of the JSON cannot be used.
     #[error("{place}: found {found}, expected {expected}")]
     Value {
-        /// Where.
+        /// The place.
         place: Place,
-        /// What stands there.
+        /// The value found.
         found: String,
-        /// What would have been right.
+        /// The expected value.
         expected: String,
     },
-    /// Several results or columns, and none was chosen.
+    /// Several results or columns, and none was selected.
     #[error("{file}: holds {}; choose one by its name", found.join(", "))]
     Choose {
-        /// Where.
+        /// The place.
         file: String,
         /// The names.
         found: Vec<String>,
     },
-    /// What was chosen is not there.
+    /// The selected one does not exist.
     #[error("{}: no column, id or label is called `{wanted}`; there {}", files.join(", "), there(found))]
     NotFound {
-        /// Where it was looked for.
+        /// The files that were searched.
         files: Vec<String>,
-        /// What was chosen.
+        /// The selected name.
         wanted: String,
-        /// What there is.
+        /// The available ones.
         found: Vec<String>,
     },
-    /// A metric or column that counts no requests.
+    /// A metric or column that is not a number of requests.
     #[error("{place}: `{name}` is {what}, expected a number of requests; {remedy}")]
     NotCounts {
-        /// Where.
+        /// The place.
         place: Place,
         /// The metric, column or unit.
         name: String,
-        /// What it is instead.
+        /// Its kind.
         what: &'static str,
-        /// What to take instead.
+        /// What to use instead.
         remedy: &'static str,
     },
-    /// A table without times, and nothing that says how long a row is.
+    /// A table without times and without the width of a row.
     #[error("{file}: has no times, so nothing says how long a row is; give the width of a row, such as 1h")]
     NoRowWidth {
-        /// Where.
+        /// The place.
         file: String,
     },
     /// Two rows of the same time.
@@ -212,15 +212,15 @@ pub enum TrafficError {
         second: Place,
         /// Its count.
         second_value: f64,
-        /// How many more times there are of which the same is true.
+        /// How many more times have the same problem.
         count: u64,
-        /// The rows go back by an hour: most likely a clock was changed.
+        /// The rows go back by an hour: probably a clock change.
         hour_back: bool,
     },
-    /// Rows are missing, and the caller wants none filled.
+    /// Rows are missing, and the caller does not want them filled.
     #[error("{0}; fill gaps with zero, hold or interpolate, or give the rows that are missing")]
     Gap(Gap),
-    /// A log is silent where its traffic says that it should not be.
+    /// A log has no requests where its traffic suggests that it should.
     #[error("no request from {} on for {}; add the log of that time, or fill with zero, hold or interpolate", shown_time(*from), width(*span))]
     Silence {
         /// From, in microseconds since 1970.
@@ -228,31 +228,31 @@ pub enum TrafficError {
         /// For how long.
         span: Duration,
     },
-    /// A civil time that no clock of the zone showed.
+    /// A civil time that does not exist in the zone.
     #[error(
         "{place}: {time} does not exist in {zone}: the clock went forward there; is it the right time zone?"
     )]
     SkippedTime {
-        /// Where.
+        /// The place.
         place: Place,
-        /// As it is written.
+        /// The text.
         time: String,
         /// The zone.
         zone: String,
     },
-    /// A zone for times that have one.
+    /// A zone was given for times that have one.
     #[error(
         "{file}: the column `{column}` says that its times are UTC, but {zone} was given; leave one of the two out"
     )]
     TwoZones {
-        /// Where.
+        /// The place.
         file: String,
         /// The column.
         column: String,
-        /// What was given.
+        /// The given zone.
         zone: String,
     },
-    /// There is no such zone.
+    /// An unknown zone.
     #[error("there is no time zone `{0}`; expected a name such as Europe/Berlin")]
     TimeZone(String),
     /// Rows of different widths.
@@ -267,7 +267,7 @@ pub enum TrafficError {
         /// The width of its rows.
         second_row: Duration,
     },
-    /// The bin is no multiple of a row.
+    /// The bin is not a multiple of a row.
     #[error("a row is {} wide and cannot be divided into bins of {}; take a bin of {} or a multiple of it", width(*row), width(*bin), width(*row))]
     Bin {
         /// The width of a row.
@@ -281,21 +281,21 @@ pub enum TrafficError {
         /// The bin that was asked for.
         bin: Duration,
     },
-    /// Tables and logs at once would count the same requests twice.
+    /// Tables and logs together would count the same requests twice.
     #[error(
         "{first} is {first_kind} and {second} {second_kind}; read one kind at a time, or requests are counted twice"
     )]
     Kinds {
         /// A file.
         first: String,
-        /// What it is.
+        /// Its kind.
         first_kind: &'static str,
         /// Another.
         second: String,
-        /// What it is.
+        /// Its kind.
         second_kind: &'static str,
     },
-    /// Requests so far apart that some time is wrong.
+    /// Requests so far apart that a time is probably wrong.
     #[error(
         "the first request is of {} ({first_place}) and the last of {} ({last_place}), which is {bins} bins of {}, at most {MOST_BINS} are possible; is a time wrong?",
         shown_time(*first), shown_time(*last), width(*bin)
@@ -309,7 +309,7 @@ pub enum TrafficError {
         last: i64,
         /// Its place.
         last_place: Place,
-        /// From the one to the other.
+        /// The number of bins between them.
         bins: u64,
         /// The width of one.
         bin: Duration,

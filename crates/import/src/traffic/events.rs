@@ -1,9 +1,9 @@
 //! Event logs: a line for each request, with its time somewhere in it, counted into bins.
 //!
-//! The time is in a column of a table, under a key of JSON lines, or at the beginning of the line, as in most logs of
-//! programs. It is ISO 8601 with or without a zone, as in the common log format, or a number since 1970, whose size tells
-//! seconds from milliseconds, microseconds and nanoseconds. What the first event says of its time holds for all others.
-//! Every line is accounted for: an event, a line of names, empty or a comment, or one that cannot be read.
+//! The time is in a column of a table, under a key of JSON lines, or at the beginning of the line, as in most program
+//! logs. It is ISO 8601 with or without a zone, in the common log format, or a number since 1970, whose size
+//! distinguishes seconds, milliseconds, microseconds and nanoseconds. The form of the first event's time applies to all
+//! others. Every line is counted: as an event, a header, empty or a comment, or broken.
 
 use super::log::LogBins;
 use super::notice::{Notice, Place, Spot};
@@ -18,10 +18,10 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the lines of a file were.
+/// The lines of a file by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventLines {
-    /// All of them.
+    /// All lines.
     pub lines: u64,
     /// Counted.
     pub events: u64,
@@ -29,7 +29,7 @@ pub struct EventLines {
     pub names: u64,
     /// Empty, or comments.
     pub empty: u64,
-    /// Cannot be read.
+    /// Broken lines.
     pub broken: u64,
 }
 
@@ -109,7 +109,7 @@ pub(super) fn count(
     clock.told(notices);
 }
 
-/// Where the time of each line is.
+/// The position of the time in each line.
 enum Form {
     /// At its beginning.
     Leading(Option<Kind>),
@@ -119,7 +119,7 @@ enum Form {
     Key { key: String, kind: Option<Kind> },
 }
 
-/// Why the time cannot be found.
+/// Why the time is not found.
 enum Problem {
     NoColumn { wanted: String, found: Vec<String> },
     NoTime { line: String },
@@ -137,7 +137,7 @@ impl Problem {
 }
 
 impl Form {
-    /// What the first line says of all of them, and whether it is only names.
+    /// The form of all lines according to the first one, and whether it is only a header.
     fn of(line: &[u8], wanted: Option<&str>) -> Result<(Form, bool), Problem> {
         if line.trim_ascii_start().starts_with(b"{") {
             let known = || KEYS.iter().find(|key| value(line, key).is_some()).map(|key| (*key).to_owned());
@@ -204,7 +204,7 @@ impl Form {
 /// A time as it is written.
 #[derive(Debug, Clone, Copy)]
 struct Stamp {
-    /// Microseconds since 1970; of a time without a zone, as if it were UTC.
+    /// Microseconds since 1970; a time without a zone is treated as UTC.
     micros: i64,
     zoned: bool,
     kind: Kind,
@@ -213,7 +213,7 @@ struct Stamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Calendar,
-    /// So many a second.
+    /// This many per second.
     Epoch(u64),
 }
 
@@ -239,7 +239,7 @@ impl Stamp {
         };
         let micros = match unit {
             1 => time::epoch_seconds(text)?.micros,
-            // A part of a millisecond moves no bin that anybody asks for.
+            // A fraction of a millisecond does not change the bin.
             _ => {
                 let fraction = text[digits..].strip_prefix(b".").unwrap_or(&text[digits..]);
                 let is_number = fraction.iter().all(u8::is_ascii_digit);
@@ -250,7 +250,7 @@ impl Stamp {
     }
 }
 
-/// The time at the beginning of a line: a word, or a date and a time of the day; in brackets or not.
+/// The time at the beginning of a line: a word, or a date and a time of day; with or without brackets.
 fn leading(line: &[u8]) -> Option<Stamp> {
     let line = line.trim_ascii_start();
     let mut ends = line.iter().enumerate().filter(|(_, byte)| byte.is_ascii_whitespace()).map(|(at, _)| at);
@@ -282,7 +282,7 @@ fn value(line: &[u8], key: &str) -> Option<String> {
     }
 }
 
-/// The cells of a line; a cell in quotes may hold the separator. Without a separator, words.
+/// The cells of a line; a quoted cell may contain the separator. Without a separator, words.
 fn cells(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = Cow<'_, [u8]>> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -318,7 +318,7 @@ fn offset_of(line: &[u8], part: &[u8]) -> usize {
     line.windows(part.len().max(1)).position(|window| window == part).unwrap_or(0)
 }
 
-/// Makes instants of times, and sees where they go back.
+/// Converts times, and detects times that go back.
 struct Clock {
     file: Arc<str>,
     zone: Option<Zone>,
@@ -362,14 +362,14 @@ impl Clock {
     }
 }
 
-/// Names that a time has.
+/// Usual names of a time.
 const KEYS: [&str; 9] =
     ["time", "timestamp", "@timestamp", "ts", "datetime", "date", "at", "minute", "time_utc"];
-/// A little out of order is the nature of logs.
+/// Logs are usually slightly out of order.
 const HALF_AN_HOUR: i64 = 1_800_000_000;
-/// A line may hold a whole request.
+/// A line may contain a whole request.
 const LONGEST_LINE: usize = 1 << 20;
-/// As many broken lines are told in full.
+/// The number of broken lines that are reported in full.
 const TOLD: usize = 3;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Access logs as counts in bins.
 //!
-//! A log of ten million lines is read once and nothing of a line is kept: memory grows with the time that the log
-//! covers, not with its length. Lines are written when answers end and come from several machines, so they are a
-//! little out of order by nature, and nobody is told.
+//! A log of ten million lines is read once and no line is stored: memory depends on the time that the log covers, not
+//! on its length. Lines are written when responses end and come from several machines, so being slightly out of order
+//! is normal and not reported.
 
 use super::bins::Filler;
 use super::notice::{Notice, Place, Spot};
@@ -19,7 +19,7 @@ pub(super) struct LogBins {
     bin: i64,
     counts: Tally,
     total: u64,
-    /// The bin that the last line was in, which the next is likely to be in too.
+    /// The bin of the last line, which is probably also that of the next.
     current: (i64, u64),
     first: Option<(i64, Arc<str>)>,
     last: Option<(i64, Arc<str>)>,
@@ -113,7 +113,7 @@ impl LogBins {
         self.current = (i64::MIN, 0);
     }
 
-    /// The traffic. Stretches without a request where there should be some are filled as asked, and told.
+    /// The traffic. Stretches without requests where some are expected are filled as configured, and reported.
     pub(super) fn finish(
         self,
         options: &TrafficOptions,
@@ -167,7 +167,7 @@ impl LogBins {
     }
 }
 
-/// Whether a request is of what checks that a server is alive.
+/// Whether a request is a health check.
 fn is_health_check(entry: &Entry) -> bool {
     let agents = entry.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
     agents.into_iter().any(|(_, agent)| HEALTH_CHECKS.iter().any(|check| agent.starts_with(check)))
@@ -175,11 +175,11 @@ fn is_health_check(entry: &Entry) -> bool {
 
 const HEALTH_CHECKS: [&str; 4] =
     ["ELB-HealthChecker/", "kube-probe/", "GoogleHC/", "Amazon-Route53-Health-Check"];
-/// As many broken lines are told in full.
+/// The number of broken lines that are reported in full.
 const TOLD: usize = 3;
-/// Shorter silences are nothing to wonder at.
+/// Shorter silences are normal.
 const SHORT_SILENCE: u64 = 5;
-/// With so many expected requests, none at all is no chance: at a hundred its probability is e^-100.
+/// With this many expected requests, none at all is not due to chance: at a hundred its probability is e^-100.
 const EXPECTED: f64 = 100.0;
 
 #[cfg(test)]

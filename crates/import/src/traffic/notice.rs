@@ -1,4 +1,4 @@
-//! What a reader should know of traffic that was read: what was assumed, filled, dropped or added.
+//! Notices about traffic that was read: what was assumed, filled, dropped or added.
 
 use super::write::width;
 use super::{BadLines, Duplicates, EventLines, Gaps};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where something stands.
+/// A place in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The input's name.
@@ -17,7 +17,7 @@ pub struct Place {
     pub spot: Spot,
 }
 
-/// Where in an input.
+/// A position in an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
     /// A line, from 1.
@@ -26,7 +26,7 @@ pub enum Spot {
     Result(u32, u32),
     /// A point of `Datapoints`.
     Datapoint(u32),
-    /// Somewhere.
+    /// No particular position.
     Whole,
 }
 
@@ -42,10 +42,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// Rows that are missing.
+/// Missing rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// When the first missing row would begin, in microseconds since 1970; in bins where there are no times.
+    /// When the first missing row would begin, in microseconds since 1970; in bins if there are no times.
     pub from: i64,
     /// How many.
     pub rows: u64,
@@ -82,7 +82,7 @@ impl Gap {
     }
 }
 
-/// Something that was assumed or done, and that a result depends on.
+/// An assumption or a change that affects the result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
     /// Times without a zone.
@@ -90,7 +90,7 @@ pub enum Notice {
         /// The first of them.
         place: Place,
     },
-    /// A civil time that the clock showed twice.
+    /// A repeated civil time.
     RepeatedHour {
         /// The first row of it.
         place: Place,
@@ -98,26 +98,26 @@ pub enum Notice {
         time: String,
         /// The zone.
         zone: String,
-        /// The row from which on times are taken as the second ones.
+        /// The row from which times are in the second occurrence.
         second: Option<Place>,
     },
-    /// Rows that are not in the order of time; they were sorted.
+    /// Rows that are not in order of time; they were sorted.
     OutOfOrder {
-        /// How many come after a later one.
+        /// How many are after a later one.
         rows: u64,
         /// The first.
         first: Place,
         /// By how much it is early.
         by: Duration,
     },
-    /// The same row again, with the same count; used once.
+    /// A repeated row with the same count; used once.
     SameAgain {
         /// How many.
         rows: u64,
         /// The first.
         first: Place,
     },
-    /// Several rows of a time, of which the caller said what to do with them.
+    /// Several rows with the same time, combined as configured.
     Duplicates {
         /// What was done.
         policy: Duplicates,
@@ -143,19 +143,19 @@ pub enum Notice {
         count: u64,
         /// How many rows are missing in all of them.
         rows: u64,
-        /// What stands there now.
+        /// The values that were filled in.
         filled: Gaps,
     },
-    /// A log is silent where its traffic says that it should not be.
+    /// A log has no requests where its traffic suggests that it should.
     Silence {
         /// From, in microseconds since 1970.
         from: i64,
         /// For how long.
         span: Duration,
-        /// What stands there now.
+        /// The values that were filled in.
         filled: Gaps,
     },
-    /// Rows at the end that fill no bin.
+    /// Rows at the end that do not fill a bin.
     Remainder {
         /// How many.
         rows: u64,
@@ -164,32 +164,32 @@ pub enum Notice {
     },
     /// Lines that cannot be read and were left out.
     BrokenLines {
-        /// Where.
+        /// The place.
         file: Arc<str>,
-        /// So many.
+        /// How many.
         broken: u64,
-        /// Of so many.
+        /// The total number.
         lines: u64,
         /// The first ones.
         first: Vec<LineError>,
-        /// What the caller allows.
+        /// The caller's setting.
         allowed: BadLines,
     },
     /// Requests of a log without a time; left out.
     WithoutTime {
-        /// Where.
+        /// The place.
         file: Arc<str>,
-        /// So many.
+        /// How many.
         requests: u64,
     },
-    /// What the lines of an event log were: none is left out silently.
+    /// The kinds of lines of an event log: none is left out silently.
     Events {
-        /// Where.
+        /// The place.
         file: Arc<str>,
         /// What they were.
         found: EventLines,
     },
-    /// Events that are at least half an hour before an earlier line's; counted where their time says.
+    /// Events at least half an hour before an earlier line's; counted at their own time.
     EventsBack {
         /// How many.
         events: u64,
@@ -200,16 +200,16 @@ pub enum Notice {
     },
     /// Bins of an event log without an event.
     EmptyBins {
-        /// So many.
+        /// How many.
         empty: u64,
-        /// Of so many.
+        /// The total number.
         bins: u64,
         /// The width of one.
         bin: Duration,
     },
-    /// Counts in lines, taken as rows in the order of reading.
+    /// Counts in lines, read as rows in the order of reading.
     CountsInLines {
-        /// Where.
+        /// The place.
         file: Arc<str>,
         /// How many counts.
         counts: u64,
@@ -218,42 +218,42 @@ pub enum Notice {
     },
     /// Requests of a balancer's or a cluster's health checks, which are in the counts.
     HealthChecks {
-        /// Where.
+        /// The place.
         file: Arc<str>,
-        /// So many.
+        /// How many.
         requests: u64,
     },
     /// A column or metric is a rate, and was multiplied by the width of a row.
     WasRate {
-        /// Where.
+        /// The place.
         file: Arc<str>,
         /// The column.
         name: String,
-        /// What the rate is per.
+        /// The time unit of the rate.
         per: Duration,
     },
-    /// A name that says nothing of a unit.
+    /// A name without a unit.
     AssumedCount {
-        /// Where.
+        /// The place.
         file: Arc<str>,
         /// The column or label.
         name: String,
     },
-    /// CloudWatch itself says something.
+    /// A message of CloudWatch itself.
     Message {
-        /// Where.
+        /// The place.
         file: Arc<str>,
-        /// In its words.
+        /// Its text.
         text: String,
     },
-    /// The output was cut, and the rest was not among the files.
+    /// The output was truncated, and the rest was not among the files.
     Cut {
-        /// Where.
+        /// The place.
         file: Arc<str>,
     },
-    /// CloudWatch did not return everything of a result.
+    /// CloudWatch returned a result partially.
     Partial {
-        /// Where.
+        /// The place.
         file: Arc<str>,
         /// Its id.
         id: String,
@@ -418,7 +418,7 @@ fn counted(count: u64, one: &str, many: &str, rest: &str) -> String {
     format!("{count} {} {rest}", if count == 1 { one } else { many })
 }
 
-/// An instant, in microseconds since 1970, as messages show it: `2026-03-01T12:00:00Z`.
+/// A time, in microseconds since 1970, for messages: `2026-03-01T12:00:00Z`.
 pub fn shown_time(micros: i64) -> String {
     Timestamp::from_microsecond(micros)
         .map_or_else(|_| format!("{micros} µs since 1970"), |at| at.to_string())

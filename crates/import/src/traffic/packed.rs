@@ -1,9 +1,9 @@
-//! Rows in a few bytes each, in whatever order they come, and read back in the order of time.
+//! Rows in a few bytes each, added in any order and read in the order of time.
 //!
 //! ## Why packed
-//! A row as a struct is 40 bytes, and sorting needs it twice: a month of seconds took half a gigabyte. Rows that follow each
-//! other differ in little but their count, so most take three bytes. They are sorted in chunks as they come, and the
-//! chunks are merged when they are read: any order costs the same, and nothing is ever unpacked as a whole.
+//! A row as a struct has 40 bytes, and sorting needs it twice: a month of seconds took half a gigabyte. Consecutive
+//! rows differ little except in their count, so most take three bytes. They are sorted in chunks as they are added, and
+//! the chunks are merged when they are read: any order costs the same, and the rows are never unpacked all at once.
 
 use super::bins::Sample;
 use super::notice::Spot;
@@ -27,7 +27,7 @@ impl Packed {
         }
     }
 
-    /// Packs what is not packed yet; nothing is read of it before.
+    /// Packs the remaining rows; required before reading.
     pub(super) fn close(&mut self) {
         self.open.sort_by_key(|sample| sample.at);
         let mut writer = Writer::default();
@@ -47,11 +47,11 @@ impl Packed {
     }
 }
 
-/// The rows of several sources in the order of time, each with the number of its source. Rows of one time come in the
-/// order of the sources, and in each source in its own.
+/// The rows of several sources in the order of time, each with the index of its source. Rows with the same time are in
+/// the order of the sources, and within a source in its own.
 pub(super) struct Merged<'a> {
     readers: Vec<(Reader<'a>, u32)>,
-    /// The next of each reader: time and place among the readers.
+    /// The next row of each reader: time and index of the reader.
     next: BinaryHeap<Reverse<(i64, usize)>>,
 }
 
@@ -83,14 +83,14 @@ impl Iterator for Merged<'_> {
     }
 }
 
-/// Writes rows as what differs from the row before.
+/// Writes rows as differences from the previous row.
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
     before: Before,
 }
 
-/// What the next row is expected to be.
+/// The expected next row.
 #[derive(Clone, Copy, Default)]
 struct Before {
     at: i64,
@@ -137,7 +137,7 @@ impl Writer {
         self.before = self.before.then(sample.at, sample.file, kind, spot);
     }
 
-    /// Seven bits a byte.
+    /// Seven bits per byte.
     fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -221,7 +221,7 @@ fn joined(kind: u8, spot: u64) -> Spot {
     }
 }
 
-/// Small numbers of either sign as small ones without.
+/// Maps small signed numbers to small unsigned ones.
 fn zigzag(number: i64) -> u64 {
     (number.wrapping_shl(1) ^ (number >> 63)) as u64
 }
@@ -230,17 +230,17 @@ fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// The step to the row before is another one.
+/// The step from the previous row has changed.
 const OFF: u8 = 1;
 /// The place is not the next one.
 const SPOT: u8 = 2;
-/// The file is another one.
+/// The file has changed.
 const FILE: u8 = 4;
-/// The amount is no whole number.
+/// The amount is not a whole number.
 const FRACTION: u8 = 8;
 /// Where the kind of the place begins.
 const KIND: u8 = 4;
-/// Up to here every whole number has a double of its own.
+/// The largest number up to which every whole number is an exact double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Rows that are sorted at once: less than a megabyte.
 const CHUNK: usize = 16_384;

@@ -1,10 +1,10 @@
-//! Traffic from whatever people have: tables, CloudWatch's JSON, access logs.
+//! Reads traffic from tables, CloudWatch's JSON or access logs.
 //!
-//! ## Why so much is told
-//! A simulation believes its traffic. A missing hour that became zeros, a column of rates that was taken for counts,
-//! two balancers' rows of which one won: each gives a plausible result and a wrong one. So whatever was assumed,
-//! filled or added is a [`Notice`], and what can be read in two ways is a [`TrafficError`] with its place and
-//! the option that decides it.
+//! ## Why every assumption is reported
+//! A simulation depends on its traffic. A missing hour that became zeros, a column of rates that was read as counts, or
+//! two balancers' rows of which only one was used: each gives a plausible but wrong result. So every assumption,
+//! filling and addition is a [`Notice`], and ambiguous input is a [`TrafficError`] with its place and the option that
+//! decides it.
 
 use super::bins::{Sample, Series, assemble};
 use super::log::LogBins;
@@ -21,38 +21,37 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the input does not say itself.
+/// Options for what the input does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrafficOptions {
-    /// How the input is written; found out where it is `None`.
+    /// The format of the input; detected if `None`.
     pub format: Option<TrafficFormat>,
-    /// The width of the bins that come out: that of the rows where it is `None`, a minute for logs.
+    /// The width of the resulting bins: that of the rows if `None`, a minute for logs.
     pub bin: Option<Duration>,
-    /// The width of a row: that of most steps from row to row where it is `None`.
+    /// The width of a row: the most common step between rows if `None`.
     pub row: Option<Duration>,
-    /// The width of a row where neither `row` nor the input says it: the rows have no times, or there is only one. An
-    /// error where it is `None`.
+    /// The width of a row if neither `row` nor the input gives it: the rows have no times, or there is only one. An
+    /// error if `None`.
     pub usual_row: Option<Duration>,
     /// When the first row begins, in microseconds since 1970, for a table without times.
     pub start: Option<i64>,
-    /// The name of the time zone that times without one are in; UTC where it is `None`.
+    /// The name of the time zone of times without a zone; UTC if `None`.
     pub time_zone: Option<String>,
     /// The column of a table, or the id or label of a CloudWatch result.
     pub pick: Option<String>,
-    /// The column of an event log that has the time: its name, its number from 1, or a key of JSON; found out where it is
-    /// `None`.
+    /// The column of an event log with the time: its name, its number from 1, or a key of JSON; detected if `None`.
     pub time: Option<String>,
     /// nginx's `log_format` or Apache's `LogFormat`.
     pub log_format: Option<String>,
-    /// What stands where rows are missing.
+    /// How missing rows are filled.
     pub gaps: Gaps,
-    /// What becomes of several rows of a time.
+    /// How several rows with the same time are combined.
     pub duplicates: Duplicates,
-    /// What becomes of lines that cannot be read.
+    /// How broken lines are treated.
     pub bad_lines: BadLines,
 }
 
-/// What traffic is read from.
+/// The format of a traffic input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrafficFormat {
     /// Rows of a time and a count.
@@ -61,33 +60,33 @@ pub enum TrafficFormat {
     CloudWatch,
     /// Counts in lines, each a row.
     Counts,
-    /// A line for each request with a time, counted.
+    /// A line with a time for each request, counted.
     Events,
     /// Requests of an access log or a capture, counted.
     Log(Format),
 }
 
-/// What stands where rows are missing.
+/// How missing rows are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Gaps {
-    /// No request: sources leave out what is empty.
+    /// With zero: sources omit empty rows.
     #[default]
     Zero,
-    /// As many as in the row before.
+    /// With the count of the previous row.
     Hold,
-    /// Between the rows before and after, in a straight line.
+    /// By linear interpolation between the rows before and after.
     Interpolate,
-    /// Nothing: a gap is an error.
+    /// Not at all: a gap is an error.
     Refuse,
 }
 
-/// What becomes of several rows of a time.
+/// How several rows with the same time are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Duplicates {
-    /// They are an error. Pages that overlap with the same counts are none.
+    /// They are an error. Overlapping pages with the same counts are not.
     #[default]
     Refuse,
-    /// They are added, as rows of several balancers are.
+    /// They are added, as for rows of several balancers.
     Add,
     /// The first is used.
     First,
@@ -95,7 +94,7 @@ pub enum Duplicates {
     Last,
 }
 
-/// What becomes of lines that cannot be read.
+/// How broken lines are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BadLines {
     /// A log may have a few (1 in 100), which are left out; a table none.
@@ -129,7 +128,7 @@ impl BadLines {
 }
 
 impl TrafficFormat {
-    /// As it is spelled in flags.
+    /// Its name in flags.
     pub fn name(self) -> &'static str {
         match self {
             TrafficFormat::Table => "table",
@@ -150,7 +149,7 @@ impl TrafficFormat {
         }
     }
 
-    /// All of them.
+    /// All values.
     pub const ALL: [TrafficFormat; 8] = [
         TrafficFormat::Table,
         TrafficFormat::Counts,
@@ -166,7 +165,7 @@ impl TrafficFormat {
         TrafficFormat::ALL.map(TrafficFormat::name).join(", ")
     }
 
-    /// What the first lines of an input look like.
+    /// The format of the first lines of an input.
     pub fn detect(head: &[u8]) -> Option<TrafficFormat> {
         if counts::looks_like_counts(head) {
             return Some(TrafficFormat::Counts);
@@ -202,10 +201,10 @@ impl FromStr for TrafficFormat {
     }
 }
 
-/// Reads traffic from one input; compressed or not.
+/// Reads traffic from one input, compressed or not.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems of the input.
 pub fn read_traffic(
     name: &str,
     input: impl BufRead,
@@ -228,7 +227,7 @@ pub struct TrafficReader {
 }
 
 impl TrafficReader {
-    /// Reads nothing yet.
+    /// A reader without inputs.
     pub fn new(options: TrafficOptions) -> Self {
         TrafficReader {
             options,
@@ -240,7 +239,7 @@ impl TrafficReader {
         }
     }
 
-    /// Reads a file; what is wrong with it is told at the end.
+    /// Reads a file; its problems are reported at the end.
     pub fn add_file(&mut self, path: &Path) {
         let name = path.display().to_string();
         match File::open(path) {
@@ -251,7 +250,7 @@ impl TrafficReader {
         }
     }
 
-    /// Reads an input; what is wrong with it is told at the end.
+    /// Reads an input; its problems are reported at the end.
     pub fn add(&mut self, name: &str, input: impl BufRead) {
         let unreadable = |error: std::io::Error| TrafficError::Unreadable {
             file: name.to_owned(),
@@ -303,7 +302,7 @@ impl TrafficReader {
         }
     }
 
-    /// A log format that is given says that the input is a log, and Apache's has percent signs.
+    /// A given log format implies a log; Apache's formats contain percent signs.
     fn format(&self, head: &[u8]) -> Option<TrafficFormat> {
         if self.options.format.is_some() {
             return self.options.format;
@@ -319,7 +318,7 @@ impl TrafficReader {
     }
 
     fn log(&mut self, name: &str, format: Format, text: impl BufRead) {
-        // Without its name, Apache's log is recognised in the common form only: what is combined looks like nginx's.
+        // Without its name, Apache's log is recognised in the common form only: the combined form looks like nginx's.
         let common = self.options.format.is_none() && format == Format::Apache;
         let log_format = self.options.log_format.clone().or_else(|| common.then(|| "common".to_owned()));
         match crate::read(format, text, &Options { log_format, ..Options::default() }) {
@@ -433,7 +432,7 @@ impl TrafficReader {
         self.series.push(series);
     }
 
-    /// What the name of the column of counts says of it.
+    /// What the name of the column of counts implies.
     fn column(
         &mut self,
         file: &Arc<str>,
@@ -470,10 +469,10 @@ impl TrafficReader {
         }
     }
 
-    /// The traffic of everything that was added, and what should be known of it.
+    /// The traffic of all inputs, and the notices.
     ///
     /// # Errors
-    /// Everything that is wrong, of all inputs.
+    /// All problems of all inputs.
     pub fn finish(mut self) -> Result<(Traffic, Vec<Notice>), Vec<TrafficError>> {
         let TrafficOptions { bin, row, usual_row, .. } = self.options;
         if [bin, row, usual_row].contains(&Some(Duration::ZERO)) {
@@ -487,7 +486,7 @@ impl TrafficReader {
         if !self.errors.is_empty() {
             return Err(self.errors);
         }
-        // What the finish asks is whether these are events.
+        // The finish needs to know whether these are events.
         self.options.format = self.options.format.or(self.kind.as_ref().map(|(_, format)| *format));
         let traffic = match self.log {
             Some(log) => log.finish(&self.options, &mut self.notices),
@@ -498,7 +497,7 @@ impl TrafficReader {
     }
 }
 
-/// What is kept while rows of a table are read.
+/// The state while rows of a table are read.
 struct TableRows {
     file: Arc<str>,
     zone: Option<Zone>,
@@ -535,13 +534,13 @@ impl TableRows {
     }
 }
 
-/// Whether a column says that its times are UTC: `minute_utc`, `time (UTC)`.
+/// Whether the name of a column contains UTC: `minute_utc`, `time (UTC)`.
 fn names_utc(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| matches!(word, "utc" | "gmt"))
 }
 
-/// What a name says of its numbers.
+/// The unit that a name implies.
 enum Unit {
     Count,
     Per(Duration),
@@ -564,13 +563,13 @@ fn unit(name: &str) -> Unit {
     other.map_or(Unit::Count, |(_, what)| Unit::Other(what))
 }
 
-/// What a rate is per: after a stroke or `per`, in short, and in seconds.
+/// The time unit of a rate: after a slash or `per`, abbreviated, and in seconds.
 const RATES: [(&[&str], &[&str], u64); 3] = [
     (&["s", "sec", "second"], &["rps", "qps", "tps"], 1),
     (&["m", "min", "minute"], &["rpm", "qpm"], 60),
     (&["h", "hour"], &["rph"], 3_600),
 ];
-/// Words of names of what is no number of requests.
+/// Words in names of columns that are not a number of requests.
 const OTHERS: [(&str, &str); 12] = [
     ("ms", "a time"),
     ("latency", "a time"),
@@ -585,7 +584,7 @@ const OTHERS: [(&str, &str); 12] = [
     ("errors", "a part of the requests"),
     ("users", "a number of users"),
 ];
-/// As many broken rows are told one by one.
+/// The number of broken rows that are reported individually.
 const TOLD: usize = 5;
 
 #[cfg(test)]

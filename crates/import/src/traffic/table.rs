@@ -1,7 +1,7 @@
 //! The rows of a table, read line by line.
 //!
-//! What the first line says (separator, names, kind of its times) holds for all others, so that a row of another kind is
-//! an error with its place and not a guess.
+//! The form of the first line (separator, names, kind of its times) applies to all others, so that a row of another
+//! kind is an error with its place and not a guess.
 
 use super::{Moment, Row};
 use crate::LineError;
@@ -13,7 +13,7 @@ use std::io::BufRead;
 use std::time::Duration;
 use units::parse_duration;
 
-/// The rows of a table; goes on after an error.
+/// The rows of a table; continues after an error.
 pub struct Rows<R>(Table<R>);
 
 impl<R: BufRead> Rows<R> {
@@ -37,7 +37,7 @@ impl<R: BufRead> Iterator for Rows<R> {
     }
 }
 
-/// A table with what its first lines say of it.
+/// A table with the form of its first lines.
 pub(super) struct Table<R> {
     lines: Lines<R>,
     shape: Option<Shape>,
@@ -46,11 +46,11 @@ pub(super) struct Table<R> {
     row: Option<Duration>,
 }
 
-/// The two cells of a row that count.
+/// The two relevant cells of a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cells {
     pub(super) at: When,
-    /// To the nearest whole one.
+    /// Rounded to the nearest whole number.
     pub(super) count: u64,
     pub(super) amount: f64,
 }
@@ -58,7 +58,7 @@ pub(super) struct Cells {
 /// A time as it is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum When {
-    /// Microseconds since 1970; of a time without a zone, as if it were UTC.
+    /// Microseconds since 1970; a time without a zone is treated as UTC.
     Clock {
         micros: i64,
         zoned: bool,
@@ -66,7 +66,7 @@ pub(super) enum When {
     Index(u64),
 }
 
-/// What the first line says about all of them.
+/// The form of all lines according to the first one.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     separator: Option<u8>,
@@ -84,11 +84,11 @@ pub(super) struct Shape {
 /// How a column was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FoundBy {
-    /// It has a name that says so, or was chosen.
+    /// By its name, or it was selected.
     Name,
-    /// It is the only one that is left.
+    /// It is the only remaining one.
     Elimination,
-    /// It should have been chosen by a name that is not there.
+    /// The selected name does not exist.
     Nothing,
     /// There are no names, and several columns of numbers.
     Several,
@@ -97,23 +97,23 @@ pub(super) enum FoundBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Iso,
-    /// Microseconds a unit.
+    /// Microseconds per unit.
     Epoch(i64),
     Index,
 }
 
 impl<R: BufRead> Table<R> {
-    /// Reads a table, and of its columns the one that is called `pick`.
+    /// Reads a table, with the column named `pick`.
     pub(super) fn new(input: R, pick: Option<String>) -> Self {
         Table { lines: Lines::new(input, LONGEST_LINE), shape: None, index: 0, pick, row: None }
     }
 
-    /// What the lines so far say of all of them.
+    /// The form of the lines so far.
     pub(super) fn shape(&self) -> Option<&Shape> {
         self.shape.as_ref()
     }
 
-    /// How wide a comment says that a row is.
+    /// The width of a row according to a comment.
     pub(super) fn row(&self) -> Option<Duration> {
         self.row
     }
@@ -156,11 +156,11 @@ pub(super) fn row_width(comment: &[u8]) -> Option<Duration> {
     parse_duration(text.trim()).ok().filter(|width| !width.is_zero())
 }
 
-/// What a comment begins with that says how wide rows are.
+/// The beginning of a comment with the width of rows.
 pub(super) const ROW_WIDTH: &str = "bin:";
 
 impl Shape {
-    /// The shape that a table with this first line has, and whether the line is only names.
+    /// The form of a table with this first line, and whether the line is only a header.
     fn of(line: &[u8], pick: Option<&str>) -> (Shape, bool) {
         let separator = SEPARATORS.into_iter().find(|separator| line.contains(separator));
         let cells: Vec<_> = cells(line, separator).collect();
@@ -205,7 +205,7 @@ impl Shape {
                     "at",
                     "index",
                 ]);
-                // Where only one is named by a word we know, the other is the first that is left.
+                // If only one has a known name, the other is the first remaining one.
                 shape.time = Some(time.unwrap_or(usize::from(count == Some(0))));
                 shape.count = count.unwrap_or(usize::from(shape.time == Some(0)));
                 if shape.time == Some(shape.count) {
@@ -221,13 +221,13 @@ impl Shape {
         self.columns
     }
 
-    /// Finds the column of counts by its number, or as the only one beside the time that has numbers.
+    /// Finds the column of counts by its number, or as the only one besides the time that has numbers.
     fn without_names(&mut self, cells: &[(usize, &[u8])], pick: Option<&str>) {
         if let Some(pick) = pick {
             let number = pick.parse().ok().filter(|number| (1..=cells.len()).contains(number));
             if let Some(number) = number {
                 (self.count, self.found) = (number - 1, FoundBy::Name);
-                // A column of counts that is chosen from the front leaves the time to the next.
+                // If the first column is selected for counts, the time is in the next.
                 self.time = self.time.map(|time| if time == self.count { 1 } else { time });
             }
             return;
@@ -306,12 +306,12 @@ impl Shape {
     }
 }
 
-/// Whether a number or text is a time and no index.
+/// Whether a number or text is a time and not an index.
 pub(super) fn is_time(raw: &[u8]) -> bool {
     kind(raw).is_some_and(|kind| kind != Kind::Index)
 }
 
-/// What the first time of a table is: sizes tell seconds since 1970 from minutes and from an index.
+/// The kind of the first time of a table: sizes distinguish seconds since 1970 from minutes and from an index.
 fn kind(raw: &[u8]) -> Option<Kind> {
     if time::iso_8601(raw).is_some() {
         return Some(Kind::Iso);
@@ -319,20 +319,20 @@ fn kind(raw: &[u8]) -> Option<Kind> {
     let seconds = time::epoch_seconds(raw)?.micros / SECOND;
     Some(match seconds {
         100_000_000_000.. => Kind::Epoch(1_000),
-        // From 1973; minutes of the years from 1989 to 2160 lie below.
+        // From 1973; minutes of the years from 1989 to 2160 are below.
         100_000_000.. => Kind::Epoch(SECOND),
         10_000_000.. => Kind::Epoch(60 * SECOND),
         _ => Kind::Index,
     })
 }
 
-/// Statistics are often written as `94.0`; a rate of half a request rounds to the nearest.
+/// Statistics are often written as `94.0`; a fractional rate is rounded to the nearest number.
 pub(super) fn count(raw: &[u8]) -> Option<(u64, f64)> {
     if let Some(whole) = time::whole(raw) {
         return Some((whole, whole as f64));
     }
     let number: f64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
-    // Beyond that, doubles are no longer exact.
+    // Above that, doubles are not exact.
     (0.0..=9e15).contains(&number).then(|| (number.round() as u64, number))
 }
 
@@ -356,18 +356,18 @@ fn cells(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = (usize, &[u
     })
 }
 
-/// Whether the first rows can be read, after at most one line of names.
+/// Whether the first rows can be read, after at most one header line.
 pub(crate) fn looks_like_counts(head: &[u8]) -> bool {
     let Some(first) = telling(head).next() else { return false };
     let (mut shape, is_header) = Shape::of(first, None);
     if is_header && shape.separator.is_some() && shape.found == FoundBy::Name {
-        // Whatever its first row is worth.
+        // Even if its first row is not valid.
         return true;
     }
     if !is_header && shape.found == FoundBy::Several {
         return true;
     }
-    // Text whose second line cannot be seen yet is no table for sure.
+    // Text whose second line is not available yet is not certainly a table.
     let row = if is_header { telling(head).nth(1) } else { Some(first) };
     match row {
         Some(row) => shape.row(row, 0).is_ok(),
@@ -383,5 +383,5 @@ const SEPARATORS: [u8; 3] = [b'\t', b';', b','];
 const SECOND: i64 = 1_000_000;
 /// A row has two numbers.
 const LONGEST_LINE: usize = 64 * 1024;
-/// Names that a column of counts has.
+/// Usual names of a column of counts.
 const COUNTS: [&str; 7] = ["count", "counts", "requests", "value", "sum", "requestcount", "request"];

@@ -1,14 +1,14 @@
-//! Requests counted in bins, in memory that grows with the time that they cover and not with their number.
+//! Requests counted in bins, in memory that depends on the time that they cover and not on their number.
 
 use super::MOST_BINS;
 use std::collections::BTreeMap;
 
-/// Counts by the number of the bin.
+/// Counts by the index of the bin.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Four bytes a bin, in blocks: most bins of a log have a request, and half a year of seconds has 16 million of them.
     blocks: BTreeMap<i64, Box<[u32]>>,
-    /// What did not fit into four bytes.
+    /// Counts that do not fit into four bytes.
     beyond: BTreeMap<i64, u64>,
 }
 
@@ -16,7 +16,7 @@ impl Tally {
     pub(super) fn add(&mut self, bin: i64, count: u64) {
         let (block, place) = (bin.div_euclid(BLOCK), bin.rem_euclid(BLOCK) as usize);
         if self.blocks.len() > MOST_BLOCKS && !self.blocks.contains_key(&block) {
-            // They are further apart than bins may be, which is told at the end.
+            // They are further apart than bins may be, which is reported at the end.
             return;
         }
         let slots = self.blocks.entry(block).or_insert_with(|| vec![0; BLOCK as usize].into());
@@ -36,7 +36,7 @@ impl Tally {
 
 /// Bins of a block.
 const BLOCK: i64 = 4_096;
-/// More blocks than this cannot lie within [`MOST_BINS`].
+/// More blocks than this do not fit into [`MOST_BINS`].
 const MOST_BLOCKS: usize = (MOST_BINS as usize) / (BLOCK as usize) + 2;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A table as this project writes it, and reads it without any option.
+//! Writes a table in this project's form, which is read without options.
 
 use super::Traffic;
 use super::table::ROW_WIDTH;
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Writes `time,requests` rows, or one column where there are no times; the width of a row stands above them.
+/// Writes `time,requests` rows, or one column if there are no times, after a comment with the width of a row.
 ///
 /// # Errors
 /// Those of `out`.

@@ -1,23 +1,23 @@
-//! Civil times without a zone, read in a zone that the caller names.
+//! Civil times without a zone, in a zone given by the caller.
 //!
-//! ## The hour that comes twice
-//! When clocks go back, an hour of civil time is shown twice, and only the order of rows tells which is which: within
-//! that hour, rows are of the first showing until they jump back. Where rows run backwards, it is the other way
-//! round. What was done is a notice; times that no clock showed are an error.
+//! ## The repeated hour
+//! When clocks go back, an hour of civil time occurs twice, and only the order of rows distinguishes them: within that
+//! hour, rows are of the first occurrence until they jump back. If rows are in descending order, it is vice versa. The
+//! assumption is a notice; times that do not exist are an error.
 
 use super::notice::{Notice, Place};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
-/// Reads the times of one table.
+/// Converts the times of one table.
 pub(super) struct Zone {
     zone: TimeZone,
     name: String,
     /// The last two civil times, as microseconds.
     before: Option<i64>,
     step: i64,
-    /// Within an hour that comes twice: whether rows are in its second showing.
+    /// Within a repeated hour: whether rows are in its second occurrence.
     second: bool,
     told: Vec<Notice>,
 }
@@ -28,7 +28,7 @@ impl Zone {
         Some(Zone { zone, name: name.to_owned(), before: None, step: 0, second: false, told: Vec::new() })
     }
 
-    /// The instant of a civil time, given as if it were UTC; the civil time in words where it does not exist.
+    /// The time of a civil time, given as if it were UTC; the civil time in words if it does not exist.
     pub(super) fn instant(&mut self, civil_micros: i64, place: impl Fn() -> Place) -> Result<i64, String> {
         let out_of_range = |_| format!("{civil_micros} µs");
         let civil = Timestamp::from_microsecond(civil_micros).map_err(out_of_range)?;
@@ -54,7 +54,7 @@ impl Zone {
         Ok(instant.as_microsecond())
     }
 
-    /// Notes whether rows jump to the other showing of the hour.
+    /// Records whether rows jump to the other occurrence of the hour.
     fn within_fold(&mut self, civil: DateTime, step: i64, place: impl Fn() -> Place) {
         let in_it = matches!(self.told.last(), Some(Notice::RepeatedHour { time, .. }) if time[..13] == shown(civil)[..13]);
         if !in_it {
@@ -77,7 +77,7 @@ impl Zone {
         &self.name
     }
 
-    /// What was assumed.
+    /// The assumptions.
     pub(super) fn notices(self) -> Vec<Notice> {
         self.told
     }

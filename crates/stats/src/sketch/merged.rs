@@ -1,10 +1,10 @@
-//! Several sketches read as one, without adding them up.
+//! Reads several sketches as one, without adding them.
 
 use super::{FINE, Sketch, index, middle};
 
 impl Sketch {
-    /// What several sketches hold together: the middle of each bucket with its count, from the least up. Nothing is
-    /// allocated, so that an alarm can look at a window of minutes each minute.
+    /// The merged buckets of several sketches: the middle of each with its count, in ascending order. Nothing is
+    /// allocated, so that an alarm can read a window of minutes each minute.
     pub fn merged<'a>(parts: impl Iterator<Item = &'a Sketch> + Clone) -> impl Iterator<Item = (f64, u64)> {
         let filled = parts.filter(|part| part.count > 0);
         let first = filled.clone().map(|part| index(part.least)).min().unwrap_or(1);
@@ -17,13 +17,13 @@ impl Sketch {
 
     /// The value that a share (0 to 1) of all values of several sketches does not exceed; none without values.
     ///
-    /// A power of two at a time and from the greatest down, because what is asked for is mostly near the top.
+    /// A power of two at a time and from the maximum down, because most requested quantiles are near the top.
     pub fn merged_quantile<'a>(parts: impl Iterator<Item = &'a Sketch> + Clone, share: f64) -> Option<f64> {
         let filled = parts.filter(|part| part.count > 0);
         let count: u64 = filled.clone().map(|part| part.count).sum();
         let least = filled.clone().map(|part| part.least).reduce(f64::min)?;
         let most = filled.clone().map(|part| part.most).reduce(f64::max)?;
-        // A whole number of values, found without the noise of the product: 0.95 of 20 are 19.
+        // A whole number of values, without the rounding error of the product: 0.95 of 20 are 19.
         let wanted = (libm::ceil(share * count as f64 - 1e-9).max(1.0) as u64).min(count);
         let mut above = count - wanted;
         for octave in (index(least) >> FINE..=index(most) >> FINE).rev() {

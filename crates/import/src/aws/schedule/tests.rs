@@ -25,7 +25,7 @@ fn shown(schedule: &Schedule, count: usize) -> Vec<String> {
     times.into_iter().take(count).map(|at| Timestamp::from_microsecond(at).unwrap().to_string()).collect()
 }
 
-/// Expressions of AWS's guides, and days that are hard.
+/// Expressions of AWS's guides, and difficult days.
 #[test]
 fn expressions_happen_when_they_say() {
     for (text, zone, want) in [
@@ -57,14 +57,14 @@ fn expressions_happen_when_they_say() {
         ("cron(0 0 ? * FRI#3 *)", None, &["2026-01-16T00:00:00Z", "2026-02-20T00:00:00Z"]),
         ("cron(0 0 1W 2,3 ? *)", None, &["2026-02-02T00:00:00Z", "2026-03-02T00:00:00Z"]),
         ("cron(0 0 LW 2 ? *)", None, &["2026-02-27T00:00:00Z"]),
-        // Over the end of the week.
+        // Across the end of the week.
         (
             "cron(0 0 ? * SAT-MON 2026)",
             None,
             &["2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z", "2026-01-05T00:00:00Z"],
         ),
         ("cron(0 0 1 1 ? 2027-2030)", None, &["2027-01-01T00:00:00Z"]),
-        // The hour that is left out, and the hour that comes twice.
+        // The skipped hour, and the repeated hour.
         ("cron(30 2 29 3 ? *)", Some("Europe/Berlin"), &["2026-03-29T01:30:00Z"]),
         ("cron(30 2 25 10 ? *)", Some("Europe/Berlin"), &["2026-10-25T00:30:00Z"]),
         ("at(2026-07-01T08:00:00)", Some("America/New_York"), &["2026-07-01T12:00:00Z"]),

@@ -100,7 +100,7 @@ fn one_of_several_results_is_chosen_by_id_or_label() {
     );
 }
 
-/// The shape of the CLI's own example, and what people get when they ask for something else.
+/// The shape of the CLI's own example, and the output of other requests.
 #[test]
 fn metric_statistics_are_read_and_other_units_refused() {
     let points = |points: &str| format!("{{\"Datapoints\": [{points}], \"Label\": \"RequestCount\"}}");

@@ -15,7 +15,7 @@ fn nginx(second: i64, agent: &str) -> String {
     format!("192.0.2.7 - - [{at}] \"GET /a HTTP/1.1\" 200 23 \"-\" \"{agent}\"\n")
 }
 
-/// A line of a load balancer's log, with fields that AWS added lately and will add.
+/// A line of a load balancer's log, with present and possible future additional fields.
 fn alb(second: i64) -> String {
     let at = jiff::Timestamp::from_second(NOON + second).unwrap();
     let end = jiff::Timestamp::from_second(NOON + second + 2).unwrap();

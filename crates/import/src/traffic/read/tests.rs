@@ -19,7 +19,7 @@ fn minutes(counts: &[u64]) -> Traffic {
     Traffic { start: Some(START), bin: MINUTE, counts: counts.to_vec() }
 }
 
-/// What a test shows of a reading: counts and notices, or errors.
+/// The result of reading, for a test: counts and notices, or errors.
 fn told(result: Result<(Traffic, Vec<String>), Vec<String>>) -> String {
     match result {
         Ok((traffic, notices)) => {
@@ -215,7 +215,7 @@ proptest! {
         let _ = read_traffic("in", &bytes[..], &TrafficOptions::default());
     }
 
-    /// Of the minutes of a day some are missing, and rows are in any order.
+    /// Some minutes of a day are missing, and rows are in any order.
     #[test]
     fn a_table_in_any_order_is_what_counting_by_hand_gives(
         rows in prop::collection::btree_map(0_i64..1_440, 0_u64..1_000, 3..200),
