@@ -30,7 +30,7 @@ impl LineParser for Alb {
             return Err(Fault::at(line, offset, "http, https, h2, grpcs, ws or wss")
                 .way_out("is this a log of an Application Load Balancer?"));
         }
-        let (offset, raw) = fields.required(line, TIME, "the time of the answer")?;
+        let (offset, raw) = fields.required(line, TIME, "the time of the response")?;
         let ended = time::iso_8601(raw).ok_or_else(|| Fault::at(line, offset, A_TIME))?;
         let (offset, raw) = fields.required(line, REQUEST, "the request line in quotes")?;
         let request =

@@ -136,7 +136,7 @@ pub(super) fn of_route(route: &FileRoute, mirrors: &Names<FileMirror>, report: &
         let shadow = mirrors.get(index).and_then(|shadow| shadow.value.as_ref());
         if shadow.is_some_and(|shadow| shadow.pool.value.0 == route.pool.value.0) {
             let message = format!(
-                "`{}` copies to the pool `{}`, which answers this route",
+                "`{}` copies to the pool `{}`, which handles this route",
                 wanted.value.0, route.pool.value.0
             );
             let help =

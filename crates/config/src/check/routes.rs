@@ -24,7 +24,7 @@ pub(super) fn routes(
         let help = "add `- { path_prefix: /, pool: … }`".to_owned();
         report.wrong(
             &list.place,
-            "without a route every request is answered with 404".to_owned(),
+            "without a route every request gets a 404".to_owned(),
             "empty",
             help,
         );

@@ -175,7 +175,7 @@ impl fmt::Display for Reason {
             }
             Reason::Deadline { left, needed, .. } => {
                 let (left, needed) = (show_duration(left), show_duration(needed));
-                write!(f, "deadline in {left}, but an answer takes {needed}")
+                write!(f, "deadline in {left}, but a response takes {needed}")
             }
             Reason::StandingQueue { target, waited, .. } => {
                 let (waited, target) = (show_duration(waited), show_duration(target));
@@ -223,7 +223,7 @@ mod tests {
             (
                 Reason::Deadline { class, left: Duration::from_millis(9), needed: longest },
                 "deadline",
-                "deadline in 9.00 ms, but an answer takes 1.00 s",
+                "deadline in 9.00 ms, but a response takes 1.00 s",
             ),
             (
                 Reason::StandingQueue { class, target: longest, waited: wait },

@@ -94,7 +94,7 @@ impl LoadRun<'_> {
     }
 }
 
-/// What came instead of good answers, where none came.
+/// What came instead of good responses, where none came.
 pub(super) fn no_good_answer(measured: &Measurement) -> Option<String> {
     let why = measured.no_good_answer()?;
     let said = match why.most {
@@ -104,7 +104,7 @@ pub(super) fn no_good_answer(measured: &Measurement) -> Option<String> {
     Some(said.map_or_else(|| why.to_string(), |said| format!("{why} ({said})")))
 }
 
-/// How many of the scheduled requests got a good answer.
+/// How many of the scheduled requests got a good response.
 fn good(measured: &Measurement) -> String {
     let (count, all) = (grouped(measured.good()), grouped(measured.accounting.scheduled));
     let share = measured.good_share().map_or(String::new(), |share| format!("{share}: "));

@@ -24,7 +24,7 @@ pub fn text(bytes: &[u8]) -> &str {
 }
 
 /// The JSON of a run without thresholds, checked against the schema and its account. It ended well, or with 1 where no
-/// good answer came.
+/// good response came.
 pub fn json(output: &Output) -> Value {
     let value = measured(output);
     let without = value["good_share"].as_f64().is_none_or(|share| share == 0.0);
@@ -45,7 +45,7 @@ pub fn measured(output: &Output) -> Value {
     value
 }
 
-/// The text of a command that ended well; of a run without thresholds and without a good answer, which ends with 1.
+/// The text of a command that ended well; of a run without thresholds and without a good response, which ends with 1.
 pub fn summary(output: &Output) -> &str {
     let without = text(&output.stdout).starts_with("NO GOOD ANSWER: ");
     assert_eq!(output.status.code(), Some(without.into()), "{}", text(&output.stderr));

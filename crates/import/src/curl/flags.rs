@@ -140,6 +140,6 @@ const FLAGS: [(&str, u8, Does); 67] = [
     ("next", b':', Does::Refused(MANY)),
     ("parallel", b'Z', Does::Refused("how many requests run at once is the run's to say")),
     ("proxy", b'x', Does::Refused("load goes to the service itself, not through a proxy")),
-    ("digest", b' ', Does::Refused("its answer depends on what the server asked")),
+    ("digest", b' ', Does::Refused("its response depends on what the server asked")),
     ("range", b'r', Does::Refused("write -H 'Range: bytes=...' instead")),
 ];

@@ -275,7 +275,7 @@ fn a_service_is_searched_by_its_best_throughput_and_its_rhythm() {
 
 #[test]
 fn both_ends_are_near_the_limit_although_no_trial_passes_before_its_end() {
-    // One cluster of late answers when calm: every good trial takes its full length, and a rate that collapses the
+    // One cluster of late responses when calm: every good trial takes its full length, and a rate that collapses the
     // service is found early.
     let rhythm = Rhythm { clusters: 1, gap: None };
     for limit in [80.0, 87.0, 95.0, 99.0, 103.0, 106.0, 107.4, 109.0, 112.0] {
