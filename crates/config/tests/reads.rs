@@ -52,7 +52,7 @@ routes: [{ path_prefix: /, pool: app }]
         let (_, warnings) = config::read(&file).unwrap_or_else(|problems| panic!("{problems}"));
         warnings.iter().map(ToString::to_string).collect::<String>()
     };
-    assert_eq!(warned(), "", "a file that is missing is told of where it is read");
+    assert_eq!(warned(), "", "a missing file is reported where it is read");
     std::fs::write(&token, "a-token-of-some-length").unwrap();
     for (mode, is_warned) in [(0o644, true), (0o604, true), (0o640, false), (0o600, false)] {
         std::fs::set_permissions(&token, std::fs::Permissions::from_mode(mode)).unwrap();

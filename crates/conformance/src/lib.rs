@@ -70,7 +70,7 @@ pub struct Checked {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It is not JSON.
-    #[error("the file is no JSON")]
+    #[error("the file is not JSON")]
     NoJson(#[from] serde_json::Error),
     /// No format fits.
     #[error("the file has no format that is known")]

@@ -74,7 +74,7 @@ pub struct Limit {
     rate: Option<RateLimit>,
     /// The most in flight on the measured path; `None` where nothing limited it.
     in_flight: Option<u32>,
-    /// The most in flight on the other paths, and who may wait; `None` with `--only-path`.
+    /// The most in flight on the other paths, and its queue; `None` with `--only-path`.
     others: Option<ServiceLimit>,
     /// A share of this is to come in time.
     quantile: Quantile,

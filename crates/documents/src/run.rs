@@ -1,4 +1,4 @@
-//! A run of load: what was asked of it, and what came of it.
+//! A run of load: its settings and its results.
 //!
 //! ```text
 //! Asked + what was measured, judged and watched → LoadRun → text, JSON
@@ -56,7 +56,7 @@ pub enum Ended {
     Aborted,
 }
 
-/// A condition, and what came of it.
+/// A condition and its result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Threshold {
     /// The condition as it is typed.

@@ -1,4 +1,4 @@
-//! A run as it is kept, for later readers: what was asked, on what machine, what came of it, its seconds and parts.
+//! A run as it is kept, for later readers: its settings, its machine, its results, its seconds and parts.
 //!
 //! Plain data: whoever reads the ledger fills it in.
 

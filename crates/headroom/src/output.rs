@@ -51,7 +51,7 @@ pub fn tell(text: &str) {
     live::heard(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
 }
 
-/// Everything that is wrong with a file: with the places drawn on a terminal, a line each elsewhere.
+/// All problems of a file: with excerpts on a terminal, otherwise one per line.
 pub fn problems(problems: &fields::Problems) -> String {
     if stderr().is_terminal() { problems.graphical() } else { problems.plain() }
 }

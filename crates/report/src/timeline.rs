@@ -48,7 +48,7 @@ pub fn rates(timeline: &Timeline<'_>) -> Drawing {
             ("good", Stroke::Solid, |second| second.good),
         ],
     );
-    timeline.chart("Requests offered, answered well and shed per second, over time", vec![panel])
+    timeline.chart("Requests offered, with a good response and shed per second, over time", vec![panel])
 }
 
 /// Quantiles of the response time over time, logarithmic if they range over more than 1 to 50.

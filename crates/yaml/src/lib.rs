@@ -137,7 +137,7 @@ fn message(error: &serde_saphyr::Error) -> String {
         return "expected one YAML document, found another after `---`".to_owned();
     }
     let text = error.to_string();
-    let line = text.lines().next().unwrap_or("this is no YAML");
+    let line = text.lines().next().unwrap_or("this is not YAML");
     line.split(" at line ").next().unwrap_or(line).to_owned()
 }
 

@@ -22,12 +22,7 @@ pub(super) fn routes(
     let Some(list) = &file.routes.0 else { return Vec::new() };
     if list.value.is_empty() {
         let help = "add `- { path_prefix: /, pool: … }`".to_owned();
-        report.wrong(
-            &list.place,
-            "without a route every request gets a 404".to_owned(),
-            "empty",
-            help,
-        );
+        report.wrong(&list.place, "without a route every request gets a 404".to_owned(), "empty", help);
     }
     let mut routes: Vec<Route> = Vec::new();
     // A file may have thousands of routes, so a route is not compared with all before it.

@@ -119,7 +119,7 @@ fn part<T>(
         (Some(pointer), None) => {
             let Text(text) = &pointer.value;
             if !(text.is_empty() || text.starts_with('/')) {
-                let message = format!("`{text}` is no JSON pointer");
+                let message = format!("`{text}` is not a JSON pointer");
                 let help = "begin with `/`, as in `/items/0/id`".to_owned();
                 report.wrong(&pointer.place, message, "this value", help);
                 return None;

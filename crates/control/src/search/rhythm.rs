@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(late_after(ms(20), None), ms(50));
         assert_eq!(late_after(ms(1), None), ms(11));
         assert_eq!(late_after(ms(20), Some(&p95(ms(40)))), ms(40));
-        assert_eq!(late_after(ms(20), Some(&p95(ms(10)))), ms(30), "a calm answer is never late");
+        assert_eq!(late_after(ms(20), Some(&p95(ms(10)))), ms(30), "a calm response is never late");
         assert_eq!(late_after(ms(1), Some(&p95(ms(100)))), ms(25), "a machine's own pauses are shorter");
         let failed = Goal::new(vec!["failed<1%".parse().unwrap()]).unwrap();
         assert_eq!(late_after(ms(1), Some(&failed)), ms(50), "no goal in time");

@@ -298,7 +298,7 @@ const RETRIES: &[Reason] = &[
     },
 ];
 
-/// What becomes of copies of requests.
+/// Copies of requests that failed or were dropped.
 const COPIES: &[Reason] = &[
     Reason {
         name: dropped::UNSAFE_METHOD,

@@ -77,7 +77,7 @@ pub struct Proof {
     pub recovery: Option<Recovery>,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// The verdict.

@@ -1,4 +1,4 @@
-//! What makes the knee: the scalability law of the closed-loop steps, or why nothing is told of it.
+//! What makes the knee: the scalability law of the closed-loop steps, or why it is not shown.
 //!
 //! ## Why the limit does not come from the law
 //! The search stops where two steps bring no more, which is mostly after four to six: too few for three numbers. Where

@@ -8,7 +8,7 @@ use report::{Align, Table, grouped, quantile, rate};
 use std::time::Duration;
 use units::{Quantile, Rate, show_duration};
 
-/// The stages of a run: what was asked of each and what came of it.
+/// The stages of a run: the settings and the results of each.
 pub fn stages(stages: &[Stage]) -> Option<Table> {
     let rows = stages.iter().map(|stage| {
         let name = match stage.warm_up {

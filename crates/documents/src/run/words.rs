@@ -15,7 +15,7 @@ impl LoadRun<'_> {
         let LoadRun { asked, measured, .. } = *self;
         let mut text = String::new();
         if let Some(line) = no_good_answer(measured) {
-            text = format!("NO GOOD ANSWER: {line}\n\n");
+            text = format!("NO GOOD RESPONSE: {line}\n\n");
         }
         row(&mut text, "target", &asked.target());
         row(&mut text, "model", &asked.model());

@@ -69,7 +69,7 @@ pub struct Stage {
     pub name: String,
     /// What was done; may be empty.
     pub about: String,
-    /// Whether it stands beside the others, such as a negative control.
+    /// Whether it is independent of the others, such as a negative control.
     pub aside: bool,
     /// The time of the day at which the measured time begins, from midnight.
     pub begins: Duration,

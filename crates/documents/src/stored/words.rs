@@ -174,7 +174,7 @@ pub(super) fn flat(text: &str) -> Vec<(String, String)> {
     match super::parsed(text) {
         Json::Object(members) => members
             .into_iter()
-            // Samples are for `--json`; their summary stands beside them.
+            // Samples are for `--json`; their summary is next to them.
             .filter(|(name, _)| name != SAMPLES)
             .map(|(name, value)| (name, plain(value)))
             .collect(),

@@ -65,7 +65,7 @@ fn check(path: &Path) -> Result<CheckedFile, String> {
 /// What is wrong with a file, in lines.
 fn message(file: &str, error: &Error) -> String {
     match error {
-        Error::NoJson(error) => format!("error: {file} is no JSON: {error}\n"),
+        Error::NoJson(error) => format!("error: {file} is not JSON: {error}\n"),
         Error::UnknownFormat => {
             let known: String = conformance::formats().map(|name| format!("  {name}\n")).collect();
             format!("error: {file} has no format that is known; known are the cases of\n{known}")

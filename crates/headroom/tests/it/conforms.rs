@@ -69,7 +69,7 @@ fn what_cannot_be_read_is_named_and_nothing_is_claimed() {
         text(&output.stderr).to_owned()
     };
     for (content, parts) in [
-        ("{", &["is no JSON", "line 1"][..]),
+        ("{", &["is not JSON", "line 1"][..]),
         ("[1, 2]", &["has no format that is known", "CloudWatch alarms with missing data", "AWS scaling"]),
         (r#"{"cases": []}"#, &["has no format that is known"]),
         (r#"{"clamp": []}"#, &["has no cases"]),

@@ -17,7 +17,7 @@ fn nobody() -> SocketAddr {
 fn says_so(output: &Output, first: &str) {
     let said = text(&output.stdout);
     let line = said.lines().next().unwrap_or_default();
-    assert!(line.starts_with("NO GOOD ANSWER: ") && line.contains(first), "{first}: {said}");
+    assert!(line.starts_with("NO GOOD RESPONSE: ") && line.contains(first), "{first}: {said}");
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("validity   suspect") || said.contains("validity   invalid"), "{said}");
     assert!(said.contains("0 %: 0 of 20 scheduled requests"), "{said}");

@@ -47,7 +47,7 @@ pub fn measured(output: &Output) -> Value {
 
 /// The text of a command that ended well; of a run without thresholds and without a good response, which ends with 1.
 pub fn summary(output: &Output) -> &str {
-    let without = text(&output.stdout).starts_with("NO GOOD ANSWER: ");
+    let without = text(&output.stdout).starts_with("NO GOOD RESPONSE: ");
     assert_eq!(output.status.code(), Some(without.into()), "{}", text(&output.stderr));
     text(&output.stdout)
 }

@@ -17,7 +17,7 @@ pub struct World {
 }
 
 impl World {
-    /// `more` stands in the file after the address, `rate` is that of the only limit.
+    /// `more` follows the address in the file, `rate` is that of the only limit.
     pub fn new(more: &str, rate: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [listen] = free_addresses();

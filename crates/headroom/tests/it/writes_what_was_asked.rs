@@ -228,7 +228,7 @@ fn a_run_is_sent_to_a_prometheus_as_it_goes() {
         ];
         assert!(fields.iter().all(|field| head.contains(field)) && *length > 100, "{head}");
     }
-    // Nobody there: the run goes on, and says what was lost.
+    // Nobody there: the run continues, and says what was lost.
     let nobody = format!("http://{}/api/v1/write", free_address());
     let output = load(&url(), &["-r", "100/s", "-d", "1s", "--remote-write", &nobody, "--json"]);
     assert_eq!(json(&output)["accounting"]["answered"], 100);

@@ -89,7 +89,7 @@ impl Net for Played<'_> {
         let now = self.world.now();
         self.waits = if self.waits.0 == now { (now, self.waits.1 + 1) } else { (now, 0) };
         assert!(self.waits.1 < 5_000, "the loop spins at {now}");
-        assert!(now <= self.bound, "the run goes on at {now}, beyond {}", self.bound);
+        assert!(now <= self.bound, "the run continues at {now}, beyond {}", self.bound);
         if now >= self.stop_at {
             self.slot.stop.store(true, Ordering::Relaxed);
         }

@@ -215,7 +215,7 @@ mod tests {
         let mut curve = Curve::default();
         curve.absorb(Duration::ZERO, &samples);
         curve.absorb(Duration::from_secs(86_400), &Samples::default());
-        assert_eq!(curve.least_loaded(1.0).weight, 100.0, "a calm night teaches nothing else");
+        assert_eq!(curve.least_loaded(1.0).weight, 100.0, "a calm night gives no other samples");
         curve.absorb(Duration::from_secs(30), &samples);
         let weight = curve.least_loaded(1.0).weight;
         assert!((136.0..138.0).contains(&weight), "{weight}");

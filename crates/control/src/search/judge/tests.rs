@@ -165,5 +165,5 @@ fn clusters_are_what_comes_and_goes() {
     };
     assert_eq!(clusters(|look| if look % 16 == 14 { 9 } else { 0 }), 2, "the third has not ended");
     assert_eq!(clusters(|look| if look > 30 { 1 } else { 0 }), 0, "a queue that grows");
-    assert_eq!(clusters(|look| u64::from(look % 16 == 8)), 0, "one late answer of twenty is chance");
+    assert_eq!(clusters(|look| u64::from(look % 16 == 8)), 0, "one late response of twenty is chance");
 }

@@ -298,7 +298,7 @@ mod tests {
     use http::codec::header::slots;
     use http::codec::response;
 
-    /// A response that has begun with this text's head, what the client is told of it, and the rest of the text.
+    /// A response that has begun with this text's head, what the client gets, and the rest of the text.
     fn answering<'a>(request: &Request, text: &'a str) -> (Answer, (Body, Connection), &'a [u8]) {
         let mut slots = slots();
         let bytes = text.as_bytes();

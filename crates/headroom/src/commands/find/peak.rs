@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 use units::Rate;
 
-/// The traffic file says no peak: everything that is wrong with it.
+/// The traffic file says no peak: all problems.
 #[derive(Debug, thiserror::Error)]
 #[error("{}; `headroom import traffic` makes a table of other files", all(.0))]
 pub struct TrafficError(Vec<import::TrafficError>);

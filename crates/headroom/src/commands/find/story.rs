@@ -60,7 +60,7 @@ impl Story {
         }
     }
 
-    /// Tells what came of something.
+    /// Reports a result.
     pub fn tell(&self, what: &str) {
         let clear = if self.live { "\r\x1b[K" } else { "" };
         self.drawn.set(None);

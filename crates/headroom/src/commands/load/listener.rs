@@ -154,7 +154,7 @@ fn warn(Repetition { number, of }: Repetition, findings: &[Finding]) {
         note(&finding.to_string());
     }
     if findings.iter().any(|finding| finding.severity == Severity::Fatal) {
-        note("the run goes on, and counts what this machine could not do");
+        note("the run continues, and counts what this machine could not do");
     }
 }
 
