@@ -1,7 +1,7 @@
 //! The version of the program, as documents, the ledger and `/status` record it.
 //!
-//! The revision is known to the binary alone: a library that noted it would be compiled again after each commit. So the
-//! binary says once, when it starts, what it is.
+//! Only the binary has the revision: a library that contained it would be compiled again after each commit. So the binary
+//! sets the version once, when it starts.
 
 use std::sync::OnceLock;
 

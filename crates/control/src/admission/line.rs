@@ -136,7 +136,7 @@ pub struct Line<T> {
 }
 
 impl<T> Line<T> {
-    /// An empty line in `room`, for so many priority classes (at least 1).
+    /// An empty line in `room`, for this many priority classes (at least 1).
     pub fn new<W: Word>(room: &Room<W>, classes: usize) -> Self {
         let queue = |_| WaitingQueue::new(room.id, room.settings).expect("the room's settings were checked");
         Line { classes: (0..classes.max(1)).map(queue).collect(), held: HeldTime::default() }

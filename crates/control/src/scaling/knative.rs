@@ -72,7 +72,7 @@ pub struct Tick {
     pub applied: Applied,
 }
 
-/// The autoscaler of one revision, with what it remembers.
+/// The autoscaler of one revision, with its history.
 ///
 /// ```
 /// use control::scaling::knative::*;

@@ -272,13 +272,13 @@ pub enum TrafficError {
     Bin {
         /// The width of a row.
         row: Duration,
-        /// The bin that was asked for.
+        /// The requested bin.
         bin: Duration,
     },
     /// Fewer rows than a bin is wide.
     #[error("all rows together are shorter than a bin of {}; take a shorter one", width(*bin))]
     Short {
-        /// The bin that was asked for.
+        /// The requested bin.
         bin: Duration,
     },
     /// Tables and logs together would count the same requests twice.
