@@ -114,7 +114,7 @@ pub struct Autoscalers {
 /// Reads files together: names and texts.
 ///
 /// # Errors
-/// Everything that is wrong with them, or that they hold no autoscaler.
+/// All problems of the files, or they contain no autoscaler.
 pub fn read<'a>(
     files: impl IntoIterator<Item = (&'a str, &'a str)>,
     cluster: &Cluster,

@@ -307,7 +307,7 @@ fn instances(status: &Status, history: Option<&History>) -> Section {
     }
 }
 
-/// How an instance's state is shown; in a panic, all are used whatever speaks against them.
+/// How an instance's state is shown; in a panic, all are used regardless of their state.
 fn state_tone(instance: &Instance, pool: &Pool) -> Tone {
     match instance.state.as_str() {
         _ if pool.panic => Tone::Bad,

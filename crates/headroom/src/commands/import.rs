@@ -68,7 +68,7 @@ fn drafted<'a>(draft: &Draft, path: &'a str) -> Drafted<'a> {
     Drafted { left_out: draft.left_out.len(), to_fill_in: draft.to_fill_in(), path }
 }
 
-/// Says everything that is wrong, a line each.
+/// Reports all problems, one per line.
 fn refuse<T: std::fmt::Display>(errors: &[T]) -> Exit {
     for error in errors {
         // Where nobody can be told, the exit code still says it.

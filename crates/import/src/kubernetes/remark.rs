@@ -44,7 +44,7 @@ impl fmt::Display for Remark {
     }
 }
 
-/// What becomes of it.
+/// The effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It is not in the result, which may scale otherwise than the workload does.
@@ -104,7 +104,7 @@ fn meant(nearest: Option<&str>) -> String {
 }
 
 impl Cause {
-    /// What becomes of it.
+    /// The effect.
     pub fn effect(&self) -> Effect {
         match self {
             Cause::DefaultMetric | Cause::SameWorkload { .. } => Effect::Assumed,
