@@ -13,7 +13,7 @@ fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Not one good answer: `first` stands in the first line.
+/// Not one good response: `first` stands in the first line.
 fn says_so(output: &Output, first: &str) {
     let said = text(&output.stdout);
     let line = said.lines().next().unwrap_or_default();
