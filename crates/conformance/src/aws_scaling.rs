@@ -99,14 +99,11 @@ fn step(step: &At) -> Result<Step, Problem> {
 }
 
 fn adjustment(name: &At) -> Result<Adjustment, Problem> {
-    match name.text()? {
-        "ChangeInCapacity" => Ok(Adjustment::ChangeInCapacity),
-        "PercentChangeInCapacity" => Ok(Adjustment::PercentChangeInCapacity),
-        "ExactCapacity" => Ok(Adjustment::ExactCapacity),
-        other => Err(name.problem(format!(
-            "`{other}` is no adjustment: ChangeInCapacity, PercentChangeInCapacity, ExactCapacity"
-        ))),
-    }
+    let found = name.text()?;
+    Adjustment::ALL.into_iter().find(|known| known.api_name() == found).ok_or_else(|| {
+        let known = Adjustment::ALL.map(Adjustment::api_name).join(", ");
+        name.problem(format!("unknown adjustment `{found}`; expected one of {known}"))
+    })
 }
 
 fn clamp(case: &At) -> Result<Vec<CaseResult>, Problem> {

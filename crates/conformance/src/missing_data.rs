@@ -48,7 +48,8 @@ fn row(case: &At) -> Result<Vec<CaseResult>, Problem> {
     let before = case.maybe("current_state").map(|state| known_state(&state)).transpose()?;
     let results = expected.iter().map(|(name, expected)| {
         let missing = treatment(name).ok_or_else(|| {
-            expected.problem("this is no treatment: missing, ignore, breaching, notBreaching")
+            let known = Missing::ALL.map(Missing::api_name).join(", ");
+            expected.problem(format!("unknown treatment of missing data; expected one of {known}"))
         })?;
         let settings = AlarmSettings { missing, ..settings };
         let found = found(&Expected::read(expected)?, before, |state| evaluate(settings, &points, state));
@@ -73,13 +74,7 @@ fn point(point: &At) -> Result<Point, Problem> {
 }
 
 fn treatment(name: &str) -> Option<Missing> {
-    Some(match name {
-        "missing" => Missing::Missing,
-        "ignore" => Missing::Ignore,
-        "breaching" => Missing::Breaching,
-        "notBreaching" => Missing::NotBreaching,
-        _ => return None,
-    })
+    Missing::ALL.into_iter().find(|missing| missing.api_name() == name)
 }
 
 enum Expected {

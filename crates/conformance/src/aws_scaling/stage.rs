@@ -20,12 +20,7 @@ pub struct Change {
 impl Change {
     /// `change`, `percent` or `exact`.
     pub fn read(case: &At) -> Result<Self, Problem> {
-        let kinds = [
-            ("change", Adjustment::ChangeInCapacity),
-            ("percent", Adjustment::PercentChangeInCapacity),
-            ("exact", Adjustment::ExactCapacity),
-        ];
-        let found = kinds.into_iter().find_map(|(name, adjustment)| Some((case.maybe(name)?, adjustment)));
+        let found = Adjustment::ALL.into_iter().find_map(|kind| Some((case.maybe(kind.name())?, kind)));
         let (change, adjustment) =
             found.ok_or_else(|| case.problem("there is no `change`, `percent` or `exact`"))?;
         Ok(Change { adjustment, change: change.whole()? })

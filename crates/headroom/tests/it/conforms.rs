@@ -80,7 +80,7 @@ fn what_cannot_be_read_is_named_and_nothing_is_claimed() {
                           {"evaluation_periods": 3, "datapoints_to_alarm": 5, "points": [], "expected": {}}]}"#,
             &[
                 "$.cases[0].points[1]: this is no datapoint",
-                "$.cases[1].expected.never: this is no treatment",
+                "$.cases[1].expected.never: unknown treatment of missing data",
                 "$.cases[2].expected.ignore: `FINE` is no state",
                 "$.cases[3]: `datapoints_to_alarm` is 5",
             ],
