@@ -209,7 +209,7 @@ pub(crate) const TITLE_ABOVE: f64 = 15.0;
 /// The height of a row of mark labels.
 pub(crate) const MARK_ROW: f64 = 16.0;
 /// The space to the right of a frame for the names of its lines.
-pub(crate) const NAMES: f64 = 80.0;
+pub(crate) const NAMES: f64 = 90.0;
 
 #[cfg(test)]
 mod tests {
