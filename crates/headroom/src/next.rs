@@ -137,7 +137,7 @@ impl Line {
     }
 
     /// Adds what was typed that curl knows too, by the names that curl has for it.
-    pub fn as_curl(self, typed: &Typed) -> Self {
+    pub fn with_curl_flags(self, typed: &Typed) -> Self {
         self.chosen(typed, false, |given| {
             let flag = given.flag.as_deref()?;
             let renamed = CURL_RENAMED.iter().find(|(ours, _)| *ours == flag).map(|(_, theirs)| *theirs);
@@ -280,7 +280,7 @@ pub mod tests {
         let find = Line::new("headroom find").value("https://shop:8443/a?b=1&c=2");
         let find = find.repeated(&load, "find", &["timeout", "ledger"]);
         insta::assert_snapshot!(accepted(&find));
-        insta::assert_snapshot!(Line::new("curl -v").value("https://shop:8443/").as_curl(&load));
+        insta::assert_snapshot!(Line::new("curl -v").value("https://shop:8443/").with_curl_flags(&load));
     }
 
     #[test]

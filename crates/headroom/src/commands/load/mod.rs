@@ -74,7 +74,7 @@ fn next(plan: &Plan, measured: &Measurement, run: Option<&str>) -> String {
 
 /// What the service answers to one request like those of the run.
 pub fn no_good_response(typed: &Typed, url: &str) -> String {
-    Line::new("curl -v").value(url).as_curl(typed).remark("no request got a good response").next()
+    Line::new("curl -v").value(url).with_curl_flags(typed).remark("no request got a good response").next()
 }
 
 /// The same run after a change, to be compared with `run`.
