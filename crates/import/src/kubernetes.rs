@@ -125,12 +125,12 @@ pub fn read<'a>(
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (errors, known) = (report.errors.len(), found.autoscalers.len());
         one_file(file, text, cluster, &mut found, &mut report);
-        let new = found.autoscalers.iter().skip(known);
-        if report.errors.len() > errors || new.clone().any(|one| is_template(&one.name)) {
-            if let Some(spot) = template(file, text) {
-                report.errors.truncate(errors);
-                report.errors.push(KubernetesError::Template { spot });
-            }
+        let mut new = found.autoscalers.iter().skip(known);
+        if (report.errors.len() > errors || new.any(|one| is_template(&one.name)))
+            && let Some(spot) = template(file, text)
+        {
+            report.errors.truncate(errors);
+            report.errors.push(KubernetesError::Template { spot });
         }
     }
     let mut autoscalers = apart(found.autoscalers, &mut report);

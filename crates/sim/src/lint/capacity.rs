@@ -73,7 +73,7 @@ impl Capacity {
         ];
         let (rate, by) = bounds.into_iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
         let finite = rate.is_finite() && rate > 0.0;
-        finite.then(|| Capacity { rate, by, used: rate * (cpu + front_cpu) + host.background, allotted })
+        finite.then_some(Capacity { rate, by, used: rate * (cpu + front_cpu) + host.background, allotted })
     }
 }
 
